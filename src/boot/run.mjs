@@ -13,6 +13,7 @@ const targets = {
   bench: 'dist/bench/run.js',
   doctor: 'dist/src/tools/doctor.js',
   verify: 'dist/src/tools/verify.js',
+  'pool-comparison': 'dist/src/tools/pool-comparison.js',
   backup: 'dist/src/tools/backup.js',
   restore: 'dist/src/tools/restore.js',
   docs: 'dist/src/tools/docs.js',

@@ -133,7 +133,7 @@ const makeApiParts = (deps: Deps, limiter: Limiter) => {
       cache.invalidate(lists_tag);
     }),
     write_watch: createWriteWatch(),
-    days: createDays(deps),
+    days: createDays(deps, consensus),
     boards: createBoards(deps),
     webhooks: createWebhooks(config),
     exports: createExports(deps),

@@ -1,6 +1,10 @@
 import type { Config, RoleName } from '../config.js';
 import { createMailer } from '../features/accounts/index.js';
-import { createConsensusProjector, createSnapshotTimer } from '../features/consensus/index.js';
+import {
+  createConsensusProjector,
+  createFitting,
+  createSnapshotTimer,
+} from '../features/consensus/index.js';
 import { createEventsMaintenance, createRelay } from '../features/events/index.js';
 import { createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
@@ -40,6 +44,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
     createQuestionTimer(deps),
     createSettling(deps),
     createSnapshotTimer(deps),
+    createFitting(deps),
     createBoardRebuild(deps),
     createMailer(deps),
     createNotificationSweeper(deps),

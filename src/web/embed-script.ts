@@ -16,7 +16,7 @@ const root = document.documentElement;
 const main = () => document.querySelector('main');
 const id = main().dataset.id, topic = 'consensus:' + id;
 const base = location.pathname.replace(/\\/embed\\/.*$/, '');
-const offset = () => Number(main().dataset.offset);
+const version = () => Number(main().dataset.version);
 const figure = () => document.querySelector('.figure')?.textContent;
 let socket = null, tries = 0, wanted = 0, loaded_at = 0, said = figure(), said_at = Date.now();
 let again = 0, retry = 0, leaving = 0;
@@ -50,7 +50,7 @@ const reload = async () => {
     if (other.outerHTML !== main().outerHTML) main().replaceWith(document.adoptNode(other));
     say();
     // Another process answered, which is not as far yet.
-    if (offset() < wanted) reloadSoon();
+    if (version() < wanted) reloadSoon();
   } catch { /* The next one comes. */ }
 };
 const reloadIn = (ms) => {
@@ -76,7 +76,7 @@ const connect = () => {
       tries = 0;
       root.classList.add('live');
       wanted = frame.version;
-      if (wanted > offset()) reloadSoon();
+      if (wanted > version()) reloadSoon();
     } else if (frame.op === 'event') {
       clearTimeout(again);
       again = 0;

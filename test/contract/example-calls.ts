@@ -44,6 +44,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
   leaderboard: { by: 'brier', period: '30d' },
   listEvents: { after: 0, topic: ['all'], limit: 50 },
   oembed: { url: '$EMBED_URL' },
+  listConsensus: { ids: '$QUESTION_ID' },
   streamEvents: { topic: ['all'] },
 };
 

@@ -6,6 +6,11 @@ import { groupBy } from '../../src/kit/group-by.js';
  * whole numbers, without tallies, in the members and the order of the wire.
  */
 
+interface Fit {
+  readonly number: number;
+  readonly rho: number;
+}
+
 interface Question {
   readonly id: string;
   readonly question_type: 'binary' | 'multi';
@@ -29,7 +34,8 @@ const sum = (values: readonly number[]): number => values.reduce((all, one) => a
 const round2 = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.floor((200 * part + whole) / (2 * whole)) / 100;
 
-const mean = (values: readonly number[]) => round2(sum(values), values.length);
+/** Of basis points, in percent. */
+const mean = (values: readonly number[]) => round2(sum(values), 100 * values.length);
 /** To nine places first: what floating point added is gone before a half goes up. */
 const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
@@ -43,25 +49,34 @@ const quartile = (all: readonly Stated[], q: number): number | null => {
   const sorted = all.map(statedBy).sort((a, b) => a - b);
   const rank = (sorted.length - 1) * q;
   const [low = 0, high = 0] = [sorted[Math.floor(rank)], sorted[Math.ceil(rank)]];
-  return sorted.length === 0 ? null : low + (high - low) * (rank - Math.floor(rank));
+  // In quarters of a basis point.
+  const exact = 4 * low + (high - low) * 4 * (rank - Math.floor(rank));
+  return sorted.length === 0 ? null : round2(exact, 400);
 };
 
-/** The figures in which owners and families are capped, by the formulas of `capped-log-odds-1`. */
-const poolOf = (all: readonly Stated[], is_binary: boolean) => {
+/** The figures in which owners and families are capped, by the formulas of `capped-log-odds-2`. */
+const poolOf = (all: readonly Stated[], is_binary: boolean, rho: number) => {
   const owners = groups(all, ({ owner }) => owner);
   const weights = new Map(owners.flatMap((own) => own.map((one) => [one, 1 / own.length])));
   const weightOf = (some: readonly Stated[]) => sum(some.map((one) => weights.get(one) ?? 0));
   const families = groups(all, ({ family }) => family).map((own) => {
     const w = weightOf(own);
     const odds = own.map((one) => {
-      const p = Math.min(99, Math.max(1, statedBy(one)));
-      return (weights.get(one) ?? 0) * Math.log(p / (100 - p));
+      const p = Math.min(9_900, Math.max(100, statedBy(one)));
+      return (weights.get(one) ?? 0) * Number(Math.log(p / (10_000 - p)).toFixed(9));
     });
-    return { v: w / (1 + 0.25 * Math.max(0, w - 1)), l: sum(odds) / w };
+    return { own, w, v: w / (1 + 0.25 * Math.max(0, w - 1)), l: sum(odds) / w };
   });
   const v = sum(families.map((one) => one.v));
-  const n = v === 0 ? 0 : v ** 2 / sum(families.map((one) => one.v ** 2));
   const pooled = sum(families.map((one) => one.v * one.l)) / v;
+  const shares = owners.map((mine) =>
+    sum(
+      families.map(
+        (one) => ((one.v / v) * weightOf(mine.filter((p) => one.own.includes(p)))) / one.w,
+      ),
+    ),
+  );
+  const n = all.length === 0 ? 0 : 1 / (rho + (1 - rho) * sum(shares.map((a) => a ** 2)));
   const factor = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
   const means = owners.map((own) => sum(own.map(statedBy)) / own.length);
   const [leader = 0, second = Number.NaN] = groups(
@@ -72,22 +87,24 @@ const poolOf = (all: readonly Stated[], is_binary: boolean) => {
     .sort((a, b) => b - a);
   const has_pool = is_binary && all.length > 0;
   return {
-    by_owner_mean: has_pool ? shown(sum(means) / means.length) : null,
-    effective_families: shown(n),
-    extremized: has_pool ? shown(100 / (1 + Math.exp(-factor * pooled))) : null,
+    by_owner_mean: has_pool ? shown(sum(means) / means.length / 100) : null,
+    effective_forecasters: shown(n),
+    extremizing: has_pool ? shown(factor) : null,
+    pooled: has_pool ? shown(100 / (1 + Math.exp(-factor * pooled))) : null,
     contested: owners.length >= 5 && second * 2 >= leader,
   };
 };
 
-const consensusOf = ({ id, question_type, options }: Question, all: readonly Stated[]) => {
+const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
+  const { id, question_type, options } = question;
   const is_binary = question_type === 'binary';
   const others = options.length - 1;
   const givenTo = (n: number) => (one: Stated) => {
     if (one.probabilities !== null) return (one.probabilities[n] ?? 0) * others;
-    return one.selected_option === n ? one.confidence * others : 100 - one.confidence;
+    return one.selected_option === n ? one.confidence * others : 10_000 - one.confidence;
   };
   const meanOf = (some: readonly Stated[], n: number) =>
-    round2(sum(some.map(givenTo(n))), others * some.length);
+    round2(sum(some.map(givenTo(n))), 100 * others * some.length);
   const sums = options.map((_, n) => sum(all.map(givenTo(n))));
   const leading = all.length === 0 ? -1 : sums.indexOf(Math.max(...sums));
   const isYes = (one: Stated) => one.prediction ?? one.selected_option === leading;
@@ -110,12 +127,12 @@ const consensusOf = ({ id, question_type, options }: Question, all: readonly Sta
     mean_probability: probability(own),
     ...(is_binary ? {} : { option_probabilities: options.map((_, n) => meanOf(own, n)) }),
   }));
-  const pool = poolOf(all, is_binary);
+  const pool = poolOf(all, is_binary, fit.rho);
   return {
     question_id: id,
     question_type,
     total_predictions: all.length,
-    forecast: is_binary ? pool.extremized : (shown_options[leading]?.mean_probability ?? null),
+    forecast: is_binary ? pool.pooled : (shown_options[leading]?.mean_probability ?? null),
     leading_option: options[leading] ?? null,
     ...{ yes_count, no_count: all.length - yes_count },
     yes_percent: percentOf(yes_count, all),
@@ -126,27 +143,43 @@ const consensusOf = ({ id, question_type, options }: Question, all: readonly Sta
     p25: is_binary ? quartile(all, 0.25) : null,
     p75: is_binary ? quartile(all, 0.75) : null,
     histogram: Array.from({ length: 10 }, (_, bin) => {
-      return all.filter((one) => Math.min(9, Math.floor(statedBy(one) / 10)) === bin).length;
+      return all.filter((one) => Math.min(9, Math.floor(statedBy(one) / 1_000)) === bin).length;
     }),
     ...(is_binary ? {} : { options: shown_options }),
     model_breakdown: families.sort((a, b) => (a.model_family < b.model_family ? -1 : 1)),
     ...pool,
-    method: 'capped-log-odds-1',
+    method: 'capped-log-odds-2',
+    rho: fit.rho,
+    fit: fit.number,
   };
 };
 
-/** By id of the question, without `offset` and `updated_at`. */
-export const recomputeConsensus = async (sql: Sql): Promise<ReadonlyMap<string, unknown>> => {
+/**
+ * By id of the question, without `offset` and `updated_at`, while a fit is in force; of the latest
+ * forecasts, or of those up to a moment, whatever of them the log has.
+ */
+export const recomputeConsensus = async (
+  sql: Sql,
+  fit: Fit = { number: 0, rho: 0.6 },
+  at: Date = new Date('9999-01-01'),
+): Promise<ReadonlyMap<string, unknown>> => {
   const [questions, predictions] = await Promise.all([
     sql<Question[]>`select id, question_type, options from questions`,
     sql<Stated[]>`
       select
         question_id, model_family as family, coalesce(owner_id, agent_id) as owner, prediction,
         probability, confidence, selected_option, probabilities
-      from predictions`,
+      from (
+        select *, max(revision) over (partition by question_id, agent_id) as latest
+        from forecasts
+        where forecast_at <= ${at}
+      ) f
+      where revision = latest`,
   ]);
   const by_question = new Map(
     groups(predictions, ({ question_id }) => question_id).map((own) => [own[0]?.question_id, own]),
   );
-  return new Map(questions.map((one) => [one.id, consensusOf(one, by_question.get(one.id) ?? [])]));
+  return new Map(
+    questions.map((one) => [one.id, consensusOf(one, by_question.get(one.id) ?? [], fit)]),
+  );
 };

@@ -4,7 +4,7 @@ import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import type { Sql, Tx } from '../../src/db/client.js';
 import { makeApiKey } from '../../src/features/accounts/index.js';
-import { tallyKey } from '../../src/features/consensus/index.js';
+import { countAll, type saidIn, tallyKey } from '../../src/features/consensus/index.js';
 import { projectedKey } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';
 import { makeId } from '../../src/kit/ids.js';
@@ -259,19 +259,15 @@ t.test('what is under way is a difference only once it is old', async (t) => {
   const tally = tallyKey(prefix, question_id);
   const whole = await redis.hgetall(tally);
   const projected = await redis.get(projectedKey(prefix));
-  const fields = Object.entries(whole).filter(([name]) => name.includes('|'));
-  const [stated] = await sql<{ value: number }[]>`
-    select p.probability / 100 as value
+  const before = await sql<Parameters<typeof saidIn>[0][]>`
+    select p.model_family as family, p.prediction as yes, null as option, p.probability as value
     from predictions p
     join events e on e.id = p.event_id
-    where e."offset" = ${offset}`;
+    where p.question_id = ${question_id} and e."offset" < ${offset}`;
   // All three are of one owner.
-  for (const [name, count] of fields) {
-    await redis.hdel(tally, name);
-    const is_last = name.endsWith(`|${stated?.value}|3`);
-    if (!is_last) await redis.hset(tally, name.replace(/3$/, '2'), count);
-  }
-  await redis.hset(tally, 'o', offset - 1);
+  const { cells } = countAll(before.map((one) => ({ ...one, owner: 'one', given: null })));
+  await redis.del(tally);
+  await redis.hset(tally, { ...Object.fromEntries(cells), o: offset - 1, t: whole['t'] ?? '' });
   await redis.set(projectedKey(prefix), offset - 1);
   t.match(await findDifferences(parts), [/Redis follows the log up to/]);
   t.same(await findDifferences({ ...parts, under_way_ms }), []);

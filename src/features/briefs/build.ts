@@ -151,9 +151,9 @@ const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] 
   const { status, outcome, resolution_note: note, description } = question;
   const { quote, sources } = makeQuoter();
   const criteria = quote(description, 2 * brief_limits.quote);
-  const { mean_probability: mean } = consensus;
+  const { forecast } = consensus;
   const is_resolved = status === 'resolved';
-  const score = is_resolved && outcome !== null && mean !== null;
+  const score = is_resolved && outcome !== null && forecast !== null;
   return {
     closes_at: question.closes_at.toISOString(),
     resolution_date: question.resolution_date.toISOString(),
@@ -162,7 +162,7 @@ const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] 
     criteria: criteria === '' ? null : { quote: criteria, sources },
     outcome: is_resolved ? outcomeText(question) : null,
     resolution_note: note === null ? null : shorten(flatten(note), brief_limits.quote),
-    brier: score ? thousandth(brier(mean / 100, outcome)) : null,
+    brier: score ? thousandth(brier(forecast / 100, outcome)) : null,
   };
 };
 
@@ -181,7 +181,7 @@ const stateOf = ({ question, consensus }: BriefInput, { leading }: Sides): Brief
   median_probability: consensus.median_probability,
   p25: consensus.p25,
   p75: consensus.p75,
-  extremized: consensus.extremized,
+  pooled: consensus.pooled,
   by_owner_mean: consensus.by_owner_mean,
   avg_confidence: consensus.avg_confidence,
   contested: consensus.contested,
@@ -206,7 +206,7 @@ export const buildBrief = (input: BriefInput): Brief => {
     state: stateOf(input, sides),
     momentum: { measure: `the mean probability of ${position}`, windows: windowsOf(input) },
     families: {
-      effective: consensus.effective_families,
+      effective_forecasters: consensus.effective_forecasters,
       position,
       rows: consensus.model_breakdown.map((row) => ({
         model_family: row.model_family,

@@ -1,5 +1,5 @@
 import { groupBy } from '../../kit/group-by.js';
-import { shown } from '../consensus/index.js';
+import { type Consensus, shown } from '../consensus/index.js';
 import { brier_convention } from '../points/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { outcomeText, positionOf, type Shape, thousandth } from './rules.js';
@@ -82,27 +82,30 @@ export interface ResolvedRow
   extends Shape,
     Pick<QuestionRow, 'question' | 'outcome' | 'correct_options' | 'revision'> {
   readonly question_id: string;
-  readonly predictions: number;
-  /** Mean percent on NO and YES, or on each option; empty without predictions. */
-  readonly means: readonly number[];
   readonly median_agent_brier: number | null;
   readonly best_agent_brier: number | null;
 }
 
+type Crowd = Pick<Consensus, 'forecast' | 'options' | 'total_predictions'>;
+
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
+/** Percent on NO and YES by the headline of the consensus, or on each option; none without one. */
+const crowdOf = ({ forecast, options }: Crowd): readonly number[] => {
+  if (forecast === null) return [];
+  return options?.map((one) => one.mean_probability ?? 0) ?? [shown(100 - forecast), forecast];
+};
+
 /**
- * The mean forecast against what happened: percent on it, and Brier scores of the mean and of the
- * even forecast (half the sum of squares over all sides, which for yes/no is (p − o)²).
+ * The headline against what happened: percent on it, and Brier scores of it and of the even
+ * forecast (half the sum of squares over all sides, which for yes/no is (p − o)²).
  */
-export const scoreCrowd = ({
-  question_type,
-  options,
-  outcome,
-  correct_options,
-  means,
-}: ResolvedRow) => {
-  if (means.length === 0) return null;
+export const scoreCrowd = (
+  { question_type, options, outcome, correct_options }: ResolvedRow,
+  consensus: Crowd,
+) => {
+  const percents = crowdOf(consensus);
+  if (percents.length === 0) return null;
   const correct = correct_options ?? [];
   const happened =
     question_type === 'binary'
@@ -111,20 +114,21 @@ export const scoreCrowd = ({
   const brierOf = (shares: readonly number[]): number =>
     sumOf(happened.map((o, n) => ((shares[n] ?? 0) - o) ** 2)) / 2;
   return {
-    crowd: shown(sumOf(means.map((mean, n) => (happened[n] === 0 ? 0 : shown(mean))))),
-    crowd_brier: brierOf(means.map((mean) => mean / 100)),
+    crowd: shown(sumOf(percents.map((percent, n) => (happened[n] === 0 ? 0 : percent)))),
+    crowd_brier: brierOf(percents.map((percent) => percent / 100)),
     even_brier: brierOf(happened.map(() => 1 / happened.length)),
   };
 };
 
 type ResolvedItem = Resolved['questions'][number];
 
-const showResolved = (row: ResolvedRow): ResolvedItem => {
-  const { question_id, question, revision, predictions } = row;
+const showResolved = (row: ResolvedRow, consensus: Crowd): ResolvedItem => {
+  const { question_id, question, revision } = row;
   const { median_agent_brier, best_agent_brier } = row;
-  const scored = scoreCrowd(row);
+  const scored = scoreCrowd(row, consensus);
   return {
-    ...{ question_id, question, outcome: outcomeText(row) ?? '', revision, predictions },
+    ...{ question_id, question, outcome: outcomeText(row) ?? '', revision },
+    predictions: consensus.total_predictions,
     crowd: scored?.crowd ?? null,
     crowd_brier: scored === null ? null : thousandth(scored.crowd_brier),
     even_brier: scored === null ? null : thousandth(scored.even_brier),
@@ -133,8 +137,8 @@ const showResolved = (row: ResolvedRow): ResolvedItem => {
 };
 
 /** How the crowd did; the questions with the most predictions are listed. */
-export const resolvedOf = (rows: readonly ResolvedRow[]): Resolved => {
-  const items = rows.map(showResolved);
+export const resolvedOf = (rows: readonly (readonly [ResolvedRow, Crowd])[]): Resolved => {
+  const items = rows.map(([row, consensus]) => showResolved(row, consensus));
   const scored = items.filter(({ crowd_brier }) => crowd_brier !== null);
   const meanOf = (of: (item: ResolvedItem) => number | null): number | null => {
     const known = scored.map(of).filter((value) => value !== null);

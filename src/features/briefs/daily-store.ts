@@ -113,23 +113,9 @@ export const readClosing = (db: Db, { to }: Day) => {
 export const readResolved = (db: Db, { from, to }: Day) => db<ResolvedRow[]>`
   select
     q.id as question_id, q.question, q.question_type, q.options, q.outcome, q.correct_options,
-    q.revision, coalesce(m.predictions, 0) as predictions, coalesce(m.means, '{}') as means,
-    a.median_agent_brier, a.best_agent_brier
+    q.revision, a.median_agent_brier, a.best_agent_brier
   from resolutions r
   join questions q on q.id = r.question_id
-  cross join lateral (
-    select max(count)::integer as predictions, array_agg(mean order by side) as means
-    from (
-      select
-        s.side,
-        count(*) as count,
-        sum(s.given)::float8 / (100 * count(*) * greatest(cardinality(q.options) - 1, 1)) as mean
-      from predictions p
-      cross join ${givenSides(db)}
-      where p.question_id = q.id
-      group by s.side
-    ) sides
-  ) m
   cross join lateral (
     select
       round((percentile_cont(0.5) within group (order by brier))::numeric, 3)::float8

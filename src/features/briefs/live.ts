@@ -75,7 +75,7 @@ export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: 
 };
 export type Briefs = ReturnType<typeof createBriefs>;
 
-const readWhole = async (sql: Deps['sql'], day: Day) => {
+const readWhole = async (sql: Deps['sql'], live: LiveConsensus, day: Day) => {
   const [movers, sides, published, closing, resolved] = await Promise.all([
     daily.readMovers(sql, day),
     daily.readSides(sql, day),
@@ -84,14 +84,18 @@ const readWhole = async (sql: Deps['sql'], day: Day) => {
     daily.readResolved(sql, day),
   ]);
   const ids = resolved.map(({ question_id }) => question_id);
-  const [top_agents, families] = await Promise.all([
+  const [crowds, top_agents, families] = await Promise.all([
+    Promise.all(ids.map((id) => live.find(id))),
     daily.readTopAgents(sql, ids),
     daily.readFamilies(sql, day, ids),
   ]);
   return {
     ...{ date: day.date, from: day.from, to: day.to, partial: day.is_partial },
     ...{ movers, contested: contestedOf(sides), new: published, closing_soon: closing },
-    ...{ resolved: resolvedOf(resolved), top_agents, families },
+    resolved: resolvedOf(
+      resolved.flatMap((row, n) => (crowds[n] === undefined ? [] : [[row, crowds[n]] as const])),
+    ),
+    ...{ top_agents, families },
   };
 };
 
@@ -100,13 +104,13 @@ const most_waiting = 16;
 const day_fresh_ms = 5_000;
 
 /** A cache of days, for seconds: names and resolutions of a day that is over can change. */
-export const createDays = ({ sql }: Pick<Deps, 'sql'>) => {
+export const createDays = ({ sql }: Pick<Deps, 'sql'>, live: LiveConsensus) => {
   const days = makeCache<object>({ most: most_days, ttl_ms: day_fresh_ms });
   const queue = makeQueue(1, most_waiting);
   return {
     /** The answer to a call. Rejects with a `BusyError` when too many wait for other days. */
     read: async (day: Day): Promise<object> =>
-      days.get(`${day.date} ${day.is_partial}`, () => queue(() => readWhole(sql, day))),
+      days.get(`${day.date} ${day.is_partial}`, () => queue(() => readWhole(sql, live, day))),
   };
 };
 export type Days = ReturnType<typeof createDays>;

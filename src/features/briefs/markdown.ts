@@ -70,7 +70,7 @@ const stateLines = ({ state }: Brief): readonly string[] =>
           ['Mean', percentCell(state.mean_probability)],
           ['Median', percentCell(state.median_probability)],
           ['Mean with one weight for each owner', percentCell(state.by_owner_mean)],
-          ['Pooled over owners and families', percentCell(state.extremized)],
+          ['Pooled over owners and families', percentCell(state.pooled)],
         ],
       );
 

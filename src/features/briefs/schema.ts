@@ -91,7 +91,7 @@ export const brief_schema = Type.Object({
     median_probability: percent,
     p25: percent,
     p75: percent,
-    extremized: percent,
+    pooled: percent,
     by_owner_mean: percent,
     avg_confidence: percent,
     contested: Type.Boolean(),
@@ -106,7 +106,7 @@ export const brief_schema = Type.Object({
   }),
   momentum: Type.Object({ measure: Type.String(), windows: Type.Array(window_schema) }),
   families: Type.Object({
-    effective: Type.Number(),
+    effective_forecasters: Type.Number(),
     position: Type.String({ description: 'What shares and means are of.' }),
     rows: Type.Array(
       Type.Object({

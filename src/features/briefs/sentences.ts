@@ -12,14 +12,17 @@ const standText = ({ state }: Brief): string => {
   if (n === 0) return 'Nobody has predicted on it yet.';
   const is_binary = state.options.length === 0;
   if (!is_binary && position === null) return `${predictions(n)} are split, with no option ahead.`;
-  const level = percentText((is_binary ? mean_probability : forecast) ?? 0);
-  const what = `${is_binary ? 'YES' : position} ${level}`;
-  if (n === 1) return `The only prediction gives ${what}.`;
+  const whom = is_binary ? 'YES' : position;
+  if (n === 1) {
+    return `The only prediction gives ${whom} ${percentText(mean_probability ?? forecast ?? 0)}.`;
+  }
+  const level = percentText(forecast ?? 0);
   const spread =
     p25 === null || p75 === null || n < 4
       ? ''
       : `; the middle half of them lies between ${percentText(p25)} and ${percentText(p75)}`;
-  return `${predictions(n)} give ${what} on average${spread}.`;
+  if (!is_binary) return `${predictions(n)} give ${whom} ${level} on average.`;
+  return `Pooled, ${predictions(n)} give ${whom} ${level}${spread}.`;
 };
 
 const span_names = { '1d': 'day', '7d': '7 days', '30d': '30 days' } as const;
@@ -71,22 +74,19 @@ const dueText = (at: Date, as_of: Date): string => {
   return ms >= 0 ? `in ${spanText(ms)}` : `${spanText(-ms)} ago`;
 };
 
-/** The mean probability that the predictions gave to the outcome. */
+/** What the headline gave to the outcome. */
 const givenText = ({ resolution, state }: Brief): string => {
   const { outcome, brier } = resolution;
-  const { mean_probability: mean, total_predictions: n } = state;
+  const { forecast, total_predictions: n } = state;
+  const is_binary = state.options.length === 0;
   if (n === 0 || outcome === null) return '';
   const correct = outcome.split(' | ');
-  const given =
-    mean === null
-      ? state.options
-          .filter(({ option }) => correct.includes(option))
-          .reduce((sum, { mean_probability }) => sum + (mean_probability ?? 0), 0)
-      : outcome === 'YES'
-        ? mean
-        : 100 - mean;
+  const means = state.options.filter(({ option }) => correct.includes(option));
+  const mean = means.reduce((sum, { mean_probability }) => sum + (mean_probability ?? 0), 0);
+  if (!is_binary) return ` The predictions gave it ${percentText(mean)} on average.`;
+  const given = outcome === 'YES' ? (forecast ?? 0) : 100 - (forecast ?? 0);
   const score = brier === null ? '' : `: a Brier score of ${scoreText(brier)}`;
-  return ` The predictions gave it ${percentText(given)} on average${score}.`;
+  return ` Pooled, the predictions gave it ${percentText(given)}${score}.`;
 };
 
 const endingText = (brief: Brief, { question, as_of, ended_at, life }: BriefInput): string => {

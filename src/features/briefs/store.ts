@@ -38,11 +38,11 @@ export const readWindows = (
   select
     w.name, w.since,
     (count(*) filter (where was_there))::integer as count_before,
-    coalesce(sum(given) filter (where was_there), 0)::float8 / 100 as given_before,
+    coalesce(sum(given) filter (where was_there), 0)::float8 as given_before,
     (count(*) filter (where is_there))::integer as count_now,
-    coalesce(sum(given) filter (where is_there), 0)::float8 / 100 as given_now,
+    coalesce(sum(given) filter (where is_there), 0)::float8 as given_now,
     (count(*) filter (where is_there and created_at >= w.since))::integer as count_new,
-    coalesce(sum(given) filter (where is_there and created_at >= w.since), 0)::float8 / 100
+    coalesce(sum(given) filter (where is_there and created_at >= w.since), 0)::float8
       as given_new
   from given p
   cross join (

@@ -16,10 +16,16 @@ const window_ms = 24 * 3_600_000;
 /** Two decimals: a difference of two figures with two decimals is one again. */
 const round2 = (value: number): number => Math.round(value * 100) / 100;
 
+/** A forecast, and the one of the same agent that it replaces. */
+export interface Step {
+  readonly now: TimedForecast;
+  readonly before: TimedForecast | undefined;
+}
+
 interface Figure {
   readonly option: string | null;
   readonly values: readonly number[];
-  /** The value of a prediction in the mean that this figure is. */
+  /** The value of a forecast, in percent, in the mean that this figure is. */
   readonly put: (one: TimedForecast) => number;
 }
 
@@ -29,13 +35,13 @@ const figuresOf = ({ question_type, options }: RunShape, points: readonly Point[
         {
           option: null,
           values: points.map(({ mean_probability }) => mean_probability ?? 0),
-          put: ({ value }) => value,
+          put: ({ value }) => value / 100,
         },
       ]
     : options.map((option, n) => ({
         option,
         values: points.map(({ option_probabilities }) => option_probabilities[n] ?? 0),
-        put: ({ given }) => (given[n] as number) / (options.length - 1),
+        put: ({ given }) => (given[n] as number) / (options.length - 1) / 100,
       }));
 
 type Move = readonly [from: number, to: number];
@@ -67,21 +73,26 @@ const findMoves = (at: readonly number[], values: readonly number[]): readonly M
 
 /**
  * The share of each family in a move. A figure is a mean over predictions. With `m` the mean
- * before and `N` predictions after the move, its change is exactly Σ (v − m) / N over the
- * predictions in between; each of these is the contribution of its family. `m` is taken from all
- * predictions before, not from a rounded figure.
+ * before and `N` predictions after the move, its change is exactly Σ (v − w) / N over the forecasts
+ * in between, where w is what a forecast replaces, and m for the first of an agent; each of these is
+ * the contribution of its family. `m` is taken from all forecasts before, not from a rounded figure.
  */
 const shareMove = (
-  before: readonly TimedForecast[],
-  between: readonly TimedForecast[],
+  before: readonly Step[],
+  between: readonly Step[],
   put: Figure['put'],
 ): FamilyShare[] => {
-  const mean = before.reduce((sum, one) => sum + put(one), 0) / before.length;
-  return [...groupBy(between, ({ family }) => family)]
+  const firsts = (steps: readonly Step[]): number =>
+    steps.filter((step) => step.before === undefined).length;
+  const moveOf = (step: Step, mean: number): number =>
+    put(step.now) - (step.before === undefined ? mean : put(step.before));
+  const sum = before.reduce((all, step) => all + moveOf(step, 0), 0);
+  const mean = sum / firsts(before);
+  const count = firsts(before) + firsts(between);
+  return [...groupBy(between, ({ now }) => now.family)]
     .map(([model_family, all]) => {
-      const moved = all.reduce((sum, one) => sum + put(one) - mean, 0);
-      const contribution = round2(moved / (before.length + between.length));
-      return { model_family, predictions: all.length, contribution };
+      const moved = all.reduce((total, step) => total + moveOf(step, mean), 0);
+      return { model_family, predictions: all.length, contribution: round2(moved / count) };
     })
     .sort(byContribution);
 };
@@ -90,10 +101,10 @@ const byContribution = (a: FamilyShare, b: FamilyShare): number =>
   Math.abs(b.contribution ?? 0) - Math.abs(a.contribution ?? 0) ||
   (a.model_family < b.model_family ? -1 : 1);
 
-/** Of all predictions, and of points of their history; oldest first. */
+/** Of all forecasts, and of points of their history; oldest first. */
 export const driftOf = (
   shape: RunShape,
-  all: readonly TimedForecast[],
+  steps: readonly Step[],
   points: readonly Point[],
 ): readonly MoveWire[] => {
   const times = points.map(({ at }) => at);
@@ -107,13 +118,15 @@ export const driftOf = (
     // A figure keeps its value from its point on: a move begins no earlier than its window.
     const began = endOf(from, Math.max(times[from] as number, end - window_ms));
     const ended = endOf(to, end);
+    const before = steps.filter(({ now }) => now.at <= (times[from] as number));
+    const between = steps.filter(({ now }) => now.at > (times[from] as number) && now.at <= end);
     return {
       option,
       from: began,
       to: ended,
       change: round2(ended.percent - began.percent),
-      predictions: ended.count - began.count,
-      families: shareMove(all.slice(0, began.count), all.slice(began.count, ended.count), put),
+      predictions: between.length,
+      families: shareMove(before, between, put),
     };
   };
   return figuresOf(shape, points)

@@ -4,39 +4,66 @@ import { makeCache, makeQueue } from '../../kit/cache.js';
 import { createPngMaker } from '../../kit/svg-png.js';
 import type { LogEntry } from '../events/index.js';
 import type { QuestionRow } from '../questions/index.js';
-import { driftOf } from './drift.js';
+import { type Fit, first_fit } from './correlation.js';
+import { driftOf, type Step } from './drift.js';
+import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
 import { drawPicture, type Look } from './picture.js';
 import { type Course, makeRun, type RunShape, type TimedForecast } from './run.js';
 import { most_points, type Point } from './schema.js';
 import { readForecasts } from './store.js';
+import { movesConsensus } from './tally.js';
 
-/** Predictions that are counted at a time; answers to others come in between. */
+/** Forecasts that are counted at a time; answers to others come in between. */
 const portion = 1_000;
 
-/** Of all predictions on a question, in the order of their times. */
+interface Recorded {
+  /** All forecasts on a question, in the order of their times. */
+  readonly all: readonly TimedForecast[];
+  readonly offset: number;
+  readonly fits: readonly Fit[];
+  /** Until when fits change the figures: its end, or now. */
+  readonly until_ms: number;
+}
+
+/** A moment is one of forecasts, or of a fit that comes in force and changes the pool. */
 export const makeCourse = async (
   shape: RunShape,
-  all: readonly TimedForecast[],
-  offset: number,
+  { all, offset, fits, until_ms }: Recorded,
 ): Promise<Course> => {
   const run = makeRun(shape);
   const moments: Point[] = [];
-  for (const [n, one] of all.entries()) {
-    run.add(one);
-    if (all[n + 1]?.at !== one.at) moments.push({ at: one.at, ...run.read() });
+  const steps: Step[] = [];
+  const coming = [...fits];
+  let fit = first_fit;
+  const advance = (ms: number): void => {
+    for (let next = coming[0]; next !== undefined && next.from_ms <= ms; next = coming[0]) {
+      coming.shift();
+      fit = next;
+      if (moments.length === 0 || fit.from_ms === ms) continue;
+      const point = { at: fit.from_ms, ...run.read(fit.rho) };
+      if (point.pooled !== moments.at(-1)?.pooled) moments.push(point);
+    }
+  };
+  for (const [n, now] of all.entries()) {
+    const { at } = now;
+    if (at !== all[n - 1]?.at) advance(at);
+    steps.push({ now, before: run.add(now) });
+    if (all[n + 1]?.at !== at) moments.push({ at, ...run.read(fit.rho) });
     if (n % portion === portion - 1) await nextTurn();
   }
+  advance(until_ms + 1);
   const points = thin(shape, moments, most_points);
-  const drift_events = driftOf(shape, all, points);
-  return { shape, offset, total: all.length, moments: moments.length, points, drift_events };
+  const drift_events = driftOf(shape, steps, points);
+  const total = moments.at(-1)?.count ?? 0;
+  return { shape, offset, total, moments: moments.length, points, drift_events };
 };
 
 /** Those that show the shape of the figures best. */
 const thin = ({ question_type }: RunShape, points: readonly Point[], most: number): Point[] => {
   const figures = points.map((point) =>
     question_type === 'binary'
-      ? [point.yes_percent, point.mean_probability ?? 0, point.extremized ?? 0]
+      ? [point.yes_percent, point.mean_probability ?? 0, point.pooled ?? 0]
       : point.option_probabilities,
   );
   const ys = (figures[0] ?? []).map((_, n) => figures.map((row) => row[n] as number));
@@ -52,15 +79,15 @@ export const thinCourse = (course: Course, most: number): Course => ({
 
 const most_cached_points = 100_000;
 const fresh_ms = 5_000;
-/** So long a history is not read again for each prediction. */
+/** So long a history is not read again for each forecast. */
 const long_history = 10_000;
 const loads_at_once = 2;
 const most_waiting = 1_000;
 const most_png_bytes = 20_000_000;
 const pixels_of_a_unit = 2;
 
-/** Histories of a process, cached for seconds or until there is another prediction. */
-export const createHistory = ({ sql }: Pick<Deps, 'sql'>) => {
+/** Histories of a process, cached for seconds or until there is another forecast. */
+export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
   const courses = makeCache<Course>({
     ...{ most: most_cached_points, ttl_ms: fresh_ms },
@@ -69,12 +96,13 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>) => {
   const pngs = makeCache<Uint8Array>({ most: most_png_bytes, sizeOf: (png) => png.length });
   const maker = createPngMaker();
 
-  const load = async ({ id, question_type, options }: QuestionRow): Promise<Course> => {
+  const load = async ({ id, question_type, options, ended_at }: QuestionRow): Promise<Course> => {
     const shape = { question_type, options };
-    const { all, offset } = await sql.begin({ mode: 'read only' }, (tx) =>
-      readForecasts(tx, { id, ...shape }),
-    );
-    return makeCourse(shape, all, offset);
+    const recorded = await sql.begin({ mode: 'read only' }, async (tx) => ({
+      ...(await readForecasts(tx, { id, ...shape })),
+      fits: await readFits(tx),
+    }));
+    return makeCourse(shape, { ...recorded, until_ms: (ended_at ?? clock()).getTime() });
   };
 
   /** Of a question that the caller may see, in at most so many points. */
@@ -95,8 +123,8 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>) => {
     /** Feed this from the follower. */
     onEvents(batch: readonly LogEntry[]): void {
       for (const { question_id, event } of batch) {
-        if (event !== 'prediction.placed' || question_id === null) continue;
-        const is_long = (courses.peek(question_id)?.total ?? 0) > long_history;
+        if (question_id === null || !movesConsensus({ event })) continue;
+        const is_long = (courses.peek(question_id)?.moments ?? 0) > long_history;
         if (!is_long) courses.forget(question_id);
       }
     },

@@ -1,3 +1,16 @@
+export {
+  errorsOf,
+  type Fit,
+  first_fit,
+  fitAt,
+  fitOf,
+  type Measured,
+  measureCorrelation,
+  type QuestionErrors,
+  type ResolvedQuestion,
+} from './correlation.js';
+export { readFits, readResolved } from './fits-store.js';
+export { createFitting, fitToday } from './fitting.js';
 export { createHistory, type History, makeCourse, thinCourse } from './history.js';
 export {
   consensusTopic,
@@ -5,13 +18,22 @@ export {
   createLiveConsensus,
   type LiveConsensus,
   makeConsensusTopics,
+  versionOf,
 } from './live.js';
 export { drawPicture, type PictureOf } from './picture.js';
+export { createPool, logOdds, type Pool, type PoolForecast } from './pool.js';
 export { type ConsensusParts, type HistoryParts, routes } from './routes.js';
 export { type Consensus, computeConsensus, givenBy, meanGiven, shown } from './rules.js';
 export type { Course } from './run.js';
 export { makeRun, type Run, type RunShape, type TimedForecast } from './run.js';
 export { consensus_schema } from './schema.js';
 export { createSnapshotTaker, createSnapshotTimer } from './snapshots.js';
-export { readConsensus } from './store.js';
-export { cellField, countAll, readCells, tallyKey } from './tally.js';
+export {
+  countAll,
+  fieldsOf,
+  mixField,
+  movesConsensus,
+  readCells,
+  saidIn,
+  tallyKey,
+} from './tally.js';

@@ -1,4 +1,4 @@
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
 import { groupBy } from '../../kit/group-by.js';
@@ -6,8 +6,17 @@ import { isId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { loadScript } from '../../redis/client.js';
 import type { StateSource } from '../../socket/states.js';
-import { type LogEntry, type Projector, projectedKey, readHead, timeOf } from '../events/index.js';
+import {
+  type LogEntry,
+  type Projector,
+  prediction_revised,
+  projectedKey,
+  readHead,
+  timeOf,
+} from '../events/index.js';
 import { type QuestionRow, readQuestion } from '../questions/index.js';
+import { fitAt, fitOf } from './correlation.js';
+import { createFits } from './fitting.js';
 import {
   type Consensus,
   computeConsensus,
@@ -15,12 +24,13 @@ import {
   type QuestionShape,
   type Tally,
 } from './rules.js';
-import { listPredicted, readCounts, readOptions } from './store.js';
+import { listPredicted, readCounts, readOptions, readOwners, readShapes } from './store.js';
 import {
-  cellField,
-  forecastIn,
+  forecastsIn,
+  movesConsensus,
   readCells,
   readHash,
+  saidIn,
   setTally,
   tagOf,
   tallyKey,
@@ -29,7 +39,7 @@ import {
 
 /**
  * The consensus of a question, computed from its tally in Redis and cached in this process until
- * the log has another prediction of the question. A process trusts Redis only where Redis has
+ * the log has another forecast on the question, or another fit comes in force. A process trusts Redis only where Redis has
  * projected as much of the log as the process has seen. Otherwise, and where Redis is away or has
  * no tally, the process reads Postgres and writes a missing tally back.
  */
@@ -39,11 +49,10 @@ export type LiveConsensus = ReturnType<typeof createLiveConsensus>;
 const most_cached = 5_000;
 const record_reads_at_once = 3;
 
-type Parts = Pick<Deps, 'sql' | 'redis' | 'config' | 'log'>;
+type Parts = Pick<Deps, 'sql' | 'redis' | 'config' | 'log' | 'clock'>;
 
-const makeReader = ({ sql, redis, config, log }: Parts) => {
+const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) => {
   const prefix = config.REDIS_PREFIX;
-  const limit = pLimit(record_reads_at_once);
 
   /** Reads how far Redis has projected before it reads the tally, so the tally is no older. */
   const askRedis = async (question_id: string, head: number) => {
@@ -73,31 +82,58 @@ const makeReader = ({ sql, redis, config, log }: Parts) => {
   };
 };
 
+type Asked = QuestionShape & Pick<QuestionRow, 'status' | 'ended_at'>;
+
 export const createLiveConsensus = (parts: Parts, most = most_cached) => {
-  const readTally = makeReader(parts);
+  const limit = pLimit(record_reads_at_once);
+  const readTally = makeReader(parts, limit);
   const cache = makeCache<Consensus>({ most });
+  const fits = createFits(parts);
+  const { clock } = parts;
   let head = -1;
 
-  const read = async (
-    question: QuestionShape & Pick<QuestionRow, 'status'>,
-  ): Promise<Consensus> => {
+  /** From the cache alone, and only where it was computed with the fit that is in force. */
+  const peek = (question_id: string): Consensus | undefined => {
+    const known = cache.peek(question_id);
+    const known_fits = fits.peek();
+    if (known === undefined || known_fits === undefined) return undefined;
+    return known.fit === fitAt(known_fits, clock().getTime()).number ? known : undefined;
+  };
+
+  const read = async (question: Asked): Promise<Consensus> => {
     const { id, status } = question;
-    if (status === 'draft') return computeConsensus(question, no_tally);
-    return cache.get(id, async () => computeConsensus(question, await readTally(id, head)));
+    const fit = fitOf(await fits.get(), question, clock().getTime());
+    if (status === 'draft') return computeConsensus(question, no_tally, fit);
+    if ((cache.peek(id)?.fit ?? fit.number) !== fit.number) cache.forget(id);
+    return cache.get(id, async () => computeConsensus(question, await readTally(id, head), fit));
   };
 
   return {
-    /** From the cache alone; undefined on a miss. Of published questions only. */
-    peek: cache.peek,
+    /** Undefined on a miss; of published questions only. */
+    peek,
     /** Of a question that the caller may see. */
     read,
     /** Of a published question; undefined where there is none. */
     async find(question_id: string): Promise<Consensus | undefined> {
-      const known = cache.peek(question_id);
+      const known = peek(question_id);
       if (known !== undefined) return known;
       const question = await readQuestion(parts.sql, question_id);
       const is_shown = question !== undefined && question.status !== 'draft';
       return is_shown ? read(question) : undefined;
+    },
+    /** Of the published ones of some questions, in no order; at a moment by the record. */
+    async findAll(ids: readonly string[], at: Date | null): Promise<readonly Consensus[]> {
+      const known = at === null ? ids.flatMap((id) => peek(id) ?? []) : [];
+      const rest = ids.filter((id) => known.every(({ question_id }) => question_id !== id));
+      const questions = await readShapes(parts.sql, rest);
+      if (at === null) return [...known, ...(await Promise.all(questions.map(read)))];
+      const known_fits = await fits.get();
+      const counted = await limit(() => readCounts(parts.sql, rest, { at }));
+      const tallies = new Map(counted.map((one) => [one.question_id, readCells(one.cells, one)]));
+      return questions.map((question) => {
+        const fit = fitOf(known_fits, question, at.getTime());
+        return computeConsensus(question, tallies.get(question.id) ?? no_tally, fit);
+      });
     },
     /** Feed this from the follower; returns the questions whose consensus changed. */
     onEvents(batch: readonly LogEntry[]): readonly string[] {
@@ -109,7 +145,7 @@ export const createLiveConsensus = (parts: Parts, most = most_cached) => {
       for (const { question_id, event } of batch) {
         if (question_id === null) continue;
         if (event === 'question.created') moved.add(question_id);
-        if (event !== 'prediction.placed') continue;
+        if (!movesConsensus({ event })) continue;
         moved.add(question_id);
         cache.forget(question_id);
       }
@@ -122,18 +158,29 @@ const topic_prefix = 'consensus:';
 
 export const consensusTopic = (question_id: string): string => topic_prefix + question_id;
 
+/** A fit that comes in force is no event of the log; the topic is read so often to see it. */
+const look_every_ms = 60_000;
+/** More than there will be offsets. */
+const offsets = 2 ** 40;
+
+/** Another number whenever a consensus is another: that of its fit, then its offset. */
+export const versionOf = ({ fit, offset }: Pick<Consensus, 'fit' | 'offset'>): number =>
+  fit * offsets + offset;
+
 /**
- * `consensus:{id}`: the consensus of a question as a state topic. Its version is its offset, so it
- * is the same in every process and after a restart; one that is not published shows nothing.
+ * `consensus:{id}`: the consensus of a question as a state topic. Its version is made of its fit
+ * and its offset, so it is the same in every process and after a restart; one that is not published
+ * shows nothing.
  */
 export const makeConsensusTopics = (live: LiveConsensus): StateSource => ({
+  every_ms: look_every_ms,
   resolve: (label) => {
     const is_one = label.startsWith(topic_prefix) && isId(label.slice(topic_prefix.length));
     return is_one ? { topic: label, label } : null;
   },
   read: async (topic) => {
     const data = await live.find(topic.slice(topic_prefix.length));
-    return data === undefined ? null : { version: data.offset, data };
+    return data === undefined ? null : { version: versionOf(data), data };
   },
 });
 
@@ -153,15 +200,18 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
   const count = async (
     moved: readonly Moved[],
     options_of: ReadonlyMap<string, readonly string[]>,
+    owner_of: ReadonlyMap<string, string>,
   ): Promise<readonly string[]> => {
     const args: (string | number)[] = [];
     for (const [id, entries] of moved) {
       args.push(entries.length);
       for (const entry of entries) {
-        const stated = forecastIn(entry, options_of.get(id) ?? []);
-        const owner = entry.owner_id ?? entry.agent_id ?? entry.id;
-        args.push(entry.offset, timeOf(entry), owner, cellField(stated));
-        args.push(stated.given?.join(',') ?? '');
+        const { now, before } = forecastsIn(entry, options_of.get(id) ?? []);
+        const known = owner_of.get(`${id} ${entry.agent_id}`);
+        const owner = known ?? entry.owner_id ?? entry.agent_id ?? entry.id;
+        const given = now.given?.map((units, n) => units - (before?.given?.[n] ?? 0)) ?? [];
+        args.push(entry.offset, timeOf(entry), owner);
+        args.push(before === null ? '' : saidIn(before), saidIn(now), given.join(','));
       }
     }
     const keys = moved.flatMap(([id]) => tallyKeys(prefix, id));
@@ -179,12 +229,17 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
   return {
     name: 'consensus',
     async project(entries) {
-      const placed = entries.filter(({ event }) => event === 'prediction.placed');
-      if (placed.length === 0) return;
-      const by_question = groupBy(placed, ({ question_id }) => question_id ?? '');
-      const options_of = await readOptions(sql, [...by_question.keys()]);
+      const moving = entries.filter(movesConsensus);
+      if (moving.length === 0) return;
+      const by_question = groupBy(moving, ({ question_id }) => question_id ?? '');
+      const revised = entries.filter(({ event }) => event === prediction_revised.name);
+      const [options_of, owner_of] = await Promise.all([
+        readOptions(sql, [...by_question.keys()]),
+        // An agent that has another owner by now revises a prediction of the one before.
+        readOwners(sql, revised),
+      ]);
       const by_tag = groupBy([...by_question], ([id]) => tagOf(id));
-      const counts = [...by_tag.values()].map((moved) => count(moved, options_of));
+      const counts = [...by_tag.values()].map((moved) => count(moved, options_of, owner_of));
       await setFromRecord((await Promise.all(counts)).flat());
     },
     async rebuild() {

@@ -40,7 +40,7 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
   if (last === undefined) return `No predictions yet · ${status}`;
   const head = isMulti(course)
     ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
-    : `Mean probability of YES ${percent(last.mean_probability)}`;
+    : `${percent(last.forecast)} chance of YES`;
   const count = last.count === 1 ? '1 prediction' : `${grouped(last.count)} predictions`;
   return `${head} · ${count} · ${status}`;
 };
@@ -81,10 +81,10 @@ const legendOf = ({ shape, points }: Course): readonly chart.LegendItem[] => {
       kind: 'line',
     }));
   }
-  const { mean_probability, extremized, yes_percent, p25, p75 } = last;
+  const { mean_probability, pooled, yes_percent, p25, p75 } = last;
   return [
-    { label: `Mean probability ${percent(mean_probability)}`, series: 0, kind: 'line' },
-    { label: `Pooled ${percent(extremized)}`, series: 1, kind: 'dashed' },
+    { label: `Pooled ${percent(pooled)}`, series: 0, kind: 'line' },
+    { label: `Mean ${percent(mean_probability)}`, series: 1, kind: 'dashed' },
     { label: `Say YES ${percent(yes_percent)}`, series: 8, kind: 'dotted' },
     { label: `Middle half of predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
   ];
@@ -100,14 +100,14 @@ const drawBinary = (
   const spans = points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }));
   const band = [...spans, { x: x.to, low: last.p25 ?? 0, high: last.p75 ?? 0 }];
   const share = lineOf(points, x, ({ yes_percent }) => yes_percent);
-  const pool = lineOf(points, x, ({ extremized }) => extremized);
-  const label = `${percent(last.mean_probability)} after ${grouped(last.count)}`;
+  const pool = lineOf(points, x, ({ pooled }) => pooled);
+  const label = `${percent(last.pooled)} after ${grouped(last.count)}`;
   return [
     chart.drawBand(plot, band, 0),
     chart.drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
-    chart.drawSteps(plot, pool, { series: 1, kind: 'dashed', width: 1.75 }),
-    chart.drawSteps(plot, mean, { series: 0, width: 2.75 }),
-    chart.drawDot(plot, { x: last.at, y: last.mean_probability ?? 0 }, { series: 0, label }),
+    chart.drawSteps(plot, mean, { series: 1, kind: 'dashed', width: 1.75 }),
+    chart.drawSteps(plot, pool, { series: 0, width: 2.75 }),
+    chart.drawDot(plot, { x: last.at, y: last.pooled ?? 0 }, { series: 0, label }),
   ];
 };
 

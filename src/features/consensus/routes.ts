@@ -12,6 +12,7 @@ import {
 } from '../predictions/index.js';
 import {
   findVisible,
+  lists_tag,
   question_faults,
   question_params,
   question_schema,
@@ -58,6 +59,31 @@ const getConsensus = route({
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     return reply(200, await deps.consensus.read(question));
+  },
+});
+
+const getMany = route({
+  id: 'listConsensus',
+  method: 'GET',
+  path: '/api/consensus',
+  summary: 'The consensus of up to 100 questions, now or as it stood at a moment',
+  tag: 'consensus',
+  auth: 'public',
+  query: wire.many_query,
+  returns: { 200: wire.many_answer },
+  cacheable: true,
+  cache: { tag: () => lists_tag },
+  handle: async ({ query }, deps) => {
+    const ids = [...new Set(query.ids.map((id) => id.toLowerCase()))];
+    const moment = query.at === undefined ? null : new Date(query.at);
+    const at = moment === null || moment >= deps.clock() ? null : moment;
+    const found = new Map(
+      (await deps.consensus.findAll(ids, at)).map((one) => [one.question_id, one]),
+    );
+    return reply(200, {
+      consensus: ids.flatMap((id) => found.get(id) ?? []),
+      missing: ids.filter((id) => !found.has(id)),
+    });
   },
 });
 
@@ -207,6 +233,7 @@ const getDrift = route({
 
 export const routes = [
   getConsensus,
+  getMany,
   getQuestion,
   listQuestionSnapshots,
   getChart,

@@ -1,11 +1,16 @@
 import { groupBy } from '../../kit/group-by.js';
+import { whole_bp } from '../../kit/percent.js';
 import { distributionOf } from '../predictions/index.js';
+import type { Fit } from './correlation.js';
+import { extremize, method, sharesOf } from './pool.js';
 
 /**
- * The consensus of a question, computed from its tally: how many predictions there are for each
- * family, stated value, and number of predictions that their owner has; and with options the sum of
- * what each family gives to each of them. The tally is the sufficient statistic of everything
- * below, all of it whole numbers, so means and quantiles are exact.
+ * The consensus of a question, computed from its tally: counts and sums for each family, side and
+ * number of predictions that their owner has; how often each value is stated; how many owners have
+ * the same numbers of predictions of the same families; and with options the sum of what each
+ * family gives to each of them. The tally is the sufficient statistic of everything below, all of
+ * it whole numbers, so means and quantiles are exact; and however many predictions there are, it
+ * stays small. Values are in basis points, figures in percent.
  */
 
 /** The side of a prediction: `yes` and its probability, or an `option` and the confidence in it. */
@@ -13,14 +18,14 @@ export interface Position {
   readonly family: string;
   readonly yes: boolean | null;
   readonly option: number | null;
-  /** Binary: stated probability of YES, 0–100. Multi: confidence in the option, 0–100. */
+  /** In basis points: the stated chance of YES, or the confidence in the option. */
   readonly value: number;
 }
 
 /** With options also the whole distribution that is stated. */
 export interface Forecast extends Position {
   /**
-   * What each option is given, in percent · (options − 1): a prediction that names one option
+   * What each option is given, in basis points · (options − 1): a prediction that names one option
    * spreads the rest evenly, and only so are all shares whole numbers. Null without options.
    */
   readonly given: readonly number[] | null;
@@ -34,66 +39,95 @@ export const givenBy = (
 ): readonly number[] | null => {
   if (option === null) return null;
   const one = { prediction: null, probability: null, selected_option: option, probabilities };
-  const { units, whole } = distributionOf({ ...one, confidence: 100 * value }, options);
-  return units.map((unit) => (unit * 100 * (options - 1)) / whole);
+  const { units, whole } = distributionOf({ ...one, confidence: value }, options);
+  return units.map((unit) => (unit * whole_bp * (options - 1)) / whole);
 };
 
-export interface Cell extends Position {
-  readonly count: number;
+/** Predictions of a family that take the same side, and whose owners have as many. */
+export interface Cell extends Omit<Position, 'value'> {
   /** How many predictions on the question the owner of each of these has. */
   readonly size: number;
+  readonly count: number;
+  /** Of their values. */
+  readonly sum: number;
+  /** Sum of their log odds, in billionths; 0 with options. */
+  readonly log_odds: number;
+}
+
+/** Owners that have the same number of predictions of each family. */
+export interface Mix {
+  readonly families: readonly (readonly [family: string, predictions: number])[];
+  readonly owners: number;
 }
 
 export interface Tally {
   readonly cells: readonly Cell[];
+  /** How often each value is stated. */
+  readonly values: ReadonlyMap<number, number>;
+  readonly mixes: readonly Mix[];
   /** By family, for each option the sum of what it is given; empty without options. */
   readonly given: ReadonlyMap<string, readonly number[]>;
-  /** Offset of the last prediction that is counted in; 0 where there is none. */
+  /** Offset of the last forecast that is counted in; 0 where there is none. */
   readonly offset: number;
   readonly updated_at: string | null;
 }
 
-export const no_tally: Tally = { cells: [], given: new Map(), offset: 0, updated_at: null };
+export const no_tally: Tally = {
+  ...{ cells: [], values: new Map(), mixes: [], given: new Map(), offset: 0, updated_at: null },
+};
 
 /**
- * `part / whole` with at most two decimals, a half up as in SQL. The hundredfold is taken before
- * the division: only then is every half exact (2.175 · 100 is 217.49999999999997).
+ * `part` of `whole` in percent with at most two decimals, a half up as in SQL. The product is a
+ * whole number, so the quotient of every half is exact.
  */
-const ratio2 = (part: number, whole: number): number => Math.round((100 * part) / whole) / 100;
-/** `part` of `whole` in per cent. */
 export const share = (part: number, whole: number): number =>
-  whole === 0 ? 0 : ratio2(100 * part, whole);
+  whole === 0 ? 0 : Math.round((whole_bp * part) / whole) / 100;
+/** The mean of basis points in percent, rounded likewise. */
 export const mean = (sum: number, count: number): number | null =>
-  count === 0 ? null : ratio2(sum, count);
+  count === 0 ? null : Math.round(sum / count) / 100;
 
 const sumOf = (cells: readonly Cell[], read: (cell: Cell) => number): number =>
   cells.reduce((sum, cell) => sum + read(cell), 0);
 
-/**
- * Quantile of the stated values by linear interpolation (Hyndman and Fan, type 7); `q` is a number
- * of quarters, and so the result is exact. `counts` has how often each of 0–100 is stated.
- */
-export const quantile = (counts: readonly number[], total: number, q: number): number | null => {
-  if (total === 0) return null;
-  const rank = (total - 1) * q;
+const block = 100;
+
+/** How often each value of 0 to 10,000 is stated: in blocks, so that a rank is soon found. */
+export const makeValueCounts = () => {
+  const counts = new Int32Array(whole_bp + 1);
+  const blocks = new Int32Array(Math.floor(whole_bp / block) + 1);
+  let total = 0;
   const valueAt = (index: number): number => {
     let seen = 0;
-    return counts.findIndex((count) => {
-      seen += count;
-      return index < seen;
-    });
+    let n = 0;
+    while (seen + (blocks[n] as number) <= index) seen += blocks[n++] as number;
+    let value = n * block;
+    while (seen + (counts[value] as number) <= index) seen += counts[value++] as number;
+    return value;
   };
-  const low = valueAt(Math.floor(rank));
-  const high = valueAt(Math.ceil(rank));
-  return low + (high - low) * (rank - Math.floor(rank));
+  return {
+    add(value: number, by: number): void {
+      counts[value]! += by;
+      blocks[Math.floor(value / block)]! += by;
+      total += by;
+    },
+    /**
+     * Quantile in percent by linear interpolation (Hyndman and Fan, type 7). `q` is a number of
+     * quarters, and so the result is exact before it is rounded to a basis point, a half up.
+     */
+    quantile(q: number): number | null {
+      if (total === 0) return null;
+      const rank = (total - 1) * q;
+      const low = valueAt(Math.floor(rank));
+      const high = valueAt(Math.ceil(rank));
+      return Math.round(low + (high - low) * (rank - Math.floor(rank))) / 100;
+    },
+  };
 };
 
-/** Ten bins of the stated value: [0,10) … [80,90), [90,100]. */
-const histogramOf = (counts: readonly number[]): number[] => {
+/** Ten bins of the stated value in percent: [0,10) … [80,90), [90,100]. */
+const histogramOf = (values: Tally['values']): number[] => {
   const bins = new Array<number>(10).fill(0);
-  for (const [value, count] of counts.entries()) {
-    bins[Math.min(9, Math.floor(value / 10))]! += count;
-  }
+  for (const [value, count] of values) bins[Math.min(9, Math.floor(value / 1_000))]! += count;
   return bins;
 };
 
@@ -111,61 +145,13 @@ export const leadingOf = (sums: readonly number[], total: number): number =>
 export const meanGiven = (sum: number, count: number, options: number): number | null =>
   mean(sum, (options - 1) * count);
 
-/**
- * Figures of a consensus in which nobody counts more for being many. Method `capped-log-odds-1`,
- * with `p` a stated probability of YES, between 0.01 and 0.99:
- *
- *   owner      all predictions of one owner on the question share one weight: w = 1 / how many
- *   family     the weights W of a family are alike, so they count as a design effect (Kish 1965)
- *              says: v = W / (1 + 0.25 · max(0, W − 1)), less than 4 however many they are
- *   effective  n = (Σv)² / Σv², the inverse Simpson index (the Hill number of order 2)
- *   pooled     L = Σ v · (mean of ln(p / (1 − p)) in the family, by w) / Σv
- *   extremized 1 / (1 + e^(−d·L)), d = n·(√(3n²−3n+1) − 2) / (n²−n−1) = 3n / (√(3n²−3n+1) + 2)
- *
- * `d` is the factor of Neyman and Roughgarden (“Are You Smarter Than a Random Expert?”, 2022) for n
- * sources that know different things: 1 for one family, and never more than √3.
- */
-const method = 'capped-log-odds-1';
-
-const alike = 0.25;
-const least_percent = 1;
-/** Fewer owners than these are never called contested. */
-const least_owners = 5;
-
-/** Of a stated probability in per cent, kept between 1 and 99. */
-export const logOdds = (percent: number): number => {
-  const p = Math.min(100 - least_percent, Math.max(least_percent, percent)) / 100;
-  return Math.log(p / (1 - p));
-};
-
 /** To nine places: the noise of floating point is gone, and equal values are equal. */
 const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
 /** At most two decimals, a half up. */
 export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
-/** The weights of the owners of a family, and the sum of weight · log odds. */
-export interface Family {
-  weight: number;
-  log_odds: number;
-}
-
-const effectiveOf = (families: readonly Family[]) => {
-  const weights = families.map(({ weight }) => weight / (1 + alike * Math.max(0, weight - 1)));
-  const sum = weights.reduce((total, weight) => total + weight, 0);
-  const squares = weights.reduce((total, weight) => total + weight ** 2, 0);
-  return { weights, sum, count: squares === 0 ? 0 : sum ** 2 / squares };
-};
-
-/** The pooled figure before it is rounded, in per cent; of one family at least. */
-export const extremize = (families: readonly Family[]): number => {
-  const { weights, sum, count: n } = effectiveOf(families);
-  const pooled = families.reduce(
-    (total, { weight, log_odds }, i) => total + ((weights[i] as number) * log_odds) / weight,
-    0,
-  );
-  const factor = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
-  return 100 / (1 + Math.exp((-factor * pooled) / sum));
-};
+/** Fewer owners than these are never called contested. */
+const least_owners = 5;
 
 /** At least five owners, and the runner-up has at least half as much weight as the leader. */
 const isContested = (sides: readonly number[], owners: number): boolean => {
@@ -175,23 +161,42 @@ const isContested = (sides: readonly number[], owners: number): boolean => {
 
 const weightOf = ({ count, size }: Cell): number => count / size;
 
+/** The sum over owners of the square of their share of the pool. */
+const squaresOf = (mixes: readonly Mix[], shares: ReadonlyMap<string, number>): number =>
+  mixes.reduce((sum, { families, owners }) => {
+    const size = families.reduce((all, [, predictions]) => all + predictions, 0);
+    const own = families.reduce((all, [name, n]) => all + ((shares.get(name) ?? 0) * n) / size, 0);
+    return sum + owners * own ** 2;
+  }, 0);
+
 /** With options there is no probability of YES, and so no mean and no pool of it. */
-const poolCells = (cells: readonly Cell[], is_binary: boolean) => {
-  const families = [...groupBy(cells, ({ family }) => family).values()].map((some) => ({
+const poolCells = ({ cells, mixes }: Tally, is_binary: boolean, rho: number) => {
+  const families = [...groupBy(cells, ({ family }) => family)].map(([name, some]) => ({
+    name,
     weight: sumOf(some, weightOf),
-    log_odds: sumOf(some, (cell) => weightOf(cell) * logOdds(cell.value)),
+    log_odds: sumOf(some, (cell) => cell.log_odds / cell.size),
   }));
+  const weights = sharesOf(families.map(({ weight }) => weight));
+  const shares = new Map(families.map(({ name }, n) => [name, weights[n] as number]));
+  const log_odds = families.reduce(
+    (sum, one) => sum + (shares.get(one.name) ?? 0) * one.log_odds,
+    0,
+  );
+  const pooled = extremize(log_odds, squaresOf(mixes, shares), rho);
   const sides = [...groupBy(cells, ({ option, yes }) => option ?? yes).values()];
-  const weights = sides.map((some) => sumOf(some, weightOf));
   const owners = sumOf(cells, weightOf);
-  const stated = sumOf(cells, (cell) => weightOf(cell) * cell.value);
+  const stated = sumOf(cells, ({ sum, size }) => sum / size);
   const has_pool = is_binary && owners > 0;
   return {
     /** Mean over owners of the mean of what they state. */
-    by_owner_mean: has_pool ? shown(stated / owners) : null,
-    effective_families: shown(effectiveOf(families).count),
-    extremized: has_pool ? shown(extremize(families)) : null,
-    contested: isContested(weights, owners),
+    by_owner_mean: has_pool ? shown(stated / owners / 100) : null,
+    effective_forecasters: owners > 0 ? shown(pooled.effective_forecasters) : 0,
+    extremizing: has_pool ? shown(pooled.extremizing) : null,
+    pooled: has_pool ? shown(pooled.percent) : null,
+    contested: isContested(
+      sides.map((some) => sumOf(some, weightOf)),
+      owners,
+    ),
   };
 };
 
@@ -199,9 +204,9 @@ const poolCells = (cells: readonly Cell[], is_binary: boolean) => {
  * The consensus as it goes over the wire. With options `yes` means the leading option, the
  * statistics of the probability of YES are null, and `yes_percent` is a share of first choices.
  */
-export const computeConsensus = (question: QuestionShape, tally: Tally) => {
+export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit) => {
   const { question_type, options: names } = question;
-  const { cells, given, offset, updated_at } = tally;
+  const { cells, values, given, offset, updated_at } = tally;
   const binary = question_type === 'binary';
   const sums = names.map((_, n) =>
     [...given.values()].reduce((sum, family) => sum + (family[n] ?? 0), 0),
@@ -211,10 +216,9 @@ export const computeConsensus = (question: QuestionShape, tally: Tally) => {
   const figuresOf = (some: readonly Cell[]) => {
     const count = sumOf(some, (cell) => cell.count);
     const yes_count = sumOf(some.filter(isYes), (cell) => cell.count);
-    const value = sumOf(some, (cell) => cell.count * cell.value);
-    const confidence = sumOf(
-      some,
-      ({ yes, value: percent, ...cell }) => cell.count * (yes === false ? 100 - percent : percent),
+    const value = sumOf(some, ({ sum }) => sum);
+    const confidence = sumOf(some, ({ yes, count, sum }) =>
+      yes === false ? whole_bp * count - sum : sum,
     );
     return {
       count,
@@ -238,15 +242,15 @@ export const computeConsensus = (question: QuestionShape, tally: Tally) => {
     );
     return { model_family, ...of_family, ...(binary ? {} : { option_probabilities: means }) };
   });
-  const counts = new Array<number>(101).fill(0);
-  for (const { value, count } of cells) counts[value]! += count;
-  const at = (q: number): number | null => (binary ? quantile(counts, total, q) : null);
-  const pool = poolCells(cells, binary);
+  const stated = makeValueCounts();
+  for (const [value, count] of values) stated.add(value, count);
+  const at = (q: number): number | null => (binary ? stated.quantile(q) : null);
+  const pool = poolCells(tally, binary, fit.rho);
   return {
     question_id: question.id,
     question_type,
     total_predictions: total,
-    forecast: binary ? pool.extremized : (options[leading]?.mean_probability ?? null),
+    forecast: binary ? pool.pooled : (options[leading]?.mean_probability ?? null),
     leading_option: options[leading]?.option ?? null,
     yes_count,
     no_count: total - yes_count,
@@ -256,11 +260,13 @@ export const computeConsensus = (question: QuestionShape, tally: Tally) => {
     median_probability: at(0.5),
     p25: at(0.25),
     p75: at(0.75),
-    histogram: histogramOf(counts),
+    histogram: histogramOf(values),
     ...(binary ? {} : { options }),
     model_breakdown,
     ...pool,
     method,
+    rho: fit.rho,
+    fit: fit.number,
     offset,
     updated_at,
   };

@@ -1,105 +1,73 @@
+import { createPool, type PoolForecast } from './pool.js';
 import {
-  extremize,
-  type Family,
   leadingOf,
-  logOdds,
+  makeValueCounts,
   mean,
   meanGiven,
   type QuestionShape,
-  quantile,
   share,
   shown,
 } from './rules.js';
 import type { Moment, MoveWire, Point } from './schema.js';
 
 /**
- * The consensus as it moves, prediction by prediction. After each one its figures are those that
+ * The consensus as it moves, forecast by forecast. After each one its figures are those that
  * `GET /api/questions/{id}/consensus` gave at that moment: the same formulas and the same rounding,
  * with sums that are carried on, so that a step costs the same however many came before.
  */
 
-export interface TimedForecast {
+/** `given` is in basis points · (options − 1), and empty for a yes/no question. */
+export interface TimedForecast extends PoolForecast {
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly family: string;
-  /** The predictions of one owner share one weight. */
-  readonly owner: string;
   /** Binary: 1 for YES, 0 for NO. Multi: number of the option. */
   readonly side: number;
-  /** Binary: stated probability of YES. Multi: confidence in the option. 0 to 100. */
-  readonly value: number;
-  /** Multi: what each option is given, in percent · (options − 1); empty for a binary question. */
-  readonly given: readonly number[];
 }
 
 export type RunShape = Omit<QuestionShape, 'id'>;
 
-/** The weights of families, of which the predictions of an owner share one (see `poolCells`). */
-const makePools = () => {
-  /** A prediction adds to its family, for a whole weight, its log odds. */
-  type Part = readonly [family: Family, log_odds: number];
-  const families = new Map<string, Family>();
-  const owners = new Map<string, readonly Part[]>();
-
-  const shift = (parts: readonly Part[], sign: 1 | -1): void => {
-    const weight = sign / parts.length;
-    for (const [family, log_odds] of parts) {
-      family.weight += weight;
-      family.log_odds += weight * log_odds;
-    }
-  };
-
-  return {
-    add({ owner, family: name, value }: TimedForecast): void {
-      const family = families.get(name) ?? { weight: 0, log_odds: 0 };
-      families.set(name, family);
-      const before = owners.get(owner) ?? [];
-      const after: readonly Part[] = [...before, [family, logOdds(value)]];
-      shift(before, -1);
-      shift(after, 1);
-      owners.set(owner, after);
-    },
-    read: (): number | null =>
-      families.size === 0 ? null : shown(extremize([...families.values()])),
-  };
-};
-
 export const makeRun = ({ question_type, options }: RunShape) => {
   const is_binary = question_type === 'binary';
-  const pools = is_binary ? makePools() : null;
+  const pool = createPool(options.length);
   const sides = new Array<number>(is_binary ? 2 : options.length).fill(0);
-  const values = new Array<number>(101).fill(0);
+  const values = makeValueCounts();
   const sums = options.map(() => 0);
-  let count = 0;
+  const standing = new Map<string, TimedForecast>();
   let sum = 0;
-  const means = (): number[] => sums.map((one) => meanGiven(one, count, options.length) ?? 0);
-  const at = (q: number): number | null => (is_binary ? quantile(values, count, q) : null);
+  const change = ({ side, value, given }: TimedForecast, sign: 1 | -1): void => {
+    sum += sign * value;
+    sides[side] = (sides[side] as number) + sign;
+    values.add(value, sign);
+    for (const [n, part] of given.entries()) sums[n] = (sums[n] as number) + sign * part;
+  };
   return {
-    add(one: TimedForecast): void {
-      const { side, value, given } = one;
-      count += 1;
-      sum += value;
-      sides[side] = (sides[side] as number) + 1;
-      values[value] = (values[value] as number) + 1;
-      for (const [n, part] of given.entries()) sums[n] = (sums[n] as number) + part;
-      pools?.add(one);
+    /** Returns the forecast that it replaces, the agent's latest before. */
+    add(one: TimedForecast): TimedForecast | undefined {
+      const before = standing.get(one.agent);
+      if (before !== undefined) change(before, -1);
+      change(one, 1);
+      standing.set(one.agent, one);
+      if (is_binary) pool.put(one);
+      return before;
     },
-    /** As the consensus has it. */
-    read(): Moment {
-      const extremized = pools?.read() ?? null;
-      const option_probabilities = means();
+    /** As the consensus has it while a fit with this ρ is in force. */
+    read(rho: number): Moment {
+      const count = standing.size;
+      const percent = is_binary ? pool.read(rho)?.[0] : undefined;
+      const pooled = percent === undefined ? null : shown(percent);
+      const means = sums.map((one) => meanGiven(one, count, options.length) ?? 0);
       const leading = leadingOf(sums, count);
       return {
         count,
-        forecast: is_binary ? extremized : (option_probabilities[leading] ?? null),
+        forecast: is_binary ? pooled : (means[leading] ?? null),
         leading_option: options[leading] ?? null,
         yes_percent: share(sides[is_binary ? 1 : leading] ?? 0, count),
         mean_probability: is_binary ? mean(sum, count) : null,
-        median_probability: at(0.5),
-        p25: at(0.25),
-        p75: at(0.75),
-        extremized,
-        option_probabilities,
+        median_probability: is_binary ? values.quantile(0.5) : null,
+        p25: is_binary ? values.quantile(0.25) : null,
+        p75: is_binary ? values.quantile(0.75) : null,
+        pooled,
+        option_probabilities: means,
         option_percents: is_binary ? [] : sides.map((n) => share(n, count)),
       };
     },
@@ -109,13 +77,14 @@ export type Run = ReturnType<typeof makeRun>;
 
 /**
  * How the consensus of a question came about, in as many points as a chart can show at most: of all
- * its moments those that show its shape. Predictions of one millisecond are one moment, so that the
- * order among them does not matter.
+ * its moments those that show its shape. Forecasts of one millisecond are one moment, so that the
+ * order among agents does not matter.
  */
 export interface Course {
   readonly shape: RunShape;
-  /** Offset of the newest prediction that is counted in; 0 where there is none. */
+  /** Offset of the newest forecast that is counted in; 0 where there is none. */
   readonly offset: number;
+  /** Predictions, however often each was revised. */
   readonly total: number;
   readonly moments: number;
   readonly points: readonly Point[];

@@ -13,7 +13,7 @@ export const consensus_schema = Type.Object({
   total_predictions: Type.Integer(),
   forecast: nullable(
     Type.Number({
-      description: 'The headline: `extremized`; with options the mean of `leading_option`.',
+      description: 'The headline: `pooled`; with options the mean of `leading_option`.',
     }),
   ),
   leading_option: nullable(
@@ -61,20 +61,38 @@ export const consensus_schema = Type.Object({
   by_owner_mean: nullable(
     Type.Number({ description: 'Mean over owners of the mean of what their agents state.' }),
   ),
-  effective_families: Type.Number({
-    description: 'How many families of equal weight would be as diverse; 0 without predictions.',
+  effective_forecasters: Type.Number({
+    description: 'As many whose errors are apart would know as much; 0 without predictions.',
   }),
-  extremized: nullable(
-    Type.Number({
-      description: 'Pooled log odds, made more extreme by `method`, as a percentage.',
-    }),
+  extremizing: nullable(
+    Type.Number({ description: 'By what the pooled log odds are multiplied: 1 to √3.' }),
+  ),
+  pooled: nullable(
+    Type.Number({ description: 'Pooled log odds, made more extreme, as a percentage.' }),
   ),
   contested: Type.Boolean({
     description: 'At least five owners, and the second side has half the weight of the first.',
   }),
-  method: Type.String({ description: 'Names the formulas of the four members before it.' }),
-  offset: Type.Integer({ description: 'Of the newest prediction that is counted in; 0: none.' }),
+  method: Type.String({ description: 'Names the formulas of the five members before it.' }),
+  rho: Type.Number({ description: 'How the errors of two owners correlate, as measured.' }),
+  fit: Type.Integer({ description: 'Number of that measurement; 0: none yet.' }),
+  offset: Type.Integer({ description: 'Of the newest forecast that is counted in; 0: none.' }),
   updated_at: nullable(time_schema),
+});
+
+export const many_query = Type.Object({
+  ids: Type.Array(uuid_schema, { minItems: 1, maxItems: 100 }),
+  at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'As it stood then, by the times of forecasts, and with the offset 0.',
+    }),
+  ),
+});
+
+export const many_answer = Type.Object({
+  consensus: Type.Array(consensus_schema, { description: 'In the order of the ids.' }),
+  missing: Type.Array(uuid_schema, { description: 'Ids of no published question.' }),
 });
 
 export const most_points = 1_000;
@@ -126,7 +144,7 @@ const point_schema = Type.Object({
   median_probability: number,
   p25: number,
   p75: number,
-  extremized: number,
+  pooled: number,
   option_probabilities: Type.Array(Type.Number(), {
     description: 'Multi: what is stated for each option on average, in their order.',
   }),
@@ -152,9 +170,9 @@ export const chart_answer = Type.Object({
   total_predictions: Type.Integer(),
   moments: Type.Integer({ description: 'Moments at which the consensus changed.' }),
   sampling: textEnum(['none', 'lttb'] as const),
-  offset: Type.Integer({ description: 'Of the newest prediction that is counted in; 0: none.' }),
+  offset: Type.Integer({ description: 'Of the newest forecast that is counted in; 0: none.' }),
   points: Type.Array(point_schema, {
-    description: 'After each of these predictions; the consensus stands so until the next.',
+    description: 'After these forecasts and revisions; the consensus stands so until the next.',
   }),
 });
 
@@ -177,7 +195,7 @@ const move_schema = Type.Object({
   from: stand_schema,
   to: stand_schema,
   change: Type.Number({ description: 'Percentage points; negative: down.' }),
-  predictions: Type.Integer({ description: 'Made in between.' }),
+  predictions: Type.Integer({ description: 'Made or revised in between.' }),
   families: Type.Array(family_share, { description: 'Those that moved it most first.' }),
 });
 

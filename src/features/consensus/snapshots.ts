@@ -3,6 +3,9 @@ import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { readHead } from '../events/index.js';
+import { type Fit, fitOf } from './correlation.js';
+import { readFits } from './fits-store.js';
+import { computeConsensus } from './rules.js';
 import * as store from './store.js';
 
 /**
@@ -20,15 +23,21 @@ const stretch = 20_000;
 const hour_ms = 3_600_000;
 const before_all = '00000000-0000-0000-0000-000000000000';
 
-const followLog = async (tx: Tx, after: number): Promise<{ taken: number; more: boolean }> => {
+const followLog = async (
+  tx: Tx,
+  after: number,
+  fits: readonly Fit[],
+): Promise<{ taken: number; more: boolean }> => {
   const head = await readHead(tx);
   if (after >= head) return { taken: 0, more: false };
   const until = Math.min(head, after + stretch);
   const endings = await store.readEndings(tx, { after, until, most: most_a_step });
   let taken = 0;
   for (const ending of endings) {
-    // Later predictions, after a reopening or by an import, do not belong to that moment.
-    const consensus = await store.readConsensus(tx, ending, ending.offset);
+    // Later forecasts, after a reopening or by an import, do not belong to that moment.
+    const tally = await store.readTally(tx, ending.id, ending.offset);
+    const fit = fitOf(fits, ending, ending.moment.getTime());
+    const consensus = computeConsensus(ending, tally, fit);
     taken += (await store.putSnapshot(tx, { ...ending, taken_at: ending.moment }, consensus))
       ? 1
       : 0;
@@ -39,10 +48,12 @@ const followLog = async (tx: Tx, after: number): Promise<{ taken: number; more: 
 };
 
 /** Makes some snapshots of an older format anew; whether there may be more. */
-const renewSome = async (tx: Tx): Promise<boolean> => {
+const renewSome = async (tx: Tx, fits: readonly Fit[]): Promise<boolean> => {
   const outdated = await store.listOutdated(tx, most_a_step);
   for (const one of outdated) {
-    await store.putSnapshot(tx, one, await store.readConsensus(tx, one, one.offset + 1));
+    const tally = await store.readTally(tx, one.id, one.offset + 1);
+    const fit = fitOf(fits, one, one.taken_at.getTime());
+    await store.putSnapshot(tx, one, computeConsensus(one, tally, fit));
   }
   return outdated.length === most_a_step;
 };
@@ -58,18 +69,21 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
     const done = await sql.begin(async (tx) => {
       const cursor = await store.lockCursor(tx);
       if (cursor === undefined) return null;
-      const log = await followLog(tx, cursor);
+      const fits = await readFits(tx);
+      const log = await followLog(tx, cursor, fits);
       const moment = new Date(at);
       const moved =
         after === null ? [] : await store.listMoved(tx, { hour: moment, after, most: most_a_step });
       let { taken } = log;
       for (const question of moved) {
-        const consensus = await store.readConsensus(tx, question);
-        const snapshot = { reason: 'hourly', moment, taken_at: clock() } as const;
+        const taken_at = clock();
+        const snapshot = { reason: 'hourly', moment, taken_at } as const;
+        const fit = fitOf(fits, question, taken_at.getTime());
+        const consensus = computeConsensus(question, await store.readTally(tx, question.id), fit);
         taken += (await store.putSnapshot(tx, snapshot, consensus)) ? 1 : 0;
       }
       const next = moved.length < most_a_step ? null : (moved.at(-1)?.id ?? null);
-      const has_outdated = await renewSome(tx);
+      const has_outdated = await renewSome(tx, fits);
       return { taken, next, more: log.more || has_outdated || next !== null };
     });
     if (done === null) return { taken: 0, more: false };

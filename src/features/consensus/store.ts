@@ -1,20 +1,23 @@
-import { type Db, readPages, type Tx } from '../../db/client.js';
+import { type Db, type Fragment, readPages, type Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { groupBy } from '../../kit/group-by.js';
 import {
   eventNames,
+  type LogEntry,
   prediction_placed,
+  prediction_revised,
   question_closed,
   question_resolved,
 } from '../events/index.js';
+import type { QuestionRow } from '../questions/index.js';
 import {
   type Consensus,
-  computeConsensus,
   givenBy,
   no_tally,
   type Position,
   type QuestionShape,
+  type Tally,
 } from './rules.js';
 import type { TimedForecast } from './run.js';
 import type { SnapshotReason } from './schema.js';
@@ -25,7 +28,7 @@ import { type Counted, countAll, readCells } from './tally.js';
 interface CountRow extends Omit<Position, 'family'> {
   readonly question_id: string;
   readonly options: number;
-  readonly offset: number;
+  readonly last_offset: number;
   /** Null where the question has no predictions. */
   readonly family: string | null;
   readonly probabilities: readonly number[] | null;
@@ -34,40 +37,85 @@ interface CountRow extends Omit<Position, 'family'> {
 }
 
 /**
- * The predictions on some questions that the log has, without those whose event is still in the
- * outbox; with `before` only those before that offset of the log. One statement sees one
- * state of predictions, outbox and counters; the offset is that of the newest prediction counted.
+ * Up to when forecasts count: all that the log has by now, those before an offset of it, or those
+ * that were made by a time.
+ */
+type Until = { readonly before: number } | { readonly at: Date } | null;
+
+const isLogged = (db: Db, event_id: Fragment) =>
+  db`not exists (select from outbox o where o.id = ${event_id})`;
+
+/**
+ * Of each prediction on some questions the latest forecast that counts. Now that is the one in the
+ * prediction, unless its event is still in the outbox.
+ */
+const standing = (db: Db, question_ids: readonly string[], until: Until) => {
+  const ids = db`${question_ids as string[]}::uuid[]`;
+  const said = db`prediction, probability, confidence, selected_option, probabilities`;
+  const columns = db`question_id, agent_id, owner_id, model_family, ${said}`;
+  const latestWhere = (condition: Fragment) => db`
+    select distinct on (question_id, agent_id) ${columns}, forecast_at
+    from forecasts f
+    where f.question_id = any (${ids}) and ${condition}
+    order by question_id, agent_id, revision desc`;
+  if (until === null) {
+    return db`
+      select ${columns}, coalesce(revised_at, created_at) as forecast_at
+      from predictions p
+      where p.question_id = any (${ids})
+        and ${isLogged(db, db`coalesce(p.revision_event_id, p.event_id)`)}
+      union all (${latestWhere(db`
+        ${isLogged(db, db`f.event_id`)}
+        and (f.question_id, f.agent_id) in (
+          select p.question_id, p.agent_id
+          from predictions p
+          join outbox o on o.id = p.revision_event_id
+          where p.question_id = any (${ids})
+        )`)})`;
+  }
+  return 'at' in until
+    ? latestWhere(db`f.forecast_at <= ${until.at} and ${isLogged(db, db`f.event_id`)}`)
+    : latestWhere(db`f.event_id in (select id ${loggedBefore(db, ids, until.before)})`);
+};
+
+const loggedBefore = (db: Db, ids: Fragment, before: number) => db`
+  from events
+  where question_id = any (${ids})
+    and event in (${eventNames(db, [prediction_placed, prediction_revised])})
+    and "offset" < ${before}`;
+
+/**
+ * The latest forecasts on some questions. One statement sees one state of predictions, outbox and
+ * counters; the offset is that of the newest forecast counted, and 0 where a time is asked for.
  * Owners come in one text: a row each would cost several times as much.
  */
 export const readCounts = async (
   db: Db,
   question_ids: readonly string[],
-  before: number | null = null,
+  until: Until = null,
 ): Promise<readonly Counted[]> => {
-  const logged_before = db`
-    from events e
-    where e.question_id = q.id and e.event = ${prediction_placed.name} and e."offset" < ${before}`;
+  const lastOffset =
+    until === null || 'at' in until
+      ? db`coalesce(max(c.prediction_offset), 0)`
+      : db`(
+          select coalesce(max("offset"), 0)
+          ${loggedBefore(db, db`array[q.id]`, until.before)}
+        )`;
   const rows = await db<CountRow[]>`
     select
       q.id as question_id,
       cardinality(q.options) as options,
-      ${
-        before === null
-          ? db`coalesce(max(c.prediction_offset), 0)`
-          : db`(select coalesce(max(e."offset"), 0) ${logged_before})`
-      } as "offset",
+      ${lastOffset} as last_offset,
       p.model_family as family,
       p.prediction as yes,
       p.selected_option as option,
-      coalesce(p.probability, p.confidence) / 100 as value,
+      coalesce(p.probability, p.confidence) as value,
       p.probabilities,
       string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
-      max(p.created_at) as latest
+      max(p.forecast_at) as latest
     from questions q
     left join question_counts c on c.question_id = q.id
-    left join predictions p on p.question_id = q.id
-      and not exists (select from outbox o where o.id = p.event_id)
-      ${before === null ? db`` : db`and p.event_id in (select e.id ${logged_before})`}
+    left join (${standing(db, question_ids, until)}) p on p.question_id = q.id
     where q.id = any (${question_ids as string[]}::uuid[])
     group by q.id, 4, 5, 6, 7, 8`;
   return [...groupBy(rows, ({ question_id }) => question_id)].map(([question_id, some]) => {
@@ -78,23 +126,34 @@ export const readCounts = async (
     });
     const latest_ms = Math.max(...some.map(({ latest }) => latest?.getTime() ?? 0));
     const updated_at = all.length === 0 ? null : new Date(latest_ms).toISOString();
-    const offset = all.length === 0 ? 0 : (some[0]?.offset ?? 0);
+    const has_offset = all.length > 0 && (until === null || 'before' in until);
+    const offset = has_offset ? (some[0]?.last_offset ?? 0) : 0;
     return { question_id, ...countAll(all), offset, updated_at };
   });
 };
 
-/** From the record; with `before` as it was before that offset of the log. */
-export const readConsensus = async (
+/** The tally from the record; with `before` as it was before that offset of the log. */
+export const readTally = async (
   db: Db,
-  question: QuestionShape,
+  question_id: string,
   before: number | null = null,
-): Promise<Consensus> => {
-  const [counted] = await readCounts(db, [question.id], before);
-  return computeConsensus(
-    question,
-    counted === undefined ? no_tally : readCells(counted.cells, counted),
-  );
+): Promise<Tally> => {
+  const read = async (until: Until): Promise<Tally> => {
+    const [counted] = await readCounts(db, [question_id], until);
+    return counted === undefined ? no_tally : readCells(counted.cells, counted);
+  };
+  // Mostly nothing came after that offset, and then the log is not looked through.
+  const now = await read(null);
+  return before === null || now.offset < before ? now : read({ before });
 };
+
+/** Of published questions; unknown ids are left out. */
+export const readShapes = (db: Db, ids: readonly string[]) => db<
+  (EndedShape & Pick<QuestionRow, 'status'>)[]
+>`
+  select ${shapeColumns(db)}, q.status
+  from questions q
+  where q.id = any (${ids as string[]}::uuid[]) and q.status <> 'draft'`;
 
 export const listPredicted = async (db: Db, after: string, most: number) =>
   db<{ id: string }[]>`
@@ -103,6 +162,22 @@ export const listPredicted = async (db: Db, after: string, most: number) =>
     where prediction_count > 0 and question_id > ${after}
     order by question_id
     limit ${most}`;
+
+/** Owners of predictions, by question and agent: those of the time when they were placed. */
+export const readOwners = async (
+  db: Db,
+  predictions: readonly Pick<LogEntry, 'question_id' | 'agent_id'>[],
+): Promise<ReadonlyMap<string, string>> => {
+  if (predictions.length === 0) return new Map();
+  const rows = await db<{ question_id: string; agent_id: string; owner: string }[]>`
+    select question_id, agent_id, coalesce(owner_id, agent_id) as owner
+    from predictions
+    join unnest(
+      ${predictions.map(({ question_id }) => question_id)}::uuid[],
+      ${predictions.map(({ agent_id }) => agent_id)}::uuid[]
+    ) as wanted (question_id, agent_id) using (question_id, agent_id)`;
+  return new Map(rows.map((row) => [`${row.question_id} ${row.agent_id}`, row.owner]));
+};
 
 export const readOptions = async (
   db: Db,
@@ -121,9 +196,9 @@ interface ForecastRow extends Omit<TimedForecast, 'given'> {
 const portion = 1_000;
 
 /**
- * All predictions of a question that the log has, in the order of their times, and the offset of
- * the newest one: one statement, which sees one state. Those whose event is still in the outbox
- * are left out, as in the consensus; hidden predictions and those on void questions count, also as
+ * All forecasts on a question that the log has, in the order of their times, and the offset of the
+ * newest one: one statement, which sees one state. Those whose event is still in the outbox are
+ * left out, as in the consensus; hidden predictions and those on void questions count, also as
  * there.
  */
 export const readForecasts = async (
@@ -134,17 +209,18 @@ export const readForecasts = async (
   let last = 0;
   const rows = tx<ForecastRow[]>`
     select
-      (extract(epoch from p.created_at) * 1000)::bigint as at,
-      coalesce(p.selected_option, p.prediction::integer) as side,
-      coalesce(p.probability, p.confidence) / 100 as value,
-      coalesce(p.owner_id, p.agent_id) as owner,
-      p.model_family as family,
-      p.probabilities,
+      (extract(epoch from f.forecast_at) * 1000)::bigint as at,
+      coalesce(f.selected_option, f.prediction::integer) as side,
+      coalesce(f.probability, f.confidence) as value,
+      f.agent_id as agent,
+      coalesce(f.owner_id, f.agent_id) as owner,
+      f.model_family as family,
+      f.probabilities,
       c.prediction_offset as "offset"
-    from predictions p
-    join question_counts c on c.question_id = p.question_id
-    where p.question_id = ${id} and not exists (select from outbox o where o.id = p.event_id)
-    order by p.created_at, p.id`;
+    from forecasts f
+    join question_counts c on c.question_id = f.question_id
+    where f.question_id = ${id} and ${isLogged(tx, tx`f.event_id`)}
+    order by f.forecast_at, f.prediction_id, f.revision`;
   for await (const page of readPages<ForecastRow>(tx, rows, portion)) {
     for (const { probabilities, offset, ...one } of page) {
       const option = question_type === 'binary' ? null : one.side;
@@ -167,8 +243,14 @@ export const moveCursor = async (tx: Tx, offset: number): Promise<void> => {
   await tx`update snapshot_cursor set "offset" = ${offset}`;
 };
 
+/** With when it stopped taking forecasts; null while it does. */
+type EndedShape = QuestionShape & { readonly ended_at: Date | null };
+
+const shapeColumns = (db: Db) =>
+  db`q.id, q.question_type, q.options, coalesce(q.closed_at, q.voided_at) as ended_at`;
+
 /** A closing or a resolution of the log, with the question as it is now. */
-export interface Ending extends QuestionShape {
+export interface Ending extends EndedShape {
   readonly offset: number;
   readonly reason: 'closed' | 'resolved';
   readonly moment: Date;
@@ -178,7 +260,7 @@ export const readEndings = (
   tx: Tx,
   { after, until, most }: { readonly after: number; readonly until: number; readonly most: number },
 ) => tx<Ending[]>`
-  select e.*, q.id, q.question_type, q.options
+  select e.*, ${shapeColumns(tx)}
   from (
     select
       "offset",
@@ -201,8 +283,8 @@ export const readEndings = (
 export const listMoved = (
   tx: Tx,
   { hour, after, most }: { readonly hour: Date; readonly after: string; readonly most: number },
-) => tx<QuestionShape[]>`
-  select q.id, q.question_type, q.options
+) => tx<EndedShape[]>`
+  select ${shapeColumns(tx)}
   from question_counts c
   join questions q on q.id = c.question_id
   where c.question_id > ${after}
@@ -223,7 +305,7 @@ export interface Snapshot {
 }
 
 /** How the JSON of a snapshot is written; see the migration of the column. */
-const format = 2;
+const format = 3;
 
 /** False when the moment has its snapshot already; one of an older format is written anew. */
 export const putSnapshot = async (
@@ -247,9 +329,9 @@ export const putSnapshot = async (
 
 /** Those that an older program took, with their questions. */
 export const listOutdated = (tx: Tx, most: number) => tx<
-  (Snapshot & QuestionShape & { readonly offset: number })[]
+  (Snapshot & EndedShape & { readonly offset: number })[]
 >`
-  select s.moment, s.reason, s.taken_at, s."offset", q.id, q.question_type, q.options
+  select s.moment, s.reason, s.taken_at, s."offset", ${shapeColumns(tx)}
   from consensus_snapshots s
   join questions q on q.id = s.question_id
   where s.format < ${tx.unsafe(String(format))}

@@ -1,18 +1,24 @@
 import type { Redis } from 'ioredis';
+import { fromPercent } from '../../kit/percent.js';
 import { loadScript } from '../../redis/client.js';
-import { type LogEntry, readData } from '../events/index.js';
+import { type LogEntry, prediction_placed, prediction_revised, readData } from '../events/index.js';
+import { logOdds } from './pool.js';
 import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
 
 /**
- * The tally of a question: how many predictions say the same and have owners of the same size, and
- * with options what each family gives to each. Redis has it in one hash, whole numbers by field:
+ * The tally of a question, of the latest forecast of each prediction. Redis has it in one hash,
+ * whole numbers by field; `side` is y, n or an option, `size` how many predictions the owner has:
  *
- *   family|y or n or option|value|size   predictions; size: how many the owner of each has
- *   family|option                        sum of what it is given
- *   o, t                                 offset and time of the last prediction counted in
+ *   family|side|size|n     predictions
+ *   family|side|size|v     sum of their values
+ *   family|side|size|x     sum of their log odds
+ *   value                  how many predictions state it
+ *   family:2,family:1      owners that have so many predictions of these families
+ *   family|option          sum of what the family gives it
+ *   o, t                   offset and time of the last forecast counted in
  *
- * A second hash, which only scripts read, has the cells of each owner: with one more prediction of
- * the owner those before it move into the cells of the next size.
+ * A second hash, which only scripts read, has what the predictions of each owner say: with one more
+ * of the owner those before it move into the cells of the next size, and a revision finds its own.
  */
 
 const setScript = loadScript('tally-set-2.lua');
@@ -25,30 +31,74 @@ export const tagOf = (question_id: string): string => `q${question_id.slice(-1)}
 
 /** The number is that of the format. */
 export const tallyKey = (prefix: string, question_id: string): string =>
-  `${prefix}:{${tagOf(question_id)}}:tally:2:${question_id}`;
+  `${prefix}:{${tagOf(question_id)}}:tally:3:${question_id}`;
 export const tallyKeys = (prefix: string, question_id: string): readonly string[] => {
   const key = tallyKey(prefix, question_id);
   return [key, `${key}:owners`];
 };
 
-/** The cell of a prediction, as a field without blanks. */
-export const cellField = ({ family, yes, option, value }: Position): string =>
-  `${family}|${option === null ? (yes ? 'y' : 'n') : option}|${value}`;
+/** What a prediction says, without blanks: `family|side|value|log odds`. */
+export const saidIn = ({ family, yes, option, value }: Position): string =>
+  option === null
+    ? `${family}|${yes ? 'y' : 'n'}|${value}|${logOdds(value)}`
+    : `${family}|${option}|${value}|0`;
 
-/** The forecast in the event of a prediction; `options` are those of the question. */
-export const forecastIn = (entry: LogEntry, options: readonly string[]): Forecast => {
-  const data = readData(entry);
-  const index = data['option_index'];
+/** What a prediction adds to a tally, by field, where its owner has so many. */
+export const fieldsOf = (said: string, size: number): readonly (readonly [string, number])[] => {
+  const [family, side, value, log_odds] = said.split('|');
+  const cell = `${family}|${side}|${size}`;
+  return [
+    [`${cell}|n`, 1],
+    [`${cell}|v`, Number(value)],
+    [`${cell}|x`, Number(log_odds)],
+    [value as string, 1],
+  ];
+};
+
+/** The field of an owner whose predictions are of these families. */
+export const mixField = (families: Iterable<string>): string => {
+  const counts = new Map<string, number>();
+  for (const family of families) counts.set(family, (counts.get(family) ?? 0) + 1);
+  return [...counts]
+    .map(([family, count]) => `${family}:${count}`)
+    .sort()
+    .join(',');
+};
+
+const forecast_events: readonly string[] = [prediction_placed.name, prediction_revised.name];
+
+/** Whether the consensus of its question moves by it. */
+export const movesConsensus = ({ event }: Pick<LogEntry, 'event'>): boolean =>
+  forecast_events.includes(event);
+
+/** A forecast as events have it; `options` are those of the question. */
+const readForecast = (
+  stated: Readonly<Record<string, unknown>>,
+  family: string,
+  options: readonly string[],
+): Forecast => {
+  const index = stated['option_index'];
   const option = typeof index === 'number' ? index : null;
-  const value = Number(data[option === null ? 'probability' : 'confidence']);
-  const named = data['probabilities'] as Readonly<Record<string, number>> | undefined;
-  const percents = named === undefined ? null : options.map((name) => 100 * Number(named[name]));
+  const value = fromPercent(Number(stated[option === null ? 'probability' : 'confidence']));
+  const named = stated['probabilities'] as Readonly<Record<string, number>> | null | undefined;
+  const shares = named == null ? null : options.map((name) => fromPercent(Number(named[name])));
   return {
-    family: String(data['model_family']),
-    yes: option === null ? data['prediction'] === true : null,
+    family,
+    yes: option === null ? stated['prediction'] === true : null,
     option,
     value,
-    given: givenBy({ option, value }, percents, options.length),
+    given: givenBy({ option, value }, shares, options.length),
+  };
+};
+
+/** The forecast of an event, and the one that it replaces; null where it is the first. */
+export const forecastsIn = (entry: LogEntry, options: readonly string[]) => {
+  const data = readData(entry);
+  const family = String(data['model_family']);
+  const previous = data['previous'] as Readonly<Record<string, unknown>> | undefined;
+  return {
+    now: readForecast(data, family, options),
+    before: previous === undefined ? null : readForecast(previous, family, options),
   };
 };
 
@@ -56,50 +106,73 @@ export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly question_id: string;
   /** By field of the hash. */
   readonly cells: ReadonlyMap<string, number>;
-  /** The cells of each owner, repeated for each of its predictions. */
+  /** What the predictions of each owner say. */
   readonly owners: ReadonlyMap<string, readonly string[]>;
 }
 
-const add = (to: Map<string, number>, field: string, count: number): void => {
-  to.set(field, (to.get(field) ?? 0) + count);
-};
-
-/** Counts predictions; those of one owner are known in full. */
+/** Counts forecasts, the latest of each prediction; those of one owner are known in full. */
 export const countAll = (
   all: Iterable<Forecast & { readonly owner: string }>,
 ): Pick<Counted, 'cells' | 'owners'> => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
-  for (const { owner, given, ...said } of all) {
+  const add = (field: string, by: number): void => {
+    cells.set(field, (cells.get(field) ?? 0) + by);
+  };
+  for (const { owner, given, ...position } of all) {
+    const said = saidIn(position);
     const of_owner = owners.get(owner);
-    if (of_owner === undefined) owners.set(owner, [cellField(said)]);
-    else of_owner.push(cellField(said));
-    for (const [n, units] of (given ?? []).entries()) add(cells, `${said.family}|${n}`, units);
+    if (of_owner === undefined) owners.set(owner, [said]);
+    else of_owner.push(said);
+    for (const [n, units] of (given ?? []).entries()) add(`${position.family}|${n}`, units);
   }
-  for (const fields of owners.values()) {
-    for (const field of fields) add(cells, `${field}|${fields.length}`, 1);
+  for (const all_said of owners.values()) {
+    for (const said of all_said) {
+      for (const [field, by] of fieldsOf(said, all_said.length)) add(field, by);
+    }
+    add(mixField(all_said.map((said) => said.split('|', 1)[0] as string)), 1);
   }
   return { cells, owners };
 };
+
+const readMix = (field: string): Tally['mixes'][number]['families'] =>
+  field.split(',').map((part) => {
+    const [family = '', count] = part.split(':');
+    return [family, Number(count)] as const;
+  });
+
+type MutableCell = { -readonly [N in keyof Tally['cells'][number]]: Tally['cells'][number][N] };
 
 export const readCells = (
   fields: Iterable<readonly [field: string, count: number]>,
   { offset, updated_at }: Pick<Tally, 'offset' | 'updated_at'>,
 ): Tally => {
-  const tally = { cells: [] as Tally['cells'][number][], given: new Map<string, number[]>() };
+  const cells = new Map<string, MutableCell>();
+  const given = new Map<string, number[]>();
+  const values = new Map<number, number>();
+  const mixes: Tally['mixes'][number][] = [];
   for (const [field, count] of fields) {
-    const [family = '', side = '', value, size] = field.split('|');
-    if (size === undefined) {
-      const sums = tally.given.get(family) ?? [];
-      sums[Number(side)] = count;
-      tally.given.set(family, sums);
+    const [family = '', side, size, what] = field.split('|');
+    if (side === undefined) {
+      if (field.includes(':')) mixes.push({ families: readMix(field), owners: count });
+      else values.set(Number(field), count);
       continue;
     }
+    if (what === undefined) {
+      const sums = given.get(family) ?? [];
+      sums[Number(side)] = count;
+      given.set(family, sums);
+      continue;
+    }
+    const key = field.slice(0, -2);
     const option = /^\d/.test(side) ? Number(side) : null;
     const yes = option === null ? side === 'y' : null;
-    tally.cells.push({ family, yes, option, value: Number(value), size: Number(size), count });
+    const none = { count: 0, sum: 0, log_odds: 0 };
+    const cell = cells.get(key) ?? { family, yes, option, size: Number(size), ...none };
+    cells.set(key, cell);
+    cell[what === 'n' ? 'count' : what === 'v' ? 'sum' : 'log_odds'] = count;
   }
-  return { ...tally, offset, updated_at };
+  return { cells: [...cells.values()], values, mixes, given, offset, updated_at };
 };
 
 /** Undefined where there is none. */
@@ -117,6 +190,6 @@ export const setTally = async (
 ): Promise<void> => {
   const args: (string | number)[] = [offset, updated_at ?? '', cells.size];
   for (const [field, count] of cells) args.push(field, count);
-  for (const [owner, fields] of owners) args.push(owner, fields.join(' '));
+  for (const [owner, said] of owners) args.push(owner, said.join(' '));
   await setScript(redis, tallyKeys(prefix, question_id), args);
 };

@@ -52,7 +52,7 @@ const linesOf = ({ shape, points }: Course): readonly Line[] =>
     ? [
         {
           name: 'Chance of Yes',
-          values: points.map(({ mean_probability }) => mean_probability ?? 0),
+          values: points.map(({ forecast }) => forecast ?? 0),
         },
       ]
     : shape.options

@@ -2,7 +2,7 @@ import { dayText, grouped, timeText } from '../../kit/prose.js';
 import { embed_script } from '../../web/embed-script.js';
 import { embed_style } from '../../web/embed-style.js';
 import { escapeHtml, hashOf } from '../../web/page.js';
-import type { Consensus } from '../consensus/index.js';
+import { type Consensus, versionOf } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { drawBar, drawHistogram } from './draw.js';
 import { headlineOf, percentText, plainLine, sentenceOf, standingOf } from './rules.js';
@@ -193,7 +193,7 @@ const discoveryOf = ({ question, view, theme, public_url }: Widget): string => {
 export const renderWidget = (widget: Widget): string => {
   const { question, consensus, view, theme } = widget;
   const say = escapeHtml(plainLine(sentenceOf(consensus)));
-  const about = `data-id="${question.id}" data-offset="${consensus.offset}" data-say="${say}"`;
+  const about = `data-id="${question.id}" data-version="${versionOf(consensus)}" data-say="${say}"`;
   return shellOf({
     ...{ title: question.question, view, theme },
     head: discoveryOf(widget),

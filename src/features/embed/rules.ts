@@ -22,11 +22,11 @@ export const percentText = (value: number | null): string => {
 export const plainLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 
-/** Binary: the mean probability of yes. Multi: that of the leading option. Null without one. */
-export const headlineOf = (consensus: Consensus) =>
-  consensus.question_type === 'binary'
-    ? { value: consensus.mean_probability, caption: 'chance of Yes' }
-    : { value: consensus.forecast, caption: 'chance of' };
+/** The one figure of the consensus: of Yes, or of the leading option. Null without one. */
+export const headlineOf = ({ question_type, forecast }: Consensus) => ({
+  value: forecast,
+  caption: question_type === 'binary' ? 'chance of Yes' : 'chance of',
+});
 
 /** The status, what else there is to say of it, and of when. */
 export const standingOf = (question: QuestionRow) => {

@@ -168,11 +168,12 @@ export const prediction_columns: readonly Column[] = [
   ...own_columns,
 ];
 
-export const consensus_schema = 'prediction-forum/consensus-history/2';
+export const consensus_schema = 'prediction-forum/consensus-history/3';
 
 export const consensus_columns: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7; questions are in this order.'),
   column('prediction_id', 'text', 'The prediction after which the consensus stood so.'),
+  column('revision', 'integer', 'How often it had been revised.'),
   column('created_at', 'time', 'When that was made; rows of a question are in this order.'),
   column('count', 'integer', 'Predictions so far.'),
   column('forecast', 'number', 'The pooled figure; for multi the mean of leading_option.'),
@@ -182,7 +183,7 @@ export const consensus_columns: readonly Column[] = [
   column('median_probability', 'number', 'Median chance of YES; null for multi.'),
   column('p25', 'number', 'Lower quartile of the chance of YES; null for multi.'),
   column('p75', 'number', 'Upper quartile of the chance of YES; null for multi.'),
-  column('extremized', 'number', 'Pooled over families and made more extreme; null for multi.'),
+  column('pooled', 'number', 'Pooled over owners and families; null for multi.'),
   column('option_probabilities', 'object', 'Mean probability of each option; null for binary.'),
   column('option_percents', 'object', 'Share of first choices on each; null for binary.'),
 ];

@@ -3,7 +3,15 @@ import { createGzip } from 'node:zlib';
 import { openSql } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import { givenBy, makeRun, type Run, type TimedForecast } from '../consensus/index.js';
+import {
+  type Fit,
+  fitAt,
+  givenBy,
+  makeRun,
+  type Run,
+  readFits,
+  type TimedForecast,
+} from '../consensus/index.js';
 import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';
 import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
@@ -34,22 +42,25 @@ interface StatedRow extends Omit<TimedForecast, 'given'> {
   readonly question_type: 'binary' | 'multi';
   readonly options: readonly string[];
   readonly prediction_id: string;
+  readonly revision: number;
   readonly probabilities: readonly number[] | null;
 }
 
-/** Adds a prediction of a question to its run: the consensus as it stood then. */
-const addTo = (run: Run, row: StatedRow) => {
-  const { question_id, question_type, options, prediction_id, probabilities, ...one } = row;
+/** Adds a forecast on a question to its run: the consensus as it stood then. */
+const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
+  const { question_id, question_type, options, prediction_id, revision, probabilities, ...one } =
+    row;
   const is_binary = question_type === 'binary';
   const option = is_binary ? null : one.side;
   const given = givenBy({ option, value: one.value }, probabilities, options.length) ?? [];
   run.add({ given, ...one });
-  const { option_probabilities, option_percents, ...moment } = run.read();
+  const { option_probabilities, option_percents, ...moment } = run.read(fitAt(fits, one.at).rho);
   const byOption = (figures: readonly number[]) =>
     is_binary ? null : Object.fromEntries(options.map((name, n) => [name, figures[n] ?? 0]));
   return {
     question_id,
     prediction_id,
+    revision,
     created_at: new Date(one.at).toISOString(),
     ...moment,
     option_probabilities: byOption(option_probabilities),
@@ -57,15 +68,19 @@ const addTo = (run: Run, row: StatedRow) => {
   };
 };
 
-/** The consensus after each prediction, from lines of `selectStated`. */
-async function* consensusLines(stated: AsyncIterable<Lines>): AsyncGenerator<Lines> {
+/** The consensus after each forecast, from lines of `selectStated`. */
+async function* consensusLines(
+  sql: Deps['sql'],
+  stated: AsyncIterable<Lines>,
+): AsyncGenerator<Lines> {
+  const fits = await readFits(sql);
   let run: Run | null = null;
   let question_id = '';
   for await (const page of stated) {
     const lines = rowsOf<StatedRow>(page).map((row) => {
       if (run === null || row.question_id !== question_id) run = makeRun(row);
       question_id = row.question_id;
-      return `${JSON.stringify(addTo(run, row))}\n`;
+      return `${JSON.stringify(addTo(run, row, fits))}\n`;
     });
     yield { rows: page.rows, text: Buffer.from(lines.join('')) };
   }
@@ -149,7 +164,7 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   async function* readLines(job: Job, signal: AbortSignal) {
     await fillPseudonyms(deps);
     const lines = copyLines(sql, selectOf(job), signal);
-    yield* job.subject.name === 'predictions' ? lines : consensusLines(lines);
+    yield* job.subject.name === 'predictions' ? lines : consensusLines(sql, lines);
   }
 
   /** Sums of exports that went through, so that their manifests cost no second pass. */

@@ -133,17 +133,19 @@ export const selectStated = (scope: ExportScope): Selected =>
     'question_type', t.question_type,
     'options', t.options,
     'prediction_id', p.id,
+    'revision', p.revision,
     'at', floor(extract(epoch from p.created_at) * 1000)::float8,
     'family', p.model_family,
+    'agent', p.agent_id,
     'owner', coalesce(p.owner_id, p.agent_id),
     'side', coalesce(p.selected_option, p.prediction::integer),
-    'value', coalesce(p.probability, p.confidence) / 100,
+    'value', coalesce(p.probability, p.confidence),
     'probabilities', p.probabilities
   )::text as line
-  from predictions p
+  from (select *, prediction_id as id, forecast_at as created_at from forecasts) p
   join questions t on t.id = p.question_id
   where ${ofPredictions(scope)} and ${ofQuestions(scope)}
-  order by p.question_id, p.created_at, p.id`,
+  order by p.question_id, p.created_at, p.id, p.revision`,
   );
 
 const group_keys = {

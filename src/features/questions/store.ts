@@ -21,6 +21,8 @@ export interface QuestionRow
     Pick<Static<typeof question_schema>, 'id' | 'status' | Ended | Counts> {
   readonly correct_options: readonly string[] | null;
   readonly resolved_at: Date | null;
+  /** When it stopped taking forecasts; null while it does. */
+  readonly ended_at: Date | null;
   readonly author_id: string | null;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -28,7 +30,7 @@ export interface QuestionRow
 }
 
 /** A question as everybody sees it; times become text with the JSON. */
-export const toWire = ({ author_id: _author, option_counts, ...row }: QuestionRow) => ({
+export const toWire = ({ author_id: _a, ended_at: _e, option_counts, ...row }: QuestionRow) => ({
   ...row,
   question_id: row.id,
   option_counts: row.options.map((option, index) => ({
@@ -41,7 +43,7 @@ export const questionColumns = (db: Db) => db`
   q.id, q.question, q.description, q.category, q.subcategory, q.tags, q.question_type, q.options,
   q.status, q.timeframe, q.weight, q.opens_at, q.closes_at, q.resolution_date,
   q.resolution_source, q.resolution_url, q.source, q.source_id, q.outcome, q.correct_options,
-  q.resolution_note, q.resolved_at, q.revision, q.author_id, q.created_at, q.updated_at,
+  q.resolution_note, q.resolved_at, coalesce(q.closed_at, q.voided_at) as ended_at, q.revision, q.author_id, q.created_at, q.updated_at,
   coalesce(c.prediction_count, 0) as prediction_count,
   coalesce(c.comment_count, 0) as comment_count,
   coalesce(c.yes_count, 0) as yes_count,

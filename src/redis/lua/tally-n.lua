@@ -1,44 +1,96 @@
 #!lua
--- Counts predictions into the tallies of questions that share a hash tag, each event once.
--- KEYS     for each question its tally and its owners; the tally has counts by field, 'o' is the
---          offset of the last event counted, 't' its time; owners have what each said
+-- Counts forecasts into the tallies of questions that share a hash tag, each event once.
+-- KEYS     for each question its tally and its owners; the tally has counts by field (tally.ts), 'o'
+--          is the offset of the last event counted, 't' its time; owners have what each said
 -- ARGV     for each question the number of its events, then for each event, offsets growing: offset,
---          time, owner, what is said, and what each option is given, with commas between
+--          time, owner, what was said before by a revision or '', what is said now, and what each
+--          option is given more than before, with commas between
 -- returns  for each question 1, or 0 when there is no tally: it has to be set from the record first
 local call = redis.call
 local answers, arg = {}, 1
 
-local function move(tally, said, size, by)
-  local field = said .. '|' .. size
-  if call('HINCRBY', tally, field, by) == 0 then call('HDEL', tally, field) end
+local function move(tally, field, by)
+  return call('HINCRBY', tally, field, by)
+end
+
+-- A prediction, where its owner has so many; sign is 1 or -1. Adding 0 makes 0 of -0.
+local function add(tally, said, size, sign)
+  local place, value, log_odds = string.match(said, '^(.+)|(%d+)|(-?%d+)$')
+  local cell = place .. '|' .. size
+  local left = move(tally, cell .. '|n', sign)
+  move(tally, cell .. '|v', sign * value + 0)
+  move(tally, cell .. '|x', sign * log_odds + 0)
+  if left == 0 then call('HDEL', tally, cell .. '|n', cell .. '|v', cell .. '|x') end
+  if move(tally, value, sign) == 0 then call('HDEL', tally, value) end
+end
+
+local function addMix(tally, all, sign)
+  if #all == 0 then return end
+  local counts, parts = {}, {}
+  for _, said in ipairs(all) do
+    local family = string.match(said, '^[^|]*')
+    counts[family] = (counts[family] or 0) + 1
+  end
+  for family, count in pairs(counts) do parts[#parts + 1] = family .. ':' .. count end
+  table.sort(parts)
+  local field = table.concat(parts, ',')
+  if move(tally, field, sign) == 0 then call('HDEL', tally, field) end
 end
 
 -- All predictions of an owner share one weight: another one moves those before it.
-local function count(tally, owners, owner, said, given)
-  local before = call('HGET', owners, owner) or ''
-  local size = 1
-  for _ in string.gmatch(before, '%S+') do size = size + 1 end
-  for one in string.gmatch(before, '%S+') do
-    move(tally, one, size - 1, -1)
-    move(tally, one, size, 1)
+local function place(tally, all, said)
+  local size = #all
+  addMix(tally, all, -1)
+  for _, one in ipairs(all) do
+    add(tally, one, size, -1)
+    add(tally, one, size + 1, 1)
   end
-  move(tally, said, size, 1)
-  call('HSET', owners, owner, size == 1 and said or before .. ' ' .. said)
+  add(tally, said, size + 1, 1)
+  all[size + 1] = said
+  addMix(tally, all, 1)
+  return true
+end
+
+local function revise(tally, all, was, said)
+  for n, one in ipairs(all) do
+    if one == was then
+      all[n] = said
+      add(tally, was, #all, -1)
+      add(tally, said, #all, 1)
+      return true
+    end
+  end
+  return false
+end
+
+-- False where a forecast is revised that the owner is not known to have.
+local function count(tally, owners, owner, was, said, given)
+  local all = {}
+  for one in string.gmatch(call('HGET', owners, owner) or '', '%S+') do all[#all + 1] = one end
+  local is_done
+  if was == '' then is_done = place(tally, all, said) else is_done = revise(tally, all, was, said) end
+  if not is_done then return false end
+  call('HSET', owners, owner, table.concat(all, ' '))
   local family, n = string.match(said, '^[^|]*'), 0
   for units in string.gmatch(given, '[^,]+') do
-    call('HINCRBY', tally, family .. '|' .. n, units)
+    move(tally, family .. '|' .. n, units)
     n = n + 1
   end
+  return true
 end
 
 for k = 1, #KEYS, 2 do
-  local tally, events = KEYS[k], tonumber(ARGV[arg])
+  local tally, owners, events = KEYS[k], KEYS[k + 1], tonumber(ARGV[arg])
   local at = tonumber(call('HGET', tally, 'o') or nil)
-  local last = arg + 5 * events
-  for n = arg + 1, last, 5 do
+  local last = arg + 6 * events
+  for n = arg + 1, last, 6 do
     if at ~= nil and tonumber(ARGV[n]) > at then
-      count(tally, KEYS[k + 1], ARGV[n + 2], ARGV[n + 3], ARGV[n + 4])
-      call('HSET', tally, 'o', ARGV[n], 't', ARGV[n + 1])
+      if count(tally, owners, ARGV[n + 2], ARGV[n + 3], ARGV[n + 4], ARGV[n + 5]) then
+        call('HSET', tally, 'o', ARGV[n], 't', ARGV[n + 1])
+      else
+        call('DEL', tally, owners)
+        at = nil
+      end
     end
   end
   answers[#answers + 1] = at == nil and 0 or 1

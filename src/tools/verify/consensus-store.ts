@@ -1,7 +1,8 @@
-import { readPages, type Sql, type Tx } from '../../db/client.js';
-import { cellField, givenBy, tallyKey } from '../../features/consensus/index.js';
+import { type Db, readPages, type Sql, type Tx } from '../../db/client.js';
+import { countAll, givenBy, tallyKey } from '../../features/consensus/index.js';
 import { projectedKey, readHead } from '../../features/events/index.js';
 import { givenSides } from '../../features/predictions/index.js';
+import { groupBy } from '../../kit/group-by.js';
 import { chunk, type Query, shown, type VerifyParts } from './parts.js';
 
 /**
@@ -17,6 +18,8 @@ interface Tally {
   readonly hash: Readonly<Record<string, string>>;
 }
 
+const forecastEvents = (db: Db) => db`'prediction.placed', 'prediction.revised'`;
+
 const readQuestions = (tx: Tx, projected: number) =>
   readPages(
     tx,
@@ -26,7 +29,7 @@ const readQuestions = (tx: Tx, projected: number) =>
     left join (
       select question_id, max("offset") as last_offset
       from events
-      where event = 'prediction.placed' and "offset" <= ${projected}
+      where event in (${forecastEvents(tx)}) and "offset" <= ${projected}
       group by question_id
     ) e on e.question_id = q.id
     order by q.id`,
@@ -41,14 +44,13 @@ interface Expected {
   readonly option: number | null;
   readonly value: number;
   readonly probabilities: readonly number[] | null;
-  /** How many predictions on the question the owner of each has. */
-  readonly size: number;
-  readonly count: number;
+  /** Of all predictions that say this, in one text. */
+  readonly owners: string;
 }
 
 /**
- * How often each value is stated, by question, family and size of owner, as of the offset at which
- * the tally of the question stands: all that the log has by now, without what came after it.
+ * What is stated, by question and family, as of the offset at which the tally of the question
+ * stands: the latest forecasts that the log has by now, without what came after it.
  */
 const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
@@ -60,30 +62,28 @@ const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]
     select e.id
     from events e
     join tallied on tallied.question_id = e.question_id and e."offset" > tallied."offset"
-    where e."offset" > ${Math.min(...offsets)} and e.event = 'prediction.placed'
+    where e."offset" > ${Math.min(...offsets)} and e.event in (${forecastEvents(sql)})
   ),
-  placed as (
-    select
-      p.*,
-      count(*) over (partition by p.question_id, coalesce(p.owner_id, p.agent_id)) as size
-    from predictions p
-    where p.question_id = any (array(select question_id from tallied))
-      and not exists (select from outbox o where o.id = p.event_id)
-      and not exists (select from later where later.id = p.event_id)
+  standing as (
+    select distinct on (f.question_id, f.agent_id) f.*
+    from forecasts f
+    where f.question_id = any (array(select question_id from tallied))
+      and not exists (select from outbox o where o.id = f.event_id)
+      and not exists (select from later where later.id = f.event_id)
+    order by f.question_id, f.agent_id, f.revision desc
   )
   select
-    p.question_id,
+    s.question_id,
     cardinality(q.options) as options,
-    p.model_family as family,
-    p.prediction as yes,
-    p.selected_option as option,
-    coalesce(p.probability, p.confidence) / 100 as value,
-    p.probabilities,
-    p.size,
-    count(*)::integer as count
-  from placed p
-  join questions q on q.id = p.question_id
-  group by 1, 2, 3, 4, 5, 6, 7, 8`;
+    s.model_family as family,
+    s.prediction as yes,
+    s.selected_option as option,
+    coalesce(s.probability, s.confidence) as value,
+    s.probabilities,
+    string_agg(coalesce(s.owner_id, s.agent_id)::text, ' ') as owners
+  from standing s
+  join questions q on q.id = s.question_id
+  group by 1, 2, 3, 4, 5, 6, 7`;
 
 /** How old the oldest event after an offset is; null when there is none. */
 export const readAgeAfter = async (sql: Sql, offset: number): Promise<number | null> => {
@@ -115,16 +115,16 @@ const expectCells = async (
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> => {
   const ids = tallies.map(({ question_id }) => question_id);
   const offsets = tallies.map(({ hash }) => Math.max(projected, Number(hash['o'] ?? 0)));
-  const wanted = new Map(ids.map((id) => [id, new Map<string, number>()]));
-  for (const row of await readStated(sql, ids, offsets)) {
-    const cells = wanted.get(row.question_id);
-    const add = (field: string, count: number) =>
-      cells?.set(field, (cells.get(field) ?? 0) + count);
-    add(`${cellField(row)}|${row.size}`, row.count);
-    const given = givenBy(row, row.probabilities, row.options) ?? [];
-    for (const [n, units] of given.entries()) add(`${row.family}|${n}`, units * row.count);
-  }
-  return wanted;
+  const rows = await readStated(sql, ids, offsets);
+  return new Map(
+    [...groupBy(rows, ({ question_id }) => question_id)].map(([id, some]) => {
+      const all = some.flatMap(({ owners, probabilities, options, ...said }) => {
+        const given = givenBy(said, probabilities, options);
+        return owners.split(' ').map((owner) => ({ ...said, owner, given }));
+      });
+      return [id, countAll(all).cells];
+    }),
+  );
 };
 
 const checkPage = async (
@@ -174,38 +174,62 @@ export const checkTallies = async (parts: VerifyParts): Promise<readonly string[
   return found;
 };
 
-/** Snapshots of the consensus, each against the predictions up to its offset of the log. */
+/** Snapshots of the consensus, each against the forecasts up to its offset of the log. */
 export const snapshot_queries: readonly Query[] = [
-  // Questions of which the log no longer has every prediction are left out.
+  // Questions of which the log no longer has every forecast are left out. A revision adds what it
+  // has more than the forecast that it replaces.
   (tx) => tx`
-    with placed as (
+    with stated as (
+      select f.*, e.id as logged, e."offset"
+      from forecasts f
+      left join events e on e.id = f.event_id and e.event in (${forecastEvents(tx)})
+      where f.question_id in (select question_id from consensus_snapshots)
+        and not exists (select from outbox o where o.id = f.event_id)
+    ),
+    placed as (
       select
-        p.question_id,
-        e."offset",
-        count(*) over so_far as total,
-        count(*) filter (where p.prediction) over so_far as yes,
-        round(avg(p.probability) over so_far / 100, 2) as mean,
-        count(*) filter (where e.id is null) over (partition by p.question_id) as lost
-      from predictions p
-      left join events e on e.id = p.event_id and e.event = 'prediction.placed'
-      where p.question_id in (select question_id from consensus_snapshots)
-        and not exists (select from outbox o where o.id = p.event_id)
-      window so_far as (partition by p.question_id order by e."offset")
+        question_id,
+        "offset",
+        sum(predictions) over so_far as total,
+        sum(yes) over so_far as yes,
+        round(sum(value) over so_far / (100.0 * sum(predictions) over so_far), 2) as mean,
+        count(*) filter (where logged is null) over (partition by question_id) as lost
+      from (
+        select
+          *,
+          (revision = 0)::integer as predictions,
+          prediction::integer - coalesce(lag(prediction::integer) over own, 0) as yes,
+          probability - coalesce(lag(probability) over own, 0) as value
+        from stated
+        window own as (partition by question_id, agent_id order by revision)
+      ) p
+      window so_far as (partition by question_id order by "offset")
     ),
     given as (
       select
-        p.question_id,
-        e."offset",
-        s.side,
-        q.options[s.side + 1] as option,
-        sum(s.given) over so_far / 100 as sum,
-        (count(*) over so_far) * (cardinality(q.options) - 1) as whole
-      from questions q
-      join predictions p on p.question_id = q.id
-      join events e on e.id = p.event_id and e.event = 'prediction.placed'
-      cross join ${givenSides(tx)}
-      where q.question_type = 'multi' and q.id in (select question_id from consensus_snapshots)
-      window so_far as (partition by p.question_id, s.side order by e."offset")
+        question_id,
+        "offset",
+        side,
+        option,
+        sum(given) over so_far as sum,
+        (sum(predictions) over so_far) * others * 100 as whole
+      from (
+        select
+          p.question_id,
+          p."offset",
+          s.side,
+          q.options[s.side + 1] as option,
+          cardinality(q.options) - 1 as others,
+          (p.revision = 0)::integer as predictions,
+          s.given - coalesce(
+            lag(s.given) over (partition by p.question_id, p.agent_id, s.side order by p.revision), 0
+          ) as given
+        from questions q
+        join stated p on p.question_id = q.id and p.logged is not null
+        cross join ${givenSides(tx)}
+        where q.question_type = 'multi'
+      ) g
+      window so_far as (partition by question_id, side order by "offset")
     ),
     leaders as (
       select distinct on (question_id, "offset")

@@ -35,24 +35,28 @@ t.test('what names no day, or one that has not begun, is none', async (t) => {
 
 const row = (fields: Partial<ResolvedRow>): ResolvedRow => ({
   ...{ question_id: 'q', question: 'Q', question_type: 'binary', options: [], outcome: true },
-  ...{ correct_options: null, revision: 1, predictions: 4, means: [] },
+  ...{ correct_options: null, revision: 1 },
   ...{ median_agent_brier: null, best_agent_brier: null },
   ...fields,
 });
 
-t.test('the mean forecast is scored as agents are', async (t) => {
-  t.equal(scoreCrowd(row({})), null);
-  const yes = scoreCrowd(row({ means: [30, 70] }));
+t.test('the headline is scored as agents are', async (t) => {
+  t.equal(scoreCrowd(row({}), { forecast: null, total_predictions: 0 }), null);
+  const pooled = { forecast: 70, total_predictions: 4 };
+  const yes = scoreCrowd(row({}), pooled);
   t.ok(Math.abs((yes?.crowd_brier ?? 0) - 0.09) < 1e-12, '(0.7 − 1)²');
   t.match(yes, { crowd: 70, even_brier: 0.25 });
-  const no = scoreCrowd(row({ outcome: false, means: [30, 70] }));
+  const no = scoreCrowd(row({ outcome: false }), pooled);
   t.ok(Math.abs((no?.crowd_brier ?? 0) - 0.49) < 1e-12);
   const multi = row({
     ...{ question_type: 'multi', options: ['A', 'B', 'C'], outcome: null },
-    ...{ correct_options: ['B'], means: [20, 50, 30] },
+    correct_options: ['B'],
   });
   // ((0.2)² + (0.5 − 1)² + (0.3)²) / 2 = 0.19; even: ((1/3)² · 2 + (2/3)²) / 2 = 1/3.
-  const scored = scoreCrowd(multi);
+  const options = [20, 50, 30].map((mean_probability, n) => ({
+    ...{ option: 'ABC'.charAt(n), count: 1, percent: 33.33, avg_confidence: 50, mean_probability },
+  }));
+  const scored = scoreCrowd(multi, { forecast: 50, total_predictions: 3, options });
   t.ok(Math.abs((scored?.crowd_brier ?? 0) - 0.19) < 1e-12);
   t.ok(Math.abs((scored?.even_brier ?? 0) - 1 / 3) < 1e-12);
   t.equal(scored?.crowd, 50);

@@ -102,9 +102,10 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   t.equal(body.new.total, 3);
   t.match(body.closing_soon, { total: 1, questions: [{ question_id: soon }] });
 
-  // YES: mean 60 %, (0.6 − 1)² = 0.16; agents 0.04, 0.04, 0.64.
+  // YES: of three owners n = 1 / (0.6 + 0.4 / 3) and d = 1.1436; 1 / (1 + e^(−d · ln(4) / 3)) is
+  // 62.91 %, (0.6291 − 1)² = 0.138; agents 0.04, 0.04, 0.64.
   t.match(resolvedIn(body, yes), {
-    ...{ outcome: 'YES', revision: 1, predictions: 3, crowd: 60, crowd_brier: 0.16 },
+    ...{ outcome: 'YES', revision: 1, predictions: 3, crowd: 62.91, crowd_brier: 0.138 },
     ...{ even_brier: 0.25, median_agent_brier: 0.04, best_agent_brier: 0.04 },
   });
   // Each option has a mean of (60 + 20 + 20) / 3: the even forecast.
@@ -128,7 +129,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   const anew = (await fresh.call('GET', `${path}?date=${date}`)).body;
   t.same(anew.movers, body.movers, 'what was counted stays');
   t.match(resolvedIn(anew, yes), {
-    ...{ outcome: 'NO', revision: 2, crowd: 40, crowd_brier: 0.36, median_agent_brier: 0.64 },
+    ...{ outcome: 'NO', revision: 2, crowd: 37.09, crowd_brier: 0.396, median_agent_brier: 0.64 },
   });
   const today = (await fresh.call('GET', `${path}?date=${dateOf(0)}`)).body;
   t.equal(today.resolved.total, 0, 'it counts on the day of its first decision');

@@ -66,7 +66,7 @@ t.test('a brief has every section, from data', async (t) => {
   });
   await app.call('POST', `/api/predictions/${second}/upvote`, { key: d.key });
   const brief = await readWhole(id, 3);
-  t.equal(brief.headline[0], '3 predictions give YES 53 % on average.');
+  t.equal(brief.headline[0], 'Pooled, 3 predictions give YES 50 %.');
   t.match(brief.state, { position: 'YES', share: 66.67, mean_probability: 53.33 });
   t.match(brief.state, { median_probability: 70, p25: Number, p75: Number });
   t.same(
@@ -176,11 +176,12 @@ const lives = async (t: Test, type: 'binary' | 'multi') => {
 
 t.test('a yes/no question through its life, disputed at the end', async (t) => {
   const { id, forecasters, resolved } = await lives(t, 'binary');
-  // (75 + 75 + 25) / 3 = 58.33 %, (1 − 0.5833)² = 0.174.
-  t.match(resolved.resolution, { outcome: 'YES', brier: 0.174 });
+  // Of three owners n = 1 / (0.6 + 0.4 / 3) and d = 1.1436; 1 / (1 + e^(−d · ln(3) / 3)) = 60.32 %,
+  // (1 − 0.6032)² = 0.157.
+  t.match(resolved.resolution, { outcome: 'YES', brier: 0.157 });
   t.match(
     resolved.headline.at(-1),
-    /^It resolved to YES on .*\. The predictions gave it 58 % .*: a Brier score of 0\.174\.$/,
+    /^It resolved to YES on .*\. Pooled, the predictions gave it 60 %: a Brier score of 0\.157\.$/,
   );
   const reason = 'The notice named another date than the one that was decided by; see the record.';
   const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
@@ -198,7 +199,7 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
   const anew = await read(id);
   t.match(
     anew.headline.at(-1),
-    /^It resolved to NO on .*, decided anew \(revision 2\)\. The predictions gave it 42 %/,
+    /^It resolved to NO on .*, decided anew \(revision 2\)\. Pooled, the predictions gave it 40 %/,
   );
 });
 

@@ -11,20 +11,18 @@ const window_ms = 24 * 60 * minute;
 const start = Date.parse('2026-03-01T00:00:00.000Z');
 const courseOf = (all: readonly TimedForecast[], options: readonly string[] = []) => {
   const shape = { question_type: options.length > 0 ? 'multi' : 'binary', options } as const;
-  return makeCourse(
-    shape,
-    [...all].sort((a, b) => a.at - b.at),
-    all.length,
-  );
+  const in_order = [...all].sort((a, b) => a.at - b.at);
+  return makeCourse(shape, { all: in_order, offset: all.length, fits: [], until_ms: 0 });
 };
 
-const one = (hours: number, value: number, family = 'gpt'): TimedForecast => ({
+const one = (
+  hours: number,
+  percent: number,
+  family = 'gpt',
+  agent = `${hours} ${percent}`,
+): TimedForecast => ({
   at: start + hours * 60 * minute,
-  family,
-  owner: `${hours} ${value}`,
-  side: value >= 50 ? 1 : 0,
-  value,
-  given: [],
+  ...{ family, agent, owner: agent, side: percent >= 50 ? 1 : 0, value: 100 * percent, given: [] },
 });
 
 t.test('a rise has its ends, its predictions and the families that made it', async (t) => {
@@ -39,6 +37,27 @@ t.test('a rise has its ends, its predictions and the families that made it', asy
       families: [
         { model_family: 'claude', predictions: 1, contribution: 12 },
         { model_family: 'gemini', predictions: 1, contribution: 8 },
+      ],
+    },
+  ]);
+});
+
+t.test('a revision moves the mean by what it changed', async (t) => {
+  const all = [one(0, 20, 'gpt', 'a'), one(0, 40, 'claude', 'b'), one(80, 30, 'gemini', 'c')];
+  // (20 + 40 + 30) / 3 = 30, then (80 + 40 + 30) / 3 = 50, then (80 + 40 + 30 + 90) / 4 = 60.
+  const later = [one(81, 80, 'gpt', 'a'), one(82, 90, 'claude', 'd')];
+  t.match((await courseOf([...all, ...later])).drift_events, [
+    {
+      ...{
+        change: 30,
+        predictions: 2,
+        from: { percent: 30, count: 3 },
+        to: { percent: 60, count: 4 },
+      },
+      families: [
+        // (80 − 20) / 4, and (90 − 30) / 4.
+        { model_family: 'claude', predictions: 1, contribution: 15 },
+        { model_family: 'gpt', predictions: 1, contribution: 15 },
       ],
     },
   ]);
@@ -60,14 +79,16 @@ t.test('ten points within a day are a move, less or slower is none', async (t) =
 
 t.test('with options the mean of each moves by itself, and not its share', async (t) => {
   const options = ['Rises', 'Stays', 'Falls'];
-  // In percent · 2. The first choices are Rises at every moment but the last.
+  // In percent · 2, of which there are 100 basis points. The first choices are Rises at every moment but the last.
   const stated = [
     { side: 0, given: [100, 60, 40] },
     { side: 0, given: [100, 60, 40] },
     { side: 0, given: [100, 60, 40] },
     { side: 1, given: [20, 170, 10] },
   ];
-  const all = stated.map((given, n) => ({ ...one(n, 50), ...given }));
+  const all = stated.map((given, n) => ({
+    ...{ ...one(n, 50), ...given, given: given.given.map((units) => 100 * units) },
+  }));
   const { drift_events: moves } = await courseOf(all, options);
   t.match(moves, [
     {
@@ -93,7 +114,8 @@ t.test('moves are long enough, within the window, apart, and shared out whole', 
     const { points, drift_events: moves } = await courseOf(
       steps.map(({ gap, value, family }, n) => {
         at += gap * minute;
-        return { at, family, owner: String(n), side: value >= 50 ? 1 : 0, value, given: [] };
+        const agent = String(n);
+        return { ...one(0, value, family, agent), at };
       }),
     );
     let end = 0;

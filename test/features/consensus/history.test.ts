@@ -4,6 +4,7 @@ import { t } from 'tap';
 import {
   computeConsensus,
   countAll,
+  fitAt,
   givenBy,
   makeCourse,
   type RunShape,
@@ -18,32 +19,51 @@ import { holds } from '../../help/property.js';
 const binary: RunShape = { question_type: 'binary', options: [] };
 const multi: RunShape = { question_type: 'multi', options: ['Rises', 'Stays', 'Falls'] };
 
+const start = 1_700_000_000_000;
+/** One from before, one that changes nothing, some amid the forecasts, one after the end. */
+const fits = [
+  { number: 1, rho: 0.5, from_ms: start - 1 },
+  { number: 2, rho: 0.2, from_ms: start + 10 },
+  { number: 3, rho: 0.2, from_ms: start + 15 },
+  { number: 4, rho: 0.7, from_ms: start + 50 },
+  { number: 5, rho: 0.9, from_ms: start + 61 },
+];
+const until_ms = start + 60;
+
 const parts = {
   // Few times, so that several predictions share one.
-  at: fc.integer({ min: 1_700_000_000_000, max: 1_700_000_000_040 }),
-  family: fc.constantFrom('claude', 'gemini', 'gpt'),
-  owner: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+  at: fc.integer({ min: start, max: start + 40 }),
   side: fc.integer({ min: 0, max: 1 }),
-  value: fc.integer({ min: 0, max: 100 }),
+  value: fc.integer({ min: 0, max: 10_000 }),
+  // Few agents, so that many forecasts are revisions; an agent keeps its family and its owner.
+  agent: fc.constantFrom(...'abcdefghijklmnopqrstuvwx'),
 };
 
 const statedOn = ({ options }: RunShape) =>
   fc
     .record({
       ...parts,
-      // Of three options, which sum to 100; null: one option alone is named.
-      percents: fc.option(fc.tuple(fc.nat(50), fc.nat(50)), { nil: null }),
+      // Of three options, which sum to 10,000; null: one option alone is named.
+      shares: fc.option(fc.tuple(fc.nat(5_000), fc.nat(5_000)), { nil: null }),
     })
-    .map(({ percents, ...one }): TimedForecast => {
-      const whole = percents === null ? null : [...percents, 100 - percents[0] - percents[1]];
+    .map(({ shares, ...one }): TimedForecast => {
+      const whole = shares === null ? null : [...shares, 10_000 - shares[0] - shares[1]];
       const option = options.length === 0 ? null : one.side;
-      return { ...one, given: givenBy({ option, value: one.value }, whole, options.length) ?? [] };
+      const n = one.agent.charCodeAt(0);
+      const family = ['claude', 'gemini', 'gpt'][n % 3] as string;
+      const who = { family, owner: String((n * 7) % 5) };
+      return {
+        ...one,
+        ...who,
+        given: givenBy({ option, value: one.value }, whole, options.length) ?? [],
+      };
     });
 
 /** By the formulas of the live consensus, from nothing. */
-const consensusOf = (shape: RunShape, all: readonly TimedForecast[]) => {
+const consensusOf = (shape: RunShape, all: readonly TimedForecast[], at_ms: number) => {
   const is_binary = shape.question_type === 'binary';
-  const said = all.map(({ family, side, value, owner, given }) => ({
+  const latest = new Map(all.map((one) => [one.agent, one])).values();
+  const said = [...latest].map(({ family, side, value, owner, given }) => ({
     given: is_binary ? null : given,
     family,
     yes: is_binary ? side === 1 : null,
@@ -53,7 +73,7 @@ const consensusOf = (shape: RunShape, all: readonly TimedForecast[]) => {
   }));
   const at = { offset: all.length, updated_at: null };
   const tally = readCells(countAll(said).cells, at);
-  const found = computeConsensus({ id: 'q', ...shape }, tally);
+  const found = computeConsensus({ id: 'q', ...shape }, tally, fitAt(fits, at_ms));
   return {
     count: found.total_predictions,
     forecast: found.forecast,
@@ -63,31 +83,34 @@ const consensusOf = (shape: RunShape, all: readonly TimedForecast[]) => {
     median_probability: found.median_probability,
     p25: found.p25,
     p75: found.p75,
-    extremized: found.extremized,
+    pooled: found.pooled,
     option_probabilities: (found.options ?? []).map(({ mean_probability }) => mean_probability),
     option_percents: (found.options ?? []).map(({ percent }) => percent),
   };
 };
 
-const bruteForce = (shape: RunShape, all: readonly TimedForecast[]) =>
-  [...new Set(all.map(({ at }) => at))]
+/** At each forecast, and where a fit comes in force after the first one and changes the figure. */
+const bruteForce = (shape: RunShape, all: readonly TimedForecast[]) => {
+  const times = new Set(all.map(({ at }) => at));
+  const first = Math.min(...times);
+  const fitted = fits.map(({ from_ms }) => from_ms).filter((ms) => ms > first && ms <= until_ms);
+  const points = [...new Set([...times, ...fitted])]
     .sort((a, b) => a - b)
-    .map((at) => ({
-      at,
-      ...consensusOf(
-        shape,
-        all.filter((one) => one.at <= at),
-      ),
-    }));
+    .map((at) => {
+      const until = all.filter((one) => one.at <= at);
+      return { at, ...consensusOf(shape, until, at) };
+    });
+  return points.filter(({ at, pooled }, n) => times.has(at) || pooled !== points[n - 1]?.pooled);
+};
 
 for (const shape of [binary, multi]) {
   t.test(`${shape.question_type}: each moment is exact`, async (t) => {
     const stated = fc.array(statedOn(shape), { maxLength: 60 });
     const property = fc.asyncProperty(stated, async (all) => {
       const in_order = [...all].sort((a, b) => a.at - b.at);
-      const course = await makeCourse(shape, in_order, all.length);
-      assert.deepEqual(course.points, bruteForce(shape, all));
-      assert.equal(course.total, all.length);
+      const course = await makeCourse(shape, { all: in_order, offset: all.length, fits, until_ms });
+      assert.deepEqual(course.points, bruteForce(shape, in_order));
+      assert.equal(course.total, new Set(all.map(({ agent }) => agent)).size);
       assert.equal(course.offset, all.length);
       assert.equal(course.moments, course.points.length);
       const { points } = thinCourse(course, 7);
@@ -99,11 +122,11 @@ for (const shape of [binary, multi]) {
 
 t.test('of more moments than a chart shows, first, last and extremes are kept', async (t) => {
   const all = Array.from({ length: 3_000 }, (_, n): TimedForecast => {
-    const value = n === 1_500 ? 100 : n === 1_501 ? 0 : 50;
-    const one = { family: 'gpt', owner: String(n), side: Number(value > 50), value, given: [] };
-    return { at: 1_700_000_000_000 + n, ...one };
+    const value = n === 1_500 ? 10_000 : n === 1_501 ? 0 : 5_000;
+    const who = { agent: String(n), owner: String(n), family: 'gpt' };
+    return { at: 1_700_000_000_000 + n, ...who, side: Number(value > 5_000), value, given: [] };
   });
-  const course = await makeCourse(binary, all, 3_000);
+  const course = await makeCourse(binary, { all, offset: 3_000, fits: [], until_ms: 0 });
   t.equal(course.moments, 3_000);
   t.ok(course.points.length <= 1_000);
   t.match([course.points[0], course.points.at(-1)], [{ count: 1 }, { count: 3_000 }]);

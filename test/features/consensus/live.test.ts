@@ -8,13 +8,20 @@ import {
   type LiveConsensus,
   tallyKey,
 } from '../../../src/features/consensus/index.js';
-import { projectedKey } from '../../../src/features/events/index.js';
+import { projectedKey, timeOf } from '../../../src/features/events/index.js';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { holds } from '../../help/property.js';
 import { until } from '../../help/until.js';
-import { addPredictions, addQuestions, options, type Placed, without } from './world.js';
+import {
+  addPredictions,
+  addQuestions,
+  addRevisions,
+  options,
+  type Placed,
+  without,
+} from './world.js';
 
 /** The consensus in the memory of a process is that of the record, to the last digit. */
 
@@ -25,19 +32,21 @@ const anyStated: fc.Arbitrary<Stated> = fc
     question: fc.integer({ min: 0, max: 2 }),
     owner: fc.option(fc.integer({ min: 0, max: 5 }), { nil: null }),
     family: fc.constantFrom('gpt', 'claude', 'gemini', 'llama', 'other'),
-    value: fc.integer({ min: 0, max: 100 }),
+    value: fc.integer({ min: 0, max: 10_000 }).map((bp) => bp / 100),
     option: fc.integer({ min: 0, max: 2 }),
-    percents: fc.option(fc.tuple(fc.nat(50), fc.nat(50)), { nil: null }),
+    percents: fc.option(fc.tuple(fc.nat(5_000), fc.nat(5_000)), { nil: null }),
   })
   .map(({ option, percents, ...one }) => {
     if (one.question !== 2) return one;
-    const whole = percents && [...percents, 100 - percents[0] - percents[1]];
+    const whole =
+      percents && [...percents, 10_000 - percents[0] - percents[1]].map((bp) => bp / 100);
     return { ...one, option, ...(whole === null ? {} : { percents: whole }) };
   });
 
 const sample = (numRuns: number, seed: number) => fc.sample(anyStated, { numRuns, seed });
 
 let made = 0;
+const start = Date.parse('2026-03-01T00:00:00.000Z');
 
 /** Three questions of their own, the last with options. */
 const makeWorld = async (sql: Sql) => {
@@ -46,16 +55,31 @@ const makeWorld = async (sql: Sql) => {
   await addQuestions(sql, { count: 2, first });
   await addQuestions(sql, { count: 1, first: first + 2, options });
   let agent = 0;
+  const placed: Placed[] = [];
   return {
     questions: [0, 1, 2].map((n) => questionId(first + n)),
-    write: (stated: readonly Stated[]) =>
-      addPredictions(
-        sql,
-        stated.map((one) => {
-          agent += 1;
-          return { ...one, question: first + one.question, agent, at: new Date() };
-        }),
-      ),
+    /** Places these, and revises an earlier prediction with each second one. */
+    async write(stated: readonly Stated[]) {
+      const all = stated.map((one): Placed => {
+        agent += 1;
+        return {
+          ...one,
+          question: first + one.question,
+          agent,
+          at: new Date(start + agent * 1_000),
+        };
+      });
+      const entries = await addPredictions(sql, all);
+      placed.push(...all);
+      const revised = all.flatMap((one, n) => {
+        const own = placed.filter(({ question }) => question === one.question);
+        const { agent: earlier = 0 } = own[(7 * n) % own.length] ?? {};
+        // Later than all that was placed, and still in the order of the log.
+        const at = new Date(one.at.getTime() + 500_000);
+        return n % 2 === 0 ? [] : [{ ...one, agent: earlier, at }];
+      });
+      return [...entries, ...(await addRevisions(sql, revised))];
+    },
     wanted: () => recomputeConsensus(sql),
   };
 };
@@ -133,6 +157,25 @@ t.test('predictions that come while it is loaded are counted once', async (t) =>
   await compare(t, world, live);
 });
 
+t.test('as it stood at a moment, by the times of forecasts and of revisions', async (t) => {
+  const { deps } = await openParts(t);
+  const world = await makeWorld(deps.sql);
+  const live = createLiveConsensus(deps);
+  const entries = [];
+  for (let n = 0; n < 12; n += 1) entries.push(...(await world.write(sample(6, 20 + n))));
+  const times = entries.map((entry) => Date.parse(timeOf(entry)));
+  for (const ms of [Math.min(...times) - 1, ...times.filter((_, n) => n % 9 === 0)]) {
+    const at = new Date(ms);
+    const wanted = await recomputeConsensus(deps.sql, undefined, at);
+    const found = await live.findAll(world.questions, at);
+    t.equal(found.length, 3);
+    for (const one of found) {
+      t.strictSame(without({ ...one }), wanted.get(one.question_id));
+      t.equal(one.offset, 0);
+    }
+  }
+});
+
 t.test('after a hole in the log everything is loaded again', async (t) => {
   const { deps } = await openParts(t);
   const world = await makeWorld(deps.sql);
@@ -163,8 +206,9 @@ t.test('Redis is asked while it is as far as the log, otherwise the record', asy
   const { redis, config } = deps;
   const world = await makeWorld(deps.sql);
   const entries = await world.write(sample(30, 5));
+  const head = entries.length;
   await createConsensusProjector(deps).project?.(entries);
-  await redis.set(projectedKey(config.REDIS_PREFIX), 30);
+  await redis.set(projectedKey(config.REDIS_PREFIX), head);
   const wanted = await readAll(createLiveConsensus(deps), world.questions);
   let reads = 0;
   const sql = watchTallies(deps.sql, () => {
@@ -178,10 +222,10 @@ t.test('Redis is asked while it is as far as the log, otherwise the record', asy
   };
   t.strictSame(await readAll(cold(), world.questions), wanted);
   t.equal(reads, 0);
-  await redis.set(projectedKey(config.REDIS_PREFIX), 29);
+  await redis.set(projectedKey(config.REDIS_PREFIX), head - 1);
   t.strictSame(await readAll(cold(), world.questions), wanted);
   t.equal(reads, 3, 'behind the log');
-  await redis.set(projectedKey(config.REDIS_PREFIX), 30);
+  await redis.set(projectedKey(config.REDIS_PREFIX), head);
   const key = tallyKey(config.REDIS_PREFIX, world.questions[0] ?? '');
   await redis.del(key, `${key}:owners`);
   t.strictSame(await readAll(cold(), world.questions), wanted);

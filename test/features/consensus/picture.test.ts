@@ -35,11 +35,16 @@ const draw = async (
   const shape: RunShape = { question_type: options.length > 0 ? 'multi' : 'binary', options };
   const all = Array.from({ length: count }, (_, n): TimedForecast => {
     const side = n % (options.length || 2);
-    const given = options.map((_, option) => (option === side ? 60 : 40));
-    const one = { family: 'gpt', owner: String(n), value: (n * 37) % 101 };
+    const given = options.map((_, option) => (option === side ? 6_000 : 4_000));
+    const one = {
+      family: 'gpt',
+      agent: String(n),
+      owner: String(n),
+      value: ((n * 37) % 101) * 100,
+    };
     return { at: start + n * 7_000_000, ...one, side, given };
   });
-  const course = await makeCourse(shape, all, count);
+  const course = await makeCourse(shape, { all, offset: count, fits: [], until_ms: 0 });
   return drawPicture({ ...question, ...of }, course, { theme, width: 800 });
 };
 

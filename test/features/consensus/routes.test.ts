@@ -157,6 +157,39 @@ t.test('what has not changed costs a client no body, and what has comes anew', a
   for (const kind of kinds.slice(1)) t.equal((await again(kind)).status, 200, kind);
 });
 
+t.test('many questions at once, now and as they stood, without drafts', async (t) => {
+  const draft = await makeOpenQuestion(app, { publish: false });
+  const unknown = agentId(1);
+  const ids = [questionId(2), draft, questionId(4), unknown, questionId(0)];
+  const many = (more: string) => app.call('GET', `/api/consensus?ids=${ids}${more}`);
+  const now = await many('');
+  const own = await Promise.all([2, 4, 0].map((n) => get(path(n, 'consensus'))));
+  t.same(now.body, { consensus: own, missing: [draft, unknown] });
+  t.same((await many(`&at=${new Date(Date.now() + 9_000).toISOString()}`)).body, now.body);
+  // Half of them: between two forecasts of question 0.
+  const [middle] = await app.sql<{ at: Date }[]>`
+    select created_at as at from predictions
+    where question_id = ${questionId(0)} order by created_at offset ${all_agents / 2} limit 1`;
+  const then = await many(`&at=${middle?.at.toISOString()}`);
+  const wanted = await recomputeConsensus(app.sql, undefined, middle?.at);
+  t.same(
+    then.body.consensus.map(without),
+    [2, 4, 0].map((n) => wanted.get(questionId(n))),
+  );
+  t.ok(then.body.consensus[2].total_predictions < all_agents);
+  const etag = now.headers.get('etag') ?? '';
+  const again = await app.call('GET', `/api/consensus?ids=${ids}`, {
+    headers: { 'if-none-match': etag },
+  });
+  t.equal(again.status, 304);
+  const of = (count: number) => Array.from({ length: count }, (_, n) => agentId(n)).join(',');
+  t.equal((await app.call('GET', `/api/consensus?ids=${of(100)}`)).body.missing.length, 100);
+  for (const query of [`ids=${of(101)}`, 'ids=', '', 'ids=x', `ids=${of(1)}&at=yesterday`]) {
+    const { status, body } = await app.call('GET', `/api/consensus?${query}`);
+    t.same([status, body.code], [400, 'INVALID_REQUEST'], query.slice(0, 50));
+  }
+});
+
 t.test('what is no question, no range or no cursor is refused', async (t) => {
   for (const kind of kinds) {
     for (const id of ['nothing', agentId(1)]) {
@@ -189,7 +222,7 @@ t.test('a draft is shown to admins only, and followed by nobody', async (t) => {
     t.equal((await app.call('GET', url)).status, 404, 'also after an admin has asked');
   }
   const shown = await app.call('GET', `/api/questions/${id}/consensus`, { admin: true });
-  t.match(shown.body, { total_predictions: 0, effective_families: 0, extremized: null, offset: 0 });
+  t.match(shown.body, { total_predictions: 0, effective_forecasters: 0, pooled: null, offset: 0 });
   await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true, body: {} });
   const snapshot = await socket.get('the snapshot', ({ op }) => op === 'snapshot');
   t.match(snapshot, { topic: `consensus:${id}`, version: 0, data: { total_predictions: 0 } });

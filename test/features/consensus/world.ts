@@ -15,7 +15,7 @@ export interface Placed {
   readonly owner?: number | null;
   readonly at: Date;
   readonly family: string;
-  /** Probability of YES; confidence where there is an option. */
+  /** Percent: probability of YES; confidence where there is an option. */
   readonly value: number;
   readonly option?: number;
   /** The whole distribution, where it is stated. */
@@ -67,40 +67,69 @@ export const addEvent = async (
   return row?.offset ?? 0;
 };
 
+const basisPoints = (percent: number): number => Math.round(100 * percent);
+
+/** The columns of a forecast. */
+const columnsOf = ({ value, option, percents }: Omit<Placed, 'family'>): Columns => {
+  const bp = basisPoints(value);
+  if (option === undefined) {
+    const confidence = Math.max(bp, 10_000 - bp);
+    return { prediction: bp >= 5_000, probability: bp, confidence };
+  }
+  const probabilities = percents?.map(basisPoints) ?? null;
+  return { selected_option: option, confidence: probabilities?.[option] ?? bp, probabilities };
+};
+interface Columns {
+  readonly prediction?: boolean | null;
+  readonly probability?: number | null;
+  readonly confidence: number;
+  readonly selected_option?: number | null;
+  readonly probabilities?: readonly number[] | null;
+}
+
+/** The same in an event. */
+const dataOf = ({ prediction, probability, confidence, ...multi }: Columns) => {
+  const { selected_option: index, probabilities } = multi;
+  const named = probabilities && options.map((name, n) => [name, (probabilities[n] ?? 0) / 100]);
+  return {
+    confidence: confidence / 100,
+    ...(probability == null ? {} : { prediction, probability: probability / 100 }),
+    ...(index == null ? {} : { selected_option: options[index], option_index: index }),
+    ...(named ? { probabilities: Object.fromEntries(named) } : {}),
+  };
+};
+
+const arrayText = (values: readonly number[] | null | undefined): string | null =>
+  values ? `{${values}}` : null;
+
+/** Takes the next offsets of the log; the first of them. */
+const takeOffsets = async (sql: Sql, count: number): Promise<number> => {
+  const [head] = await sql<{ offset: number }[]>`
+    update log_head set "offset" = "offset" + ${count} returning "offset"`;
+  return (head?.offset ?? 0) - count + 1;
+};
+
 /** Predictions with their events, in this order in the log; its entries. */
 export const addPredictions = async (
   sql: Sql,
   placed: readonly Placed[],
 ): Promise<readonly LogEntry[]> => {
-  const [head] = await sql<{ offset: number }[]>`
-    update log_head set "offset" = "offset" + ${placed.length} returning "offset"`;
-  const first = (head?.offset ?? 0) - placed.length + 1;
+  const first = await takeOffsets(sql, placed.length);
   const rows = placed.map((one, n) => {
-    const { value, option = null, percents = null, family: model_family } = one;
-    const { owner = Math.floor(one.agent / 4) } = one;
-    const stated =
-      option === null
-        ? { prediction: value >= 50, probability: value, confidence: Math.max(value, 100 - value) }
-        : {
-            selected_option: option,
-            option_index: option,
-            confidence: percents?.[option] ?? value,
-          };
-    const named = percents && Object.fromEntries(options.map((name, i) => [name, percents[i]]));
-    const data = { model_family, ...stated, ...(named === null ? {} : { probabilities: named }) };
+    const { family: model_family, owner = Math.floor(one.agent / 4) } = one;
+    const columns = columnsOf(one);
+    const data = { model_family, ...dataOf(columns) };
     const entry = makeEntry(first + n, {
       ...{ event: 'prediction.placed', question_id: questionId(one.question) },
       ...{ agent_id: agentId(one.agent), owner_id: owner === null ? null : humanId(owner) },
       body: JSON.stringify({ event: 'prediction.placed', data, timestamp: one.at.toISOString() }),
     });
-    const text = percents && `{${percents.map((percent) => 100 * percent)}}`;
+    const text = arrayText(columns.probabilities);
     return {
       entry,
       row: {
         ...entry,
-        ...stated,
-        confidence: 100 * stated.confidence,
-        probability: 'probability' in stated ? 100 * stated.probability : null,
+        ...columns,
         id: randomUUID(),
         event_id: entry.id,
         at: one.at,
@@ -143,4 +172,63 @@ export const addPredictions = async (
       question_id, agent_id, body
     from given`;
   return rows.map(({ entry }) => entry);
+};
+
+/** Forecasts in place of those that the agents gave before, in this order in the log. */
+export const addRevisions = async (
+  sql: Sql,
+  revised: readonly Omit<Placed, 'family' | 'owner'>[],
+): Promise<readonly LogEntry[]> => {
+  const first = await takeOffsets(sql, revised.length);
+  const entries: LogEntry[] = [];
+  for (const [n, one] of revised.entries()) {
+    const [question_id, agent_id] = [questionId(one.question), agentId(one.agent)];
+    const own = sql`question_id = ${question_id} and agent_id = ${agent_id}`;
+    const [before] = await sql<(Columns & { model_family: string })[]>`
+      select model_family, prediction, probability, confidence, selected_option, probabilities
+      from predictions
+      where ${own}`;
+    if (before === undefined) throw new Error('there is nothing to revise');
+    const now = columnsOf(one);
+    const data = { model_family: before.model_family, ...dataOf(now), previous: dataOf(before) };
+    const entry = makeEntry(first + n, {
+      ...{ event: 'prediction.revised', question_id, agent_id },
+      body: JSON.stringify({ event: 'prediction.revised', data, timestamp: one.at.toISOString() }),
+    });
+    entries.push(entry);
+    await sql`
+      with earlier as (
+        insert into earlier_forecasts
+        select
+          question_id, agent_id, revision, prediction, probability, confidence, selected_option,
+          probabilities, revision_reason, coalesce(revision_event_id, event_id),
+          coalesce(revised_at, created_at)
+        from predictions
+        where ${own}
+      ),
+      counted as (
+        update question_counts set prediction_offset = ${entry.offset}
+        where question_id = ${question_id}
+      ),
+      logged as (
+        insert into events
+          ("offset", recorded_on, recorded_at, id, event, question_id, agent_id, body)
+        values (
+          ${entry.offset}, (now() at time zone 'UTC')::date, now(), ${entry.id}, ${entry.event},
+          ${question_id}, ${agent_id}, ${entry.body}
+        )
+      )
+      update predictions
+      set
+        revision = revision + 1,
+        revised_at = ${one.at},
+        revision_event_id = ${entry.id},
+        prediction = ${now.prediction ?? null},
+        probability = ${now.probability ?? null},
+        confidence = ${now.confidence},
+        selected_option = ${now.selected_option ?? null},
+        probabilities = ${arrayText(now.probabilities)}::text::smallint[]
+      where ${own}`;
+  }
+  return entries;
 };

@@ -37,9 +37,10 @@ t.test('figures move as forecasts come, and the status as it changes', async (t)
   await seen(page, is_live, true);
   await seen(page, figure, '80%');
   await predict(id, { prediction: true, confidence: 60 });
-  await seen(page, figure, '70%');
+  // Of one owner: the mean of ln 4 and ln 1.5 is 0.8959, and that is 71.01 %.
+  await seen(page, figure, '71%');
   const width = `document.querySelector('.part').getAttribute('width')`;
-  await seen(page, width, '70%');
+  await seen(page, width, '71.01%');
   await act(app, id, 'close');
   await seen(page, status, 'Closed');
   await act(app, id, 'resolve', { outcome: true, resolution_note: 'As reported.' });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
-import { computeConsensus } from '../../../src/features/consensus/index.js';
+import { computeConsensus, first_fit } from '../../../src/features/consensus/index.js';
 import { drawCourse } from '../../../src/features/embed/draw.js';
 import { renderWidget } from '../../../src/features/embed/page.js';
 import { makeOembed } from '../../../src/features/embed/routes.js';
@@ -25,6 +25,7 @@ const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
   ...{ id, question: 'Harmless?', description: '', category: 'society', subcategory: null },
   ...{ tags: [], question_type: 'binary', options: [], status: 'open', timeframe: 'long' },
   ...{ weight: 1, opens_at: at, closes_at: at, resolution_date: at, resolved_at: null },
+  ended_at: null,
   ...{ resolution_source: 'a source', resolution_url: 'https://ok.example/', outcome: null },
   ...{ source: null, source_id: null },
   ...{ correct_options: null, resolution_note: null, revision: 0, author_id: null },
@@ -55,14 +56,17 @@ const render = (row: QuestionRow & { readonly family: string }, view: (typeof vi
   const is_multi = row.question_type === 'multi';
   const cells = [row.family, 'other'].map((family, n) => ({
     ...{ family, yes: is_multi ? null : n === 0, option: is_multi ? n : null },
-    ...{ value: 70, count: 3 - n, size: 1 },
+    ...{ count: 3 - n, size: 1, sum: 7_000 * (3 - n), log_odds: 847_297_860 * (3 - n) },
   }));
   const given = new Map(
-    (is_multi ? cells : []).map(({ family, count }) => [family, [60 * count, 40 * count]]),
+    (is_multi ? cells : []).map(({ family, count }) => [family, [6_000 * count, 4_000 * count]]),
   );
-  const updated_at = at.toISOString();
-  const consensus = computeConsensus(row, { cells, given, offset: 7, updated_at });
-  const figures = { mean_probability: 60, p25: 50, p75: 70, option_probabilities: [60, 40] };
+  const mixes = cells.map(({ family, count }) => {
+    return { families: [[family, 1] as const], owners: count };
+  });
+  const tally = { cells, values: new Map([[7_000, 5]]), mixes, given, offset: 7 };
+  const consensus = computeConsensus(row, { ...tally, updated_at: at.toISOString() }, first_fit);
+  const figures = { forecast: 60, p25: 50, p75: 70, option_probabilities: [60, 40] };
   const points = [0, 3_600_000].map((ms) => ({ at: at.getTime() + ms, count: 1, ...figures }));
   const course = { shape: row, points, total: 2, moments: 2, offset: 7 } as never;
   return renderWidget({

@@ -246,7 +246,7 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   await world.nudge();
   await until('the third is counted', async () => (await redis.hget(tally, 'o')) === '3');
   const { o, t: _, ...counts } = await redis.hgetall(tally);
-  t.same(counts, { 'gpt|y|70|1': '3' });
+  t.same(counts, cellOf(3, 70));
   await world.settle();
 });
 
@@ -258,14 +258,14 @@ t.test('a Redis that is ahead of the record is emptied and made anew', async (t)
   await world.place(question_id);
   // As after a restore to an earlier moment: the same question, further on.
   const tally = tallyKey(prefix, question_id);
-  await redis.hset(tally, 'o', 900, 't', '', 'gpt|y|99|1', 9);
+  await redis.hset(tally, 'o', 900, 't', '', 9_900, 9);
   await redis.set(`${prefix}:{log}:projected`, 900);
   await redis.xadd(`${prefix}:{log}:events`, '900-0', 'h', 'x', 'b', '{}');
   await redis.hset(`${prefix}:{boards}:built`, 'life', 'another');
   await world.startRelay();
   await until('it is counted', async () => (await redis.hget(tally, 'o')) === '1');
   const { o, t: _, ...counts } = await redis.hgetall(tally);
-  t.same(counts, { 'gpt|y|70|1': '1' });
+  t.same(counts, cellOf(1, 70));
   t.equal(await redis.exists(`${prefix}:{boards}:built`), 0, 'boards are made anew as well');
   await world.place(question_id);
   await world.nudge();
@@ -345,6 +345,15 @@ t.test('while events come they are projected in portions, and at once when none 
   t.same(portions.at(-1), [5, 6], 'what is not at hand is read from the record');
 });
 
+/** The fields of so many YES of one value, each of an owner of its own. */
+const cellOf = (count: number, percent: 70): Readonly<Record<string, string>> => {
+  const value = 100 * percent;
+  // ln(7/3) is 0.8472978604.
+  const sums = { n: count, v: count * value, x: count * 847_297_860 };
+  const cell = Object.entries(sums).map(([what, sum]) => [`gpt|y|1|${what}`, String(sum)]);
+  return { ...Object.fromEntries(cell), [value]: String(count), 'gpt:1': String(count) };
+};
+
 const entryAt = (question_id: string, offset: number, probability: number): LogEntry => {
   const data = { model_family: 'gpt', prediction: true, probability };
   return {
@@ -361,12 +370,16 @@ t.test('of a portion that is counted in part, the rest is counted', async (t) =>
   const probabilities = [70, 70, 80, 70];
   const entries = probabilities.map((one, i) => entryAt(question_id, i + 1, one));
   const tally = tallyKey(prefix, question_id);
-  await redis.hset(tally, 'o', 2, 't', '2026-01-01T00:00:02.000Z', 'gpt|y|70|1', 2);
+  await redis.hset(tally, { o: 2, t: '2026-01-01T00:00:02.000Z', ...cellOf(2, 70) });
   for (const times of [1, 2]) {
     await projector.project?.(entries);
     t.same(
       { ...(await redis.hgetall(tally)) },
-      { o: '4', t: '2026-01-01T00:00:04.000Z', 'gpt|y|70|1': '3', 'gpt|y|80|1': '1' },
+      {
+        ...{ o: '4', t: '2026-01-01T00:00:04.000Z', 7000: '3', 8000: '1', 'gpt:1': '4' },
+        // 3 · 0.847297860 + 1.386294361.
+        ...{ 'gpt|y|1|n': '4', 'gpt|y|1|v': '29000', 'gpt|y|1|x': '3928187941' },
+      },
       `projected ${times} times`,
     );
   }
@@ -387,6 +400,7 @@ t.test('predictions of one owner move together, and options add up', async (t) =
   const tally = tallyKey(prefix, question_id);
   await redis.hset(tally, 'o', 0, 't', '');
   const owner_id = makeId();
+  const projector = createConsensusProjector(shared.deps);
   const says = (offset: number, more: object): LogEntry => ({
     ...entryAt(question_id, offset, 0),
     owner_id,
@@ -399,13 +413,37 @@ t.test('predictions of one owner move together, and options add up', async (t) =
     says(1, {}),
     says(2, { probabilities: { Rain: 60, 2026: 40 } }),
     { ...says(3, { model_family: 'claude' }), owner_id: null },
+    { ...says(4, { model_family: 'claude' }), owner_id },
   ];
-  await createConsensusProjector(shared.deps).project?.(entries);
+  await projector.project?.(entries);
+  const cellsOf = (cell: string, n: number, v: number) => {
+    return { [`${cell}|n`]: `${n}`, [`${cell}|v`]: `${v}`, [`${cell}|x`]: '0' };
+  };
+  const others = {
+    ...{ ...cellsOf('claude|1|1', 1, 6_000), 'claude:1': '1', 'claude:1,gpt:2': '1' },
+    ...{ ...cellsOf('claude|1|3', 1, 6_000), 'claude|0': '8000', 'claude|1': '12000' },
+  };
   t.same(
     { ...(await redis.hgetall(tally)) },
     {
-      ...{ o: '3', t: '2026-01-01T00:00:03.000Z', 'gpt|1|60|2': '2', 'claude|1|60|1': '1' },
-      ...{ 'gpt|0': '80', 'gpt|1': '120', 'claude|0': '40', 'claude|1': '60' },
+      ...{ o: '4', t: '2026-01-01T00:00:04.000Z', 6000: '4', ...others },
+      ...{ ...cellsOf('gpt|1|3', 2, 12_000), 'gpt|0': '8000', 'gpt|1': '12000' },
     },
   );
+  // A revision moves what it said before, and leaves the number of the owner's predictions.
+  const previous = { confidence: 60, option_index: 1, probabilities: { Rain: 60, 2026: 40 } };
+  const now = { confidence: 99.87, option_index: 0, previous };
+  await projector.project?.([{ ...says(5, now), event: 'prediction.revised' }]);
+  t.same(
+    { ...(await redis.hgetall(tally)) },
+    {
+      ...{ o: '5', t: '2026-01-01T00:00:05.000Z', 6000: '3', 9987: '1', ...others },
+      ...{ ...cellsOf('gpt|1|3', 1, 6_000), ...cellsOf('gpt|0|3', 1, 9_987) },
+      ...{ 'gpt|0': '13987', 'gpt|1': '6013' },
+    },
+  );
+  // What nobody said cannot be revised: the tally is made anew, from a record that has nothing.
+  const unsaid = { confidence: 50, option_index: 0, previous: { confidence: 1, option_index: 0 } };
+  await projector.project?.([{ ...says(6, unsaid), event: 'prediction.revised' }]);
+  t.same({ ...(await redis.hgetall(tally)) }, { o: '0', t: '' });
 });

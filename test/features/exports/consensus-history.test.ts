@@ -59,7 +59,7 @@ t.test('each row is the consensus as it was answered then', async (t) => {
     for (const name of ['yes_percent', 'mean_probability', 'median_probability', 'p25', 'p75']) {
       t.equal(row[name], consensus[name], name);
     }
-    t.equal(row['extremized'], consensus['extremized']);
+    t.equal(row['pooled'], consensus['pooled']);
     const options = consensus['options'] as { option: string; percent: number }[] | undefined;
     t.strictSame(
       row['option_percents'],

@@ -1,0 +1,107 @@
+import { groupBy } from '../../kit/group-by.js';
+import { logOdds, type PoolForecast } from './pool.js';
+
+/**
+ * ρ, by which the errors of two owners correlate, as it is measured on questions that were
+ * resolved. With x the log odds that an owner's agents state at the close, on average, and y the
+ * outcome:
+ *
+ *   μ(y)  mean of the log odds of all forecasts on questions with outcome y
+ *   r     x − μ(y), the residual of an owner on a question
+ *   ρ̂     (mean over questions of the mean r·r′ of two owners) / (mean over questions of mean r²)
+ *   ρ     (Q·ρ̂ + 200·0.6) / (Q + 200), kept in 0–0.99
+ *
+ * over the Q yes/no questions on which two owners or more predicted. Given the outcome, errors that
+ * are shared do not average out, however many owners there are. With few questions ρ̂ is noise,
+ * so it begins at 0.6, where forecasts of language models of any two families were found, and 200
+ * questions move it half way.
+ */
+
+/** The owners' log odds on a question, as sums, in any unit. */
+export interface QuestionErrors {
+  readonly outcome: boolean;
+  readonly owners: number;
+  /** Sum over owners of the mean of what their agents state, and of its square. */
+  readonly sum: number;
+  readonly squares: number;
+  /** Number and sum of all forecasts. */
+  readonly forecasts: number;
+  readonly stated: number;
+}
+
+/** What stood on a yes/no question at its close: one forecast an agent, in basis points. */
+export interface ResolvedQuestion {
+  readonly outcome: boolean;
+  readonly forecasts: readonly Omit<PoolForecast, 'given'>[];
+}
+
+export const errorsOf = ({ outcome, forecasts }: ResolvedQuestion): QuestionErrors => {
+  const stated = forecasts.map(({ value }) => logOdds(value) / 1e9);
+  const owners = [...groupBy([...forecasts.keys()], (n) => forecasts[n]?.owner).values()].map(
+    (own) => add(own.map((n) => stated[n] as number)) / own.length,
+  );
+  return {
+    ...{ outcome, owners: owners.length, sum: add(owners), squares: add(owners.map((x) => x * x)) },
+    ...{ forecasts: stated.length, stated: add(stated) },
+  };
+};
+
+export interface Measured {
+  readonly questions: number;
+  /** ρ̂; null without two owners on a question. */
+  readonly measured: number | null;
+  readonly rho: number;
+}
+
+const prior = { rho: 0.6, questions: 200 } as const;
+
+const add = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
+
+/** To four decimals: what is stored, shown and computed with is one number. */
+export const measureCorrelation = (all: readonly QuestionErrors[]): Measured => {
+  const means = new Map(
+    [true, false].map((outcome) => {
+      const of_outcome = all.filter((one) => one.outcome === outcome);
+      const forecasts = add(of_outcome.map((one) => one.forecasts));
+      return [outcome, add(of_outcome.map(({ stated }) => stated)) / forecasts];
+    }),
+  );
+  const products: number[] = [];
+  const squares: number[] = [];
+  for (const { outcome, owners, ...sums } of all) {
+    if (owners < 2) continue;
+    const mean = means.get(outcome) as number;
+    const sum = sums.sum - owners * mean;
+    const square = sums.squares - 2 * mean * sums.sum + owners * mean ** 2;
+    products.push((sum ** 2 - square) / (owners * (owners - 1)));
+    squares.push(square / owners);
+  }
+  const questions = products.length;
+  const measured = add(squares) > 0 ? add(products) / add(squares) : null;
+  const shrunk =
+    (questions * (measured ?? prior.rho) + prior.questions * prior.rho) /
+    (questions + prior.questions);
+  const rho = Math.round(1e4 * Math.min(0.99, Math.max(0, shrunk))) / 1e4;
+  return { questions, measured, rho };
+};
+
+/** A ρ and its number, in force from a moment on. */
+export interface Fit {
+  readonly number: number;
+  readonly rho: number;
+  /** Milliseconds since 1970. */
+  readonly from_ms: number;
+}
+
+export const first_fit: Fit = { number: 0, rho: prior.rho, from_ms: Number.NEGATIVE_INFINITY };
+
+/** Of fits in their order the one in force at a moment. */
+export const fitAt = (fits: readonly Fit[], ms: number): Fit =>
+  fits.findLast(({ from_ms }) => from_ms <= ms) ?? first_fit;
+
+/** A question that takes no more forecasts keeps the fit in force at its end. */
+export const fitOf = (
+  fits: readonly Fit[],
+  { ended_at }: { readonly ended_at: Date | null },
+  ms: number,
+): Fit => fitAt(fits, Math.min(ms, ended_at?.getTime() ?? ms));

@@ -1,0 +1,49 @@
+import type { Deps } from '../../http/deps.js';
+import { makeCache } from '../../kit/cache.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import { errorsOf, type Fit, measureCorrelation, type QuestionErrors } from './correlation.js';
+import * as store from './fits-store.js';
+
+/** Fits of ρ: the timer makes one each day (UTC), and processes know them before they are in force. */
+
+const day_ms = 86_400_000;
+const ahead_ms = 300_000;
+const known_ms = 60_000;
+
+/** Measures ρ anew where that was not done today; whether it was. */
+export const fitToday = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): Promise<boolean> =>
+  sql.begin({ statement_ms: 120_000 }, async (tx) => {
+    const fitted_at = clock();
+    const day = new Date(Math.floor(fitted_at.getTime() / day_ms) * day_ms);
+    if (await store.lockFits(tx, day)) return false;
+    const errors: QuestionErrors[] = [];
+    for await (const question of store.readResolved(tx)) errors.push(errorsOf(question));
+    const measured = measureCorrelation(errors);
+    if (measured.questions === 0) return false;
+    const from_at = new Date(fitted_at.getTime() + ahead_ms);
+    await store.putFit(tx, measured, { fitted_at, from_at });
+    return true;
+  });
+
+/** As a service of the timer; any number of these may run. */
+export const createFitting = (deps: Deps): Service =>
+  makeLoop({
+    name: 'consensus fits',
+    log: deps.log,
+    every_ms: known_ms,
+    turn: async () => {
+      await fitToday(deps);
+      return 'rest';
+    },
+  });
+
+/** The fits that a process knows: read anew each minute, so none is missed that comes in force. */
+export const createFits = ({ sql }: Pick<Deps, 'sql'>) => {
+  const cache = makeCache<readonly Fit[]>({ most: 1, ttl_ms: known_ms });
+  return {
+    /** Undefined where they have to be read. */
+    peek: () => cache.peek('all'),
+    get: () => cache.get('all', async () => store.readFits(sql)),
+  };
+};

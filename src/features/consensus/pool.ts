@@ -1,0 +1,191 @@
+import { whole_bp } from '../../kit/percent.js';
+
+/**
+ * Many forecasts pooled into one, in which nobody counts more for being many. For yes/no the method
+ * is `capped-log-odds-2`, with x = ln(p / (1 − p)) to nine decimals for a stated chance p of YES,
+ * kept between 1 % and 99 %:
+ *
+ *   owner     all predictions of one owner on the question share one weight: w = 1 / how many
+ *   family    the weights W of a family are alike, so they count as a design effect (Kish 1965)
+ *             says: v = W / (1 + 0.25 · max(0, W − 1)), less than 4 however many they are
+ *   L         Σ v · (mean of x in the family, by w) / Σ v
+ *   a         the share of an owner in L, over all families of its agents; Σ a = 1
+ *   n         1 / (ρ + (1 − ρ) · Σ a²): as many forecasters who err apart know as much, where the
+ *             errors of any two owners correlate by ρ, which is measured (see `correlation.ts`)
+ *   d         3n / (√(3n² − 3n + 1) + 2)
+ *   pooled    1 / (1 + e^(−d·L))
+ *
+ * `d` is the factor of Neyman and Roughgarden (“Are You Smarter Than a Random Expert?”, 2022) for n
+ * forecasters who know different things: 1 for one of them, and never more than √3.
+ *
+ * With options it is the mean of the stated distributions, in which all predictions are alike.
+ */
+export const method = 'capped-log-odds-2';
+
+const alike = 0.25;
+const least_bp = 100;
+
+const billion = 1e9;
+
+/** Of a probability in basis points, in whole billionths, so that sums of them are exact. */
+export const logOdds = (value: number): number => {
+  const kept = Math.min(whole_bp - least_bp, Math.max(least_bp, value));
+  return Math.round(billion * Math.log(kept / (whole_bp - kept)));
+};
+
+/** What share of L a weight of 1 has in each family, by the weights of all families. */
+export const sharesOf = (weights: readonly number[]): readonly number[] => {
+  const capped = weights.map((weight) => weight / (1 + alike * Math.max(0, weight - 1)));
+  const sum = capped.reduce((total, one) => total + one, 0);
+  return capped.map((one, n) => one / (sum * (weights[n] as number)));
+};
+
+/** From L in billionths, Σ a² and ρ: n, d, and the pooled chance of YES in percent, none of them rounded. */
+export const extremize = (pooled_log_odds: number, squares: number, rho: number) => {
+  const n = 1 / (rho + (1 - rho) * squares);
+  const d = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
+  const percent = 100 / (1 + Math.exp((-d * pooled_log_odds) / billion));
+  return { effective_forecasters: n, extremizing: d, percent };
+};
+
+export interface PoolForecast {
+  /** The predictions of one owner share one weight. */
+  readonly owner: string;
+  readonly agent: string;
+  readonly family: string;
+  /** Yes/no: stated chance of YES in basis points; with options not looked at. */
+  readonly value: number;
+  /** With options: what each is given, all in one unit; empty for yes/no. */
+  readonly given: readonly number[];
+}
+
+/**
+ * A pool that forecasts come into one by one. A step costs the same however many came before: it
+ * depends on how many families there are, and how many of them the owner has agents of.
+ */
+export interface Pool {
+  /** An agent's second forecast replaces its first. */
+  put(forecast: PoolForecast): void;
+  /**
+   * Chances in percent, not rounded: that of YES, or one for each option; null while it is empty.
+   * `rho` is that of the fit in force.
+   */
+  read(rho: number): readonly number[] | null;
+  /** The same of everybody but this agent; null when nobody is left. */
+  readWithout(agent: string, rho: number): readonly number[] | null;
+}
+
+/** `options`: how many the question has; 0 for yes/no. */
+export const createPool = (options: number): Pool => {
+  const forecasts = new Map<string, PoolForecast>();
+  const sums = options === 0 ? makeLogOddsSums() : makeMeans(options);
+  const change = (forecast: PoolForecast | undefined, sign: 1 | -1): void => {
+    if (forecast !== undefined) sums.change(forecast, sign);
+  };
+  return {
+    put(forecast) {
+      change(forecasts.get(forecast.agent), -1);
+      change(forecast, 1);
+      forecasts.set(forecast.agent, forecast);
+    },
+    read: sums.read,
+    readWithout(agent, rho) {
+      const own = forecasts.get(agent);
+      change(own, -1);
+      const found = sums.read(rho);
+      change(own, 1);
+      return found;
+    },
+  };
+};
+
+const makeMeans = (options: number) => {
+  const sums = new Array<number>(options).fill(0);
+  return {
+    change({ given }: PoolForecast, sign: 1 | -1): void {
+      for (const [n, one] of given.entries()) sums[n] = (sums[n] as number) + sign * one;
+    },
+    read(): readonly number[] | null {
+      const sum = sums.reduce((total, one) => total + one, 0);
+      return sum === 0 ? null : sums.map((one) => (100 * one) / sum);
+    },
+  };
+};
+
+interface Family {
+  predictions: number;
+  weight: number;
+  /** Sum of weight · log odds, in billionths. */
+  log_odds: number;
+  /** For each family the sum over owners of the product of their weights here and there. */
+  readonly products: Map<Family, number>;
+  /** The share of L that a weight of 1 has here; 0 once nobody is left. */
+  share: number;
+}
+
+/** Predictions of an owner by family. */
+interface Owner {
+  predictions: number;
+  readonly parts: Map<Family, { predictions: number; log_odds: number }>;
+}
+
+const makeLogOddsSums = () => {
+  const families = new Map<string, Family>();
+  const owners = new Map<string, Owner>();
+
+  const familyOf = (name: string): Family => {
+    const known = families.get(name);
+    if (known !== undefined) return known;
+    const family = { predictions: 0, weight: 0, log_odds: 0, products: new Map(), share: 0 };
+    families.set(name, family);
+    return family;
+  };
+
+  /** Adds the weights of an owner to the sums of its families, or takes them away. */
+  const weigh = ({ predictions, parts }: Owner, sign: 1 | -1): void => {
+    for (const [family, own] of parts) {
+      const weight = own.predictions / predictions;
+      family.weight += sign * weight;
+      family.log_odds += (sign * own.log_odds) / predictions;
+      for (const [other, { predictions: others }] of parts) {
+        const product = (weight * others) / predictions;
+        family.products.set(other, (family.products.get(other) ?? 0) + sign * product);
+      }
+    }
+  };
+
+  return {
+    change({ owner: name, family: family_name, value }: PoolForecast, sign: 1 | -1): void {
+      const family = familyOf(family_name);
+      const owner = owners.get(name) ?? { predictions: 0, parts: new Map() };
+      const part = owner.parts.get(family) ?? { predictions: 0, log_odds: 0 };
+      weigh(owner, -1);
+      family.predictions += sign;
+      owner.predictions += sign;
+      part.predictions += sign;
+      part.log_odds += sign * logOdds(value);
+      owners.set(name, owner);
+      owner.parts.set(family, part);
+      // What is gone leaves nothing of the noise of floating point.
+      if (part.predictions === 0) owner.parts.delete(family);
+      if (owner.predictions === 0) owners.delete(name);
+      weigh(owner, 1);
+      if (family.predictions > 0) return;
+      families.delete(family_name);
+      family.share = 0;
+    },
+    read(rho: number): readonly number[] | null {
+      if (families.size === 0) return null;
+      const all = [...families.values()];
+      const shares = sharesOf(all.map(({ weight }) => weight));
+      for (const [n, family] of all.entries()) family.share = shares[n] as number;
+      let pooled = 0;
+      let squares = 0;
+      for (const { share, log_odds, products } of all) {
+        pooled += share * log_odds;
+        for (const [other, product] of products) squares += share * other.share * product;
+      }
+      return [extremize(pooled, squares, rho).percent];
+    },
+  };
+};

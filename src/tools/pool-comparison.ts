@@ -1,0 +1,134 @@
+import { readConfig } from '../config.js';
+import { openSql } from '../db/client.js';
+import {
+  createPool,
+  errorsOf,
+  measureCorrelation,
+  type ResolvedQuestion,
+  readResolved,
+} from '../features/consensus/index.js';
+import { readStated } from '../features/predictions/index.js';
+import { modelFamily } from '../features/taxonomy/index.js';
+import { embeddedPostgresUrl } from '../process/embedded/postgres.js';
+import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
+import { makeItem, readRecords, typeOf } from './import/records.js';
+
+/** `npm run pool-comparison`: does the pool predict better than simpler ones, on what resolved? */
+
+const help = `Usage: npm run pool-comparison [-- FILE]
+
+Compares four ways to make one forecast of many, by their Brier scores on resolved yes/no questions
+with two owners or more: the pool of the consensus, the same without extremising, the median and the
+mean. The pool is computed with the ρ of the other half of the questions. Changes nothing.
+
+FILE is what npm run import takes, with forecasts and resolutions, each agent an owner of its own;
+without it the questions are those of the service in this folder.`;
+
+const median = (sorted: readonly number[]): number => {
+  const at = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(at)] as number) + (sorted[Math.ceil(at)] as number)) / 2;
+};
+
+const add = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
+
+/** Chances of YES from 0 to 1. A ρ of 1 extremises nothing. */
+const forecastsOf = ({ forecasts }: ResolvedQuestion, rho: number) => {
+  const pool = createPool(0);
+  for (const one of forecasts) pool.put({ ...one, given: [] });
+  const values = forecasts.map(({ value }) => value / 10_000).sort((a, b) => a - b);
+  return {
+    pooled: (pool.read(rho)?.[0] as number) / 100,
+    not_extremized: (pool.read(1)?.[0] as number) / 100,
+    median: median(values),
+    mean: add(values) / values.length,
+  };
+};
+
+/** Mean Brier scores, (p − outcome)², where ρ is that of the other half; and ρ of all of them. */
+export const comparePools = (all: readonly ResolvedQuestion[]) => {
+  const several = all.filter((one) => errorsOf(one).owners > 1);
+  const halves = [0, 1].map((half) => several.filter((_, n) => n % 2 === half));
+  const scores = halves.flatMap((half, n) => {
+    const { rho } = measureCorrelation((halves[1 - n] ?? []).map(errorsOf));
+    return half.map((one) =>
+      Object.values(forecastsOf(one, rho)).map((p) => (p - Number(one.outcome)) ** 2),
+    );
+  });
+  const [pooled, not_extremized, middle, mean] = [0, 1, 2, 3].map(
+    (n) => add(scores.map((row) => row[n] as number)) / scores.length,
+  );
+  const brier = { pooled, not_extremized, median: middle, mean };
+  return { ...measureCorrelation(several.map(errorsOf)), brier };
+};
+
+/** The last forecast of each agent; what the service would not take is left out. */
+const readFile = async (file: string): Promise<readonly ResolvedQuestion[]> => {
+  const outcomes = new Map<string, boolean>();
+  const models = new Map<string, string>();
+  const forecasts = new Map<string, Map<string, { at: string; value: number }>>();
+  for await (const entry of readRecords(file)) {
+    const type = 'record' in entry ? typeOf(entry.record) : null;
+    if (!('record' in entry) || typeof type !== 'string') continue;
+    const { item } = makeItem(type, entry.record, { pillars: new Map(), publish: false });
+    const question = JSON.stringify([item['source'], item['source_id']]);
+    const agent = String(type === 'agent' ? item['name'] : item['agent']);
+    const model = entry.record['model'];
+    if (typeof model === 'string') models.set(agent, model);
+    if (type === 'resolution' && typeof item['outcome'] === 'boolean') {
+      outcomes.set(question, item['outcome']);
+    }
+    if (type !== 'forecast') continue;
+    const stated = readStated(item, { question_type: 'binary', options: [] });
+    if ('failures' in stated || stated.probability === null) continue;
+    const own = forecasts.get(question) ?? new Map();
+    forecasts.set(question, own);
+    const at = String(item['forecast_at'] ?? '');
+    if (at >= (own.get(agent)?.at ?? '')) own.set(agent, { at, value: stated.probability });
+  }
+  return [...outcomes].map(([question, outcome]) => ({
+    outcome,
+    forecasts: [...(forecasts.get(question) ?? [])].map(([agent, { value }]) => {
+      return { agent, owner: agent, family: modelFamily(models.get(agent) ?? ''), value };
+    }),
+  }));
+};
+
+const readService = async (): Promise<readonly ResolvedQuestion[]> => {
+  const { DATABASE_URL, DATABASE_PREPARE: prepare, DATA_DIR } = readConfig();
+  const url = DATABASE_URL ?? embeddedPostgresUrl(DATA_DIR);
+  if (url === null) {
+    throw new Stopped(`There is no service in ${DATA_DIR}: start it, or name a file.`);
+  }
+  const sql = openSql({ url, pool: 1, prepare, name: 'pool-comparison' });
+  try {
+    const all: ResolvedQuestion[] = [];
+    await sql.begin({ mode: 'read only', statement_ms: 300_000 }, async (tx) => {
+      for await (const one of readResolved(tx)) all.push(one);
+    });
+    return all;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+};
+
+export const runPoolComparison = (call: Call): Promise<number> =>
+  runCommand(call, {
+    ...{ help, takes_one: 'maybe', options: {} },
+    async work(_, file) {
+      const found = comparePools(file === '' ? await readService() : await readFile(file));
+      const { questions, measured, rho, brier } = found;
+      if (questions < 2) throw new Stopped('Fewer than two such questions are resolved.');
+      const lines = [
+        ...Object.entries(brier).map(([name, score]) => [`Brier ${name}`, score?.toFixed(4)]),
+        ['ρ̂', measured?.toFixed(4)],
+        ['ρ', rho.toFixed(4)],
+        ['questions', questions],
+      ];
+      for (const [name, figure] of lines) {
+        writeLine(call.screen, `${String(name).replace('_', ' ').padEnd(21)}${figure}`);
+      }
+      return 0;
+    },
+  });
+
+await startCommand(import.meta.filename, runPoolComparison);

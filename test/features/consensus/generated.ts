@@ -1,0 +1,46 @@
+import type { ResolvedQuestion } from '../../../src/features/consensus/index.js';
+
+/** Forecasts whose errors correlate by a known ρ. */
+
+/** Numbers from 0 to 1, the same for a seed (Mulberry32). */
+export const random = (seed: number) => (): number => {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let x = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
+  return ((x ^ (x >>> 14)) >>> 0) / 4_294_967_296;
+};
+
+/** Box and Muller. */
+const normal = (next: () => number): number =>
+  Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+
+const families = ['claude', 'gemini', 'gpt', 'llama'];
+
+interface World {
+  readonly questions: number;
+  readonly owners: number;
+  readonly rho: number;
+}
+
+/**
+ * Log odds are ±σ²/2 by the outcome, plus an error of variance σ², of which a part ρ is shared by
+ * all owners on the question: so each of them is calibrated, and any two correlate by ρ.
+ */
+export const makeResolved = (
+  next: () => number,
+  { questions, owners, rho }: World,
+): readonly ResolvedQuestion[] => {
+  const sigma = 1.3;
+  return Array.from({ length: questions }, () => {
+    const outcome = next() < 0.5;
+    const shared = normal(next);
+    const forecasts = Array.from({ length: owners }, (_, n) => {
+      const error = Math.sqrt(rho) * shared + Math.sqrt(1 - rho) * normal(next);
+      const x = ((outcome ? 1 : -1) * sigma ** 2) / 2 + sigma * error;
+      const value = Math.round(10_000 / (1 + Math.exp(-x)));
+      const family = families[n % families.length] as string;
+      return { agent: String(n), owner: String(n), family, value };
+    });
+    return { outcome, forecasts };
+  });
+};
