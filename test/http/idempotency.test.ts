@@ -102,12 +102,14 @@ t.test('a key has 1 to 255 printable ASCII characters', async (t) => {
   }
 });
 
-t.test('only POST looks at the header', async (t) => {
+t.test('only POST and PATCH look at the header', async (t) => {
   const { key } = await makeAgent(app);
   const headers = { 'idempotency-key': 'caf\u00e9s' };
   t.match(await app.call('GET', '/api/me', { key, headers }), { status: 200 });
   const body = { bio: 'I read tide tables.' };
-  t.match(await app.call('PATCH', '/api/me', { key, headers, body }), { status: 200 });
+  t.match(await app.call('PATCH', '/api/me', { key, headers, body }), {
+    ...{ status: 400, body: { code: 'INVALID_REQUEST' } },
+  });
   const [row] =
     await app.sql`select count(*)::int as n from idempotency where key = ${'caf\u00e9s'}`;
   t.equal(row?.['n'], 0);

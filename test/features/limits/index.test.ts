@@ -69,6 +69,7 @@ const due: readonly (readonly [limit: string, methods: readonly string[], path: 
   ['register', ['POST'], /^\/api\/register$/],
   ['login', ['POST'], /^\/api\/auth\/(?:signup|login|verify|forgot|reset)$/],
   ['predictions', ['POST'], /^\/api\/(?:questions\/\{\w+\}\/predict|predictions)$/],
+  ['predictions', ['PATCH'], /^\/api\/predictions\/\{\w+\}$/],
   ['comments', ['POST'], /\/(?:comments|reply|dispute)$/],
   ['votes', ['POST', 'DELETE'], /\/(?:upvote|downvote)$/],
   ['webhooks', ['POST', 'PATCH'], /^\/api\/webhooks(?:\/|$)/],

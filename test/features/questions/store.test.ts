@@ -60,17 +60,20 @@ t.test('a change without an event is seen within a second', async (t) => {
 });
 
 t.test(
-  'every prediction is counted for its own option or side, and the rest as comments',
+  'every forecast is counted for its own option or side until another one takes its place',
   async (t) => {
     const [, two = '', three = ''] = ids;
-    const on = (question_id: string, prediction_offset: number | null, forecast: object) => ({
-      ...{ question_id, prediction_offset, option_count: 0 },
-      ...forecast,
+    const first = { predictions: 1, forecasts: 1, option_count: 0 } as const;
+    const on = (question_id: string, offset: number, forecast: object) => ({
+      ...{ ...first, question_id, offset, ...forecast },
     });
     const chosen = (offset: number, option_index: number) =>
       on(two, offset, { option_index, option_count: 3 });
     await deps.sql.begin((tx) =>
-      addCounts(tx, [chosen(1, 0), chosen(2, 2), chosen(3, 2), on(two, null, { option_count: 3 })]),
+      addCounts(tx, [
+        ...[chosen(1, 0), chosen(2, 2), chosen(3, 2)],
+        { question_id: two, comments: 1 },
+      ]),
     );
     await deps.sql.begin((tx) =>
       addCounts(tx, [
@@ -78,6 +81,9 @@ t.test(
         on(three, 5, { prediction: true }),
         on(three, 6, { prediction: false }),
         on(three, 4, { prediction: true }),
+        // A revision: from NO to YES.
+        { question_id: three, offset: 8, forecasts: 1, prediction: true },
+        { question_id: three, offset: 8, forecasts: -1, prediction: false },
       ]),
     );
     const read = async (one: string) =>
@@ -87,8 +93,8 @@ t.test(
       ...{ option_counts: [1, 1, 2], prediction_offset: 7 },
     });
     t.match(await read(three), {
-      ...{ prediction_count: 3, comment_count: 0, yes_count: 2, no_count: 1 },
-      ...{ option_counts: [], prediction_offset: 6 },
+      ...{ prediction_count: 3, comment_count: 0, yes_count: 3, no_count: 0 },
+      ...{ option_counts: [], prediction_offset: 8 },
     });
   },
 );
