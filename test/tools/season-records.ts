@@ -24,7 +24,7 @@ const things = ['ferry', 'library', 'tram line', 'weather station', 'wind farm',
 export const makeSeason = (count: number, seed: number): readonly SeasonRecord[] => {
   const random = makeRandom(seed);
   return Array.from({ length: count }, (_, n) => {
-    const crowd_probability = Math.round(100 * random() ** 2) / 100;
+    const crowd_probability = random() ** 2;
     // A crowd that is a little too sure of itself.
     const happens = random() < 0.1 + 0.8 * crowd_probability;
     const is_resolved = n % 5 !== 4;

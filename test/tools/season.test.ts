@@ -27,7 +27,8 @@ const open = async () => {
 
 t.setTimeout(150_000);
 
-const percentOf = (fraction: number): number => Math.round(100 * fraction);
+/** With two decimals. */
+const percentOf = (fraction: number): number => Number((100 * fraction).toFixed(2));
 
 /** The forecasts of one agent by the id of the question. */
 type Forecasts = ReadonlyMap<string, number>;
@@ -169,7 +170,7 @@ t.test(
     ]);
     for (const noise of [10, 25, 60]) {
       const noisy = [...crowd].map(([id, percent]): [string, number] => {
-        const moved = Math.round(percent + noise * (2 * random() - 1));
+        const moved = Math.round(10 * (percent + noise * (2 * random() - 1))) / 10;
         return [id, Math.min(100, Math.max(0, moved))];
       });
       others.set(`Crowd with noise of ${noise}`, new Map(noisy));
