@@ -66,8 +66,9 @@ agents and forecasts, then resolutions:
                    confidence, or probabilities; scale says what these numbers are, percent or
                    fraction; forecast_at lies in the time in which the question was open; without
                    reasoning a note says that none was recorded
-  {"type":"resolution", "source", "source_id", "resolved_to", "resolution_note"}
-                   resolved_to is 1 or 0, an option (several by |), or void
+  {"type":"resolution", "source", "source_id", "resolved_to", "known_at", "resolution_note"}
+                   resolved_to is 1 or 0, an option (several by |), or void; known_at is when the
+                   outcome became public, and forecasts count until then
 
 Forecasts need published questions that are not decided. Their agents are registered by name and
 belong to the owner of imports. Without a scale a number strictly between 0 and 1 is a fraction, and

@@ -110,9 +110,9 @@ export const importForecasts = async (
   return forecasts.map((one) => (isFault(one) ? one : recorded.next().value!));
 };
 
-const readItem = (item: ResolutionItem, question: QuestionRow): Decision | Fault => {
+const readItem = (item: ResolutionItem, question: QuestionRow, now: Date): Decision | Fault => {
   const body = { ...item, evidence_urls: [] };
-  if (item.void !== true) return readDecision(body, question);
+  if (item.void !== true) return readDecision(body, question, now);
   if (item.outcome === undefined && item.correct_options === undefined) return readVoiding(body);
   const message = 'A question is void, or it has an outcome; send one of them.';
   return refuse(resolution_faults.INVALID_OUTCOME, { message });
@@ -143,7 +143,7 @@ export const importResolution = async (
   const [named] = await findBySource(deps.sql, [item]);
   const row = named === undefined ? undefined : await readQuestion(deps.sql, named.id);
   if (row === undefined) return refuseSource(item);
-  const decision = readItem(item, row);
+  const decision = readItem(item, row, deps.clock());
   if (isFault(decision)) return decision;
   const question_id = row.id;
   if (isDecided(row)) {

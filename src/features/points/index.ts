@@ -6,6 +6,8 @@ export {
   meanInterval,
   wilson,
 } from './calibration.js';
+export { createGroupScores, type GroupScore, group_kinds } from './group-scores.js';
+export { createPeers, type Peers } from './peers.js';
 export * from './rules.js';
 export {
   baselineScore,
@@ -15,10 +17,9 @@ export {
   type ForecastScore,
   least_resolved,
   logScore,
-  type Others,
-  relativeScore,
   type Streak,
   scoreForecast,
+  scoreShares,
   streakOf,
 } from './score-rules.js';
 export {
@@ -31,3 +32,16 @@ export {
   type Settlement,
   settleAccounts,
 } from './store.js';
+export {
+  isScored,
+  meanOverTime,
+  openTime,
+  type QuestionTimes,
+  type ScoringTime,
+  type Span,
+  scoreOverTime,
+  scoringTime,
+  spansOf,
+  type TimedForecast,
+  type TimedScore,
+} from './time-weighting.js';

@@ -10,12 +10,14 @@ import { whole_bp } from '../../kit/percent.js';
  * **net = round(100 · weight · (U − B)/(1 − 1/n))**.
  * The divisor does not depend on the outcome, so the rule is strictly proper whatever number of
  * options turns out right: no report has a higher expectation than the belief itself. Source:
- * G. W. Brier, "Verification of forecasts expressed in terms of probability", 1950.
+ * G. W. Brier, "Verification of forecasts expressed in terms of probability", 1950. Where a
+ * forecast was revised, B is the mean over the time for which each one stood.
  *
  * Every step is integer arithmetic. A share is `units[i] / whole`; with W = whole,
  * S = Σ(k·uᵢ − W·cᵢ)² (cᵢ is 1 on a correct option, else 0) and U = (n − k)/(n·k) follows
- * (U − B)/(1 − 1/n) = (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). The numbers on the way can be
- * larger than 2^53, so they are `bigint`s, and nothing is rounded before the last step.
+ * (U − B)/(1 − 1/n) = (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). Both are below 2^43 (n = 10,
+ * W = 90,000). Times the milliseconds for which it stood they are not below 2^53, hence the BigInt:
+ * nothing is rounded before the last step.
  */
 
 /** Shares of the options in order: option i has `units[i] / whole`; the units sum to `whole`. */
@@ -52,44 +54,81 @@ export const evenRestDistribution = (parts: EvenRest): Distribution => {
 /** `over / under` to the nearest integer, a half away from zero; `under` is positive. */
 const divideRounded = (over: bigint, under: bigint): number => {
   const size = (2n * (over < 0n ? -over : over) + under) / (2n * under);
-  return Number(over < 0n ? -size : size) + 0;
+  return Number(over < 0n ? -size : size);
 };
 
 /**
  * By which rule a decision pays. Decisions with several correct options that were made under rule
  * 1 keep it: that one divides by U instead of 1 − 1/n, and pays nothing where all options are
- * correct. With one correct option both are the same.
+ * correct. With one correct option it is rule 2. Rule 3 is rule 2 with B weighted by time; with one
+ * forecast both are the same, and no decision under the others met a revised one.
  */
-export type PointsRule = 1 | 2;
-export const points_rule: PointsRule = 2;
+export type PointsRule = 1 | 2 | 3;
+export const points_rule: PointsRule = 3;
 
-export interface Scored {
+interface Payment {
   readonly weight: number;
-  readonly distribution: Distribution;
   /** Indices of the correct options, each once; at least one. */
   readonly correct: readonly number[];
   readonly rule?: PointsRule;
 }
 
-/** Points won (positive) or lost (negative). A half is rounded away from zero. */
-export const net = ({ weight, distribution, correct, rule = points_rule }: Scored): number => {
+export interface Scored extends Payment {
+  readonly distribution: Distribution;
+}
+
+/** (U − B)/(1 − 1/n), or (U − B)/U by rule 1, as a fraction; exact. */
+const gainOf = ({ distribution, correct, rule = points_rule }: Scored) => {
   const { units, whole } = distribution;
   const n = units.length;
   const k = correct.length;
   if (k === 0) throw new RangeError('a resolution needs a correct option');
-  if (k === n && rule === 1) return 0;
   let hit_units = 0;
   for (const index of correct) {
     const unit = units[index];
     if (unit === undefined) throw new RangeError(`option ${index} is not one of ${n}`);
     hit_units += unit;
   }
+  if (k === n && rule === 1) return { over: 0n, under: 1n };
   const squares = units.reduce((sum, unit) => sum + unit * unit, 0);
   const distance = k * k * squares - 2 * k * whole * hit_units + k * whole * whole;
-  const over = whole * whole * k * (n - k) - n * distance;
-  const under = whole * whole * k * (rule === 1 ? n - k : k * (n - 1));
-  return divideRounded(100n * BigInt(weight) * BigInt(over), BigInt(under));
+  return {
+    over: BigInt(whole * whole * k * (n - k) - n * distance),
+    under: BigInt(whole * whole * k * (rule === 1 ? n - k : k * (n - 1))),
+  };
 };
+
+/** A forecast that stood for some whole milliseconds. */
+export interface Stood {
+  readonly distribution: Distribution;
+  readonly stood_ms: number;
+}
+
+/**
+ * Points won (positive) or lost (negative) by forecasts of one agent that stood one after another,
+ * for more than 0 ms in all. A half is rounded away from zero.
+ */
+export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[] }): number => {
+  let over = 0n;
+  let under = 1n;
+  let total_ms = 0n;
+  for (const { distribution, stood_ms } of payment.stood) {
+    const gain = gainOf({ ...payment, distribution });
+    const ms = BigInt(stood_ms);
+    total_ms += ms;
+    // Stated shares and evenly spread rests have different wholes.
+    if (under % gain.under !== 0n) {
+      over *= gain.under;
+      under *= gain.under;
+    }
+    over += gain.over * ms * (under / gain.under);
+  }
+  return divideRounded(100n * BigInt(payment.weight) * over, under * total_ms);
+};
+
+/** The net of one forecast. */
+export const net = ({ distribution, ...payment }: Scored): number =>
+  netOverTime({ ...payment, stood: [{ distribution, stood_ms: 1 }] });
 
 /** The terms of the formula, for a receipt: oᵢ by option, B and U; `net` does without rounding. */
 export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]) => {

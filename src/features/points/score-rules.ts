@@ -29,13 +29,16 @@ export const brier = (chance: number, happened: boolean): number =>
   (chance - (happened ? 1 : 0)) ** 2;
 
 /** Half of Σ(pᵢ − oᵢ)²: 0..1, and equal to `brier` for two options. */
-const brierOverOptions = ({ units, whole }: Distribution, correct: ReadonlySet<number>): number => {
+const brierOverOptions = (shares: readonly number[], correct: readonly number[]): number => {
+  const o = 1 / correct.length;
   let sum = 0;
-  for (const [index, unit] of units.entries()) {
-    sum += (unit / whole - (correct.has(index) ? 1 / correct.size : 0)) ** 2;
-  }
+  for (const [index, p] of shares.entries()) sum += (p - (correct.includes(index) ? o : 0)) ** 2;
   return sum / 2;
 };
+
+/** More than the even forecast; a mean that comes to exactly that may be above it by rounding. */
+export const isCorrect = (forecast: number, options: number): boolean =>
+  forecast - 1 / options > 1e-12;
 
 /** ln of the probability put on what happened, which is clipped to 0.0001..0.9999. 0 is best. */
 export const logScore = (forecast: number): number => Math.log(clip(forecast));
@@ -44,19 +47,9 @@ export const logScore = (forecast: number): number => Math.log(clip(forecast));
 export const baselineScore = (forecast: number, options = 2): number =>
   100 * (1 + Math.log(clip(forecast)) / Math.log(options));
 
-/** The others who predicted on the same question: how many, and the sum of their log scores. */
-export interface Others {
-  readonly count: number;
-  readonly log_sum: number;
-}
-
-/** 100 · (own log score − mean of the others); null when alone. They sum to 0. */
-export const relativeScore = (log_score: number, others: Others): number | null =>
-  others.count === 0 ? null : 100 * (log_score - others.log_sum / others.count);
-
 export interface StatedForecast {
   readonly distribution: Distribution;
-  /** Indices of the correct options, at least one. Yes/no: 0 is YES, 1 is NO. */
+  /** Indices of the correct options, each once; at least one. Yes/no: 0 is YES, 1 is NO. */
   readonly correct: readonly number[];
   readonly selected: number;
 }
@@ -72,25 +65,34 @@ export interface ForecastScore {
   readonly hit: boolean;
 }
 
-export const scoreForecast = (stated: StatedForecast): ForecastScore => {
-  const { units, whole } = stated.distribution;
-  const correct = new Set(stated.correct);
-  if (correct.size === 0) throw new RangeError('a resolution needs a correct option');
-  let hit_units = 0;
+export const scoreForecast = ({ distribution, ...of }: StatedForecast): ForecastScore => {
+  const { units, whole } = distribution;
+  return scoreShares({ ...of, shares: units.map((unit) => unit / whole) });
+};
+
+/** The same of shares that sum to 1. */
+export const scoreShares = ({
+  shares,
+  correct,
+  selected,
+}: Omit<StatedForecast, 'distribution'> & {
+  readonly shares: readonly number[];
+}): ForecastScore => {
+  if (correct.length === 0) throw new RangeError('a resolution needs a correct option');
+  let hit = 0;
   for (const index of correct) {
-    const unit = units[index];
-    if (unit === undefined) throw new RangeError(`option ${index} is not one of ${units.length}`);
-    hit_units += unit;
+    const share = shares[index];
+    if (share === undefined) throw new RangeError(`option ${index} is not one of ${shares.length}`);
+    hit += share;
   }
-  const forecast = hit_units / (whole * correct.size);
+  const forecast = hit / correct.length;
   return {
     forecast,
-    brier: brierOverOptions(stated.distribution, correct),
+    brier: brierOverOptions(shares, correct),
     log_score: logScore(forecast),
-    baseline: baselineScore(forecast, units.length),
-    // In whole numbers, so that a share of exactly 1/n is never above it by rounding.
-    correct: hit_units * units.length > whole * correct.size,
-    hit: correct.has(stated.selected),
+    baseline: baselineScore(forecast, shares.length),
+    correct: isCorrect(forecast, shares.length),
+    hit: correct.includes(selected),
   };
 };
 

@@ -231,6 +231,7 @@ export const reopen: Step<wire.ReopenBody> = {
   async work(tx, before, { at, body }) {
     const dates = rules.reopenDates(before, body, at);
     if (isFault(dates)) return dates;
+    await store.noteClosedTime(tx, before.id, at);
     const row = await store.updateQuestion(tx, before.id, {
       ...dates,
       ...{ status: 'open', closed_at: null, closing_soon_at: null, updated_at: at },

@@ -115,6 +115,16 @@ export const updateQuestion = async (
   return mustRead(tx, id);
 };
 
+/** Before a closed question is reopened: scores leave out the time in which it was closed. */
+export const noteClosedTime = async (tx: Tx, id: string, until: Date): Promise<void> => {
+  await tx`
+    insert into closed_times (question_id, from_at, to_at)
+    select id, least(closed_at, closes_at), ${until}::timestamptz
+    from questions
+    where id = ${id} and least(closed_at, closes_at) < ${until}
+    on conflict (question_id, from_at) do update set to_at = excluded.to_at`;
+};
+
 /** For a draft whose options changed: nobody has predicted yet. */
 export const resetCounts = async (tx: Tx, id: string, options: number): Promise<void> => {
   await tx`

@@ -34,7 +34,7 @@ export interface DecisionRequest {
   readonly decided_by: string;
   readonly at: Date;
   /** Made from the question as it is under the lock. */
-  decide(question: QuestionRow): Decision | Fault;
+  decide(question: QuestionRow, at: Date): Decision | Fault;
 }
 
 const resolveAndTell = async (tx: Tx, id: string, decision: Decision, at: Date) => {
@@ -74,7 +74,7 @@ export const decideQuestion = async (
   const is_there = await lockQuestion(tx, question_id);
   const before = is_there ? await readQuestion(tx, question_id) : undefined;
   if (before === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
-  const decision = request.decide(before);
+  const decision = request.decide(before, at);
   if (isFault(decision)) return decision;
   const latest = await readLatest(tx, question_id);
   if (latest !== undefined && isSameDecision(latest, decision)) {

@@ -83,9 +83,10 @@ interface Made {
 }
 
 /** The outcome as far as it is stated, without undefined members. */
-const outcomeOf = ({ outcome, correct_options }: DecideBody) => ({
+const outcomeOf = ({ outcome, correct_options, known_at }: DecideBody) => ({
   ...(outcome === undefined ? {} : { outcome }),
   ...(correct_options === undefined ? {} : { correct_options }),
+  ...(known_at === undefined ? {} : { known_at }),
 });
 
 /**
@@ -98,8 +99,9 @@ const resolveAnew = async (tx: Tx, row: store.DisputeRow, made: Made): Promise<n
   const question = await readQuestion(tx, question_id);
   if (question === undefined) throw new Error(`question ${question_id} of a dispute is gone`);
   const evidence_urls = [...(body.evidence_urls ?? row.evidence_urls)];
-  const resolve = { ...outcomeOf(body), resolution_note: note, evidence_urls };
-  const decision = readDecision(resolve, question);
+  const known_at = (await store.readLatest(tx, question_id))?.known_at?.toISOString() ?? null;
+  const resolve = { known_at, ...outcomeOf(body), resolution_note: note, evidence_urls };
+  const decision = readDecision(resolve, question, at);
   if (isFault(decision)) return decision;
   if (isSameOutcome(decision, question)) {
     if (question.revision > revision) return question.revision;

@@ -1,5 +1,16 @@
 export { type Decided, decideQuestion } from './deciding.js';
 export { routes } from './routes.js';
-export { type Decision, isWebAddress, readDecision, readVoiding } from './rules.js';
+export {
+  correctIndices,
+  countOptions,
+  type Decision,
+  isWebAddress,
+  readDecision,
+  readVoiding,
+  type StatedAt,
+  scoringTimeOf,
+  toTimed,
+} from './rules.js';
 export { resolution_faults, resolve_body } from './schema.js';
 export { createSettling } from './settling.js';
+export { closedTimes, toMs } from './settling-store.js';

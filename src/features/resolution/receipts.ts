@@ -7,9 +7,12 @@ import { isId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
 import {
   type Distribution,
-  net as netOf,
+  meanOverTime,
+  netOverTime,
   type PointsRule,
   points_rule,
+  type Stood,
+  spansOf,
   termsOf,
 } from '../points/index.js';
 import {
@@ -22,8 +25,8 @@ import {
   stated_members,
 } from '../predictions/index.js';
 import { findVisible, question_faults } from '../questions/index.js';
-import { correctIndices, countOptions } from './rules.js';
-import { readEntries, readReceipt } from './store.js';
+import { correctIndices, countOptions, scoringTimeOf, toTimed } from './rules.js';
+import { type ReceiptRow, readEntries, readReceipt, readStood } from './store.js';
 
 /** Receipts and simulations: the net of a forecast, with everything needed to do the sum again. */
 
@@ -33,6 +36,7 @@ const tag = 'points';
 const formulas: Readonly<Record<PointsRule, string>> = {
   1: 'net = round(100 * weight * (1 - B / U))',
   2: 'net = round(100 * weight * (U - B) / (1 - 1/n))',
+  3: 'net = round(100 * weight * (U - B) / (1 - 1/n)), B weighted by time over the intervals',
 };
 
 /** A forecast over the options, as shares of 1. */
@@ -52,38 +56,43 @@ interface Forecasted {
   /** Of the question; none for a yes/no question, whose distribution is of YES and NO. */
   readonly options: readonly string[];
   readonly weight: number;
-  readonly distribution: Distribution;
+  /** At least one; what it counts for is its weight. */
+  readonly stood: readonly Stood[];
   readonly rule: PointsRule;
 }
 
-const namesOf = ({ options }: Forecasted): readonly string[] =>
+const namesOf = (options: readonly string[]): readonly string[] =>
   options.length === 0 ? ['YES', 'NO'] : options;
 
 /** Twelve digits: as exact as anybody can check, and 0.64 instead of 0.6400000000000001. */
 const roundShare = (value: number): number => Number(value.toFixed(12));
 
-const payoutOf = (forecast: Forecasted, correct: readonly number[]) => {
-  const { weight, distribution, rule } = forecast;
-  const { outcome, b, u } = termsOf(distribution, correct);
+const payoutOf = ({ options, weight, stood, rule }: Forecasted, correct: readonly number[]) => {
+  const terms = stood.map(({ distribution }) => termsOf(distribution, correct));
+  const { outcome, u } = terms[0]!;
+  const weights = stood.map(({ stood_ms: weight_ms }) => ({ weight_ms }));
   return {
-    correct: correct.map((index) => namesOf(forecast)[index] ?? ''),
+    correct: correct.map((index) => namesOf(options)[index] ?? ''),
     outcome_vector: outcome.map(roundShare),
-    b: roundShare(b),
+    b: roundShare(
+      meanOverTime(
+        weights,
+        terms.map(({ b }) => b),
+      )!,
+    ),
     u: roundShare(u),
-    net: netOf({ weight, distribution, correct, rule }),
+    net: netOverTime({ weight, stood, correct, rule }),
   };
 };
 
 const payoutsOf = (forecast: Forecasted) =>
-  namesOf(forecast).map((_, index) => payoutOf(forecast, [index]));
+  namesOf(forecast.options).map((_, index) => payoutOf(forecast, [index]));
 
-const sharesOf = (forecast: Forecasted) => {
-  const { units, whole } = forecast.distribution;
-  return namesOf(forecast).map((option, index) => ({
+const sharesOf = (options: readonly string[], { units, whole }: Distribution) =>
+  namesOf(options).map((option, index) => ({
     option,
     p: roundShare((units[index] ?? 0) / whole),
   }));
-};
 
 const receipt_schema = Type.Object({
   prediction_id: uuid_schema,
@@ -91,7 +100,7 @@ const receipt_schema = Type.Object({
   user_id: uuid_schema,
   question_type: textEnum(['binary', 'multi'] as const),
   weight: Type.Integer(),
-  /** The stated forecast over all options. */
+  /** The latest forecast over all options. */
   distribution: shares_schema,
   formula: Type.String(),
   /** `pending`: decided, and the settling has not come to this prediction yet. */
@@ -99,9 +108,30 @@ const receipt_schema = Type.Object({
   /** Of the question: how often it was decided. */
   revision: Type.Integer(),
   placed_at: time_schema,
-  /** The net of the decided outcome, worked out again; null while there is none. */
+  /** Scoring ends at the close, or when the outcome became public, if that was earlier. */
+  ends_at: time_schema,
+  known_at: nullable(time_schema),
+  /** Each forecast that counts and how long it stood, without times in which the question was closed. */
+  intervals: Type.Array(
+    Type.Object({
+      revision: Type.Integer(),
+      distribution: shares_schema,
+      from: time_schema,
+      to: time_schema,
+      open_ms: Type.Integer(),
+      /** Of the decided outcome; null while there is none. */
+      b: nullable(Type.Number()),
+    }),
+  ),
+  /**
+   * The net of the decided outcome, worked out again; null while there is none, and for a
+   * prediction that came when scoring had ended: it has no interval, and its net is 0.
+   */
   result: nullable(payout_schema),
-  /** While the question is undecided: for each option, the net if it alone is right. */
+  /**
+   * While the question is undecided: for each option, the net if it alone is right and the latest
+   * forecast stands until the close.
+   */
   outcomes: Type.Array(payout_schema),
   /** Ledger entries about this prediction, oldest first, and what they come to. */
   entries: Type.Array(
@@ -130,25 +160,46 @@ const getReceipt = route({
   handle: async ({ params }, { sql }) => {
     const row = await readReceipt(sql, params.pid);
     if (row === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
-    const entries = await readEntries(sql, row);
-    const { question_id, question_type, options, weight, state, revision, placed_at } = row;
-    const rule = row.points_rule ?? points_rule;
-    const distribution = distributionOf(row, countOptions(options));
-    const forecast = { options, weight, distribution, rule };
-    return reply(200, {
-      receipt: {
-        ...{ prediction_id: row.id, question_id, user_id: row.agent_id, question_type, weight },
-        distribution: sharesOf(forecast),
-        formula: formulas[rule],
-        ...{ state, revision, placed_at },
-        result: row.is_resolved ? payoutOf(forecast, correctIndices(row, options)) : null,
-        outcomes: state === 'open' ? payoutsOf(forecast) : [],
-        entries,
-        entries_total: entries.reduce((sum, { amount }) => sum + amount, 0),
-      },
-    });
+    const [entries, forecasts] = await Promise.all([readEntries(sql, row), readStood(sql, row)]);
+    return reply(200, { receipt: makeReceipt(row, forecasts, entries) });
   },
 });
+
+const makeReceipt = (
+  row: ReceiptRow,
+  forecasts: Awaited<ReturnType<typeof readStood>>,
+  entries: Awaited<ReturnType<typeof readEntries>>,
+): Static<typeof receipt_schema> => {
+  const { question_id, question_type, options, weight, state, revision, placed_at, known_at } = row;
+  const rule = row.points_rule ?? points_rule;
+  const n_options = countOptions(options);
+  const timed = forecasts.map((one) => ({ ...toTimed(one, n_options), revision: one.revision }));
+  const time = scoringTimeOf(row, timed);
+  const spans = spansOf(timed, time);
+  const stood = spans.map(({ forecast: { distribution }, weight_ms }) => {
+    return { distribution, stood_ms: weight_ms };
+  });
+  const correct = row.is_resolved ? correctIndices(row, options) : null;
+  const forecast = { options, weight, stood, rule };
+  const timeOf = (ms: number) => new Date(ms).toISOString();
+  return {
+    ...{ prediction_id: row.id, question_id, user_id: row.agent_id, question_type, weight },
+    distribution: sharesOf(options, timed.at(-1)!.distribution),
+    formula: formulas[rule],
+    ...{ state, revision, placed_at: placed_at.toISOString() },
+    ...{ ends_at: timeOf(time.ends_ms), known_at: known_at?.toISOString() ?? null },
+    intervals: spans.map(({ forecast: one, to_ms, stood_ms }) => ({
+      revision: one.revision,
+      distribution: sharesOf(options, one.distribution),
+      ...{ from: timeOf(one.at_ms), to: timeOf(to_ms), open_ms: stood_ms },
+      b: correct === null ? null : roundShare(termsOf(one.distribution, correct).b),
+    })),
+    result: correct === null || spans.length === 0 ? null : payoutOf(forecast, correct),
+    outcomes: state === 'open' && spans.length > 0 ? payoutsOf(forecast) : [],
+    entries: entries.map((one) => ({ ...one, created_at: one.created_at.toISOString() })),
+    entries_total: entries.reduce((sum, { amount }) => sum + amount, 0),
+  };
+};
 
 const simulate_body = Type.Object({
   /** Takes type, options and weight from a question; without it they are stated here. */
@@ -218,11 +269,12 @@ const simulate = route({
     }
     const { id: question_id, weight, options, question_type } = question;
     const distribution = distributionOf(stated, countOptions(options));
-    const forecast = { options, weight, distribution, rule: points_rule };
+    const stood = [{ distribution, stood_ms: 1 }];
+    const forecast = { options, weight, stood, rule: points_rule };
     return reply(200, {
       simulation: {
         ...{ question_id, question_type, weight },
-        distribution: sharesOf(forecast),
+        distribution: sharesOf(options, distribution),
         formula: formulas[points_rule],
         outcomes: payoutsOf(forecast),
       },

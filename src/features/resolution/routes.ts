@@ -31,7 +31,8 @@ const decided_schema = Type.Object({
 
 /** Records the admin's act in the transaction of the decision. */
 const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Promise<void> => {
-  const { kind, outcome, correct_options, revision, resolution_note, decided_by } = resolution;
+  const { kind, outcome, correct_options, known_at, revision, resolution_note, decided_by } =
+    resolution;
   await recordAct(tx, {
     admin: decided_by,
     act: `question.${kind}`,
@@ -41,6 +42,7 @@ const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Prom
       revision,
       ...(outcome === null ? {} : { outcome }),
       ...(correct_options === null ? {} : { correct_options }),
+      ...(known_at === null ? {} : { known_at }),
     },
     at,
   });
@@ -87,7 +89,7 @@ const resolve = route({
   path: '/api/admin/questions/{id}/resolve',
   summary: 'Resolve a closed question, or a resolved one anew; settling goes on in the background',
   body: wire.resolve_body,
-  handle: (ctx, deps) => decide(ctx, deps, (question) => readDecision(ctx.body, question)),
+  handle: (ctx, deps) => decide(ctx, deps, (question, at) => readDecision(ctx.body, question, at)),
 });
 
 const voidQuestion = route({

@@ -1,6 +1,13 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { findObjection, hasControls, normaliseText, readText } from '../../kit/text.js';
-import { prediction_faults } from '../predictions/index.js';
+import {
+  type PointsRule,
+  points_rule,
+  type QuestionTimes,
+  type ScoringTime,
+  scoringTime,
+} from '../points/index.js';
+import { distributionOf, prediction_faults, type Stated } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import {
   dispute_faults,
@@ -20,6 +27,8 @@ export interface Decision {
   readonly outcome: boolean | null;
   /** Of a resolved question with options, in the question's order; else null. */
   readonly correct_options: readonly string[] | null;
+  /** When the outcome became public; null where that is not stated. */
+  readonly known_at: Date | null;
   readonly resolution_note: string | null;
   readonly evidence_urls: readonly string[];
 }
@@ -68,30 +77,46 @@ const readReasons = (
   return { resolution_note: note === '' ? null : note, evidence_urls: [...new Set(urls)] };
 };
 
-/** The outcome as stated, held against the question's type and options. */
-export const readDecision = (body: ResolveBody, question: QuestionRow): Decision | Fault => {
+const readKnown = (given: string | null, question: QuestionRow, now: Date): Date | null | Fault => {
+  if (given === null) return null;
+  const known_at = new Date(given);
+  if (known_at >= question.opens_at && known_at <= now) return known_at;
+  const from = question.opens_at.toISOString();
+  const message = `known_at lies between the opening, ${from}, and now.`;
+  const fields = [{ path: 'body.known_at', message }];
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+};
+
+/** The outcome as stated, held against the question's type, options and opening. */
+export const readDecision = (
+  body: ResolveBody,
+  question: QuestionRow,
+  now: Date,
+): Decision | Fault => {
   const reasons = readReasons(body);
   if ('kind' in reasons) return reasons;
+  const known_at = readKnown(body.known_at ?? null, question, now);
+  if (isFault(known_at)) return known_at;
   const { outcome, correct_options } = body;
   if (question.question_type === 'binary') {
     if (correct_options !== undefined) {
       return wrong('body.correct_options', 'A yes/no question takes outcome: true or false.');
     }
     if (outcome === undefined) return wrong('body.outcome', 'Send outcome: true or false.');
-    return { kind: 'resolve', outcome, correct_options: null, ...reasons };
+    return { kind: 'resolve', outcome, correct_options: null, known_at, ...reasons };
   }
   if (outcome !== undefined) {
     return wrong('body.outcome', 'A question with options takes correct_options, their texts.');
   }
   const right = readOptions(correct_options ?? [], question.options);
   if ('kind' in right) return right;
-  return { kind: 'resolve', outcome: null, correct_options: right, ...reasons };
+  return { kind: 'resolve', outcome: null, correct_options: right, known_at, ...reasons };
 };
 
 export const readVoiding = (body: VoidBody): Decision | Fault => {
   const reasons = readReasons(body);
   if ('kind' in reasons) return reasons;
-  return { kind: 'void', outcome: null, correct_options: null, ...reasons };
+  return { kind: 'void', outcome: null, correct_options: null, known_at: null, ...reasons };
 };
 
 type Outcome = Pick<Decision, 'outcome' | 'correct_options'>;
@@ -104,7 +129,8 @@ export const isSameOutcome = (a: Outcome, b: Outcome): boolean => {
 
 /** True when the second says nothing new, so that a repeated call makes no new revision. */
 export const isSameDecision = (a: Decision, b: Decision): boolean => {
-  const textOf = (d: Decision) => JSON.stringify([d.kind, d.resolution_note, d.evidence_urls]);
+  const textOf = ({ kind, known_at, resolution_note, evidence_urls }: Decision) =>
+    JSON.stringify([kind, known_at, resolution_note, evidence_urls]);
   return isSameOutcome(a, b) && textOf(a) === textOf(b);
 };
 
@@ -115,6 +141,28 @@ export const countOptions = (options: readonly string[]): number => options.leng
 export const correctIndices = (decided: Outcome, options: readonly string[]): readonly number[] => {
   if (decided.outcome !== null) return [decided.outcome ? 0 : 1];
   return (decided.correct_options ?? []).map((option) => options.indexOf(option));
+};
+
+/** A forecast as it was stated, and when. */
+export interface StatedAt extends Stated {
+  readonly agent_id: string;
+  readonly at_ms: number;
+}
+
+export const toTimed = (one: StatedAt, n_options: number) => {
+  const { prediction, selected_option, confidence: stated, at_ms } = one;
+  const selected = prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
+  return { distribution: distributionOf(one, n_options), selected, stated, at_ms };
+};
+
+/** Decisions from before there were revisions paid for every prediction, whatever its time. */
+export const scoringTimeOf = (
+  decided: QuestionTimes & { readonly points_rule: PointsRule | null },
+  forecasts: readonly { readonly at_ms: number }[],
+): ScoringTime => {
+  const time = scoringTime(decided);
+  if ((decided.points_rule ?? points_rule) === points_rule) return time;
+  return { ...time, ends_ms: Math.max(time.ends_ms, forecasts.at(-1)!.at_ms), is_known: false };
 };
 
 /** How long after a resolution it can be disputed; a new revision begins it anew. */

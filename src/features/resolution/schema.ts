@@ -13,11 +13,23 @@ const note = Type.Optional(nullable(Type.String({ maxLength: 5_000 })));
 const evidenceUrls = (most: number) =>
   Type.Optional(Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most }));
 
+/** Scoring ends there, so that nothing is won by a forecast of what everybody knows. */
+const known_at = Type.Optional(
+  nullable(
+    Type.String({
+      ...time_schema,
+      description:
+        'When the outcome became public, if before the close; forecasts count until then.',
+    }),
+  ),
+);
+
 export const resolve_body = Type.Object({
   /** Of a yes/no question. */
   outcome: Type.Optional(Type.Boolean()),
   /** Of a question with options, by their texts. */
   correct_options: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 10 })),
+  known_at,
   resolution_note: note,
   evidence_urls: evidenceUrls(20),
 });
@@ -32,6 +44,7 @@ export const resolution_schema = Type.Object({
   kind: textEnum(['resolve', 'void'] as const),
   outcome: nullable(Type.Boolean()),
   correct_options: nullable(Type.Array(Type.String())),
+  known_at: nullable(time_schema),
   resolution_note: nullable(Type.String()),
   evidence_urls: Type.Array(Type.String()),
   decided_by: Type.String(),
@@ -73,6 +86,8 @@ export const decide_body = Type.Object({
   status: textEnum(['upheld', 'rejected'] as const),
   outcome: resolve_body.properties.outcome,
   correct_options: resolve_body.properties.correct_options,
+  /** Without it, that of the resolution in dispute. */
+  known_at,
   note: Type.String({ minLength: note_limits.min, maxLength: 3 * note_limits.max }),
   /** Goes with the new resolution; without it, what the dispute cites. */
   evidence_urls: evidenceUrls(10),

@@ -1,28 +1,44 @@
-import type { Db, Tx } from '../../db/client.js';
+import { type Db, readPages, type Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
 import type { Lease } from '../events/index.js';
-import type { ForecastScore, PointsRule } from '../points/index.js';
-import type { Stated } from '../predictions/index.js';
+import type { ForecastScore, GroupScore, PointsRule, QuestionTimes } from '../points/index.js';
 import type { QuestionRow } from '../questions/index.js';
-import type { Decision } from './rules.js';
+import type { Decision, StatedAt } from './rules.js';
 
 /** The SQL of the settling job; accounts and boards are written by their own features. */
 
 /** A decision that is under way, with what the question adds to it. */
 export interface Job
   extends Pick<Decision, 'kind' | 'outcome' | 'correct_options'>,
-    Pick<QuestionRow, 'category' | 'question_type' | 'options' | 'weight'> {
+    Pick<QuestionRow, 'category' | 'question_type' | 'options' | 'weight'>,
+    QuestionTimes {
   readonly question_id: string;
   readonly revision: number;
+  /** `rescoring`: it is paid and everybody was notified; the scores are made anew. */
+  readonly state: 'running' | 'rescoring';
   /** The last agent that is settled; null at the beginning. */
   readonly cursor_agent: string | null;
   readonly total: number;
-  /** 0 until the sums are made. */
-  readonly forecasters: number;
-  readonly log_sum: number;
   readonly points_rule: PointsRule;
   readonly created_at: Date;
 }
+
+/** Milliseconds since 1970; what is finer is cut off, as in a `Date`. */
+export const toMs = (db: Db, time: string) =>
+  db.unsafe(`floor(extract(epoch from ${time}) * 1000)::bigint`);
+
+/** Of a question `q`: the times in which it was closed, in milliseconds, as pairs in a JSON array. */
+export const closedTimes = (db: Db) => db`
+  coalesce(
+    (
+      select json_agg(
+        json_build_array(${toMs(db, 't.from_at')}, ${toMs(db, 't.to_at')}) order by t.from_at
+      )
+      from closed_times t
+      where t.question_id = q.id
+    ),
+    '[]'
+  ) as closed_times`;
 
 /**
  * The decision to work on: the one with the least left, so that a large question does not hold up
@@ -31,12 +47,12 @@ export interface Job
 export const readJob = (db: Db, set_aside: readonly string[]) =>
   firstRow(db<Job[]>`
     select
-      r.question_id, r.revision, r.kind, r.outcome, r.correct_options, r.cursor_agent, r.total,
-      r.forecasters, r.log_sum, r.points_rule, r.created_at, q.category, q.question_type,
-      q.options, q.weight
+      r.question_id, r.revision, r.kind, r.state, r.outcome, r.correct_options, r.known_at,
+      r.cursor_agent, r.total, r.points_rule, r.created_at, q.category, q.question_type, q.options,
+      q.weight, q.closes_at, q.closed_at, ${closedTimes(db)}
     from resolutions r
     join questions q on q.id = r.question_id
-    where r.state = 'running'
+    where r.state <> 'done'
       and r.question_id <> all (${set_aside as string[]}::uuid[])
       and not exists (
         select from resolutions e
@@ -44,67 +60,85 @@ export const readJob = (db: Db, set_aside: readonly string[]) =>
           and e.state = 'running'
           and e.revision < r.revision
       )
-    order by r.total - r.done, r.created_at
+    order by r.state = 'rescoring', r.total - r.done, r.created_at
     limit 1`);
 
-export interface StatedCount extends Stated {
-  readonly count: number;
+export interface ForecastRow extends StatedAt {
+  /** The owner; an agent without one counts as an owner of its own. */
+  readonly owner: string;
+  readonly model_family: string;
+  readonly model: string;
 }
 
-/** How often each different forecast was stated. No more come: the question is decided. */
-export const countStated = (db: Db, question_id: string) => db<StatedCount[]>`
-  select
-    prediction, probability, confidence, selected_option, probabilities, count(*)::integer as count
-  from predictions
-  where question_id = ${question_id}
-  group by prediction, probability, confidence, selected_option, probabilities`;
+/** All forecasts that ever stood, in the order of their times. No more come: it is decided. */
+export const readForecasts = (tx: Tx, question_id: string) =>
+  readPages<ForecastRow>(
+    tx,
+    tx<ForecastRow[]>`
+      select
+        f.agent_id, f.prediction, f.probability, f.confidence, f.selected_option, f.probabilities,
+        f.model_family, a.model, coalesce(f.owner_id, f.agent_id) as owner,
+        ${toMs(tx, 'f.forecast_at')} as at_ms
+      from forecasts f
+      join agents a on a.id = f.agent_id
+      where f.question_id = ${question_id}
+      order by f.forecast_at, f.agent_id, f.revision`,
+    1_000,
+  );
 
-/** Keeps the sums, once: those that were made first stay. */
-export const keepSums = async (
-  db: Db,
-  job: Pick<Job, 'question_id' | 'revision'>,
-  sums: { readonly forecasters: number; readonly log_sum: number },
-): Promise<void> => {
-  await db`
-    update resolutions
-    set forecasters = ${sums.forecasters}, log_sum = ${sums.log_sum}
-    where question_id = ${job.question_id}
-      and revision = ${job.revision}
-      and state = 'running'
-      and forecasters = 0`;
-};
-
-export interface SettledPrediction extends Stated {
+export interface SettledPrediction {
   readonly agent_id: string;
   readonly id: string;
   /** The net that the revision before paid; null when none did. */
   readonly paid_net: number | null;
+  /** All that stood, in their order. */
+  readonly forecasts: readonly StatedAt[];
 }
 
 /** As many are read at a time; a number in the statement, so that its plan is made once. */
 export const read_at_once = 300;
+
+const stated = (db: Db) => db`
+  p.agent_id, p.prediction, p.probability, p.confidence, p.selected_option, p.probabilities`;
 
 /**
  * The next predictions in the order of their agents; fewer than `read_at_once` only at the end.
  * Scores are read from the cursor on as well: all that were stored before would be walked through
  * again each time.
  */
-export const readNext = (
+export const readNext = async (
   db: Db,
   { question_id, cursor_agent: after }: Pick<Job, 'question_id' | 'cursor_agent'>,
-) => db<SettledPrediction[]>`
-  select
-    p.agent_id, p.id, p.prediction, p.probability, p.confidence, p.selected_option,
-    p.probabilities, s.net as paid_net
-  from predictions p
-  left join scores s
-    on s.question_id = p.question_id
-    and s.agent_id = p.agent_id
-    ${after === null ? db`` : db`and s.agent_id > ${after}`}
-  where p.question_id = ${question_id}
-    ${after === null ? db`` : db`and p.agent_id > ${after}`}
-  order by p.agent_id
-  limit 300`;
+): Promise<readonly SettledPrediction[]> => {
+  const latest = await db<(StatedAt & { id: string; paid_net: number | null; revision: number })[]>`
+    select
+      ${stated(db)}, ${toMs(db, 'coalesce(p.revised_at, p.created_at)')} as at_ms, p.id,
+      p.revision, s.net as paid_net
+    from predictions p
+    left join scores s
+      on s.question_id = p.question_id
+      and s.agent_id = p.agent_id
+      ${after === null ? db`` : db`and s.agent_id > ${after}`}
+    where p.question_id = ${question_id}
+      ${after === null ? db`` : db`and p.agent_id > ${after}`}
+    order by p.agent_id
+    limit 300`;
+  const revised = latest.filter(({ revision }) => revision > 0).map(({ agent_id }) => agent_id);
+  const earlier =
+    revised.length === 0
+      ? []
+      : await db<StatedAt[]>`
+          select ${stated(db)}, ${toMs(db, 'p.created_at')} as at_ms
+          from earlier_forecasts p
+          where p.question_id = ${question_id} and p.agent_id = any (${revised}::uuid[])
+          order by p.agent_id, p.revision`;
+  const of_agent = new Map(latest.map(({ agent_id }) => [agent_id, [] as StatedAt[]]));
+  for (const forecast of earlier) of_agent.get(forecast.agent_id)?.push(forecast);
+  return latest.map((row) => {
+    const { agent_id, id, paid_net } = row;
+    return { agent_id, id, paid_net, forecasts: [...of_agent.get(agent_id)!, row] };
+  });
+};
 
 /**
  * Moves the cursor, in the transaction that settles the chunk; false when another process has moved
@@ -126,11 +160,11 @@ export const moveCursor = async (
     set
       cursor_agent = ${step.cursor_agent}::uuid,
       done = done + ${step.count}::integer,
-      state = ${step.is_last ? 'done' : 'running'},
-      finished_at = ${step.is_last ? step.at : null}::timestamptz
+      state = ${step.is_last ? 'done' : job.state},
+      finished_at = coalesce(finished_at, ${step.is_last ? step.at : null}::timestamptz)
     where question_id = ${job.question_id}
       and revision = ${job.revision}
-      and state = 'running'
+      and state = ${job.state}
       and cursor_agent is not distinct from ${job.cursor_agent}::uuid
       and exists (
         select
@@ -149,34 +183,83 @@ export interface ScoreRow extends ForecastScore {
   readonly stated: number;
   readonly relative: number | null;
   readonly net: number;
+  /** As an array literal: JSON has none of numbers and nulls that SQL would take. */
+  readonly crowd: string;
+  readonly skill: number | null;
+}
+
+interface Made {
+  readonly n_options: number;
+  readonly at: Date;
 }
 
 /** Stores the scores of a chunk, in place of those of an earlier revision. */
 export const putScores = async (
   tx: Tx,
   job: Job,
-  made: { readonly scores: readonly ScoreRow[]; readonly n_options: number; readonly at: Date },
+  made: Made & { readonly scores: readonly ScoreRow[] },
 ): Promise<void> => {
   if (made.scores.length === 0) return;
   await tx`
     insert into scores (
       question_id, agent_id, prediction_id, revision, category, question_type, n_options, forecast,
-      stated, correct, hit, brier, log_score, baseline, relative, net, resolved_at, settled_at
+      stated, correct, hit, brier, log_score, baseline, relative, net, crowd, skill, resolved_at,
+      settled_at
     )
     select
       ${job.question_id}::uuid, agent_id, prediction_id, ${job.revision}::integer,
       ${job.category}, ${job.question_type}, ${made.n_options}::smallint, forecast, stated,
-      correct, hit, brier, log_score, baseline, relative, net, ${job.created_at}::timestamptz,
-      ${made.at}::timestamptz
+      correct, hit, brier, log_score, baseline, relative, net, crowd::double precision[], skill,
+      ${job.created_at}::timestamptz, ${made.at}::timestamptz
     from json_to_recordset(${JSON.stringify(made.scores)}::text::json) as d (
       agent_id uuid, prediction_id uuid, forecast double precision, stated smallint,
       correct boolean, hit boolean, brier double precision, log_score double precision,
-      baseline double precision, relative double precision, net integer
+      baseline double precision, relative double precision, net integer, crowd text,
+      skill double precision
     )
     on conflict (question_id, agent_id) do update
       set
-        revision = excluded.revision, forecast = excluded.forecast, correct = excluded.correct,
-        hit = excluded.hit, brier = excluded.brier, log_score = excluded.log_score,
-        baseline = excluded.baseline, relative = excluded.relative, net = excluded.net,
-        resolved_at = excluded.resolved_at, settled_at = excluded.settled_at`;
+        revision = excluded.revision, forecast = excluded.forecast, stated = excluded.stated,
+        correct = excluded.correct, hit = excluded.hit, brier = excluded.brier,
+        log_score = excluded.log_score, baseline = excluded.baseline,
+        relative = excluded.relative, net = excluded.net, crowd = excluded.crowd,
+        skill = excluded.skill, resolved_at = excluded.resolved_at,
+        settled_at = excluded.settled_at`;
+};
+
+/** Takes away what an earlier revision scored and this one does not. */
+export const dropScores = async (
+  tx: Tx,
+  { question_id }: Job,
+  agent_ids: readonly string[],
+): Promise<void> => {
+  if (agent_ids.length === 0) return;
+  await tx`
+    delete from scores
+    where question_id = ${question_id} and agent_id = any (${agent_ids as string[]}::uuid[])`;
+};
+
+/** The groups' scores, in place of those of an earlier revision. */
+export const putGroupScores = async (
+  tx: Tx,
+  job: Job,
+  made: Made & { readonly groups: readonly GroupScore[] },
+): Promise<void> => {
+  await tx`delete from group_scores where question_id = ${job.question_id}`;
+  if (made.groups.length === 0) return;
+  await tx`
+    insert into group_scores (
+      question_id, kind, name, revision, category, question_type, n_options, n_agents, forecast,
+      stated, correct, hit, brier, log_score, baseline, relative, resolved_at, settled_at
+    )
+    select
+      ${job.question_id}::uuid, kind, name, ${job.revision}::integer, ${job.category},
+      ${job.question_type}, ${made.n_options}::smallint, n_agents, forecast,
+      round(10000 * stated)::smallint, correct, hit, brier, log_score, baseline, relative,
+      ${job.created_at}::timestamptz, ${made.at}::timestamptz
+    from json_to_recordset(${JSON.stringify(made.groups)}::text::json) as d (
+      kind text, name text, n_agents integer, forecast double precision,
+      stated double precision, correct boolean, hit boolean, brier double precision,
+      log_score double precision, baseline double precision, relative double precision
+    )`;
 };

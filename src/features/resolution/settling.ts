@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
@@ -8,13 +9,15 @@ import { markStanding } from '../leaderboards/index.js';
 import { noteTiers, notify } from '../notifications/index.js';
 import {
   net as netOf,
-  relativeScore,
+  points_rule,
   type Settlement,
-  scoreForecast,
+  scoreOverTime,
+  scoringTime,
   settleAccounts,
+  spansOf,
 } from '../points/index.js';
-import { distributionOf, type Stated } from '../predictions/index.js';
-import { correctIndices, countOptions } from './rules.js';
+import { type Others, passOver } from './others.js';
+import { correctIndices, countOptions, scoringTimeOf, toTimed } from './rules.js';
 import * as store from './settling-store.js';
 
 /**
@@ -23,7 +26,10 @@ import * as store from './settling-store.js';
  * transaction with the cursor that says how far this is, so that a process may be killed at any
  * moment: a chunk has happened or it has not, and nobody is settled twice or left out.
  *
- *   decided ──sums made (resolve only)──▶ running ──chunk by chunk──▶ done
+ *   decided ──a pass over all forecasts (resolve only)──▶ chunk by chunk ──▶ done
+ *
+ * The pass makes, in memory, what the scores of one agent need of the others; a process that takes
+ * over makes it again. The last chunk stores the scores of families, models and the crowd.
  *
  * One timer works at it, by a lease with a fence that every chunk checks; the others wait for the
  * lease to run out. Chunks are small and not faster than a set rate, because a chunk holds accounts
@@ -37,29 +43,9 @@ export interface SettlingOptions {
   readonly per_second?: number;
 }
 
-/** Index of the side or option that was taken. */
-const selectedOf = ({ prediction, selected_option }: Stated): number =>
-  prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
-
-/** Log scores are added up in a fixed order: the sum is the same to the last bit. */
-const sumForecasts = (
-  job: Pick<store.Job, 'options' | 'outcome' | 'correct_options'>,
-  stated: readonly store.StatedCount[],
-) => {
-  const correct = correctIndices(job, job.options);
-  const terms = stated.map((one) => {
-    const distribution = distributionOf(one, countOptions(job.options));
-    return one.count * scoreForecast({ distribution, correct, selected: 0 }).log_score;
-  });
-  return {
-    forecasters: stated.reduce((sum, { count }) => sum + count, 0),
-    log_sum: terms.sort((a, b) => a - b).reduce((sum, one) => sum + one, 0),
-  };
-};
-
 interface Settled {
   readonly settlement: Settlement;
-  /** None for a voided question. */
+  /** None for a voided question, and for what was not predicted in time. */
   readonly score: store.ScoreRow | null;
 }
 
@@ -67,20 +53,38 @@ interface Settled {
  * The net; where an earlier revision paid something else, that is reversed first. What it paid
  * already, to the point, moves nothing: the score alone gets the new revision.
  */
-const settlePrediction = (job: store.Job, prediction: store.SettledPrediction): Settled => {
-  const { agent_id, id: prediction_id, confidence: stated, paid_net } = prediction;
-  const nothing = { agent_id, prediction_id, reversal: 0, net: 0 };
-  if (job.kind === 'void') return { settlement: nothing, score: null };
-  const correct = correctIndices(job, job.options);
-  const distribution = distributionOf(prediction, countOptions(job.options));
-  const net = netOf({ weight: job.weight, distribution, correct, rule: job.points_rule });
-  const settlement =
-    paid_net === net ? nothing : { ...nothing, net, reversal: 0 - (paid_net ?? 0) };
-  const score = scoreForecast({ distribution, correct, selected: selectedOf(prediction) });
-  const others = { count: job.forecasters - 1, log_sum: job.log_sum - score.log_score };
-  const relative = relativeScore(score.log_score, others);
-  return { settlement, score: { agent_id, prediction_id, stated, net, relative, ...score } };
+const settlePrediction = (
+  job: store.Job,
+  others: Others | null,
+  prediction: store.SettledPrediction,
+): Settled => {
+  const { agent_id, id: prediction_id, paid_net } = prediction;
+  const settlementOf = (net: number): Settlement => {
+    const is_paid = net === (paid_net ?? 0);
+    const [reversal, paid] = is_paid ? [0, 0] : [0 - (paid_net ?? 0), net];
+    return { agent_id, prediction_id, reversal, net: paid };
+  };
+  if (others === null) return { settlement: settlementOf(0), score: null };
+  const { weight, options, points_rule: rule } = job;
+  const correct = correctIndices(job, options);
+  const forecasts = prediction.forecasts.map((one) => toTimed(one, countOptions(options)));
+  const spans = spansOf(forecasts, scoringTimeOf(job, forecasts));
+  const last = spans.at(-1)?.forecast;
+  if (last === undefined) return { settlement: settlementOf(0), score: null };
+  const score = scoreOverTime(spans, { correct, weight });
+  const { crowd, ...peers } = others.scoresOf(agent_id, spans, score);
+  const net = rule === points_rule ? score.net : netOf({ ...last, weight, correct, rule });
+  const { parts: _parts, ...figures } = score;
+  return {
+    settlement: settlementOf(net),
+    score: {
+      ...{ ...figures, ...peers, agent_id, prediction_id, net, stated: last.stated },
+      crowd: `{${crowd.map((one) => one ?? 'null').join()}}`,
+    },
+  };
 };
+
+const no_crowd = { put: () => undefined, read: () => null, readWithout: () => null };
 
 const chunk_size = 40;
 
@@ -106,6 +110,8 @@ class NotOurs extends Error {}
 
 interface Chunk {
   readonly job: store.Job;
+  /** Null for a voided question. */
+  readonly others: Others | null;
   readonly lease: Lease;
   readonly predictions: readonly store.SettledPrediction[];
   readonly is_last: boolean;
@@ -124,23 +130,34 @@ const noticeOf = (
 
 /** One transaction; rolled back where another timer holds the lease or has moved the cursor. */
 const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
-  const { job, lease, predictions, is_last } = chunk;
-  const settled = predictions.map((one) => settlePrediction(job, one));
+  const { job, others, lease, predictions, is_last } = chunk;
+  const settled = predictions.map((one) => settlePrediction(job, others, one));
   const settlements = settled.map(({ settlement }) => settlement);
   const paid = settlements.filter(({ net, reversal }) => net !== 0 || reversal !== 0);
   const agent_ids = settlements.map(({ agent_id }) => agent_id);
   const scores = settled.flatMap(({ score }) => score ?? []);
+  const unscored = predictions.filter(
+    (one, n) => settled[n]!.score === null && one.paid_net !== null,
+  );
+  const n_options = countOptions(job.options);
   const at = clock();
   return sql.begin(async (tx) => {
     const cursor_agent = agent_ids.at(-1) ?? job.cursor_agent;
     const step = { cursor_agent, count: predictions.length, is_last, at };
     if (!(await store.moveCursor(tx, job, lease, step))) throw new NotOurs();
     await Promise.all([
-      store.putScores(tx, job, { scores, n_options: countOptions(job.options), at }),
-      notify(
+      store.putScores(tx, job, { scores, n_options, at }),
+      store.dropScores(
         tx,
-        settled.map((one) => noticeOf(job, one, at)),
+        job,
+        unscored.map(({ agent_id }) => agent_id),
       ),
+      is_last && store.putGroupScores(tx, job, { groups: others?.groups ?? [], n_options, at }),
+      job.state === 'running' &&
+        notify(
+          tx,
+          settled.map((one) => noticeOf(job, one, at)),
+        ),
       markStanding(tx, agent_ids, job.category),
     ]);
     if (paid.length === 0) return;
@@ -153,15 +170,15 @@ const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
   });
 };
 
-/** The sums, or the next few chunks: then another decision may have its turn. */
-const workOn = async (
-  deps: Deps,
-  { job, lease, rest }: { job: store.Job; lease: Lease; rest: (settled: number) => Promise<void> },
-): Promise<void> => {
-  if (job.kind === 'resolve' && job.total > 0 && job.forecasters === 0) {
-    const stated = await store.countStated(deps.sql, job.question_id);
-    return store.keepSums(deps.sql, job, sumForecasts(job, stated));
-  }
+interface Work {
+  readonly job: store.Job;
+  readonly others: Others | null;
+  readonly lease: Lease;
+  readonly rest: (settled: number) => Promise<void>;
+}
+
+/** The next few chunks: then another decision may have its turn. */
+const workOn = async (deps: Deps, { job, others, lease, rest }: Work): Promise<'more' | 'done'> => {
   const read = await store.readNext(deps.sql, job);
   let { cursor_agent } = job;
   let taken = 0;
@@ -169,15 +186,24 @@ const workOn = async (
     const predictions = read.slice(taken, taken + chunk_size);
     taken += predictions.length;
     const is_last = read.length < store.read_at_once && taken === read.length;
-    await settleChunk(deps, { job: { ...job, cursor_agent }, lease, predictions, is_last });
+    const chunk = { job: { ...job, cursor_agent }, others, lease, predictions, is_last };
+    await settleChunk(deps, chunk);
     if (is_last) {
       const { question_id, revision, kind, total } = job;
-      return deps.log.info({ question_id, revision, kind, total }, 'settling: done');
+      deps.log.info({ question_id, revision, kind, total }, 'settling: done');
+      return 'done';
     }
     cursor_agent = predictions.at(-1)?.agent_id ?? null;
     await rest(predictions.length);
   } while (taken < read.length);
+  return 'more';
 };
+
+/** Decisions whose passes are kept: a small one comes between the chunks of a large one. */
+const most_passes = 3;
+const renew_every_ms = 500;
+/** A pass over a question with a million forecasts. */
+const longest_pass_ms = 120_000;
 
 export const createSettling = (deps: Deps, options: SettlingOptions = {}): Service => {
   const { sql, log } = deps;
@@ -187,16 +213,51 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
   const set_aside = new Map<string, number>();
   let lease: Lease | undefined;
 
+  const passes = new LRUCache<string, Others>({ max: most_passes });
+
+  const renew = async (): Promise<Lease> => {
+    lease = await takeLease(sql, 'settling', holder, lease_seconds);
+    if (lease === undefined) throw new NotOurs();
+    return lease;
+  };
+
+  const findOthers = async (job: store.Job): Promise<Others | null> => {
+    if (job.kind === 'void') return null;
+    const key = `${job.question_id}:${job.revision}`;
+    const known = passes.get(key);
+    if (known !== undefined) return known;
+    let renewed_ms = performance.now();
+    const rest = async (): Promise<void> => {
+      await new Promise(setImmediate);
+      if (performance.now() - renewed_ms < renew_every_ms) return;
+      renewed_ms = performance.now();
+      await renew();
+    };
+    const others = await sql.begin({ statement_ms: longest_pass_ms }, async (tx) => {
+      const of = {
+        correct: correctIndices(job, job.options),
+        time: scoringTime(job),
+        n_options: countOptions(job.options),
+        crowd: no_crowd,
+      };
+      return passOver(store.readForecasts(tx, job.question_id), of, rest);
+    });
+    passes.set(key, others);
+    return others;
+  };
+
   const turn = async (): Promise<'again' | 'rest'> => {
     const now = Date.now();
     for (const [id, until_ms] of set_aside) if (until_ms <= now) set_aside.delete(id);
     const job = await store.readJob(sql, [...set_aside.keys()]);
     if (job === undefined) return 'rest';
-    // A turn is much shorter than the lease, which each turn renews.
-    lease = await takeLease(sql, 'settling', holder, lease_seconds);
-    if (lease === undefined) return 'rest';
     try {
-      await workOn(deps, { job, lease, rest });
+      // A turn is much shorter than the lease, which each turn renews.
+      await renew();
+      const others = await findOthers(job);
+      const work = { job, others, lease: await renew(), rest };
+      if ((await workOn(deps, work)) === 'done')
+        passes.delete(`${job.question_id}:${job.revision}`);
       return 'again';
     } catch (error) {
       if (error instanceof NotOurs) {

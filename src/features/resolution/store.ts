@@ -1,11 +1,11 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
-import type { PointsRule } from '../points/index.js';
-import type { Stated } from '../predictions/index.js';
+import type { PointsRule, QuestionTimes } from '../points/index.js';
 import type { QuestionRow } from '../questions/index.js';
-import type { Decision, Disputed, Filing } from './rules.js';
+import type { Decision, Disputed, Filing, StatedAt } from './rules.js';
 import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
+import { closedTimes, toMs } from './settling-store.js';
 
 /**
  * Decisions about questions, what a receipt is made from, and disputes. Locks are taken in this
@@ -14,14 +14,16 @@ import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
  */
 
 /** As on the wire; times become texts when they are written as JSON. */
-export type ResolutionRow = Omit<ResolutionWire, 'created_at' | 'finished_at'> & {
+export type ResolutionRow = Omit<ResolutionWire, 'known_at' | 'created_at' | 'finished_at'> & {
+  readonly known_at: Date | null;
   readonly created_at: Date;
   readonly finished_at: Date | null;
 };
 
 const columns = (db: Db) => db`
-  question_id, revision, kind, outcome, correct_options, note as resolution_note, evidence_urls,
-  decided_by, state, total, done, created_at, finished_at`;
+  question_id, revision, kind, outcome, correct_options, known_at, note as resolution_note,
+  evidence_urls, decided_by, case state when 'running' then state else 'done' end as state, total,
+  case state when 'rescoring' then total else done end as done, created_at, finished_at`;
 
 export const readLatest = (tx: Tx, question_id: string) =>
   firstRow(tx<ResolutionRow[]>`
@@ -42,14 +44,20 @@ export const insertResolution = async (
   tx: Tx,
   made: Decision & { question_id: string; revision: number; decided_by: string; at: Date },
 ): Promise<ResolutionRow> => {
+  // What is decided anew is not scored anew by the decision before.
+  await tx`
+    update resolutions
+    set state = 'done', done = total
+    where question_id = ${made.question_id} and state = 'rescoring'`;
   const [row] = await tx<ResolutionRow[]>`
     insert into resolutions (
-      question_id, revision, kind, outcome, correct_options, note, evidence_urls, decided_by,
-      state, total, created_at
+      question_id, revision, kind, outcome, correct_options, known_at, note, evidence_urls,
+      decided_by, state, total, created_at
     )
     select
       ${made.question_id}::uuid, ${made.revision}, ${made.kind}, ${made.outcome}::boolean,
-      ${made.correct_options as string[] | null}::text[], ${made.resolution_note},
+      ${made.correct_options as string[] | null}::text[], ${made.known_at}::timestamptz,
+      ${made.resolution_note},
       ${made.evidence_urls as string[]}::text[], ${made.decided_by}, 'running', count(*),
       ${made.at}
     from predictions
@@ -66,7 +74,7 @@ type OfQuestion =
   | 'correct_options'
   | 'revision';
 
-export interface ReceiptRow extends Stated, Pick<QuestionRow, OfQuestion> {
+export interface ReceiptRow extends QuestionTimes, Pick<QuestionRow, OfQuestion> {
   readonly id: string;
   readonly question_id: string;
   readonly agent_id: string;
@@ -80,14 +88,14 @@ export interface ReceiptRow extends Stated, Pick<QuestionRow, OfQuestion> {
 export const readReceipt = (db: Db, id: string) =>
   firstRow(db<ReceiptRow[]>`
     select
-      p.id, p.question_id, p.agent_id, p.prediction, p.probability, p.confidence,
-      p.selected_option, p.probabilities, p.created_at as placed_at, q.question_type, q.options,
-      q.weight, q.outcome, q.correct_options, q.revision, r.points_rule,
-      q.status = 'resolved' as is_resolved,
+      p.id, p.question_id, p.agent_id, p.created_at as placed_at, q.question_type, q.options,
+      q.weight, q.outcome, q.correct_options, q.revision, r.points_rule, r.known_at, q.closes_at,
+      q.closed_at, ${closedTimes(db)}, q.status = 'resolved' as is_resolved,
       case
         when q.status in ('open', 'closed') then 'open'
         -- The job has been past this prediction with the latest decision.
-        when not coalesce(r.state = 'done' or r.cursor_agent >= p.agent_id, false) then 'pending'
+        when not coalesce(r.state <> 'running' or r.cursor_agent >= p.agent_id, false)
+          then 'pending'
         when q.status = 'voided' then 'voided'
         else 'settled'
       end as state
@@ -95,6 +103,17 @@ export const readReceipt = (db: Db, id: string) =>
     join questions q on q.id = p.question_id
     left join resolutions r on r.question_id = q.id and r.revision = q.revision
     where p.id = ${id}`);
+
+/** Every forecast of a prediction that stood, in their order. */
+export const readStood = (db: Db, { question_id, agent_id }: ReceiptRow) => db<
+  (StatedAt & { readonly revision: number })[]
+>`
+  select
+    f.agent_id, f.revision, f.prediction, f.probability, f.confidence, f.selected_option,
+    f.probabilities, ${toMs(db, 'f.forecast_at')} as at_ms
+  from forecasts f
+  where f.question_id = ${question_id} and f.agent_id = ${agent_id}
+  order by f.revision`;
 
 /** The ledger's entries of a prediction, oldest first. None is older than the prediction. */
 export const readEntries = (db: Db, { agent_id, id }: Pick<ReceiptRow, 'agent_id' | 'id'>) => db<

@@ -163,7 +163,7 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
     ...{ probability: readNumber, selected_option: readText, probabilities: readProbabilities },
     ...{ scale: readText, reasoning: readText, forecast_at: readTime },
   },
-  resolution: { ...source, resolution_note: readText },
+  resolution: { ...source, known_at: readTime, resolution_note: readText },
 };
 
 export const typeOf = ({ type }: SourceRecord): RecordType | { readonly problem: string } => {

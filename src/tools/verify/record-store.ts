@@ -3,9 +3,19 @@ import {
   net as netOf,
   type PointsRule,
   points_rule,
-  scoreForecast,
+  type QuestionTimes,
+  scoreOverTime,
+  spansOf,
 } from '../../features/points/index.js';
-import { distributionOf, type Stated } from '../../features/predictions/index.js';
+import {
+  closedTimes,
+  correctIndices,
+  countOptions,
+  type StatedAt,
+  scoringTimeOf,
+  toMs,
+  toTimed,
+} from '../../features/resolution/index.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { snapshot_queries } from './consensus-store.js';
 import { webhook_queries } from './deliveries-store.js';
@@ -326,8 +336,10 @@ const question_queries: readonly Query[] = [
     having count(*) > 1`,
 ];
 
-interface PaidPrediction extends Stated {
+interface PaidPrediction extends QuestionTimes {
   readonly id: string;
+  /** All that stood, in their order. */
+  readonly forecasts: readonly StatedAt[];
   readonly weight: number;
   readonly options: readonly string[];
   /** The latest decision that has come to this agent; null while the prediction is open. */
@@ -354,28 +366,35 @@ const readPaid = (tx: Tx): AsyncIterable<readonly PaidPrediction[]> =>
       group by agent_id, subject_id
     )
     select
-      p.id, p.prediction, p.probability, p.confidence, p.selected_option, p.probabilities,
-      q.weight, q.options, d.kind, d.revision, d.outcome, d.correct_options, d.points_rule,
-      s.net as scored_net, s.revision as scored_revision, s.brier, coalesce(l.total, 0) as total
+      p.id, f.forecasts, q.weight, q.options, q.closes_at, q.closed_at, ${closedTimes(tx)}, d.kind,
+      d.revision, d.outcome, d.correct_options, d.known_at, d.points_rule, s.net as scored_net, s.revision as scored_revision, s.brier, coalesce(l.total, 0) as total
     from predictions p
     join questions q on q.id = p.question_id
+    cross join lateral (
+      select
+        json_agg(
+          json_build_object(
+            'prediction', prediction, 'probability', probability, 'confidence', confidence,
+            'selected_option', selected_option, 'probabilities', probabilities,
+            'at_ms', ${toMs(tx, 'forecast_at')}
+          )
+          order by revision
+        ) as forecasts
+      from forecasts
+      where question_id = p.question_id and agent_id = p.agent_id
+    ) f
     left join paid l on l.agent_id = p.agent_id and l.subject_id = p.id
     left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
     left join lateral (
-      select r.kind, r.revision, r.outcome, r.correct_options, r.points_rule
+      select r.kind, r.revision, r.outcome, r.correct_options, r.known_at, r.points_rule
       from resolutions r
       where r.question_id = p.question_id
-        and (r.state = 'done' or p.agent_id <= r.cursor_agent)
+        and (r.state <> 'running' or p.agent_id <= r.cursor_agent)
       order by r.revision desc
       limit 1
     ) d on true`,
     chunk,
   );
-
-const correctOf = ({ outcome, correct_options, options }: PaidPrediction): readonly number[] =>
-  outcome === null
-    ? (correct_options ?? []).map((option) => options.indexOf(option))
-    : [outcome ? 0 : 1];
 
 /** Sums of the same terms in another order differ in their last bits. */
 const tolerance = 1e-9;
@@ -388,17 +407,22 @@ const checkOne = (paid: PaidPrediction): string | null => {
     const scored = scored_revision === null ? 'no score' : 'a score';
     return `prediction ${id} is ${state}, the ledger says ${total}, and it has ${scored}`;
   }
-  const distribution = distributionOf(paid, paid.options.length === 0 ? 2 : paid.options.length);
-  const correct = correctOf(paid);
-  const rule = paid.points_rule ?? points_rule;
-  const net = netOf({ weight: paid.weight, distribution, correct, rule });
+  const { weight, options, points_rule: rule } = paid;
+  const correct = correctIndices(paid, options);
+  const timed = paid.forecasts.map((one) => toTimed(one, countOptions(options)));
+  const spans = spansOf(timed, scoringTimeOf(paid, timed));
+  const score = spans.length === 0 ? null : scoreOverTime(spans, { correct, weight });
+  const is_older = rule !== null && rule !== points_rule;
+  const net = is_older ? netOf({ ...timed.at(-1)!, weight, correct, rule }) : (score?.net ?? 0);
   if (total !== net) return `prediction ${id} earns ${net}, and the ledger says ${total}`;
+  if (score === null) {
+    return scored_net === null ? null : `prediction ${id} came too late, and it has a score`;
+  }
   if (scored_net !== net || scored_revision !== revision) {
     return `prediction ${id} earns ${net} by revision ${revision}, its score says ${scored_net} by ${scored_revision}`;
   }
-  const { brier } = scoreForecast({ distribution, correct, selected: 0 });
-  if (Math.abs(brier - (paid.brier ?? 9)) <= tolerance) return null;
-  return `prediction ${id} has a Brier score of ${brier}, and ${paid.brier} is kept`;
+  if (Math.abs(score.brier - (paid.brier ?? 9)) <= tolerance) return null;
+  return `prediction ${id} has a Brier score of ${score.brier}, and ${paid.brier} is kept`;
 };
 
 /**

@@ -16,18 +16,21 @@ import {
 } from '../../../src/features/points/rules.js';
 import { holds } from '../../help/property.js';
 
-const percents = (n: number): fc.Arbitrary<number[]> =>
-  fc.array(fc.integer({ min: 0, max: 100 }), { minLength: n - 1, maxLength: n - 1 }).map((cuts) => {
-    const edges = [0, ...cuts.sort((a, b) => a - b), 100];
-    return edges.slice(1).map((edge, i) => edge - edges[i]!);
-  });
+/** Basis points over n options. */
+const shares = (n: number): fc.Arbitrary<number[]> =>
+  fc
+    .array(fc.integer({ min: 0, max: 10_000 }), { minLength: n - 1, maxLength: n - 1 })
+    .map((cuts) => {
+      const edges = [0, ...cuts.sort((a, b) => a - b), 10_000];
+      return edges.slice(1).map((edge, i) => edge - edges[i]!);
+    });
 
 /** Every form in which a forecast can be stated, sure ones and even ones among them. */
 const distributionsOf = (n: number): fc.Arbitrary<Distribution> =>
   fc.oneof(
-    percents(n).map(percentDistribution),
+    shares(n).map(percentDistribution),
     fc
-      .record({ selected: fc.nat(n - 1), confidence: fc.integer({ min: 0, max: 100 }) })
+      .record({ selected: fc.nat(n - 1), confidence: fc.integer({ min: 0, max: 10_000 }) })
       .map((stated) => evenRestDistribution({ options: n, ...stated })),
   );
 
@@ -54,23 +57,28 @@ const plainNet = ({ weight, distribution, correct, rule }: Scored): number => {
 
 t.test('a yes/no forecast earns what the contract lists', async (t) => {
   const vectors: [number, number, number][] = [
-    [50, 0, 0],
-    [80, 84, -156],
-    [90, 96, -224],
-    [100, 100, -300],
+    [5_000, 0, 0],
+    [8_000, 84, -156],
+    [9_000, 96, -224],
+    [10_000, 100, -300],
+    // 100 − 400 · 0.004² = 99.9936, 100 − 400 · 0.996² = −296.8064, and so on.
+    [9_960, 100, -297],
+    [8_250, 88, -172],
+    [5_013, 1, -1],
   ];
-  for (const [percent, right, wrong] of vectors) {
-    t.equal(paid(1, binaryDistribution(percent), [0]), right, `${percent} % and YES`);
-    t.equal(paid(1, binaryDistribution(percent), [1]), wrong, `${percent} % and NO`);
-    t.equal(paid(1, binaryDistribution(100 - percent), [1]), right, 'NO mirrors YES');
-    t.equal(paid(5, binaryDistribution(percent), [1]), 5 * wrong, 'weight multiplies');
+  for (const [bp, right, wrong] of vectors) {
+    t.equal(paid(1, binaryDistribution(bp), [0]), right, `${bp / 100} % and YES`);
+    t.equal(paid(1, binaryDistribution(bp), [1]), wrong, `${bp / 100} % and NO`);
+    t.equal(paid(1, binaryDistribution(10_000 - bp), [1]), right, 'NO mirrors YES');
+    const five = 5 * (100 - 400 * (bp / 10_000) ** 2);
+    t.equal(paid(5, binaryDistribution(bp), [1]), Math.round(five) + 0, 'weight multiplies');
   }
 });
 
 t.test('a half point is rounded away from zero', async (t) => {
   const halves = [];
   for (let n = 3; n <= 10; n += 1) {
-    for (let confidence = 0; confidence <= 100; confidence += 1) {
+    for (let confidence = 0; confidence <= 10_000; confidence += 50) {
       const p = evenRestDistribution({ options: n, selected: 0, confidence });
       for (const correct of [[0], [1], [0, 1], [1, 2]]) {
         const plain = plainNet({ weight: 1, distribution: p, correct });
@@ -117,7 +125,7 @@ t.test('the even forecast earns nothing, however many options are correct', asyn
 });
 
 t.test('the rules differ with several correct options only', async (t) => {
-  const p = percentDistribution([70, 10, 10, 10]);
+  const p = percentDistribution([7_000, 1_000, 1_000, 1_000]);
   const of = (rule: PointsRule, correct: readonly number[]) =>
     net({ weight: 2, distribution: p, correct, rule });
   t.equal(of(1, [0]), of(2, [0]));
@@ -127,8 +135,8 @@ t.test('the rules differ with several correct options only', async (t) => {
 });
 
 t.test('an outcome that names no option of the question is a bug, not a score', async (t) => {
-  t.throws(() => paid(1, binaryDistribution(60), []), RangeError);
-  t.throws(() => paid(1, binaryDistribution(60), [2]), RangeError);
+  t.throws(() => paid(1, binaryDistribution(6_000), []), RangeError);
+  t.throws(() => paid(1, binaryDistribution(6_000), [2]), RangeError);
 });
 
 t.test('a tier begins exactly at its threshold', async (t) => {
@@ -187,12 +195,12 @@ t.test('no report beats the belief by more than the rounding to a point', async 
 
 t.test('for yes/no a report six points away costs more than the rounding', async (t) => {
   const beaten: string[] = [];
-  const at = (percent: number) => binaryDistribution(percent);
+  const at = (percent: number) => binaryDistribution(100 * percent);
   for (let belief = 0; belief <= 100; belief += 1) {
     const own = expected(1, at(belief), at(belief));
     for (let report = 0; report <= 100; report += 1) {
       const other = expected(1, at(belief), at(report));
-      if (other > own + 100) beaten.push(`${belief} by ${report}`);
+      if (other > own + 10_000) beaten.push(`${belief} by ${report}`);
       // The exact cost of a report d away from the belief is 400·d².
       if (Math.abs(report - belief) >= 6 && other >= own) beaten.push(`${belief} ties ${report}`);
     }

@@ -31,7 +31,7 @@ const resolveQuestion = ({ deps }: Parts, question: number) =>
       question_id: questionId(question),
       decided_by: 'admin',
       at: deps.clock(),
-      decide: (row) => readDecision({ outcome: true }, row),
+      decide: (row, at) => readDecision({ outcome: true }, row, at),
     }),
   );
 

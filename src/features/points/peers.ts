@@ -1,0 +1,91 @@
+/**
+ * The relative score of forecasters who come, and revise, at any time: the mean over time of
+ * 100 · (own log score − mean log score of the others who stand), over the time in which others
+ * stood; null when nobody else did. At each moment these scores sum to 0.
+ *
+ * With N forecasters who stand at a moment and the sum S of their log scores, the mean of the
+ * others is (S − l)/(N − 1). So three integrals over time, the same for everybody, hold all that is
+ * needed of the others: of 1, of S/(N − 1) and of 1/(N − 1), wherever N > 1. They are kept from
+ * each change to the end, because nobody leaves before it: what is read for a short life is small
+ * then, and loses no digits. Changes are added in the order of their times, whose unit is free.
+ *
+ * Source: Metaculus, "Scores FAQ" (peer score), in the form without coverage.
+ */
+
+export interface LogChange {
+  readonly at: number;
+  readonly log_score: number;
+}
+
+export type Peers = ReturnType<typeof createPeers>;
+
+export const createPeers = () => {
+  const times: number[] = [];
+  const counts: number[] = [];
+  const sums: number[] = [];
+  /** Integrals from each time to the end. */
+  const shared: number[] = [];
+  const others: number[] = [];
+  const inverse: number[] = [];
+
+  /** The place of the time of a change. */
+  const find = (at: number): number => {
+    let low = 0;
+    let high = times.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (times[middle]! <= at) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  };
+
+  return {
+    /** A forecaster changes its log score; `before` is null where it begins. */
+    add(at: number, before: number | null, after: number): void {
+      const last = times.length - 1;
+      const count = (counts[last] ?? 0) + (before === null ? 1 : 0);
+      const sum = (sums[last] ?? 0) + after - (before ?? 0);
+      const index = times[last] === at ? last : last + 1;
+      times[index] = at;
+      counts[index] = count;
+      sums[index] = sum;
+    },
+
+    /** After the last change; `at` is not before it. */
+    end(at: number): void {
+      const count = times.length;
+      for (const integral of [shared, others, inverse]) integral[count] = 0;
+      for (let n = count - 1; n >= 0; n -= 1) {
+        const peers = counts[n]! - 1;
+        const time = peers > 0 ? (times[n + 1] ?? at) - times[n]! : 0;
+        shared[n] = shared[n + 1]! + time;
+        others[n] = others[n + 1]! + (peers > 0 ? (time * sums[n]!) / peers : 0);
+        inverse[n] = inverse[n + 1]! + (peers > 0 ? time / peers : 0);
+      }
+      times.push(at);
+    },
+
+    /** Of one forecaster, by all of its changes in their order; where it lived for no time, at the end. */
+    relativeOf(changes: readonly LogChange[]): number | null {
+      const end = times.length - 1;
+      const first = changes[0];
+      const last = changes.at(-1);
+      if (first === undefined || last === undefined) return null;
+      if (first.at === times[end]) {
+        const peers = counts[end - 1]! - 1;
+        const sum = sums[end - 1]! - last.log_score;
+        return peers === 0 ? null : 100 * (last.log_score - sum / peers);
+      }
+      const begin = find(first.at);
+      if (shared[begin] === 0) return null;
+      let own = 0;
+      for (const [n, { at, log_score }] of changes.entries()) {
+        const next = changes[n + 1];
+        const [from, to] = [find(at), next === undefined ? end : find(next.at)];
+        own += log_score * (shared[from]! - shared[to]! + inverse[from]! - inverse[to]!);
+      }
+      return (100 * (own - others[begin]!)) / shared[begin]!;
+    },
+  };
+};

@@ -1,0 +1,128 @@
+import {
+  createGroupScores,
+  createPeers,
+  type GroupScore,
+  isScored,
+  meanOverTime,
+  openTime,
+  type Peers,
+  type ScoringTime,
+  type Span,
+  scoreShares,
+  type TimedForecast,
+  type TimedScore,
+} from '../points/index.js';
+import { distributionOf } from '../predictions/index.js';
+import type { ForecastRow } from './settling-store.js';
+
+/**
+ * What the scores of one agent need of everybody else on the question: the peers, and the crowd at
+ * the time of each forecast; and the scores of families, models and the crowd itself. All of it
+ * comes from one pass over the forecasts in the order of their times, which is the same each time
+ * it is made, so it is kept in memory alone.
+ */
+
+/** The pool of forecasts in `features/consensus`; shares of 1 by option, YES first. */
+export interface Crowd {
+  put(forecast: ForecastRow): void;
+  read(): readonly number[] | null;
+  readWithout(agent_id: string): readonly number[] | null;
+}
+
+interface Of {
+  readonly correct: readonly number[];
+  readonly time: ScoringTime;
+  readonly n_options: number;
+  readonly crowd: Crowd;
+}
+
+/** The crowd without an agent, just before each of its forecasts. */
+interface CrowdBefore {
+  /** Probability that it put on what happened. */
+  readonly forecasts: (number | null)[];
+  readonly briers: (number | null)[];
+}
+
+interface Standing extends CrowdBefore {
+  shares: readonly number[];
+  log_score: number;
+}
+
+export interface OthersScores {
+  readonly relative: number | null;
+  readonly crowd: readonly (number | null)[];
+  readonly skill: number | null;
+}
+
+export type Others = ReturnType<typeof endPass>;
+
+/** `pages` come in the order of times, then agents, then revisions. */
+export const passOver = async (
+  pages: AsyncIterable<readonly ForecastRow[]>,
+  { correct, time, n_options, crowd }: Of,
+  /** Between pages, so that nothing else waits long. */
+  rest: () => Promise<void>,
+) => {
+  const standings = new Map<string, Standing>();
+  const peers = createPeers();
+  const groups = createGroupScores(correct);
+
+  const take = (row: ForecastRow): void => {
+    const { agent_id, at_ms, owner, model_family: family, model } = row;
+    if (!isScored(time, at_ms)) return;
+    const { units, whole } = distributionOf(row, n_options);
+    const shares = units.map((unit) => unit / whole);
+    const known = standings.get(agent_id);
+    const before = crowd.readWithout(agent_id);
+    const { log_score } = scoreShares({ shares, correct, selected: 0 });
+    const of_crowd = before === null ? null : scoreShares({ shares: before, correct, selected: 0 });
+    const standing = known ?? { shares, log_score, forecasts: [], briers: [] };
+    standing.forecasts.push(of_crowd?.forecast ?? null);
+    standing.briers.push(of_crowd?.brier ?? null);
+
+    const at = openTime(time, at_ms);
+    peers.add(at, known?.log_score ?? null, log_score);
+    groups.change(at, { owner, family, model, before: known?.shares ?? null, after: shares });
+    crowd.put(row);
+    const headline = crowd.read();
+    if (headline !== null) groups.crowd(at, headline);
+    standings.set(agent_id, Object.assign(standing, { shares, log_score }));
+  };
+
+  for await (const page of pages) {
+    for (const row of page) take(row);
+    await rest();
+  }
+  const end = openTime(time, time.ends_ms);
+  peers.end(end);
+  return endPass(standings, peers, groups.end(end));
+};
+
+const endPass = (
+  standings: ReadonlyMap<string, CrowdBefore>,
+  peers: Peers,
+  groups: readonly GroupScore[],
+) => ({
+  groups,
+  /** Of an agent, by the forecasts of it that are scored. */
+  scoresOf(
+    agent_id: string,
+    spans: readonly Span<TimedForecast>[],
+    { parts }: TimedScore,
+  ): OthersScores {
+    const { forecasts = [], briers = [] } = standings.get(agent_id) ?? {};
+    const gains = parts.map(({ brier }, n) => {
+      const crowd = briers[n] ?? null;
+      return crowd === null ? null : crowd - brier;
+    });
+    const changes = spans.map(({ open_ms: at }, n) => ({
+      at,
+      log_score: parts[n]!.log_score,
+    }));
+    return {
+      relative: peers.relativeOf(changes),
+      crowd: forecasts,
+      skill: meanOverTime(spans, gains),
+    };
+  },
+});
