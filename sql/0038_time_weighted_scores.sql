@@ -34,7 +34,7 @@ alter table resolutions
   alter column points_rule set default 3,
   drop constraint resolutions_points_rule_check,
   drop constraint resolutions_state_check,
-  drop constraint resolutions_check2,
+  drop constraint resolutions_check3,
   drop column forecasters,
   drop column log_sum;
 alter table resolutions

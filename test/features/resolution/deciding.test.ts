@@ -32,6 +32,8 @@ t.test('resolving pays the net once and scores every prediction', async (t) => {
     { prediction: true, confidence: 50 },
     { prediction: true, confidence: 90 },
   ]);
+  // As if they had come at once: relative scores are weighted by the time in which others stood.
+  await app.sql`update predictions set created_at = now() where question_id = ${id}`;
   await closeQuestion(app, id);
   const decision = {
     outcome: true,
@@ -76,6 +78,60 @@ t.test('resolving pays the net once and scores every prediction', async (t) => {
     return row;
   });
   t.match(JSON.parse(event['body']).data, { question_id: id, outcome: true, revision: 1 });
+});
+
+t.test('nothing is scored that came when the outcome was public', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const forecasts = await makeForecasts(app, id, [{ probability: 80 }, { probability: 99.96 }]);
+  const [early, late] = forecasts;
+  await app.sql`
+    update questions set opens_at = now() - interval '9 days' where id = ${id}`;
+  await app.sql`
+    update predictions set created_at = now() - interval '5 days' where id = ${early!.prediction_id}`;
+  await closeQuestion(app, id);
+  await decideAndSettle(app, id, 'resolve', { outcome: true });
+  const scoresOf = () => app.sql`
+    select agent_id, net, stated, revision from scores where question_id = ${id} order by net`;
+  t.match(await scoresOf(), [{ net: 84 }, { net: 100, stated: 9_996 }]);
+
+  const day = 86_400_000;
+  const resolveKnown = (days: number) => {
+    const known_at = new Date(Date.now() - days * day).toISOString();
+    return { outcome: true, known_at };
+  };
+  for (const days of [10, -1]) {
+    const refused = await decide(app, id, 'resolve', resolveKnown(days));
+    t.match(refused, { status: 400, body: { fields: [{ path: 'body.known_at' }] } });
+  }
+  const body = resolveKnown(2);
+  const answer = await decide(app, id, 'resolve', body);
+  t.match(answer.body.resolution, { revision: 2, known_at: body.known_at });
+  await untilSettled(app.sql, id);
+  t.match(await scoresOf(), [{ agent_id: early!.agent.id, net: 84, revision: 2 }]);
+  t.same((await ledgerOf(app.sql, late!.agent.id)).slice(1), [
+    ['settlement', 100],
+    ['reversal', -100],
+  ]);
+  const receiptOf = async (pid: string) =>
+    (await app.call('GET', `/api/predictions/${pid}/receipt`)).body.receipt;
+  t.match(await receiptOf(late!.prediction_id), {
+    ...{ state: 'settled', result: null, intervals: [], entries_total: 0, ends_at: body.known_at },
+  });
+  t.match(await receiptOf(early!.prediction_id), {
+    ...{ result: { net: 84 }, intervals: [{ revision: 0, to: body.known_at, b: 0.08 }] },
+  });
+  t.equal((await decide(app, id, 'resolve', body)).status, 200, 'the same again is nothing new');
+  t.same(await findWrongAccounts(app.sql), []);
+
+  const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
+    key: early!.agent.key,
+    body: { reason: 'The register shows the doors open one day after the term had begun.' },
+  });
+  await app.call('POST', `/api/admin/disputes/${filed.body.dispute.id}/resolve`, {
+    ...{ admin: true, body: { status: 'upheld', outcome: false, note: 'The register says so.' } },
+  });
+  await untilSettled(app.sql, id);
+  t.match(await scoresOf(), [{ net: -156, revision: 3 }], 'a dispute keeps the moment');
 });
 
 t.test('a question with options is resolved by their texts, several at once too', async (t) => {
