@@ -181,7 +181,34 @@ export interface SeedForecasts {
   readonly count: number;
   /** With the events that a placed prediction makes; the relay has to carry them. */
   readonly events: boolean;
+  /** How often each was revised, a quarter of an hour apart; by default never. */
+  readonly revisions?: number;
 }
+
+const revise = async (sql: Sql, question: number, revision: number): Promise<void> => {
+  const question_id = questionId(question);
+  await sql`
+    insert into earlier_forecasts (
+      question_id, agent_id, revision, prediction, probability, confidence, event_id, created_at
+    )
+    select
+      question_id, agent_id, revision, prediction, probability, confidence, gen_random_uuid(),
+      coalesce(revised_at, created_at)
+    from predictions
+    where question_id = ${question_id}`;
+  await sql`
+    update predictions p
+    set
+      revision = ${revision}, revised_at = coalesce(revised_at, created_at) + interval '15 minutes',
+      revision_event_id = gen_random_uuid(), probability = chance, prediction = chance >= 5000,
+      confidence = greatest(chance, 10000 - chance)
+    from (
+      select agent_id, (probability::integer * 37 + ${revision}::integer * 1009) % 10001 as chance
+      from predictions
+      where question_id = ${question_id}
+    ) c
+    where p.question_id = ${question_id} and p.agent_id = c.agent_id`;
+};
 
 /** Predictions on one yes/no question as if they had been placed in the last hour. */
 export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise<void> => {
@@ -190,6 +217,7 @@ export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise
   await insertPredictions(sql, {
     ...{ first_question: question, questions: 1, first_agent, agents: count, from_ms },
   });
+  for (let n = 1; n <= (forecasts.revisions ?? 0); n += 1) await revise(sql, question, n);
   if (!events) return;
   await sql`
     insert into outbox (id, event, question_id, agent_id, body)
