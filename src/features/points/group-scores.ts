@@ -26,8 +26,8 @@ type Shares = readonly number[];
 
 /** A forecaster whose forecast changes, and the sums of its scores over the time so far. */
 const createForecaster = (correct: readonly number[]) => {
-  const changes: LogChange[] = [];
   const sums = { forecast: 0, brier: 0, log_score: 0 };
+  let begun = 0;
   let now: { readonly at: number; readonly shares: Shares; readonly score: ForecastScore } | null =
     null;
   const passTo = (at: number): void => {
@@ -38,22 +38,21 @@ const createForecaster = (correct: readonly number[]) => {
     sums.log_score += now.score.log_score * time;
   };
   return {
-    changes,
     /** Its log scores before and after. */
     change(at: number, shares: Shares): { before: number | null; after: number } {
       passTo(at);
+      if (now === null) begun = at;
       const before = now?.score.log_score ?? null;
       const selected = shares.indexOf(Math.max(...shares));
       const score = scoreShares({ shares, correct, selected });
       now = { at, shares, score };
-      changes.push({ at, log_score: score.log_score });
       return { before, after: score.log_score };
     },
     end(at: number) {
       if (now === null) return null;
       passTo(at);
       const { shares, score } = now;
-      const time = at - changes[0]!.at;
+      const time = at - begun;
       const over = (sum: number, last: number) => (time === 0 ? last : sum / time);
       const forecast = over(sums.forecast, score.forecast);
       const log_score = over(sums.log_score, score.log_score);
@@ -105,6 +104,7 @@ const createGroups = (kind: 'family' | 'model', correct: readonly number[]) => {
   const make = (options: number) => ({
     mean: createMean(options),
     forecaster: createForecaster(correct),
+    changes: [] as LogChange[],
   });
   const groups = new Map<string, ReturnType<typeof make>>();
   return {
@@ -112,14 +112,15 @@ const createGroups = (kind: 'family' | 'model', correct: readonly number[]) => {
       const group = groups.get(name) ?? make(after.length);
       groups.set(name, group);
       const scores = group.forecaster.change(at, group.mean.change(owner, before, after));
-      peers.add(at, scores.before, scores.after);
+      const place = peers.add(at, scores.before, scores.after);
+      group.changes.push({ place, log_score: scores.after });
     },
     end(at: number): readonly GroupScore[] {
       peers.end(at);
-      return [...groups].map(([name, { mean, forecaster }]) => ({
+      return [...groups].map(([name, { mean, forecaster, changes }]) => ({
         ...{ kind, name, n_agents: mean.agents() },
         ...forecaster.end(at)!,
-        relative: peers.relativeOf(forecaster.changes),
+        relative: peers.relativeOf(changes),
       }));
     },
   };
@@ -143,9 +144,13 @@ export const createGroupScores = (correct: readonly number[]) => {
     /** The headline consensus from then on. */
     crowd: (at: number, shares: Shares) => void crowd.change(at, shares),
 
-    /** After the last forecast; nothing where there was none. */
-    end(at: number): readonly GroupScore[] {
+    /** After the last forecast; nothing where there was none. `rest` lets others have a turn. */
+    async end(at: number, rest: () => Promise<void>): Promise<readonly GroupScore[]> {
       if (agents === 0) return [];
+      const of_families = families.end(at);
+      await rest();
+      const of_models = models.end(at);
+      await rest();
       const of_crowd = crowd.end(at);
       const shares = new Array<number>(options).fill(1 / options);
       const even = scoreShares({ shares, correct, selected: 0 });
@@ -153,8 +158,8 @@ export const createGroupScores = (correct: readonly number[]) => {
         ...{ kind, name: kind, n_agents, relative: null },
       });
       return [
-        ...families.end(at),
-        ...models.end(at),
+        ...of_families,
+        ...of_models,
         ...(of_crowd === null ? [] : [{ ...named('crowd', agents), ...of_crowd }]),
         { ...named('even', 0), ...even, baseline: 0, stated: 1 / options, correct: false },
       ];

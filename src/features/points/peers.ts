@@ -13,7 +13,8 @@
  */
 
 export interface LogChange {
-  readonly at: number;
+  /** Of its time among the times of all changes. */
+  readonly place: number;
   readonly log_score: number;
 }
 
@@ -28,64 +29,66 @@ export const createPeers = () => {
   const others: number[] = [];
   const inverse: number[] = [];
 
-  /** The place of the time of a change. */
-  const find = (at: number): number => {
-    let low = 0;
-    let high = times.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (times[middle]! <= at) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  };
-
   return {
-    /** A forecaster changes its log score; `before` is null where it begins. */
-    add(at: number, before: number | null, after: number): void {
+    /** A forecaster changes its log score; `before` is null where it begins. The place. */
+    add(at: number, before: number | null, after: number): number {
       const last = times.length - 1;
       const count = (counts[last] ?? 0) + (before === null ? 1 : 0);
       const sum = (sums[last] ?? 0) + after - (before ?? 0);
-      const index = times[last] === at ? last : last + 1;
-      times[index] = at;
-      counts[index] = count;
-      sums[index] = sum;
+      const place = times[last] === at ? last : last + 1;
+      times[place] = at;
+      counts[place] = count;
+      sums[place] = sum;
+      return place;
+    },
+
+    /** The place of the time of a change. */
+    placeOf(at: number): number {
+      let low = 0;
+      let high = counts.length - 1;
+      while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (times[middle]! <= at) low = middle;
+        else high = middle - 1;
+      }
+      return low;
     },
 
     /** After the last change; `at` is not before it. */
     end(at: number): void {
-      const count = times.length;
-      for (const integral of [shared, others, inverse]) integral[count] = 0;
+      const count = times.push(at) - 1;
+      for (const integral of [shared, others, inverse]) integral.length = count + 1;
+      shared[count] = others[count] = inverse[count] = 0;
       for (let n = count - 1; n >= 0; n -= 1) {
         const peers = counts[n]! - 1;
-        const time = peers > 0 ? (times[n + 1] ?? at) - times[n]! : 0;
+        const time = peers > 0 ? times[n + 1]! - times[n]! : 0;
         shared[n] = shared[n + 1]! + time;
         others[n] = others[n + 1]! + (peers > 0 ? (time * sums[n]!) / peers : 0);
         inverse[n] = inverse[n + 1]! + (peers > 0 ? time / peers : 0);
       }
-      times.push(at);
     },
 
-    /** Of one forecaster, by all of its changes in their order; where it lived for no time, at the end. */
+    /**
+     * Of one forecaster, by all of its changes in their order; where no time passed since the first
+     * of them, that of the last moment.
+     */
     relativeOf(changes: readonly LogChange[]): number | null {
-      const end = times.length - 1;
+      const end = counts.length;
       const first = changes[0];
       const last = changes.at(-1);
       if (first === undefined || last === undefined) return null;
-      if (first.at === times[end]) {
+      if (times[first.place] === times[end]) {
         const peers = counts[end - 1]! - 1;
         const sum = sums[end - 1]! - last.log_score;
         return peers === 0 ? null : 100 * (last.log_score - sum / peers);
       }
-      const begin = find(first.at);
-      if (shared[begin] === 0) return null;
+      if (shared[first.place] === 0) return null;
       let own = 0;
-      for (const [n, { at, log_score }] of changes.entries()) {
-        const next = changes[n + 1];
-        const [from, to] = [find(at), next === undefined ? end : find(next.at)];
+      for (const [n, { place: from, log_score }] of changes.entries()) {
+        const to = changes[n + 1]?.place ?? end;
         own += log_score * (shared[from]! - shared[to]! + inverse[from]! - inverse[to]!);
       }
-      return (100 * (own - others[begin]!)) / shared[begin]!;
+      return (100 * (own - others[first.place]!)) / shared[first.place]!;
     },
   };
 };

@@ -95,7 +95,8 @@ export const passOver = async (
   }
   const end = openTime(time, time.ends_ms);
   peers.end(end);
-  return endPass(standings, peers, groups.end(end));
+  await rest();
+  return endPass(standings, peers, await groups.end(end, rest));
 };
 
 const endPass = (
@@ -115,8 +116,8 @@ const endPass = (
       const crowd = briers[n] ?? null;
       return crowd === null ? null : crowd - brier;
     });
-    const changes = spans.map(({ open_ms: at }, n) => ({
-      at,
+    const changes = spans.map(({ open_ms }, n) => ({
+      place: peers.placeOf(open_ms),
       log_score: parts[n]!.log_score,
     }));
     return {

@@ -6,6 +6,7 @@ const near = (t: Test, found: number | null | undefined, wanted: number): void =
 };
 
 const ln = Math.log;
+const rest = async () => undefined;
 
 t.test(
   'a family is the mean over its owners, weighted by time from its first forecast',
@@ -23,7 +24,7 @@ t.test(
     groups.change(80, stated('a', a1, 0.6, 0.8));
     groups.crowd(10, [0.7, 0.3]);
     groups.crowd(60, [0.9, 0.1]);
-    const found = groups.end(110);
+    const found = await groups.end(110, rest);
     const find = (kind: string, name: string) =>
       found.find((one) => one.kind === kind && one.name === name);
 
@@ -64,11 +65,11 @@ t.test(
 t.test(
   'with options the even forecast has 1/n, and without forecasts nobody has a score',
   async (t) => {
-    t.same(createGroupScores([0]).end(5), []);
+    t.same(await createGroupScores([0]).end(5, rest), []);
     const groups = createGroupScores([1, 3]);
     const one = { owner: 'a', family: 'gpt', model: 'gpt-5', before: null };
     groups.change(5, { ...one, after: [0.1, 0.4, 0.2, 0.3] });
-    const [family, , even] = groups.end(5);
+    const [family, , even] = await groups.end(5, rest);
     // No time has passed: what stands at the end. (0.01 + 0.01 + 0.04 + 0.04)/2.
     near(t, family?.brier, 0.05);
     near(t, family?.forecast, 0.35);

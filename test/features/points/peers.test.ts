@@ -16,17 +16,16 @@ interface Forecast {
 const play = (forecasts: readonly Forecast[], end: number) => {
   const peers = createPeers();
   const standing = new Map<number, number>();
+  const changes = new Map<number, { place: number; log_score: number }[]>();
   const ordered = [...forecasts].sort((a, b) => a.at - b.at || a.who - b.who);
   for (const { who, at, p } of ordered) {
     const log_score = Math.log(p);
-    peers.add(at, standing.get(who) ?? null, log_score);
+    const place = peers.add(at, standing.get(who) ?? null, log_score);
+    changes.set(who, [...(changes.get(who) ?? []), { place, log_score }]);
     standing.set(who, log_score);
   }
   peers.end(end);
-  return (who: number) =>
-    peers.relativeOf(
-      ordered.filter((one) => one.who === who).map(({ at, p }) => ({ at, log_score: Math.log(p) })),
-    );
+  return (who: number) => peers.relativeOf(changes.get(who) ?? []);
 };
 
 t.test('of forecasts that all stand all the time it is the spot peer score, by hand', async (t) => {
