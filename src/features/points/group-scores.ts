@@ -115,13 +115,15 @@ const createGroups = (kind: 'family' | 'model', correct: readonly number[]) => {
       const place = peers.add(at, scores.before, scores.after);
       group.changes.push({ place, log_score: scores.after });
     },
-    end(at: number): readonly GroupScore[] {
+    async end(at: number, rest: () => Promise<void>): Promise<readonly GroupScore[]> {
       peers.end(at);
-      return [...groups].map(([name, { mean, forecaster, changes }]) => ({
-        ...{ kind, name, n_agents: mean.agents() },
-        ...forecaster.end(at)!,
-        relative: peers.relativeOf(changes),
-      }));
+      const scores: GroupScore[] = [];
+      for (const [name, { mean, forecaster, changes }] of groups) {
+        await rest();
+        const relative = peers.relativeOf(changes);
+        scores.push({ kind, name, n_agents: mean.agents(), relative, ...forecaster.end(at)! });
+      }
+      return scores;
     },
   };
 };
@@ -147,10 +149,8 @@ export const createGroupScores = (correct: readonly number[]) => {
     /** After the last forecast; nothing where there was none. `rest` lets others have a turn. */
     async end(at: number, rest: () => Promise<void>): Promise<readonly GroupScore[]> {
       if (agents === 0) return [];
-      const of_families = families.end(at);
-      await rest();
-      const of_models = models.end(at);
-      await rest();
+      const of_families = await families.end(at, rest);
+      const of_models = await models.end(at, rest);
       const of_crowd = crowd.end(at);
       const shares = new Array<number>(options).fill(1 / options);
       const even = scoreShares({ shares, correct, selected: 0 });
