@@ -50,6 +50,50 @@ t.test('a receipt shows what is at stake, and later how the payout came about', 
   t.equal(won.entries_total, won.result.net, 'the entries come to the net');
 });
 
+t.test(
+  'a receipt shows each interval of a revised forecast, and the net follows from them',
+  async (t) => {
+    const id = await makeOpenQuestion(app, { weight: 5 });
+    const [forecast] = await makeForecasts(app, id, [{ probability: 30.25 }]);
+    const { agent, prediction_id: pid } = forecast!;
+    const hours = (n: number) => `${n} hours`;
+    await app.sql`update questions set opens_at = now() - interval '9 days' where id = ${id}`;
+    await app.sql`
+    update predictions set created_at = now() - ${hours(50)}::interval where id = ${pid}`;
+    const revised = await app.call('PATCH', `/api/predictions/${pid}`, {
+      key: agent.key,
+      body: { probability: 80.5, reason: 'The register was changed yesterday, as planned.' },
+    });
+    t.equal(revised.status, 200);
+    await app.sql`
+    update predictions set revised_at = now() - ${hours(20)}::interval where id = ${pid}`;
+    const read = async () =>
+      (await app.call('GET', `/api/predictions/${pid}/receipt`)).body.receipt;
+    const open = await read();
+    t.match(open, { state: 'open', intervals: [{ revision: 0 }, { revision: 1 }], result: null });
+    t.equal(open.outcomes.length, 2);
+    await closeQuestion(app, id);
+    // Closed for six hours of the first interval and reopened; closed for good at the end.
+    await app.sql`
+    insert into closed_times (question_id, from_at, to_at)
+    values (${id}, now() - interval '40 hours', now() - interval '34 hours')`;
+    await decideAndSettle(app, id, 'resolve', { outcome: true });
+    const receipt = await read();
+    const [first, second] = receipt.intervals;
+    t.equal(first.to, second.from);
+    t.equal(second.to, receipt.ends_at);
+    const lasted = (one: { from: string; to: string }) => Date.parse(one.to) - Date.parse(one.from);
+    t.ok(Math.abs(first.open_ms - (lasted(first) - 6 * 3_600_000)) <= 1);
+    t.equal(second.open_ms, lasted(second));
+    t.ok(Math.abs(first.b - 2 * 0.6975 ** 2) < 1e-9 && Math.abs(second.b - 2 * 0.195 ** 2) < 1e-9);
+    const b =
+      (first.b * first.open_ms + second.b * second.open_ms) / (first.open_ms + second.open_ms);
+    t.ok(Math.abs(receipt.result.b - b) < 1e-9);
+    t.equal(receipt.result.net, Math.round((100 * 5 * (0.5 - b)) / 0.5));
+    t.equal(receipt.entries_total, receipt.result.net);
+  },
+);
+
 t.test('an outcome that was disputed before it was settled is paid to nobody', async (t) => {
   const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
