@@ -1,3 +1,5 @@
+import { whole_bp } from '../../kit/percent.js';
+import { createPool, type Fit, fitAt } from '../consensus/index.js';
 import {
   createGroupScores,
   createPeers,
@@ -16,24 +18,18 @@ import { distributionOf } from '../predictions/index.js';
 import type { ForecastRow } from './settling-store.js';
 
 /**
- * What the scores of one agent need of everybody else on the question: the peers, and the crowd at
- * the time of each forecast; and the scores of families, models and the crowd itself. All of it
+ * What the scores of one agent need of everybody else on the question: the peers, and the crowd (the
+ * pool of the headline, by the fit in force then) just before each forecast; and the scores of families, models and the crowd itself. All of it
  * comes from one pass over the forecasts in the order of their times, which is the same each time
  * it is made, so it is kept in memory alone.
  */
 
-/** The pool of forecasts in `features/consensus`; shares of 1 by option, YES first. */
-export interface Crowd {
-  put(forecast: ForecastRow): void;
-  read(): readonly number[] | null;
-  readWithout(agent_id: string): readonly number[] | null;
-}
-
 interface Of {
+  readonly question_type: 'binary' | 'multi';
+  readonly n_options: number;
   readonly correct: readonly number[];
   readonly time: ScoringTime;
-  readonly n_options: number;
-  readonly crowd: Crowd;
+  readonly fits: readonly Fit[];
 }
 
 /** The crowd without an agent, just before each of its forecasts. */
@@ -59,13 +55,21 @@ export type Others = ReturnType<typeof endPass>;
 /** `pages` come in the order of times, then agents, then revisions. */
 export const passOver = async (
   pages: AsyncIterable<readonly ForecastRow[]>,
-  { correct, time, n_options, crowd }: Of,
+  { question_type, n_options, correct, time, fits }: Of,
   /** Between pages, so that nothing else waits long. */
   rest: () => Promise<void>,
 ) => {
   const standings = new Map<string, Standing>();
   const peers = createPeers();
   const groups = createGroupScores(correct);
+  const is_binary = question_type === 'binary';
+  const pool = createPool(is_binary ? 0 : n_options);
+  /** What the pool reads, as shares of 1. */
+  const sharesOf = (percents: readonly number[] | null): readonly number[] | null => {
+    if (percents === null) return null;
+    const chances = percents.map((percent) => percent / 100);
+    return is_binary ? [chances[0]!, 1 - chances[0]!] : chances;
+  };
 
   const take = (row: ForecastRow): void => {
     const { agent_id, at_ms, owner, model_family: family, model } = row;
@@ -73,7 +77,8 @@ export const passOver = async (
     const { units, whole } = distributionOf(row, n_options);
     const shares = units.map((unit) => unit / whole);
     const known = standings.get(agent_id);
-    const before = crowd.readWithout(agent_id);
+    const { rho } = fitAt(fits, at_ms);
+    const before = sharesOf(pool.readWithout(agent_id, rho));
     const { log_score } = scoreShares({ shares, correct, selected: 0 });
     const of_crowd = before === null ? null : scoreShares({ shares: before, correct, selected: 0 });
     const standing = known ?? { shares, log_score, forecasts: [], briers: [] };
@@ -83,9 +88,10 @@ export const passOver = async (
     const at = openTime(time, at_ms);
     peers.add(at, known?.log_score ?? null, log_score);
     groups.change(at, { owner, family, model, before: known?.shares ?? null, after: shares });
-    crowd.put(row);
-    const headline = crowd.read();
-    if (headline !== null) groups.crowd(at, headline);
+    // Whole numbers: what is taken away again leaves nothing.
+    const given = is_binary ? [] : units.map((unit) => (unit * whole_bp * (n_options - 1)) / whole);
+    pool.put({ owner, agent: agent_id, family, value: row.probability ?? 0, given });
+    groups.crowd(at, sharesOf(pool.read(rho))!);
     standings.set(agent_id, Object.assign(standing, { shares, log_score }));
   };
 

@@ -4,6 +4,7 @@ import { makeId } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
 import { isOutage } from '../../kit/outage.js';
 import type { Service } from '../../kit/service.js';
+import { readFits } from '../consensus/index.js';
 import { dropLease, type Lease, takeLease } from '../events/index.js';
 import { markStanding } from '../leaderboards/index.js';
 import { noteTiers, notify } from '../notifications/index.js';
@@ -83,8 +84,6 @@ const settlePrediction = (
     },
   };
 };
-
-const no_crowd = { put: () => undefined, read: () => null, readWithout: () => null };
 
 const chunk_size = 40;
 
@@ -238,7 +237,8 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
         correct: correctIndices(job, job.options),
         time: scoringTime(job),
         n_options: countOptions(job.options),
-        crowd: no_crowd,
+        question_type: job.question_type,
+        fits: await readFits(tx),
       };
       return passOver(store.readForecasts(tx, job.question_id), of, rest);
     });

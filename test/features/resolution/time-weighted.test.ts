@@ -251,6 +251,207 @@ const compare = async (t: Test, sql: Sql): Promise<number> => {
   return wanted.length;
 };
 
+interface Stood {
+  readonly agent: string;
+  readonly owner: string;
+  readonly family: string;
+  readonly model: string;
+  readonly minute: number;
+  readonly shares: readonly number[];
+}
+
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
+const groupsOf = (all: readonly Stood[], by: 'owner' | 'family' | 'model' | 'agent') => {
+  const groups = new Map<string, Stood[]>();
+  for (const one of all) groups.set(one[by], [...(groups.get(one[by]) ?? []), one]);
+  return groups;
+};
+
+const columns = (rows: readonly (readonly number[])[]): readonly number[] =>
+  rows[0]!.map((_, i) => mean(rows.map((row) => row[i]!)));
+
+/** `capped-log-odds-2` as the contract writes it, with ρ = 0.6; with options the mean. */
+const pool = (all: readonly Stood[]): readonly number[] => {
+  if (all[0]!.shares.length > 2) return columns(all.map(({ shares }) => shares));
+  const logOdds = ({ shares: [p = 0] }: Stood) => {
+    const kept = Math.min(0.99, Math.max(0.01, p));
+    return Math.log(kept / (1 - kept));
+  };
+  const of_owner = groupsOf(all, 'owner');
+  const weight = ({ owner }: Stood): number => 1 / of_owner.get(owner)!.length;
+  const families = [...groupsOf(all, 'family').values()].map((own) => {
+    const w = own.reduce((sum, one) => sum + weight(one), 0);
+    const x = own.reduce((sum, one) => sum + weight(one) * logOdds(one), 0) / w;
+    return { own, w, x, v: w / (1 + 0.25 * Math.max(0, w - 1)) };
+  });
+  const v = families.reduce((sum, one) => sum + one.v, 0);
+  const l = families.reduce((sum, one) => sum + one.v * one.x, 0) / v;
+  const squares = [...of_owner.keys()].reduce((sum, owner) => {
+    const a = families.reduce((total, family) => {
+      const own = family.own.filter((one) => one.owner === owner);
+      const w = own.reduce((all_of_it, one) => all_of_it + weight(one), 0);
+      return total + ((family.v / v) * w) / family.w;
+    }, 0);
+    return sum + a * a;
+  }, 0);
+  const n = 1 / (0.6 + 0.4 * squares);
+  const d = (3 * n) / (Math.sqrt(3 * n * n - 3 * n + 1) + 2);
+  const p = 1 / (1 + Math.exp(-d * l));
+  return [p, 1 - p];
+};
+
+const meanOfOwners = (all: readonly Stood[]): readonly number[] =>
+  columns([...groupsOf(all, 'owner').values()].map((own) => columns(own.map((one) => one.shares))));
+
+interface Plain {
+  brier: number[];
+  peer: number[];
+}
+
+/** Brier and relative scores of everybody, crowd and skill, looked at minute by minute. */
+const simulate = async (sql: Sql, start: number, n: number) => {
+  const question_id = questionId(n);
+  const [decided] = await sql`
+    select
+      least(q.closes_at, q.closed_at) as close, r.known_at, q.options, r.outcome, r.correct_options
+    from questions q
+    join resolutions r on r.question_id = q.id and r.revision = q.revision
+    where q.id = ${question_id}`;
+  const closed = await sql`
+    select from_at, to_at from closed_times where question_id = ${question_id}`;
+  const rows = await sql`
+    select f.*, a.model, f.probabilities::integer[] as shares
+    from forecasts f join agents a on a.id = f.agent_id
+    where f.question_id = ${question_id}
+    order by f.forecast_at, f.agent_id, f.revision`;
+  const minuteOf = (at: Date): number => Math.round((at.getTime() - start) / minute);
+  const correct: number[] =
+    decided!['outcome'] === null
+      ? decided!['correct_options'].map((text: string) => options.indexOf(text))
+      : [decided!['outcome'] ? 0 : 1];
+  const close = minuteOf(decided!['close']);
+  const known = decided!['known_at'] === null ? 9_999 : minuteOf(decided!['known_at']);
+  const size = isMulti(n) ? 3 : 2;
+  const all = rows.flatMap((row): Stood[] => {
+    const at = minuteOf(row['forecast_at']);
+    if (at >= known || at > close) return [];
+    const rest = (10_000 - row['confidence']) / (size - 1);
+    const bp: number[] =
+      row['probability'] !== null
+        ? [row['probability'], 10_000 - row['probability']]
+        : (row['probabilities'] ??
+          options.map((_, i) => (i === row['selected_option'] ? row['confidence'] : rest)));
+    const { agent_id: agent, owner_id: owner, model_family: family, model } = row;
+    return [{ ...{ agent, owner, family, model }, minute: at, shares: bp.map((one) => one / 1e4) }];
+  });
+  const o = (i: number): number => (correct.includes(i) ? 1 / correct.length : 0);
+  const brierOf = (shares: readonly number[]): number =>
+    shares.reduce((sum, p, i) => sum + (p - o(i)) ** 2, 0) / 2;
+  const logOf = (shares: readonly number[]): number =>
+    Math.log(Math.min(0.9999, Math.max(0.0001, mean(correct.map((i) => shares[i]!)))));
+
+  const figures = new Map<string, Plain>();
+  const note = (kind: string, forecasters: ReadonlyMap<string, readonly number[]>): void => {
+    const logs = new Map([...forecasters].map(([name, shares]) => [name, logOf(shares)]));
+    const sum = [...logs.values()].reduce((total, log) => total + log, 0);
+    for (const [name, shares] of forecasters) {
+      const own = figures.get(`${kind} ${name}`) ?? { brier: [], peer: [] };
+      figures.set(`${kind} ${name}`, own);
+      own.brier.push(brierOf(shares));
+      const log = logs.get(name)!;
+      if (logs.size > 1) own.peer.push(100 * (log - (sum - log) / (logs.size - 1)));
+    }
+  };
+  const latest = (until: number) => {
+    const standing = new Map<string, Stood>();
+    for (const one of all) if (one.minute <= until) standing.set(one.agent, one);
+    return [...standing.values()];
+  };
+  const isClosed = (m: number): boolean =>
+    closed.some(({ from_at, to_at }) => m >= minuteOf(from_at) && m < minuteOf(to_at));
+  const gains = new Map<string, number[]>();
+  const crowds = new Map<string, (number | null)[]>();
+  const before = all.map((one, place) => {
+    const others = new Map<string, Stood>();
+    for (const other of all.slice(0, place)) others.set(other.agent, other);
+    others.delete(one.agent);
+    const shares = others.size === 0 ? null : pool([...others.values()]);
+    const chance = shares === null ? null : mean(correct.map((i) => shares[i]!));
+    crowds.set(one.agent, [...(crowds.get(one.agent) ?? []), chance]);
+    return shares;
+  });
+  for (let m = 0; m < Math.min(close, known); m += 1) {
+    const standing = latest(m);
+    if (isClosed(m) || standing.length === 0) continue;
+    note('agent', new Map(standing.map((one) => [one.agent, one.shares])));
+    for (const by of ['family', 'model'] as const) {
+      const groups = [...groupsOf(standing, by)];
+      note(by, new Map(groups.map(([name, own]) => [name, meanOfOwners(own)])));
+    }
+    note('crowd', new Map([['crowd', pool(standing)]]));
+    note('even', new Map([['even', new Array<number>(size).fill(1 / size)]]));
+    for (const one of standing) {
+      const shares = before[all.indexOf(one)] ?? null;
+      if (shares === null) continue;
+      const gain = brierOf(shares) - brierOf(one.shares);
+      gains.set(one.agent, [...(gains.get(one.agent) ?? []), gain]);
+    }
+  }
+  return { figures, gains, crowds };
+};
+
+const isNear = (a: number | null, b: number | undefined): boolean =>
+  a === null || b === undefined ? a === null && b === undefined : Math.abs(a - b) < 1e-9;
+const meanOf = (values: readonly number[] | undefined): number | undefined =>
+  values === undefined || values.length === 0 ? undefined : mean(values);
+
+t.test(
+  'relative scores, crowd, skill and groups are what a look at each minute finds',
+  async (t) => {
+    const season = await makeSeason(t);
+    const { sql } = season.deps;
+    const settling = createSettling(season.deps, { poll_ms: 5, per_second: 1_000_000 });
+    await settling.start();
+    t.teardown(() => settling.stop());
+    await resolveAll(season, 0);
+    const off: unknown[] = [];
+    let compared = 0;
+    for (let n = 0; n < questions; n += 1) {
+      const { figures, gains, crowds } = await simulate(sql, season.start, n);
+      const scores = await sql`select * from scores where question_id = ${questionId(n)}`;
+      for (const score of scores) {
+        const { agent_id, brier, relative, skill, crowd } = score;
+        const wanted = crowds.get(agent_id)!;
+        const same_crowd = wanted.every((one, i) => isNear(crowd[i], one ?? undefined));
+        if (!same_crowd || crowd.length !== wanted.length) off.push([n, crowd, wanted]);
+        // What stood for no time at all is another test's.
+        const own = figures.get(`agent ${agent_id}`);
+        if (own === undefined) continue;
+        compared += 1;
+        const gain = meanOf(gains.get(agent_id));
+        if (!isNear(brier, mean(own.brier))) off.push([n, brier, mean(own.brier)]);
+        if (!isNear(relative, meanOf(own.peer))) off.push([n, relative, meanOf(own.peer)]);
+        if (!isNear(skill, gain)) off.push([n, skill, gain]);
+      }
+      const groups = await sql`select * from group_scores where question_id = ${questionId(n)}`;
+      for (const { kind, name, brier, relative } of groups) {
+        const own = figures.get(`${kind} ${name}`);
+        if (own === undefined) continue;
+        compared += 1;
+        if (!isNear(brier, mean(own.brier))) off.push([n, kind, name, brier, mean(own.brier)]);
+        const peer = kind === 'family' || kind === 'model' ? meanOf(own.peer) : undefined;
+        if (!isNear(relative, peer)) off.push([n, kind, name, relative, peer]);
+      }
+      const kinds = new Set(groups.map(({ kind }) => kind));
+      t.same(kinds, new Set(['family', 'model', 'crowd', 'even']));
+    }
+    t.same(off.slice(0, 5), []);
+    t.ok(compared > 300, `${compared} forecasters compared`);
+  },
+);
+
 const readAll = async (sql: Sql) => ({
   scores: await sql`
     select to_jsonb(s) - 'settled_at' as row from scores s order by question_id, agent_id`,
