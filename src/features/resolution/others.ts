@@ -32,16 +32,22 @@ interface Of {
   readonly fits: readonly Fit[];
 }
 
-/** The crowd without an agent, just before each of its forecasts. */
-interface CrowdBefore {
-  /** Probability that it put on what happened. */
-  readonly forecasts: (number | null)[];
-  readonly briers: (number | null)[];
-}
-
-interface Standing extends CrowdBefore {
+interface Standing {
   shares: readonly number[];
   log_score: number;
+  /** Place of its latest forecast in the `Crowd`. */
+  place: number;
+}
+
+/**
+ * The crowd without the agent, just before each forecast: what it put on what happened, its Brier
+ * score, and the place of the agent's forecast before. NaN, or −1, is none. Columns of numbers,
+ * because hundreds of thousands of small objects would keep the garbage collector busy.
+ */
+interface Crowd {
+  readonly forecasts: number[];
+  readonly briers: number[];
+  readonly previous: number[];
 }
 
 export interface OthersScores {
@@ -60,6 +66,7 @@ export const passOver = async (
   rest: () => Promise<void>,
 ) => {
   const standings = new Map<string, Standing>();
+  const crowd: Crowd = { forecasts: [], briers: [], previous: [] };
   const peers = createPeers();
   const groups = createGroupScores(correct);
   const is_binary = question_type === 'binary';
@@ -81,9 +88,9 @@ export const passOver = async (
     const before = sharesOf(pool.readWithout(agent_id, rho));
     const { log_score } = scoreShares({ shares, correct, selected: 0 });
     const of_crowd = before === null ? null : scoreShares({ shares: before, correct, selected: 0 });
-    const standing = known ?? { shares, log_score, forecasts: [], briers: [] };
-    standing.forecasts.push(of_crowd?.forecast ?? null);
-    standing.briers.push(of_crowd?.brier ?? null);
+    const place = crowd.forecasts.push(of_crowd?.forecast ?? Number.NaN) - 1;
+    crowd.briers.push(of_crowd?.brier ?? Number.NaN);
+    crowd.previous.push(known?.place ?? -1);
 
     const at = openTime(time, at_ms);
     peers.add(at, known?.log_score ?? null, log_score);
@@ -92,7 +99,7 @@ export const passOver = async (
     const given = is_binary ? [] : units.map((unit) => (unit * whole_bp * (n_options - 1)) / whole);
     pool.put({ owner, agent: agent_id, family, value: row.probability ?? 0, given });
     groups.crowd(at, sharesOf(pool.read(rho))!);
-    standings.set(agent_id, Object.assign(standing, { shares, log_score }));
+    standings.set(agent_id, { shares, log_score, place });
   };
 
   for await (const page of pages) {
@@ -102,14 +109,17 @@ export const passOver = async (
   const end = openTime(time, time.ends_ms);
   peers.end(end);
   await rest();
-  return endPass(standings, peers, await groups.end(end, rest));
+  return endPass({ standings, crowd, peers, groups: await groups.end(end, rest) });
 };
 
-const endPass = (
-  standings: ReadonlyMap<string, CrowdBefore>,
-  peers: Peers,
-  groups: readonly GroupScore[],
-) => ({
+interface Pass {
+  readonly standings: ReadonlyMap<string, Standing>;
+  readonly crowd: Crowd;
+  readonly peers: Peers;
+  readonly groups: readonly GroupScore[];
+}
+
+const endPass = ({ standings, crowd, peers, groups }: Pass) => ({
   groups,
   /** Of an agent, by the forecasts of it that are scored. */
   scoresOf(
@@ -117,10 +127,15 @@ const endPass = (
     spans: readonly Span<TimedForecast>[],
     { parts }: TimedScore,
   ): OthersScores {
-    const { forecasts = [], briers = [] } = standings.get(agent_id) ?? {};
+    const places: number[] = [];
+    let place = standings.get(agent_id)?.place ?? -1;
+    for (; place >= 0; place = crowd.previous[place]!) places.unshift(place);
+    const read = (column: readonly number[]) =>
+      places.map((one) => (Number.isNaN(column[one]) ? null : column[one]!));
+    const briers = read(crowd.briers);
     const gains = parts.map(({ brier }, n) => {
-      const crowd = briers[n] ?? null;
-      return crowd === null ? null : crowd - brier;
+      const other = briers[n] ?? null;
+      return other === null ? null : other - brier;
     });
     const changes = spans.map(({ open_ms }, n) => ({
       place: peers.placeOf(open_ms),
@@ -128,7 +143,7 @@ const endPass = (
     }));
     return {
       relative: peers.relativeOf(changes),
-      crowd: forecasts,
+      crowd: read(crowd.forecasts),
       skill: meanOverTime(spans, gains),
     };
   },

@@ -83,7 +83,7 @@ export const readForecasts = (tx: Tx, question_id: string) =>
       join agents a on a.id = f.agent_id
       where f.question_id = ${question_id}
       order by f.forecast_at, f.agent_id, f.revision`,
-    1_000,
+    500,
   );
 
 export interface SettledPrediction {
