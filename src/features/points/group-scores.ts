@@ -9,16 +9,14 @@ import { type ForecastScore, isCorrect, scoreShares } from './score-rules.js';
  * are added in the order of their times.
  */
 
-export const group_kinds = ['family', 'model', 'crowd', 'even'] as const;
-export type GroupKind = (typeof group_kinds)[number];
+type GroupKind = 'family' | 'model' | 'crowd' | 'even';
 
-export interface GroupScore extends Omit<ForecastScore, 'correct'> {
+export interface GroupScore extends ForecastScore {
   readonly kind: GroupKind;
   readonly name: string;
   readonly n_agents: number;
   /** Share of the option that had most at the end. */
   readonly stated: number;
-  readonly correct: boolean;
   readonly relative: number | null;
 }
 
@@ -49,9 +47,8 @@ const createForecaster = (correct: readonly number[]) => {
       return { before, after: score.log_score };
     },
     end(at: number) {
-      if (now === null) return null;
       passTo(at);
-      const { shares, score } = now;
+      const { shares, score } = now!;
       const time = at - begun;
       const over = (sum: number, last: number) => (time === 0 ? last : sum / time);
       const forecast = over(sums.forecast, score.forecast);
@@ -99,70 +96,84 @@ interface Member {
   readonly after: Shares;
 }
 
-const createGroups = (kind: 'family' | 'model', correct: readonly number[]) => {
+type Forecaster = ReturnType<typeof createForecaster>;
+
+/** Forecasters of one kind, by name: the peers of each other. */
+const createGroups = (kind: GroupKind, correct: readonly number[]) => {
   const peers = createPeers();
-  const make = (options: number) => ({
-    mean: createMean(options),
-    forecaster: createForecaster(correct),
-    changes: [] as LogChange[],
-  });
-  const groups = new Map<string, ReturnType<typeof make>>();
+  const groups = new Map<string, { readonly forecaster: Forecaster; changes: LogChange[] }>();
   return {
-    change(at: number, name: string, { owner, before, after }: Member): void {
-      const group = groups.get(name) ?? make(after.length);
+    change(at: number, name: string, shares: Shares): void {
+      const group = groups.get(name) ?? { forecaster: createForecaster(correct), changes: [] };
       groups.set(name, group);
-      const scores = group.forecaster.change(at, group.mean.change(owner, before, after));
-      const place = peers.add(at, scores.before, scores.after);
-      group.changes.push({ place, log_score: scores.after });
+      const { before, after } = group.forecaster.change(at, shares);
+      group.changes.push({ place: peers.add(at, before, after), log_score: after });
     },
-    async end(at: number, rest: () => Promise<void>): Promise<readonly GroupScore[]> {
+    /** `rest` lets others have a turn. */
+    async end(at: number, agentsOf: (name: string) => number, rest: () => Promise<void>) {
       peers.end(at);
       const scores: GroupScore[] = [];
-      for (const [name, { mean, forecaster, changes }] of groups) {
+      for (const [name, { forecaster, changes }] of groups) {
         await rest();
         const relative = peers.relativeOf(changes);
-        scores.push({ kind, name, n_agents: mean.agents(), relative, ...forecaster.end(at)! });
+        scores.push({ kind, name, n_agents: agentsOf(name), relative, ...forecaster.end(at) });
       }
       return scores;
     },
   };
 };
 
-export const createGroupScores = (correct: readonly number[]) => {
-  const families = createGroups('family', correct);
-  const models = createGroups('model', correct);
-  const crowd = createForecaster(correct);
-  let agents = 0;
-  let options = 0;
+/** Families, or models: groups of agents. */
+const createTeams = (kind: 'family' | 'model', correct: readonly number[]) => {
+  const groups = createGroups(kind, correct);
+  const means = new Map<string, ReturnType<typeof createMean>>();
   return {
-    /** An agent states something; `before` is what it stated until then. */
-    change(at: number, one: Member & { readonly family: string; readonly model: string }): void {
+    change(at: number, name: string, { owner, before, after }: Member): void {
+      const mean = means.get(name) ?? createMean(after.length);
+      means.set(name, mean);
+      groups.change(at, name, mean.change(owner, before, after));
+    },
+    end: (at: number, rest: () => Promise<void>) =>
+      groups.end(at, (name) => means.get(name)!.agents(), rest),
+  };
+};
+
+interface Member {
+  readonly owner: string;
+  /** What the agent stated until then; null where it is new. */
+  readonly before: Shares | null;
+  readonly after: Shares;
+}
+
+export const createGroupScores = (correct: readonly number[]) => {
+  const families = createTeams('family', correct);
+  const models = createTeams('model', correct);
+  const crowd = createGroups('crowd', correct);
+  const even = createGroups('even', correct);
+  let agents = 0;
+  return {
+    /** An agent states something, and `headline` is the consensus from then on. */
+    change(
+      at: number,
+      one: Member & { readonly family: string; readonly model: string; readonly headline: Shares },
+    ): void {
+      if (agents === 0)
+        even.change(
+          at,
+          'even',
+          one.after.map(() => 1 / one.after.length),
+        );
       if (one.before === null) agents += 1;
-      options = one.after.length;
       families.change(at, one.family, one);
       models.change(at, one.model, one);
+      crowd.change(at, 'crowd', one.headline);
     },
-
-    /** The headline consensus from then on. */
-    crowd: (at: number, shares: Shares) => void crowd.change(at, shares),
-
-    /** After the last forecast; nothing where there was none. `rest` lets others have a turn. */
-    async end(at: number, rest: () => Promise<void>): Promise<readonly GroupScore[]> {
-      if (agents === 0) return [];
-      const of_families = await families.end(at, rest);
-      const of_models = await models.end(at, rest);
-      const of_crowd = crowd.end(at);
-      const shares = new Array<number>(options).fill(1 / options);
-      const even = scoreShares({ shares, correct, selected: 0 });
-      const named = (kind: 'crowd' | 'even', n_agents: number) => ({
-        ...{ kind, name: kind, n_agents, relative: null },
-      });
-      return [
-        ...of_families,
-        ...of_models,
-        ...(of_crowd === null ? [] : [{ ...named('crowd', agents), ...of_crowd }]),
-        { ...named('even', 0), ...even, baseline: 0, stated: 1 / options, correct: false },
-      ];
-    },
+    /** After the last forecast; nothing where there was none. */
+    end: async (at: number, rest: () => Promise<void>): Promise<readonly GroupScore[]> => [
+      ...(await families.end(at, rest)),
+      ...(await models.end(at, rest)),
+      ...(await crowd.end(at, () => agents, rest)),
+      ...(await even.end(at, () => 0, rest)),
+    ],
   };
 };

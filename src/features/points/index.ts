@@ -6,7 +6,7 @@ export {
   meanInterval,
   wilson,
 } from './calibration.js';
-export { createGroupScores, type GroupScore, group_kinds } from './group-scores.js';
+export { createGroupScores, type GroupScore } from './group-scores.js';
 export { createPeers, type Peers } from './peers.js';
 export * from './rules.js';
 export {

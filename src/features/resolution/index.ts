@@ -13,4 +13,4 @@ export {
 } from './rules.js';
 export { resolution_faults, resolve_body } from './schema.js';
 export { createSettling } from './settling.js';
-export { closedTimes, toMs } from './settling-store.js';
+export { questionTimes, statedForecasts } from './settling-store.js';

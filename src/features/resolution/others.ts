@@ -19,9 +19,9 @@ import type { ForecastRow } from './settling-store.js';
 
 /**
  * What the scores of one agent need of everybody else on the question: the peers, and the crowd (the
- * pool of the headline, by the fit in force then) just before each forecast; and the scores of families, models and the crowd itself. All of it
- * comes from one pass over the forecasts in the order of their times, which is the same each time
- * it is made, so it is kept in memory alone.
+ * pool of the headline, by the fit in force then) just before each forecast; and the scores of
+ * families, models and the crowd itself. All of it comes from one pass over the forecasts in the
+ * order of their times, which is the same each time it is made, so it is kept in memory alone.
  */
 
 interface Of {
@@ -48,12 +48,6 @@ interface Crowd {
   readonly forecasts: number[];
   readonly briers: number[];
   readonly previous: number[];
-}
-
-export interface OthersScores {
-  readonly relative: number | null;
-  readonly crowd: readonly (number | null)[];
-  readonly skill: number | null;
 }
 
 export type Others = ReturnType<typeof endPass>;
@@ -94,11 +88,12 @@ export const passOver = async (
 
     const at = openTime(time, at_ms);
     peers.add(at, known?.log_score ?? null, log_score);
-    groups.change(at, { owner, family, model, before: known?.shares ?? null, after: shares });
     // Whole numbers: what is taken away again leaves nothing.
     const given = is_binary ? [] : units.map((unit) => (unit * whole_bp * (n_options - 1)) / whole);
     pool.put({ owner, agent: agent_id, family, value: row.probability ?? 0, given });
-    groups.crowd(at, sharesOf(pool.read(rho))!);
+    const headline = sharesOf(pool.read(rho))!;
+    const change = { owner, before: known?.shares ?? null, after: shares };
+    groups.change(at, { ...change, family, model, headline });
     standings.set(agent_id, { shares, log_score, place });
   };
 
@@ -122,11 +117,7 @@ interface Pass {
 const endPass = ({ standings, crowd, peers, groups }: Pass) => ({
   groups,
   /** Of an agent, by the forecasts of it that are scored. */
-  scoresOf(
-    agent_id: string,
-    spans: readonly Span<TimedForecast>[],
-    { parts }: TimedScore,
-  ): OthersScores {
+  scoresOf(agent_id: string, spans: readonly Span<TimedForecast>[], { parts }: TimedScore) {
     const places: number[] = [];
     let place = standings.get(agent_id)?.place ?? -1;
     for (; place >= 0; place = crowd.previous[place]!) places.unshift(place);

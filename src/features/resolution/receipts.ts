@@ -26,7 +26,7 @@ import {
 } from '../predictions/index.js';
 import { findVisible, question_faults } from '../questions/index.js';
 import { correctIndices, countOptions, scoringTimeOf, toTimed } from './rules.js';
-import { type ReceiptRow, readEntries, readReceipt, readStood } from './store.js';
+import { type ReceiptRow, readEntries, readReceipt } from './store.js';
 
 /** Receipts and simulations: the net of a forecast, with everything needed to do the sum again. */
 
@@ -160,20 +160,18 @@ const getReceipt = route({
   handle: async ({ params }, { sql }) => {
     const row = await readReceipt(sql, params.pid);
     if (row === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
-    const [entries, forecasts] = await Promise.all([readEntries(sql, row), readStood(sql, row)]);
-    return reply(200, { receipt: makeReceipt(row, forecasts, entries) });
+    return reply(200, { receipt: makeReceipt(row, await readEntries(sql, row)) });
   },
 });
 
 const makeReceipt = (
   row: ReceiptRow,
-  forecasts: Awaited<ReturnType<typeof readStood>>,
   entries: Awaited<ReturnType<typeof readEntries>>,
 ): Static<typeof receipt_schema> => {
   const { question_id, question_type, options, weight, state, revision, placed_at, known_at } = row;
   const rule = row.points_rule ?? points_rule;
   const n_options = countOptions(options);
-  const timed = forecasts.map((one) => ({ ...toTimed(one, n_options), revision: one.revision }));
+  const timed = row.forecasts.map((one) => toTimed(one, n_options));
   const time = scoringTimeOf(row, timed);
   const spans = spansOf(timed, time);
   const stood = spans.map(({ forecast: { distribution }, weight_ms }) => {

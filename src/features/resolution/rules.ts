@@ -145,14 +145,14 @@ export const correctIndices = (decided: Outcome, options: readonly string[]): re
 
 /** A forecast as it was stated, and when. */
 export interface StatedAt extends Stated {
-  readonly agent_id: string;
+  readonly revision: number;
   readonly at_ms: number;
 }
 
 export const toTimed = (one: StatedAt, n_options: number) => {
-  const { prediction, selected_option, confidence: stated, at_ms } = one;
+  const { prediction, selected_option, confidence: stated, at_ms, revision } = one;
   const selected = prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
-  return { distribution: distributionOf(one, n_options), selected, stated, at_ms };
+  return { distribution: distributionOf(one, n_options), selected, stated, at_ms, revision };
 };
 
 /** Decisions from before there were revisions paid for every prediction, whatever its time. */

@@ -1,7 +1,8 @@
-import { type Db, readPages, type Tx } from '../../db/client.js';
+import { type Db, readPages, type Sql, type Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
 import type { Lease } from '../events/index.js';
 import type { ForecastScore, GroupScore, PointsRule, QuestionTimes } from '../points/index.js';
+import type { Stated } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Decision, StatedAt } from './rules.js';
 
@@ -27,18 +28,32 @@ export interface Job
 export const toMs = (db: Db, time: string) =>
   db.unsafe(`floor(extract(epoch from ${time}) * 1000)::bigint`);
 
-/** Of a question `q`: the times in which it was closed, in milliseconds, as pairs in a JSON array. */
-export const closedTimes = (db: Db) => db`
-  coalesce(
-    (
-      select json_agg(
-        json_build_array(${toMs(db, 't.from_at')}, ${toMs(db, 't.to_at')}) order by t.from_at
-      )
-      from closed_times t
-      where t.question_id = q.id
-    ),
-    '[]'
+/** Of a question `q`: when it closed; the times before a reopening in milliseconds, as pairs. */
+export const questionTimes = (db: Db) => db`
+  q.closes_at, q.closed_at, (
+    select coalesce(
+      json_agg(json_build_array(${toMs(db, 't.from_at')}, ${toMs(db, 't.to_at')}) order by t.from_at),
+      '[]'
+    )
+    from closed_times t
+    where t.question_id = q.id
   ) as closed_times`;
+
+/** Of a prediction `p`: every forecast that stood, as `StatedAt`, in their order. */
+export const statedForecasts = (db: Db) => db`
+  (
+    select
+      json_agg(
+        json_build_object(
+          'revision', f.revision, 'prediction', f.prediction, 'probability', f.probability,
+          'confidence', f.confidence, 'selected_option', f.selected_option,
+          'probabilities', f.probabilities, 'at_ms', ${toMs(db, 'f.forecast_at')}
+        )
+        order by f.revision
+      )
+    from forecasts f
+    where f.question_id = p.question_id and f.agent_id = p.agent_id
+  ) as forecasts`;
 
 /**
  * The decision to work on: the one with the least left, so that a large question does not hold up
@@ -49,7 +64,7 @@ export const readJob = (db: Db, set_aside: readonly string[]) =>
     select
       r.question_id, r.revision, r.kind, r.state, r.outcome, r.correct_options, r.known_at,
       r.cursor_agent, r.total, r.points_rule, r.created_at, q.category, q.question_type, q.options,
-      q.weight, q.closes_at, q.closed_at, ${closedTimes(db)}
+      q.weight, ${questionTimes(db)}
     from resolutions r
     join questions q on q.id = r.question_id
     where r.state <> 'done'
@@ -63,7 +78,8 @@ export const readJob = (db: Db, set_aside: readonly string[]) =>
     order by r.state = 'rescoring', r.total - r.done, r.created_at
     limit 1`);
 
-export interface ForecastRow extends StatedAt {
+export interface ForecastRow extends Stated, Pick<StatedAt, 'at_ms'> {
+  readonly agent_id: string;
   /** The owner; an agent without one counts as an owner of its own. */
   readonly owner: string;
   readonly model_family: string;
@@ -98,47 +114,29 @@ export interface SettledPrediction {
 /** As many are read at a time; a number in the statement, so that its plan is made once. */
 export const read_at_once = 300;
 
-const stated = (db: Db) => db`
-  p.agent_id, p.prediction, p.probability, p.confidence, p.selected_option, p.probabilities`;
-
 /**
  * The next predictions in the order of their agents; fewer than `read_at_once` only at the end.
  * Scores are read from the cursor on as well: all that were stored before would be walked through
- * again each time.
+ * again each time. Rows are found by indexes, also by a plan made while a table was small.
  */
-export const readNext = async (
-  db: Db,
+export const readNext = (
+  sql: Sql,
   { question_id, cursor_agent: after }: Pick<Job, 'question_id' | 'cursor_agent'>,
-): Promise<readonly SettledPrediction[]> => {
-  const latest = await db<(StatedAt & { id: string; paid_net: number | null; revision: number })[]>`
-    select
-      ${stated(db)}, ${toMs(db, 'coalesce(p.revised_at, p.created_at)')} as at_ms, p.id,
-      p.revision, s.net as paid_net
-    from predictions p
-    left join scores s
-      on s.question_id = p.question_id
-      and s.agent_id = p.agent_id
-      ${after === null ? db`` : db`and s.agent_id > ${after}`}
-    where p.question_id = ${question_id}
-      ${after === null ? db`` : db`and p.agent_id > ${after}`}
-    order by p.agent_id
-    limit 300`;
-  const revised = latest.filter(({ revision }) => revision > 0).map(({ agent_id }) => agent_id);
-  const earlier =
-    revised.length === 0
-      ? []
-      : await db<StatedAt[]>`
-          select ${stated(db)}, ${toMs(db, 'p.created_at')} as at_ms
-          from earlier_forecasts p
-          where p.question_id = ${question_id} and p.agent_id = any (${revised}::uuid[])
-          order by p.agent_id, p.revision`;
-  const of_agent = new Map(latest.map(({ agent_id }) => [agent_id, [] as StatedAt[]]));
-  for (const forecast of earlier) of_agent.get(forecast.agent_id)?.push(forecast);
-  return latest.map((row) => {
-    const { agent_id, id, paid_net } = row;
-    return { agent_id, id, paid_net, forecasts: [...of_agent.get(agent_id)!, row] };
+) =>
+  sql.begin(async (tx) => {
+    tx`set local enable_seqscan = off`.execute();
+    return tx<SettledPrediction[]>`
+      select p.agent_id, p.id, s.net as paid_net, ${statedForecasts(tx)}
+      from predictions p
+      left join scores s
+        on s.question_id = p.question_id
+        and s.agent_id = p.agent_id
+        ${after === null ? tx`` : tx`and s.agent_id > ${after}`}
+      where p.question_id = ${question_id}
+        ${after === null ? tx`` : tx`and p.agent_id > ${after}`}
+      order by p.agent_id
+      limit 300`;
   });
-};
 
 /**
  * Moves the cursor, in the transaction that settles the chunk; false when another process has moved
@@ -193,12 +191,18 @@ interface Made {
   readonly at: Date;
 }
 
-/** Stores the scores of a chunk, in place of those of an earlier revision. */
+/** Stores the scores of a chunk, after what an earlier revision scored these agents is gone. */
 export const putScores = async (
   tx: Tx,
   job: Job,
-  made: Made & { readonly scores: readonly ScoreRow[] },
+  made: Made & { readonly scores: readonly ScoreRow[]; readonly known: readonly string[] },
 ): Promise<void> => {
+  if (made.known.length > 0) {
+    await tx`
+      delete from scores
+      where question_id = ${job.question_id}
+        and agent_id = any (${made.known as string[]}::uuid[])`;
+  }
   if (made.scores.length === 0) return;
   await tx`
     insert into scores (
@@ -216,27 +220,7 @@ export const putScores = async (
       correct boolean, hit boolean, brier double precision, log_score double precision,
       baseline double precision, relative double precision, net integer, crowd text,
       skill double precision
-    )
-    on conflict (question_id, agent_id) do update
-      set
-        revision = excluded.revision, forecast = excluded.forecast, stated = excluded.stated,
-        correct = excluded.correct, hit = excluded.hit, brier = excluded.brier,
-        log_score = excluded.log_score, baseline = excluded.baseline,
-        relative = excluded.relative, net = excluded.net, crowd = excluded.crowd,
-        skill = excluded.skill, resolved_at = excluded.resolved_at,
-        settled_at = excluded.settled_at`;
-};
-
-/** Takes away what an earlier revision scored and this one does not. */
-export const dropScores = async (
-  tx: Tx,
-  { question_id }: Job,
-  agent_ids: readonly string[],
-): Promise<void> => {
-  if (agent_ids.length === 0) return;
-  await tx`
-    delete from scores
-    where question_id = ${question_id} and agent_id = any (${agent_ids as string[]}::uuid[])`;
+    )`;
 };
 
 /** The groups' scores, in place of those of an earlier revision. */

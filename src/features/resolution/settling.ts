@@ -135,9 +135,7 @@ const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
   const paid = settlements.filter(({ net, reversal }) => net !== 0 || reversal !== 0);
   const agent_ids = settlements.map(({ agent_id }) => agent_id);
   const scores = settled.flatMap(({ score }) => score ?? []);
-  const unscored = predictions.filter(
-    (one, n) => settled[n]!.score === null && one.paid_net !== null,
-  );
+  const known = predictions.filter(({ paid_net }) => paid_net !== null);
   const n_options = countOptions(job.options);
   const at = clock();
   return sql.begin(async (tx) => {
@@ -145,12 +143,10 @@ const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
     const step = { cursor_agent, count: predictions.length, is_last, at };
     if (!(await store.moveCursor(tx, job, lease, step))) throw new NotOurs();
     await Promise.all([
-      store.putScores(tx, job, { scores, n_options, at }),
-      store.dropScores(
-        tx,
-        job,
-        unscored.map(({ agent_id }) => agent_id),
-      ),
+      store.putScores(tx, job, {
+        ...{ scores, n_options, at },
+        known: known.map(({ agent_id }) => agent_id),
+      }),
       is_last && store.putGroupScores(tx, job, { groups: others?.groups ?? [], n_options, at }),
       job.state === 'running' &&
         notify(

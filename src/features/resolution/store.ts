@@ -5,7 +5,7 @@ import type { PointsRule, QuestionTimes } from '../points/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Decision, Disputed, Filing, StatedAt } from './rules.js';
 import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
-import { closedTimes, toMs } from './settling-store.js';
+import { questionTimes, statedForecasts } from './settling-store.js';
 
 /**
  * Decisions about questions, what a receipt is made from, and disputes. Locks are taken in this
@@ -79,6 +79,7 @@ export interface ReceiptRow extends QuestionTimes, Pick<QuestionRow, OfQuestion>
   readonly question_id: string;
   readonly agent_id: string;
   readonly placed_at: Date;
+  readonly forecasts: readonly StatedAt[];
   /** Of the latest decision. */
   readonly points_rule: PointsRule | null;
   readonly is_resolved: boolean;
@@ -89,8 +90,8 @@ export const readReceipt = (db: Db, id: string) =>
   firstRow(db<ReceiptRow[]>`
     select
       p.id, p.question_id, p.agent_id, p.created_at as placed_at, q.question_type, q.options,
-      q.weight, q.outcome, q.correct_options, q.revision, r.points_rule, r.known_at, q.closes_at,
-      q.closed_at, ${closedTimes(db)}, q.status = 'resolved' as is_resolved,
+      q.weight, q.outcome, q.correct_options, q.revision, r.points_rule, r.known_at, ${questionTimes(db)},
+      ${statedForecasts(db)}, q.status = 'resolved' as is_resolved,
       case
         when q.status in ('open', 'closed') then 'open'
         -- The job has been past this prediction with the latest decision.
@@ -103,17 +104,6 @@ export const readReceipt = (db: Db, id: string) =>
     join questions q on q.id = p.question_id
     left join resolutions r on r.question_id = q.id and r.revision = q.revision
     where p.id = ${id}`);
-
-/** Every forecast of a prediction that stood, in their order. */
-export const readStood = (db: Db, { question_id, agent_id }: ReceiptRow) => db<
-  (StatedAt & { readonly revision: number })[]
->`
-  select
-    f.agent_id, f.revision, f.prediction, f.probability, f.confidence, f.selected_option,
-    f.probabilities, ${toMs(db, 'f.forecast_at')} as at_ms
-  from forecasts f
-  where f.question_id = ${question_id} and f.agent_id = ${agent_id}
-  order by f.revision`;
 
 /** The ledger's entries of a prediction, oldest first. None is older than the prediction. */
 export const readEntries = (db: Db, { agent_id, id }: Pick<ReceiptRow, 'agent_id' | 'id'>) => db<

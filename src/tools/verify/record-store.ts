@@ -8,12 +8,12 @@ import {
   spansOf,
 } from '../../features/points/index.js';
 import {
-  closedTimes,
   correctIndices,
   countOptions,
+  questionTimes,
   type StatedAt,
   scoringTimeOf,
-  toMs,
+  statedForecasts,
   toTimed,
 } from '../../features/resolution/index.js';
 import { firstIdAt } from '../../kit/ids.js';
@@ -366,23 +366,10 @@ const readPaid = (tx: Tx): AsyncIterable<readonly PaidPrediction[]> =>
       group by agent_id, subject_id
     )
     select
-      p.id, f.forecasts, q.weight, q.options, q.closes_at, q.closed_at, ${closedTimes(tx)}, d.kind,
+      p.id, ${statedForecasts(tx)}, q.weight, q.options, ${questionTimes(tx)}, d.kind,
       d.revision, d.outcome, d.correct_options, d.known_at, d.points_rule, s.net as scored_net, s.revision as scored_revision, s.brier, coalesce(l.total, 0) as total
     from predictions p
     join questions q on q.id = p.question_id
-    cross join lateral (
-      select
-        json_agg(
-          json_build_object(
-            'prediction', prediction, 'probability', probability, 'confidence', confidence,
-            'selected_option', selected_option, 'probabilities', probabilities,
-            'at_ms', ${toMs(tx, 'forecast_at')}
-          )
-          order by revision
-        ) as forecasts
-      from forecasts
-      where question_id = p.question_id and agent_id = p.agent_id
-    ) f
     left join paid l on l.agent_id = p.agent_id and l.subject_id = p.id
     left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
     left join lateral (

@@ -16,14 +16,13 @@ t.test(
     const stated = (owner: string, model: string, p: number, before?: number) => ({
       ...{ owner, model, family: 'gpt', after: [p, 1 - p] },
       before: before === undefined ? null : [before, 1 - before],
+      headline: [0.7, 0.3],
     });
     groups.change(10, stated('a', a1, 0.8));
     groups.change(20, stated('a', a2, 0.4));
     groups.change(40, stated('b', b1, 0.1));
-    groups.change(60, { ...stated('c', 'opus', 0.75), family: 'claude' });
-    groups.change(80, stated('a', a1, 0.6, 0.8));
-    groups.crowd(10, [0.7, 0.3]);
-    groups.crowd(60, [0.9, 0.1]);
+    groups.change(60, { ...stated('c', 'opus', 0.75), family: 'claude', headline: [0.9, 0.1] });
+    groups.change(80, { ...stated('a', a1, 0.6, 0.8), headline: [0.9, 0.1] });
     const found = await groups.end(110, rest);
     const find = (kind: string, name: string) =>
       found.find((one) => one.kind === kind && one.name === name);
@@ -68,11 +67,13 @@ t.test(
     t.same(await createGroupScores([0]).end(5, rest), []);
     const groups = createGroupScores([1, 3]);
     const one = { owner: 'a', family: 'gpt', model: 'gpt-5', before: null };
-    groups.change(5, { ...one, after: [0.1, 0.4, 0.2, 0.3] });
-    const [family, , even] = await groups.end(5, rest);
+    const after = [0.1, 0.4, 0.2, 0.3];
+    groups.change(5, { ...one, after, headline: after });
+    const [family, , crowd, even] = await groups.end(5, rest);
     // No time has passed: what stands at the end. (0.01 + 0.01 + 0.04 + 0.04)/2.
     near(t, family?.brier, 0.05);
     near(t, family?.forecast, 0.35);
+    near(t, crowd?.brier, 0.05);
     t.match(family, { relative: null, correct: true, hit: true });
     near(t, even?.brier, 0.125);
     near(t, even?.log_score, ln(0.25));
