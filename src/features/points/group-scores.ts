@@ -90,12 +90,6 @@ const createMean = (options: number) => {
   };
 };
 
-interface Member {
-  readonly owner: string;
-  readonly before: Shares | null;
-  readonly after: Shares;
-}
-
 type Forecaster = ReturnType<typeof createForecaster>;
 
 /** Forecasters of one kind, by name: the peers of each other. */
@@ -157,12 +151,8 @@ export const createGroupScores = (correct: readonly number[]) => {
       at: number,
       one: Member & { readonly family: string; readonly model: string; readonly headline: Shares },
     ): void {
-      if (agents === 0)
-        even.change(
-          at,
-          'even',
-          one.after.map(() => 1 / one.after.length),
-        );
+      const n = one.after.length;
+      if (agents === 0) even.change(at, 'even', new Array<number>(n).fill(1 / n));
       if (one.before === null) agents += 1;
       families.change(at, one.family, one);
       models.change(at, one.model, one);

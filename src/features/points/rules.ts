@@ -98,10 +98,10 @@ const gainOf = ({ distribution, correct, rule = points_rule }: Scored) => {
   };
 };
 
-/** A forecast that stood for some whole milliseconds. */
+/** A forecast and the whole milliseconds that it counts for. */
 export interface Stood {
   readonly distribution: Distribution;
-  readonly stood_ms: number;
+  readonly weight_ms: number;
 }
 
 /**
@@ -112,9 +112,9 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
   let over = 0n;
   let under = 1n;
   let total_ms = 0n;
-  for (const { distribution, stood_ms } of payment.stood) {
+  for (const { distribution, weight_ms } of payment.stood) {
     const gain = gainOf({ ...payment, distribution });
-    const ms = BigInt(stood_ms);
+    const ms = BigInt(weight_ms);
     total_ms += ms;
     // Stated shares and evenly spread rests have different wholes.
     if (under % gain.under !== 0n) {
@@ -128,7 +128,7 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
 
 /** The net of one forecast. */
 export const net = ({ distribution, ...payment }: Scored): number =>
-  netOverTime({ ...payment, stood: [{ distribution, stood_ms: 1 }] });
+  netOverTime({ ...payment, stood: [{ distribution, weight_ms: 1 }] });
 
 /** The terms of the formula, for a receipt: oᵢ by option, B and U; `net` does without rounding. */
 export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]) => {

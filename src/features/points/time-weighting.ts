@@ -9,7 +9,7 @@ import { type ForecastScore, isCorrect, scoreForecast } from './score-rules.js';
  * `open_ms` is one without those before it in which the question was closed.
  *
  * Source: Metaculus, "Scores FAQ" (time-averaged scores), without its coverage: time counts from
- * the first forecast of the agent on, so that whoever comes late is not punished for that.
+ * the first forecast of the agent on, so that it is no fault to come late.
  */
 
 export interface ScoringTime {
@@ -51,14 +51,13 @@ export interface TimedForecast {
 }
 
 /** A forecast and the time for which it stood. */
-export interface Span<F extends TimedForecast = TimedForecast> {
-  readonly forecast: F;
+export type Span<F extends TimedForecast = TimedForecast> = F & {
   readonly to_ms: number;
   readonly open_ms: number;
   readonly stood_ms: number;
   /** What it counts for: `stood_ms`; where all stood for no time, 1 for the last. */
   readonly weight_ms: number;
-}
+};
 
 /** Forecasts of one agent in their order; those that are not scored are left out. */
 export const spansOf = <F extends TimedForecast>(
@@ -70,7 +69,7 @@ export const spansOf = <F extends TimedForecast>(
     const to_ms = scored[n + 1]?.at_ms ?? time.ends_ms;
     const open_ms = openTime(time, forecast.at_ms);
     const stood_ms = openTime(time, to_ms) - open_ms;
-    return { forecast, to_ms, open_ms, stood_ms, weight_ms: stood_ms };
+    return { ...forecast, to_ms, open_ms, stood_ms, weight_ms: stood_ms };
   });
   if (spans.some(({ stood_ms }) => stood_ms > 0)) return spans;
   return spans.map((one, n) => ({ ...one, weight_ms: n === spans.length - 1 ? 1 : 0 }));
@@ -109,7 +108,7 @@ export interface TimedScore extends ForecastScore {
 
 /** Scores of at least one span. What was stated last says which side was taken (`hit`). */
 export const scoreOverTime = (spans: readonly Span[], { correct, weight }: Decided): TimedScore => {
-  const parts = spans.map(({ forecast }) => scoreForecast({ ...forecast, correct }));
+  const parts = spans.map((span) => scoreForecast({ ...span, correct }));
   const mean = (name: 'forecast' | 'brier' | 'log_score' | 'baseline'): number =>
     meanOverTime(
       spans,
@@ -121,14 +120,9 @@ export const scoreOverTime = (spans: readonly Span[], { correct, weight }: Decid
     brier: mean('brier'),
     log_score: mean('log_score'),
     baseline: mean('baseline'),
-    correct: isCorrect(forecast, spans[0]!.forecast.distribution.units.length),
+    correct: isCorrect(forecast, spans[0]!.distribution.units.length),
     hit: parts.at(-1)!.hit,
-    net: netOverTime({
-      ...{ weight, correct },
-      stood: spans.map(({ forecast: { distribution }, weight_ms: stood_ms }) => {
-        return { distribution, stood_ms };
-      }),
-    }),
+    net: netOverTime({ weight, correct, stood: spans }),
     parts,
   };
 };

@@ -120,6 +120,7 @@ const endPass = ({ standings, crowd, peers, groups }: Pass) => ({
   scoresOf(agent_id: string, spans: readonly Span<TimedForecast>[], { parts }: TimedScore) {
     const places: number[] = [];
     let place = standings.get(agent_id)?.place ?? -1;
+    if (place < 0) return { relative: null, crowd: [], skill: null };
     for (; place >= 0; place = crowd.previous[place]!) places.unshift(place);
     const read = (column: readonly number[]) =>
       places.map((one) => (Number.isNaN(column[one]) ? null : column[one]!));

@@ -47,7 +47,8 @@ const shares_schema = Type.Array(
 const payout_schema = Type.Object({
   correct: Type.Array(Type.String()),
   outcome_vector: Type.Array(Type.Number()),
-  b: Type.Number(),
+  /** Null where nothing is scored. */
+  b: nullable(Type.Number()),
   u: Type.Number(),
   net: Type.Integer(),
 });
@@ -56,7 +57,7 @@ interface Forecasted {
   /** Of the question; none for a yes/no question, whose distribution is of YES and NO. */
   readonly options: readonly string[];
   readonly weight: number;
-  /** At least one; what it counts for is its weight. */
+  /** None: it came too late. */
   readonly stood: readonly Stood[];
   readonly rule: PointsRule;
 }
@@ -68,20 +69,17 @@ const namesOf = (options: readonly string[]): readonly string[] =>
 const roundShare = (value: number): number => Number(value.toFixed(12));
 
 const payoutOf = ({ options, weight, stood, rule }: Forecasted, correct: readonly number[]) => {
-  const terms = stood.map(({ distribution }) => termsOf(distribution, correct));
-  const { outcome, u } = terms[0]!;
-  const weights = stood.map(({ stood_ms: weight_ms }) => ({ weight_ms }));
+  const names = namesOf(options);
+  const even = { units: names.map(() => 1), whole: names.length };
+  const { outcome, u } = termsOf(even, correct);
+  const terms = stood.map(({ distribution }) => termsOf(distribution, correct).b);
+  const b = meanOverTime(stood, terms);
   return {
-    correct: correct.map((index) => namesOf(options)[index] ?? ''),
+    correct: correct.map((index) => names[index] ?? ''),
     outcome_vector: outcome.map(roundShare),
-    b: roundShare(
-      meanOverTime(
-        weights,
-        terms.map(({ b }) => b),
-      )!,
-    ),
+    b: b === null ? null : roundShare(b),
     u: roundShare(u),
-    net: netOverTime({ weight, stood, correct, rule }),
+    net: b === null ? 0 : netOverTime({ weight, stood, correct, rule }),
   };
 };
 
@@ -124,8 +122,8 @@ const receipt_schema = Type.Object({
     }),
   ),
   /**
-   * The net of the decided outcome, worked out again; null while there is none, and for a
-   * prediction that came when scoring had ended: it has no interval, and its net is 0.
+   * The net of the decided outcome, worked out again; null while there is none. A prediction that
+   * came when scoring had ended has no interval, no `b`, and the net 0.
    */
   result: nullable(payout_schema),
   /**
@@ -174,11 +172,8 @@ const makeReceipt = (
   const timed = row.forecasts.map((one) => toTimed(one, n_options));
   const time = scoringTimeOf(row, timed);
   const spans = spansOf(timed, time);
-  const stood = spans.map(({ forecast: { distribution }, weight_ms }) => {
-    return { distribution, stood_ms: weight_ms };
-  });
   const correct = row.is_resolved ? correctIndices(row, options) : null;
-  const forecast = { options, weight, stood, rule };
+  const forecast = { options, weight, stood: spans, rule };
   const timeOf = (ms: number) => new Date(ms).toISOString();
   return {
     ...{ prediction_id: row.id, question_id, user_id: row.agent_id, question_type, weight },
@@ -186,13 +181,13 @@ const makeReceipt = (
     formula: formulas[rule],
     ...{ state, revision, placed_at: placed_at.toISOString() },
     ...{ ends_at: timeOf(time.ends_ms), known_at: known_at?.toISOString() ?? null },
-    intervals: spans.map(({ forecast: one, to_ms, stood_ms }) => ({
+    intervals: spans.map((one) => ({
       revision: one.revision,
       distribution: sharesOf(options, one.distribution),
-      ...{ from: timeOf(one.at_ms), to: timeOf(to_ms), open_ms: stood_ms },
+      ...{ from: timeOf(one.at_ms), to: timeOf(one.to_ms), open_ms: one.stood_ms },
       b: correct === null ? null : roundShare(termsOf(one.distribution, correct).b),
     })),
-    result: correct === null || spans.length === 0 ? null : payoutOf(forecast, correct),
+    result: correct === null ? null : payoutOf(forecast, correct),
     outcomes: state === 'open' && spans.length > 0 ? payoutsOf(forecast) : [],
     entries: entries.map((one) => ({ ...one, created_at: one.created_at.toISOString() })),
     entries_total: entries.reduce((sum, { amount }) => sum + amount, 0),
@@ -267,7 +262,7 @@ const simulate = route({
     }
     const { id: question_id, weight, options, question_type } = question;
     const distribution = distributionOf(stated, countOptions(options));
-    const stood = [{ distribution, stood_ms: 1 }];
+    const stood = [{ distribution, weight_ms: 1 }];
     const forecast = { options, weight, stood, rule: points_rule };
     return reply(200, {
       simulation: {

@@ -70,7 +70,7 @@ const settlePrediction = (
   const correct = correctIndices(job, options);
   const forecasts = prediction.forecasts.map((one) => toTimed(one, countOptions(options)));
   const spans = spansOf(forecasts, scoringTimeOf(job, forecasts));
-  const last = spans.at(-1)?.forecast;
+  const last = spans.at(-1);
   if (last === undefined) return { settlement: settlementOf(0), score: null };
   const score = scoreOverTime(spans, { correct, weight });
   const { crowd, ...peers } = others.scoresOf(agent_id, spans, score);
@@ -104,7 +104,7 @@ const createPacer = (per_second: number) => {
   };
 };
 
-/** Another timer holds the lease, or has moved the cursor. */
+/** Another timer holds the lease, or has moved the cursor, or will: this one stops. */
 class NotOurs extends Error {}
 
 interface Chunk {
@@ -207,7 +207,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
   const holder = makeId();
   const set_aside = new Map<string, number>();
   let lease: Lease | undefined;
-
+  let stopping = false;
   const passes = new LRUCache<string, Others>({ max: most_passes });
 
   const renew = async (): Promise<Lease> => {
@@ -224,6 +224,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
     let renewed_ms = performance.now();
     const rest = async (): Promise<void> => {
       await new Promise(setImmediate);
+      if (stopping) throw new NotOurs();
       if (performance.now() - renewed_ms < renew_every_ms) return;
       renewed_ms = performance.now();
       await renew();
@@ -270,6 +271,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
   return {
     ...loop,
     async stop() {
+      stopping = true;
       await loop.stop();
       if (lease !== undefined) await dropLease(sql, lease).catch(() => undefined);
     },

@@ -119,7 +119,7 @@ const distributionsOf = (n: number): fc.Arbitrary<Distribution> =>
 const lives = fc.integer({ min: 2, max: 6 }).chain((n) => {
   const stood = fc.record({
     distribution: distributionsOf(n),
-    stood_ms: fc.integer({ min: 1, max: 90 * 86_400_000 }),
+    weight_ms: fc.integer({ min: 1, max: 90 * 86_400_000 }),
   });
   return fc.record({
     n: fc.constant(n),
@@ -136,12 +136,12 @@ t.test(
       t,
       fc.property(lives, ({ n, stood, correct, weight }) => {
         const o = (i: number): number => (correct.includes(i) ? 1 / correct.length : 0);
-        const total = stood.reduce((sum, one) => sum + one.stood_ms, 0);
+        const total = stood.reduce((sum, one) => sum + one.weight_ms, 0);
         let b = 0;
-        for (const { distribution, stood_ms } of stood) {
+        for (const { distribution, weight_ms } of stood) {
           const { units, whole } = distribution;
           const own = units.reduce((sum, unit, i) => sum + (unit / whole - o(i)) ** 2, 0);
-          b += (own * stood_ms) / total;
+          b += (own * weight_ms) / total;
         }
         const u = 1 / correct.length - 1 / n;
         const plain = (100 * weight * (u - b)) / (1 - 1 / n);
@@ -251,9 +251,9 @@ t.test('no report over options beats the belief while each is weighted by its ti
           0,
         );
       const own = percentDistribution(belief);
-      const stood = stated.map((distribution, n) => ({ distribution, stood_ms: lasts[n]! }));
+      const stood = stated.map((distribution, n) => ({ distribution, weight_ms: lasts[n]! }));
       // Paid are whole points: two expectations differ by rounding by a point at most.
-      return of(stood) <= of([{ distribution: own, stood_ms: 1 }]) + 10_000;
+      return of(stood) <= of([{ distribution: own, weight_ms: 1 }]) + 10_000;
     }),
     { numRuns: 2_000 },
   );
