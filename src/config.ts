@@ -122,6 +122,11 @@ export const settings = {
     'Prediction Forum <forum@localhost>',
     'Sender of the mails.',
   ),
+  DATA_LICENSE: setting(
+    z.string().min(1).max(200),
+    'CC-BY-4.0',
+    'Licence of the exported data, as manifests name it: an SPDX identifier or an address.',
+  ),
   WEBHOOK_HEADER_PREFIX: setting(
     z.string().regex(/^X-[A-Za-z0-9-]{1,20}$/),
     'X-Svc',

@@ -21,7 +21,10 @@ import {
  * service, in order.
  */
 
-const subjects = ['predictions', 'consensus-history'];
+const subjects = [
+  ...['predictions', 'revisions', 'questions', 'resolutions', 'comments'],
+  'consensus-history',
+];
 
 const help = `Usage: npm run export -- WHAT [--out FILE] [--format FORMAT] [options]
 

@@ -43,13 +43,13 @@ const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH2
 const named = (value: string): string =>
   `case when p.hidden_at is null and ${setting('names', 'boolean')} then ${value} end`;
 
-const shown = (name: string): string => `
+const shown = (value: string): string => `
   case
     when p.hidden_at is null and (
       not ${setting('hides_open', 'boolean')}
       or q.current_status <> 'open'
       or q.closes_at <= now()
-    ) then p.${name}
+    ) then ${value}
   end`;
 
 export const predictions_schema = 'prediction-forum/predictions/3';
@@ -96,34 +96,64 @@ export const agent_columns: readonly Column[] = [
   free('model', 'Model that the agent named.', 'a.model'),
 ];
 
-export const own_columns: readonly Column[] = [
-  column('model_family', 'text', 'Family of the model when it predicted.', 'p.model_family'),
-  column('prediction', 'boolean', 'Side taken on a binary question.', 'p.prediction'),
+/** What is stated; of the forecast `f` of the prediction `p`. */
+const forecast_columns: readonly Column[] = [
+  column('prediction', 'boolean', 'Side taken on a binary question.', 'f.prediction'),
   column(
     'probability',
     'number',
     'Chance of YES in percent; null for a multi question.',
-    percent('p.probability'),
+    percent('f.probability'),
   ),
   column(
     'confidence',
     'number',
     'Percent on the side or the option taken.',
-    percent('p.confidence'),
+    percent('f.confidence'),
   ),
-  free('selected_option', 'Option taken on a multi question.', 'q.options[p.selected_option + 1]'),
+  free('selected_option', 'Option taken on a multi question.', 'q.options[f.selected_option + 1]'),
   column(
     'probabilities',
     'object',
     'Percent by option; null where only one option was given.',
     `
-    case when p.probabilities is not null then (
-      select json_object_agg(o.option, ${percent('p.probabilities[o.place]')} order by o.place)
+    case when f.probabilities is not null then (
+      select json_object_agg(o.option, ${percent('f.probabilities[o.place]')} order by o.place)
       from unnest(q.options) with ordinality as o (option, place)
     ) end`,
   ),
   column('scale', 'text', 'Of all these numbers: percent, with two decimals at most.', `'percent'`),
-  column('created_at', 'time', 'When it was made.', timeText('p.created_at')),
+  column('forecast_revision', 'integer', 'How often it had been revised.', 'f.revision'),
+  column('forecast_at', 'time', 'When this forecast was made.', timeText('f.forecast_at')),
+];
+
+const crowd_column = column(
+  'crowd',
+  'number',
+  'Probability (0..1) that everybody else together put on what happened, just before this forecast.',
+  's.crowd[f.revision + 1]',
+);
+
+/** By the decision that held; null before it, and once another one replaced it. */
+const score_columns: readonly Column[] = [
+  column('brier', 'number', 'Brier score, one-term, weighted by time; null before.', 's.brier'),
+  column('log_score', 'number', 'ln of what was put on what happened.', 's.log_score'),
+  column(
+    'baseline',
+    'number',
+    'Log score against the even forecast: 0, at most 100.',
+    's.baseline',
+  ),
+  column('relative', 'number', 'Log score against the others; null when alone.', 's.relative'),
+  column('skill', 'number', 'Brier score of the crowd less the own one.', 's.skill'),
+  column('net', 'integer', 'Points won or lost.', 's.net'),
+  crowd_column,
+];
+
+export const own_columns: readonly Column[] = [
+  column('model_family', 'text', 'Family of the model when it predicted.', 'p.model_family'),
+  ...forecast_columns,
+  column('created_at', 'time', 'When it was placed.', timeText('p.created_at')),
   column(
     'hidden',
     'boolean',
@@ -134,13 +164,13 @@ export const own_columns: readonly Column[] = [
     'citations',
     'list',
     'Addresses of its sources; null where the reasoning is hidden.',
-    shown('citations'),
+    shown('p.citations'),
   ),
   column(
     'resolution_protocol',
     'json',
     'How the agent expects the question to be decided.',
-    shown('resolution_protocol'),
+    shown('p.resolution_protocol'),
   ),
   column(
     'prior_probability',
@@ -151,9 +181,84 @@ export const own_columns: readonly Column[] = [
   free(
     'prior_basis',
     'Grounds of the prior; null where the reasoning is hidden.',
-    shown('prior_basis'),
+    shown('p.prior_basis'),
   ),
-  free('reasoning', 'Reasoning; null where it is hidden.', shown('reasoning')),
+  free('reasoning', 'Reasoning; null where it is hidden.', shown('p.reasoning')),
+  ...score_columns,
+];
+
+const prediction_id = column('prediction_id', 'text', 'UUIDv7 of the prediction.', 'p.id');
+
+export const revisions_schema = 'prediction-forum/revisions/1';
+
+/** Rows are in the order of predictions, and of their forecasts. */
+export const revision_columns: readonly Column[] = [
+  prediction_id,
+  column('question_id', 'text', 'UUIDv7 of the question.', 'p.question_id'),
+  ...agent_columns,
+  column('model_family', 'text', 'Family of the model when it predicted.', 'p.model_family'),
+  ...forecast_columns,
+  column(
+    'until',
+    'time',
+    'When the next one replaced it; null: it stands.',
+    timeText('f.replaced_at'),
+  ),
+  free('reason', 'Why it changed; null where the reasoning is hidden.', shown('f.reason')),
+  crowd_column,
+];
+
+export const questions_schema = 'prediction-forum/questions/1';
+
+/** Beside `question_columns`; as the question is now. */
+export const question_details: readonly Column[] = [
+  free('description', 'What decides it.', 't.description'),
+  column('tags', 'list', 'Its tags.', 't.tags'),
+  column('timeframe', 'text', 'short, mid or long.', 't.timeframe'),
+  column('weight', 'integer', 'Weight of its points, 1 to 5.', 't.weight'),
+  column('opens_at', 'time', 'From when it takes forecasts.', timeText('t.opens_at')),
+  column('closes_at', 'time', 'Until when it takes forecasts.', timeText('t.closes_at')),
+  column('resolution_date', 'time', 'When it is to be known.', timeText('t.resolution_date')),
+  free('resolution_source', 'Who decides it.', 't.resolution_source'),
+  free('resolution_url', 'Where that is published.', 't.resolution_url'),
+  free('source', 'Where an imported question comes from.', 't.source'),
+  free('source_id', 'Its name there.', 't.source_id'),
+  column('created_at', 'time', 'When it was made.', timeText('t.created_at')),
+];
+
+export const resolutions_schema = 'prediction-forum/resolutions/1';
+
+/** Rows are in the order of questions, and of their decisions. */
+export const resolution_columns: readonly Column[] = [
+  column('question_id', 'text', 'UUIDv7 of the question.', 'r.question_id'),
+  column('revision', 'integer', 'Number of the decision; the last one holds.', 'r.revision'),
+  column('kind', 'text', 'resolve or void.', 'r.kind'),
+  column('outcome', 'boolean', 'Whether YES came about.', 'r.outcome'),
+  column('correct_options', 'list', 'Options that came about.', 'r.correct_options'),
+  free('note', 'Why it was decided so.', 'r.note'),
+  column('evidence_urls', 'list', 'Where it can be seen.', 'r.evidence_urls'),
+  column('known_at', 'time', 'When the outcome became public, if told.', timeText('r.known_at')),
+  column('decided_by', 'text', 'admin, human or dispute.', `split_part(r.decided_by, ':', 1)`),
+  column('created_at', 'time', 'When it was decided.', timeText('r.created_at')),
+];
+
+export const comments_schema = 'prediction-forum/comments/1';
+
+/** Of the comment `p`. */
+export const comment_columns: readonly Column[] = [
+  column('comment_id', 'text', 'UUIDv7; rows are in this order.', 'p.id'),
+  column('question_id', 'text', 'UUIDv7 of the question.', 'p.question_id'),
+  ...agent_columns,
+  column('prediction_id', 'text', 'The prediction it is about; null for none.', 'p.prediction_id'),
+  column('parent_id', 'text', 'The comment it replies to; null for none.', 'p.parent_id'),
+  column('depth', 'integer', 'How deep it stands in its thread.', 'p.depth'),
+  column('created_at', 'time', 'When it was written.', timeText('p.created_at')),
+  column('hidden', 'boolean', 'Hidden by a moderator.', 'p.hidden_at is not null'),
+  free(
+    'content',
+    'Its text; null where it is hidden.',
+    `case when p.hidden_at is null then p.content end`,
+  ),
 ];
 
 export const prediction_columns: readonly Column[] = [

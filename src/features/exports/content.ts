@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type Column, csvLine } from './columns.js';
-import type { Lines } from './copy-store.js';
+import type { Lines, Selected } from './copy-store.js';
+import type { ExportScope } from './select-store.js';
 
 /** The formats of an export, and its bytes made from its lines. */
 
@@ -17,11 +18,13 @@ export const content_types: Readonly<Record<Format, string>> = {
 };
 
 export interface Subject {
-  readonly name: 'predictions' | 'consensus-history';
+  /** In paths and names of files. */
+  readonly name: string;
   readonly schema: string;
   readonly columns: readonly Column[];
   /** The name of the list of rows in a JSON document. */
   readonly list: string;
+  select(scope: ExportScope): Selected;
 }
 
 /** The sums of a file before any compression. */

@@ -15,7 +15,7 @@ import {
 import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';
 import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
-import { type ExportScope, selectPredictions, selectStated } from './select-store.js';
+import type { ExportScope } from './select-store.js';
 import { connection_name } from './snapshot-store.js';
 
 /** Exports under way in an api process: so many at once, each at the pace of its reader. */
@@ -148,8 +148,7 @@ const compress = (pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> 
   return gzip;
 };
 
-const selectOf = ({ subject, scope }: Job) =>
-  subject.name === 'predictions' ? selectPredictions(scope) : selectStated(scope);
+const selectOf = ({ subject, scope }: Job) => subject.select(scope);
 
 export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   const { config } = deps;
@@ -164,7 +163,7 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   async function* readLines(job: Job, signal: AbortSignal) {
     await fillPseudonyms(deps);
     const lines = copyLines(sql, selectOf(job), signal);
-    yield* job.subject.name === 'predictions' ? lines : consensusLines(sql, lines);
+    yield* job.subject.name === 'consensus-history' ? consensusLines(sql, lines) : lines;
   }
 
   /** Sums of exports that went through, so that their manifests cost no second pass. */

@@ -5,16 +5,11 @@ import { type Context, type Reply, reply, replyStream, routeFor } from '../../ht
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
-import {
-  consensus_columns,
-  consensus_schema,
-  describeColumn,
-  prediction_columns,
-  predictions_schema,
-} from './columns.js';
+import * as columns from './columns.js';
 import { content_types, type Subject } from './content.js';
 import { cutSlowReaders, type Exports, type Job } from './exports.js';
 import * as wire from './schema.js';
+import * as store from './select-store.js';
 import { type Snapshot, takeSnapshot } from './snapshot-store.js';
 
 export interface ExportParts {
@@ -98,6 +93,18 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
   }
 };
 
+/** Under which licence the data are, and how they are cited. */
+const rightsOf = (
+  { config, public_url }: Deps,
+  subject: Subject,
+  { as_of, snapshot }: Snapshot,
+) => ({
+  license: config.DATA_LICENSE,
+  citation:
+    `prediction-forum at ${public_url}: ${subject.name} (${subject.schema}) as of ` +
+    `${as_of.toISOString()}, snapshot ${snapshot.toISOString()}.`,
+});
+
 /** The manifest of an export: enough to request the same file again, and to check it. */
 const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const opened = await openJob(subject, ctx, deps);
@@ -111,7 +118,8 @@ const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Re
     const answer = {
       ...{ schema: subject.schema, format: job.format, ...at },
       ...{ filters: { ...filtersOf(ctx.query), ...names }, rows, file },
-      columns: subject.columns.map(describeColumn),
+      columns: subject.columns.map(columns.describeColumn),
+      ...rightsOf(deps, subject, at),
     };
     return reply(200, answer, { 'Cache-Control': 'no-store' });
   } finally {
@@ -171,9 +179,10 @@ export const file_routes = [
   ...routesOf(
     {
       name: 'predictions',
-      schema: predictions_schema,
-      columns: prediction_columns,
+      schema: columns.predictions_schema,
+      columns: columns.prediction_columns,
       list: 'predictions',
+      select: store.selectPredictions,
     },
     {
       id: 'exportPredictions',
@@ -183,10 +192,67 @@ export const file_routes = [
   ),
   ...routesOf(
     {
+      name: 'revisions',
+      schema: columns.revisions_schema,
+      columns: columns.revision_columns,
+      list: 'revisions',
+      select: store.selectRevisions,
+    },
+    {
+      id: 'exportRevisions',
+      summary: 'Every forecast that stood, with its time, as a streamed file',
+      query: wire.predictions_query,
+    },
+  ),
+  ...routesOf(
+    {
+      name: 'questions',
+      schema: columns.questions_schema,
+      columns: [...columns.question_columns, ...columns.question_details],
+      list: 'questions',
+      select: store.selectQuestions,
+    },
+    {
+      id: 'exportQuestions',
+      summary: 'Questions with their outcomes, as a streamed file',
+      query: wire.questions_query,
+    },
+  ),
+  ...routesOf(
+    {
+      name: 'resolutions',
+      schema: columns.resolutions_schema,
+      columns: columns.resolution_columns,
+      list: 'resolutions',
+      select: store.selectResolutions,
+    },
+    {
+      id: 'exportResolutions',
+      summary: 'Every decision about a question, as a streamed file',
+      query: wire.resolutions_query,
+    },
+  ),
+  ...routesOf(
+    {
+      name: 'comments',
+      schema: columns.comments_schema,
+      columns: columns.comment_columns,
+      list: 'comments',
+      select: store.selectComments,
+    },
+    {
+      id: 'exportComments',
+      summary: 'Comments and replies, as a streamed file',
+      query: wire.comments_query,
+    },
+  ),
+  ...routesOf(
+    {
       name: 'consensus-history',
-      schema: consensus_schema,
-      columns: consensus_columns,
+      schema: columns.consensus_schema,
+      columns: columns.consensus_columns,
       list: 'moments',
+      select: store.selectStated,
     },
     {
       id: 'exportConsensusHistory',

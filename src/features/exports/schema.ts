@@ -57,6 +57,14 @@ export const history_query = Type.Object({
   count: Type.Optional(Type.Boolean()),
 });
 
+const { model_family: _family, ...of_questions } = filter_properties;
+const { since: _since, until: _until, ...of_moment } = of_questions;
+const { status, names, count } = predictions_query.properties;
+
+export const questions_query = Type.Object({ ...file_properties, ...of_moment, status, count });
+export const resolutions_query = Type.Object({ ...file_properties, ...of_moment, count });
+export const comments_query = Type.Object({ ...file_properties, ...of_questions, names, count });
+
 export type PredictionsQuery = Static<typeof predictions_query>;
 
 export const manifest_schema = Type.Object({
@@ -71,4 +79,7 @@ export const manifest_schema = Type.Object({
     Type.Object({ name: Type.String(), type: Type.String(), about: Type.String() }),
   ),
   file: Type.Object({ bytes: Type.Integer(), sha256: Type.String() }),
+  /** Of the data: what DATA_LICENSE says. */
+  license: Type.String(),
+  citation: Type.String(),
 });

@@ -1,15 +1,20 @@
 import {
   agent_columns,
   type Column,
+  comment_columns,
   own_columns,
   prediction_columns,
   question_columns,
+  question_details,
+  resolution_columns,
+  revision_columns,
 } from './columns.js';
 import { type Selected, setting } from './copy-store.js';
 
 /**
  * The statements of exports. Their values are settings of the transaction, never part of the text.
- * Aliases: p a prediction, t its question, r the decision on it that held, a the agent.
+ * Aliases: p a prediction or comment, f a forecast of it, s its scores, t its question, r the
+ * decision on that which held, a the agent.
  */
 
 /** The content of an export: the same scope has the same rows for ever (hidden texts aside). */
@@ -82,44 +87,147 @@ const jsonMember = ({ name, type, is_free, sql }: Column): string => {
 /** Arguments of a `concat`: `row_to_json` would take twice the time. */
 const members = (columns: readonly Column[]): string => columns.map(jsonMember).join(", ',', ");
 
+const line = (...groups: readonly string[]): string =>
+  `concat('{', ${groups.join(", ',', ")}, '}') as line`;
+
+/** Its status at the moment of the export. */
+const question_status = `
+  lateral (
+    select case
+      when r.kind = 'void' then 'voided'
+      when r.kind = 'resolve' then 'resolved'
+      when t.closed_at <= ${as_of} then 'closed'
+      else 'open'
+    end as status
+  ) s`;
+
 /**
- * One line of JSON a prediction. `offset 0` keeps question and agent of a prediction apart, so that
- * Postgres makes their members once and remembers them, and reads the predictions in the order of
- * their ids.
+ * The question of `p`, and its agent. `offset 0` keeps them apart, so that Postgres makes their
+ * members once and remembers them, and reads the rows in their own order.
  */
+const questionOf = (scope: ExportScope): string => `
+  lateral (
+    select
+      t.options, t.status as current_status, t.closes_at, s.status,
+      case when r.kind = 'resolve' then r.revision end as revision,
+      concat(${members(question_columns)}) as members
+    from questions t
+    left join ${decision} on true
+    cross join ${question_status}
+    where t.id = p.question_id and ${ofQuestions(scope)}
+    offset 0
+  ) q`;
+
+const agentOf = `
+  lateral (
+    select concat(${members(agent_columns)}) as members
+    from agents a
+    where a.id = p.agent_id
+    offset 0
+  ) a`;
+
+/** The scores of `p` by the decision that held. */
+const scoreOf = `
+  scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
+    and s.revision = q.revision and s.settled_at <= ${as_of}`;
+
+const stated = 'prediction, probability, confidence, selected_option, probabilities';
+
+/** Every forecast of `p` that was made and recorded until then. */
+const forecastsOf = (scope: ExportScope): string => `
+  from forecasts f
+  where f.question_id = p.question_id
+    and f.agent_id = p.agent_id
+    and f.forecast_at <= ${as_of}
+    ${scope.below === undefined ? '' : `and f.event_id < ${setting('below', 'uuid')}`}`;
+
+/** The one of them that stood; most predictions have but one. */
+const forecastOf = (scope: ExportScope): string => `
+  lateral (
+    select p.revision, p.${stated.replaceAll(', ', ', p.')}, p.created_at as forecast_at
+    where p.revision = 0
+    union all
+    (
+      select f.revision, f.${stated.replaceAll(', ', ', f.')}, f.forecast_at
+      ${forecastsOf(scope)} and p.revision > 0
+      order by f.revision desc
+      limit 1
+    )
+  ) f`;
+
+/** One line of JSON a prediction, with the forecast that stood. */
 export const selectPredictions = (scope: ExportScope): Selected =>
   selected(
     scope,
     `
-    select concat(
-      '{', ${members(prediction_columns.slice(0, 1))}, ',', q.members, ',', a.members, ',',
-      ${members(own_columns)}, '}'
-    ) as line
+    select ${line(members(prediction_columns.slice(0, 1)), 'q.members', 'a.members', members(own_columns))}
     from predictions p
-    cross join lateral (
-      select
-        t.options, t.status as current_status, t.closes_at, s.status,
-        concat(${members(question_columns)}) as members
-      from questions t
-      left join ${decision} on true
-      cross join lateral (
-        select case
-          when r.kind = 'void' then 'voided'
-          when r.kind = 'resolve' then 'resolved'
-          when t.closed_at <= ${as_of} then 'closed'
-          else 'open'
-        end as status
-      ) s
-      where t.id = p.question_id and ${ofQuestions(scope)}
-      offset 0
-    ) q
-    cross join lateral (
-      select concat(${members(agent_columns)}) as members
-      from agents a
-      where a.id = p.agent_id
-      offset 0
-    ) a
+    cross join ${questionOf(scope)}
+    cross join ${agentOf}
+    cross join ${forecastOf(scope)}
+    left join ${scoreOf}
     where ${ofPredictions(scope)} ${filtersOf(scope, ['status'])}
+    order by p.id`,
+  );
+
+/** One line a forecast, also of those that were replaced. */
+export const selectRevisions = (scope: ExportScope): Selected =>
+  selected(
+    scope,
+    `
+    select ${line(members(revision_columns))}
+    from predictions p
+    cross join ${questionOf(scope)}
+    join agents a on a.id = p.agent_id
+    cross join lateral (
+      select f.*, lead(f.forecast_at) over (order by f.revision) as replaced_at
+      ${forecastsOf(scope)}
+    ) f
+    left join ${scoreOf}
+    where ${ofPredictions(scope)} ${filtersOf(scope, ['status'])}
+    order by p.id, f.revision`,
+  );
+
+const ofPublished = (scope: ExportScope): string => `
+  t.published_at <= ${as_of} and ${ofQuestions(scope)}
+  ${scope.question_id === undefined ? '' : `and t.id = ${setting('question_id', 'uuid')}`}`;
+
+/** One line a question. */
+export const selectQuestions = (scope: ExportScope): Selected =>
+  selected(
+    scope,
+    `
+    select ${line(members(question_columns), members(question_details))}
+    from questions t
+    left join ${decision} on true
+    cross join ${question_status}
+    where ${ofPublished(scope)} ${scope.status === undefined ? '' : `and s.status = ${setting('status', 'text')}`}
+    order by t.id`,
+  );
+
+/** One line a decision, also of those that another one replaced. */
+export const selectResolutions = (scope: ExportScope): Selected =>
+  selected(
+    scope,
+    `
+    select ${line(members(resolution_columns))}
+    from resolutions r
+    join questions t on t.id = r.question_id
+    where r.created_at <= ${as_of} and ${ofPublished(scope)}
+    order by r.question_id, r.revision`,
+  );
+
+/** One line a comment or reply. */
+export const selectComments = (scope: ExportScope): Selected =>
+  selected(
+    scope,
+    `
+    select ${line(members(comment_columns))}
+    from comments p
+    join questions t on t.id = p.question_id
+    join agents a on a.id = p.agent_id
+    where p.created_at <= ${as_of} ${filtersOf(scope, ['below', 'since', 'until'])}
+      and ${ofPublished(scope)}
     order by p.id`,
   );
 
@@ -159,12 +267,12 @@ type GroupKind = keyof typeof group_keys;
 type CalibrationEvent = 'taken' | 'yes';
 
 const event_values: Readonly<Record<CalibrationEvent, string>> = {
-  yes: 'p.probability as value, q.outcome as hit',
+  yes: 'f.probability as value, q.outcome as hit',
   taken: `
-    p.confidence as value,
+    f.confidence as value,
     coalesce(
-      p.prediction = q.outcome,
-      q.options[p.selected_option + 1] = any (q.correct_options)
+      f.prediction = q.outcome,
+      q.options[f.selected_option + 1] = any (q.correct_options)
     ) as hit`,
 };
 
@@ -194,6 +302,7 @@ export const selectCalibration = (
       where ${ofQuestions(scope)}
     ) q
     join predictions p on p.question_id = q.id
+    cross join ${forecastOf(scope)}
     where ${ofPredictions(scope)}
   ) stated
   where value is not null
