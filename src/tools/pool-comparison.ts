@@ -29,36 +29,39 @@ const median = (sorted: readonly number[]): number => {
   return ((sorted[Math.floor(at)] as number) + (sorted[Math.ceil(at)] as number)) / 2;
 };
 
-const add = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, one) => sum + one, 0) / values.length;
 
-/** Chances of YES from 0 to 1. A ρ of 1 extremises nothing. */
-const forecastsOf = ({ forecasts }: ResolvedQuestion, rho: number) => {
+/** By (p − outcome)². A ρ of 1 extremises nothing. */
+const scoresOf = ({ outcome, forecasts }: ResolvedQuestion, rho: number) => {
   const pool = createPool(0);
   for (const one of forecasts) pool.put({ ...one, given: [] });
-  const values = forecasts.map(({ value }) => value / 10_000).sort((a, b) => a - b);
+  const values = forecasts.map(({ value }) => value / 100).sort((a, b) => a - b);
+  const scoreOf = (percent = 0): number => (percent / 100 - Number(outcome)) ** 2;
   return {
-    pooled: (pool.read(rho)?.[0] as number) / 100,
-    not_extremized: (pool.read(1)?.[0] as number) / 100,
-    median: median(values),
-    mean: add(values) / values.length,
+    pooled: scoreOf(pool.read(rho)?.[0]),
+    not_extremized: scoreOf(pool.read(1)?.[0]),
+    median: scoreOf(median(values)),
+    mean: scoreOf(mean(values)),
   };
 };
 
-/** Mean Brier scores, (p − outcome)², where ρ is that of the other half; and ρ of all of them. */
+/** Mean Brier scores, where ρ is that of the other half; and ρ of all of them. */
 export const comparePools = (all: readonly ResolvedQuestion[]) => {
   const several = all.filter((one) => errorsOf(one).owners > 1);
   const halves = [0, 1].map((half) => several.filter((_, n) => n % 2 === half));
   const scores = halves.flatMap((half, n) => {
     const { rho } = measureCorrelation((halves[1 - n] ?? []).map(errorsOf));
-    return half.map((one) =>
-      Object.values(forecastsOf(one, rho)).map((p) => (p - Number(one.outcome)) ** 2),
-    );
+    return half.map((one) => scoresOf(one, rho));
   });
-  const [pooled, not_extremized, middle, mean] = [0, 1, 2, 3].map(
-    (n) => add(scores.map((row) => row[n] as number)) / scores.length,
-  );
-  const brier = { pooled, not_extremized, median: middle, mean };
-  return { ...measureCorrelation(several.map(errorsOf)), brier };
+  const brierOf = (name: keyof (typeof scores)[number]) => mean(scores.map((one) => one[name]));
+  return {
+    ...measureCorrelation(several.map(errorsOf)),
+    brier: {
+      ...{ pooled: brierOf('pooled'), not_extremized: brierOf('not_extremized') },
+      ...{ median: brierOf('median'), mean: brierOf('mean') },
+    },
+  };
 };
 
 /** The last forecast of each agent; what the service would not take is left out. */
@@ -118,15 +121,11 @@ export const runPoolComparison = (call: Call): Promise<number> =>
       const found = comparePools(file === '' ? await readService() : await readFile(file));
       const { questions, measured, rho, brier } = found;
       if (questions < 2) throw new Stopped('Fewer than two such questions are resolved.');
-      const lines = [
-        ...Object.entries(brier).map(([name, score]) => [`Brier ${name}`, score?.toFixed(4)]),
-        ['ρ̂', measured?.toFixed(4)],
-        ['ρ', rho.toFixed(4)],
-        ['questions', questions],
-      ];
-      for (const [name, figure] of lines) {
-        writeLine(call.screen, `${String(name).replace('_', ' ').padEnd(21)}${figure}`);
+      const figures = { ...brier, ρ̂: measured ?? 0, ρ: rho };
+      for (const [name, figure] of Object.entries(figures)) {
+        writeLine(call.screen, `${name.replace('_', ' ').padEnd(16)}${figure.toFixed(4)}`);
       }
+      writeLine(call.screen, `questions       ${questions}`);
       return 0;
     },
   });

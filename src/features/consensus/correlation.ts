@@ -46,19 +46,17 @@ export const errorsOf = ({ outcome, forecasts }: ResolvedQuestion): QuestionErro
   };
 };
 
-export interface Measured {
-  readonly questions: number;
-  /** ρ̂; null without two owners on a question. */
-  readonly measured: number | null;
-  readonly rho: number;
-}
+export type Measured = ReturnType<typeof measureCorrelation>;
 
 const prior = { rho: 0.6, questions: 200 } as const;
 
 const add = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** To four decimals: what is stored, shown and computed with is one number. */
-export const measureCorrelation = (all: readonly QuestionErrors[]): Measured => {
+/**
+ * `measured` is ρ̂, and null without two owners on a question. `rho` has four decimals: what is
+ * stored, shown and computed with is one number.
+ */
+export const measureCorrelation = (all: readonly QuestionErrors[]) => {
   const means = new Map(
     [true, false].map((outcome) => {
       const of_outcome = all.filter((one) => one.outcome === outcome);

@@ -9,7 +9,7 @@ import { driftOf, type Step } from './drift.js';
 import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
 import { drawPicture, type Look } from './picture.js';
-import { type Course, makeRun, type RunShape, type TimedForecast } from './run.js';
+import { type Course, makeRun, type RunShape } from './run.js';
 import { most_points, type Point } from './schema.js';
 import { readForecasts } from './store.js';
 import { movesConsensus } from './tally.js';
@@ -17,10 +17,7 @@ import { movesConsensus } from './tally.js';
 /** Forecasts that are counted at a time; answers to others come in between. */
 const portion = 1_000;
 
-interface Recorded {
-  /** All forecasts on a question, in the order of their times. */
-  readonly all: readonly TimedForecast[];
-  readonly offset: number;
+interface Recorded extends Awaited<ReturnType<typeof readForecasts>> {
   readonly fits: readonly Fit[];
   /** Until when fits change the figures: its end, or now. */
   readonly until_ms: number;

@@ -4,9 +4,7 @@ export {
   first_fit,
   fitAt,
   fitOf,
-  type Measured,
   measureCorrelation,
-  type QuestionErrors,
   type ResolvedQuestion,
 } from './correlation.js';
 export { readFits, readResolved } from './fits-store.js';

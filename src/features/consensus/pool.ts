@@ -55,41 +55,35 @@ export interface PoolForecast {
   readonly family: string;
   /** Yes/no: stated chance of YES in basis points; with options not looked at. */
   readonly value: number;
-  /** With options: what each is given, all in one unit; empty for yes/no. */
+  /** With options: what each is given, in whole numbers of one unit; empty for yes/no. */
   readonly given: readonly number[];
 }
 
 /**
  * A pool that forecasts come into one by one. A step costs the same however many came before: it
- * depends on how many families there are, and how many of them the owner has agents of.
+ * depends on how many families there are, and how many of them the owner has agents of. `options`
+ * is how many the question has; 0 for yes/no.
  */
-export interface Pool {
-  /** An agent's second forecast replaces its first. */
-  put(forecast: PoolForecast): void;
-  /**
-   * Chances in percent, not rounded: that of YES, or one for each option; null while it is empty.
-   * `rho` is that of the fit in force.
-   */
-  read(rho: number): readonly number[] | null;
-  /** The same of everybody but this agent; null when nobody is left. */
-  readWithout(agent: string, rho: number): readonly number[] | null;
-}
-
-/** `options`: how many the question has; 0 for yes/no. */
-export const createPool = (options: number): Pool => {
+export const createPool = (options: number) => {
   const forecasts = new Map<string, PoolForecast>();
   const sums = options === 0 ? makeLogOddsSums() : makeMeans(options);
   const change = (forecast: PoolForecast | undefined, sign: 1 | -1): void => {
     if (forecast !== undefined) sums.change(forecast, sign);
   };
   return {
-    put(forecast) {
+    /** An agent's second forecast replaces its first. */
+    put(forecast: PoolForecast): void {
       change(forecasts.get(forecast.agent), -1);
       change(forecast, 1);
       forecasts.set(forecast.agent, forecast);
     },
-    read: sums.read,
-    readWithout(agent, rho) {
+    /**
+     * Chances in percent, not rounded: that of YES, or one for each option; null while it is
+     * empty. `rho` is that of the fit in force.
+     */
+    read: (rho: number): readonly number[] | null => sums.read(rho),
+    /** The same of everybody but this agent; null when nobody is left. */
+    readWithout(agent: string, rho: number): readonly number[] | null {
       const own = forecasts.get(agent);
       change(own, -1);
       const found = sums.read(rho);
@@ -98,6 +92,7 @@ export const createPool = (options: number): Pool => {
     },
   };
 };
+export type Pool = ReturnType<typeof createPool>;
 
 const makeMeans = (options: number) => {
   const sums = new Array<number>(options).fill(0);
@@ -105,7 +100,7 @@ const makeMeans = (options: number) => {
     change({ given }: PoolForecast, sign: 1 | -1): void {
       for (const [n, one] of given.entries()) sums[n] = (sums[n] as number) + sign * one;
     },
-    read(): readonly number[] | null {
+    read(_: number): readonly number[] | null {
       const sum = sums.reduce((total, one) => total + one, 0);
       return sum === 0 ? null : sums.map((one) => (100 * one) / sum);
     },

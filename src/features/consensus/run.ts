@@ -1,13 +1,5 @@
 import { createPool, type PoolForecast } from './pool.js';
-import {
-  leadingOf,
-  makeValueCounts,
-  mean,
-  meanGiven,
-  type QuestionShape,
-  share,
-  shown,
-} from './rules.js';
+import { leadingOf, makeValueCounts, mean, type QuestionShape, share, shown } from './rules.js';
 import type { Moment, MoveWire, Point } from './schema.js';
 
 /**
@@ -31,14 +23,12 @@ export const makeRun = ({ question_type, options }: RunShape) => {
   const pool = createPool(options.length);
   const sides = new Array<number>(is_binary ? 2 : options.length).fill(0);
   const values = makeValueCounts();
-  const sums = options.map(() => 0);
   const standing = new Map<string, TimedForecast>();
   let sum = 0;
-  const change = ({ side, value, given }: TimedForecast, sign: 1 | -1): void => {
+  const change = ({ side, value }: TimedForecast, sign: 1 | -1): void => {
     sum += sign * value;
     sides[side] = (sides[side] as number) + sign;
     values.add(value, sign);
-    for (const [n, part] of given.entries()) sums[n] = (sums[n] as number) + sign * part;
   };
   return {
     /** Returns the forecast that it replaces, the agent's latest before. */
@@ -47,16 +37,16 @@ export const makeRun = ({ question_type, options }: RunShape) => {
       if (before !== undefined) change(before, -1);
       change(one, 1);
       standing.set(one.agent, one);
-      if (is_binary) pool.put(one);
+      pool.put(one);
       return before;
     },
     /** As the consensus has it while a fit with this ρ is in force. */
     read(rho: number): Moment {
       const count = standing.size;
-      const percent = is_binary ? pool.read(rho)?.[0] : undefined;
-      const pooled = percent === undefined ? null : shown(percent);
-      const means = sums.map((one) => meanGiven(one, count, options.length) ?? 0);
-      const leading = leadingOf(sums, count);
+      const percents = pool.read(rho) ?? options.map(() => 0);
+      const pooled = is_binary && count > 0 ? shown(percents[0] as number) : null;
+      const means = is_binary ? [] : percents.map(shown);
+      const leading = is_binary ? -1 : leadingOf(percents, count);
       return {
         count,
         forecast: is_binary ? pooled : (means[leading] ?? null),

@@ -193,7 +193,7 @@ interface ForecastRow extends Omit<TimedForecast, 'given'> {
   readonly offset: number;
 }
 
-const portion = 1_000;
+const portion = 5_000;
 
 /**
  * All forecasts on a question that the log has, in the order of their times, and the offset of the
