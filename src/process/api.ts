@@ -16,6 +16,7 @@ import {
 import {
   type ConsensusParts,
   consensusTopic,
+  createHeadlines,
   createHistory,
   createLiveConsensus,
   type HistoryParts,
@@ -134,6 +135,7 @@ const makeApiParts = (deps: Deps, limiter: Limiter) => {
     }),
     write_watch: createWriteWatch(),
     days: createDays(deps, consensus),
+    headlines: createHeadlines(deps, consensus),
     boards: createBoards(deps),
     webhooks: createWebhooks(config),
     exports: createExports(deps),

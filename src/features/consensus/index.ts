@@ -9,6 +9,7 @@ export {
 } from './correlation.js';
 export { readFits, readResolved } from './fits-store.js';
 export { createFitting, fitToday } from './fitting.js';
+export { createHeadlines } from './headlines.js';
 export { createHistory, type History, makeCourse, thinCourse } from './history.js';
 export {
   consensusTopic,

@@ -361,6 +361,59 @@ export const listSnapshots = (
     limit ${limit + 1}`;
 };
 
+interface TrendRow {
+  readonly question_id: string;
+  readonly at: Date;
+  /** The headline; with options that of the one that leads now. */
+  readonly value: number | null;
+  /** What stood a day or a week ago, and what shows the course, evenly by number. */
+  readonly is_day: boolean;
+  readonly is_week: boolean;
+  readonly in_trend: boolean;
+}
+
+const most_past = 28;
+
+/** Snapshots of the headlines of some questions, oldest first. */
+export const readTrends = (
+  db: Db,
+  found: readonly Pick<Consensus, 'question_id' | 'leading_option'>[],
+  now: Date,
+) => db<TrendRow[]>`
+  select
+    s.question_id, s.taken_at as at, s.is_day, s.is_week, s.in_trend,
+    coalesce(
+      (
+        select (o ->> 'mean_probability')::float8
+        from json_array_elements(s.consensus -> 'options') o
+        where o ->> 'option' = w.chosen
+      ),
+      (s.consensus ->> 'forecast')::float8
+    ) as value
+  from unnest(
+    ${found.map(({ question_id }) => question_id)}::uuid[],
+    ${found.map(({ leading_option }) => leading_option ?? '')}::text[]
+  ) as w (id, chosen)
+  cross join lateral (
+    select
+      *,
+      ${now}::timestamptz - interval '1 day' <@ stood as is_day,
+      ${now}::timestamptz - interval '7 days' <@ stood as is_week,
+      n = 1 or n * ${most_past} / total > (n - 1) * ${most_past} / total as in_trend
+    from (
+      select
+        *,
+        tstzrange(taken_at, lead(taken_at) over in_order) as stood,
+        row_number() over in_order as n,
+        count(*) over () as total
+      from consensus_snapshots
+      where question_id = w.id and format = ${format}
+      window in_order as (order by taken_at, reason)
+    ) numbered
+  ) s
+  where s.is_day or s.is_week or s.in_trend
+  order by s.question_id, s.taken_at, s.reason`;
+
 export const countSnapshots = (db: Db, question_id: string) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total

@@ -8,9 +8,21 @@ export {
   question_counts,
   takeStep,
 } from './life.js';
-export { findVisible, lists_tag, type QuestionParts, routes } from './routes.js';
+export {
+  findVisible,
+  type HeadlineParts,
+  lists_tag,
+  type QuestionParts,
+  routes,
+} from './routes.js';
 export { whyNotOpen } from './rules.js';
-export { question_draft, question_faults, question_params, question_schema } from './schema.js';
+export {
+  type Headline,
+  question_draft,
+  question_faults,
+  question_params,
+  question_schema,
+} from './schema.js';
 export {
   createQuestionCache,
   type NumberedQuestion,

@@ -12,7 +12,7 @@ import { type QuestionRow, questionColumns } from './store.js';
  */
 
 export interface ListRequest {
-  readonly filter: Omit<AdminListQuery, 'limit' | 'cursor' | 'offset' | 'sort'>;
+  readonly filter: Omit<AdminListQuery, 'limit' | 'cursor' | 'offset' | 'sort' | 'include'>;
   readonly sort: QuestionSort;
   /** Drafts are in the lists of admins and of their author only. */
   readonly drafts: boolean;

@@ -13,7 +13,14 @@ import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { adminName } from '../audit/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import * as life from './life.js';
-import { countQuestions, keyOf, kindsOf, listQuestions, readListQuery } from './lists-store.js';
+import {
+  countQuestions,
+  keyOf,
+  kindsOf,
+  type ListedRow,
+  listQuestions,
+  readListQuery,
+} from './lists-store.js';
 import * as wire from './schema.js';
 import { type QuestionCache, type QuestionRow, readQuestion, toWire } from './store.js';
 
@@ -21,7 +28,12 @@ export interface QuestionParts {
   readonly questions: QuestionCache;
 }
 
-type Needs = Deps & TaxonomyParts & QuestionParts;
+/** Of published questions; the consensus is a feature that uses this one. */
+export interface HeadlineParts {
+  readonly headlines: (ids: readonly string[]) => Promise<ReadonlyMap<string, wire.Headline>>;
+}
+
+type Needs = Deps & TaxonomyParts & QuestionParts & HeadlineParts;
 const route = routeFor<Needs>();
 const tag = 'questions';
 
@@ -42,18 +54,27 @@ interface ListCall {
 }
 
 const answerList = async (
-  { sql, taxonomy }: Needs,
+  { sql, taxonomy, headlines }: Needs,
   { path, query, drafts }: ListCall,
   show: (row: QuestionRow) => object = toWire,
 ): Promise<Answer> => {
   const unknown = await taxonomy.checkQuery(query);
   if (unknown !== null) return unknown;
-  const list = readListQuery(query, drafts);
-  return replyPage({
+  const { include = [], ...rest } = query;
+  const list = readListQuery(rest, drafts);
+  return replyPage<ListedRow & { readonly headline?: wire.Headline | undefined }>({
     ...{ path, query, plural: 'questions', kinds: kindsOf(list.sort), keyOf },
-    read: (page) => listQuestions(sql, list, page),
+    read: async (page) => {
+      const rows = await listQuestions(sql, list, page);
+      if (include.length === 0) return rows;
+      const found = await headlines(rows.map(({ id }) => id));
+      return rows.map((row) => ({ ...row, headline: found.get(row.id) }));
+    },
     count: async () => ({ total: await countQuestions(sql, list) }),
-    show: ({ sort_key: _, ...row }) => show(row),
+    show: ({ sort_key: _, headline, ...row }) => ({
+      ...show(row),
+      ...Object.fromEntries(include.map((member) => [member, headline?.[member]])),
+    }),
   });
 };
 

@@ -97,11 +97,28 @@ export const reopen_body = Type.Object({ closes_at: time, resolution_date: optio
 export type ReopenBody = Static<typeof reopen_body>;
 
 export const question_answer = Type.Object({ question: question_schema });
-export const questions_answer = pageSchema('questions', question_schema);
+const percent = nullable(Type.Number());
+const headline_schema = Type.Object({
+  consensus: Type.Object({
+    forecast: percent,
+    leading_option: nullable(Type.String()),
+    change_24h: percent,
+    change_7d: percent,
+  }),
+  trend: Type.Array(Type.Object({ at: time, forecast: percent }), { maxItems: 30 }),
+});
+/** What a list may include of the consensus. */
+export type Headline = Static<typeof headline_schema>;
+
+const listed = Type.Object({
+  ...question_schema.properties,
+  ...Type.Partial(headline_schema).properties,
+});
+export const questions_answer = pageSchema('questions', listed);
 /** The same with the authors of suggestions. */
 export const admin_questions_answer = pageSchema(
   'questions',
-  Type.Object({ ...question_schema.properties, author_id: nullable(id) }),
+  Type.Object({ ...listed.properties, author_id: nullable(id) }),
 );
 
 export const sorts = [
@@ -129,6 +146,7 @@ export const list_query = Type.Object({
   created_after: Type.Optional(time),
   closes_before: Type.Optional(time),
   sort: Type.Optional(textEnum(sorts)),
+  include: Type.Optional(Type.Array(textEnum(['consensus', 'trend'] as const))),
   ...page_query,
 });
 
