@@ -106,7 +106,7 @@ const readService = async (): Promise<readonly ResolvedQuestion[]> => {
   try {
     const all: ResolvedQuestion[] = [];
     await sql.begin({ mode: 'read only', statement_ms: 300_000 }, async (tx) => {
-      for await (const one of readResolved(tx)) all.push(one);
+      for await (const page of readResolved(tx)) all.push(...page);
     });
     return all;
   } finally {

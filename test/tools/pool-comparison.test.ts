@@ -2,14 +2,15 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { t } from 'tap';
 import { comparePools } from '../../src/tools/pool-comparison.js';
-import { makeResolved, random } from '../features/consensus/generated.js';
+import { makeResolved } from '../features/consensus/generated.js';
+import { makeRandom } from '../help/long-run.js';
 import { runTool } from '../help/run-tool.js';
 
 /** Pools compared on generated forecasts, whose correlation is known, and on files. */
 
 t.test('out of sample the pool beats its own without extremising, median and mean', async (t) => {
   for (const rho of [0.15, 0.4]) {
-    const all = makeResolved(random(7), { questions: 2_000, owners: 9, rho });
+    const all = makeResolved(makeRandom(7), { questions: 2_000, owners: 9, rho });
     const { brier, measured } = comparePools(all);
     t.ok(Math.abs((measured ?? 0) - rho) < 0.03, `ρ̂ is ${measured} where it is ${rho}`);
     const { pooled, not_extremized, median, mean } = brier;

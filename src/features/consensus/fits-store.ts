@@ -9,32 +9,23 @@ export const readFits = (db: Db) => db<Fit[]>`
   from consensus_fits
   order by number`;
 
-type ResolvedRow = Omit<ResolvedQuestion, 'forecasts'> &
-  ResolvedQuestion['forecasts'][number] & { readonly question_id: string };
-
-/** Resolved yes/no questions with what stood at their close, question by question. */
-export async function* readResolved(tx: Tx): AsyncGenerator<ResolvedQuestion> {
-  const rows = tx<ResolvedRow[]>`
+/** Resolved yes/no questions with what stood at their close, some at a time. */
+export const readResolved = (tx: Tx) =>
+  readPages(
+    tx,
+    tx<ResolvedQuestion[]>`
     select
-      q.id as question_id, q.outcome, p.agent_id as agent, p.model_family as family,
-      coalesce(p.owner_id, p.agent_id) as owner, p.probability as value
+      q.outcome,
+      json_agg(json_build_object(
+        'agent', p.agent_id, 'owner', coalesce(p.owner_id, p.agent_id),
+        'family', p.model_family, 'value', p.probability
+      )) as forecasts
     from questions q
     join predictions p on p.question_id = q.id
     where q.status = 'resolved' and q.question_type = 'binary'
-    order by q.id`;
-  let forecasts: ResolvedRow[] = [];
-  for await (const page of readPages<ResolvedRow>(tx, rows, 1_000)) {
-    for (const row of page) {
-      const [first] = forecasts;
-      if (first !== undefined && first.question_id !== row.question_id) {
-        yield { outcome: first.outcome, forecasts };
-        forecasts = [];
-      }
-      forecasts.push(row);
-    }
-  }
-  if (forecasts[0] !== undefined) yield { outcome: forecasts[0].outcome, forecasts };
-}
+    group by q.id`,
+    100,
+  );
 
 /** Of one timer at a time: whether there is a fit of this day already. */
 export const lockFits = async (tx: Tx, day: Date): Promise<boolean> => {

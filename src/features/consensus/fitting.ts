@@ -18,7 +18,7 @@ export const fitToday = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): Promise<b
     const day = new Date(Math.floor(fitted_at.getTime() / day_ms) * day_ms);
     if (await store.lockFits(tx, day)) return false;
     const errors: QuestionErrors[] = [];
-    for await (const question of store.readResolved(tx)) errors.push(errorsOf(question));
+    for await (const page of store.readResolved(tx)) errors.push(...page.map(errorsOf));
     const measured = measureCorrelation(errors);
     if (measured.questions === 0) return false;
     const from_at = new Date(fitted_at.getTime() + ahead_ms);

@@ -1,12 +1,13 @@
 import { t } from 'tap';
 import { errorsOf, fitOf, measureCorrelation } from '../../../src/features/consensus/index.js';
-import { makeResolved, random } from './generated.js';
+import { makeRandom } from '../../help/long-run.js';
+import { makeResolved } from './generated.js';
 
 /** ρ as it is measured, and which fit is in force when. */
 
 t.test('on generated forecasts the estimator finds the ρ they were made with', async (t) => {
   for (const rho of [0, 0.2, 0.6, 0.9]) {
-    const all = makeResolved(random(11), { questions: 3_000, owners: 6, rho });
+    const all = makeResolved(makeRandom(11), { questions: 3_000, owners: 6, rho });
     const found = measureCorrelation(all.map(errorsOf));
     t.equal(found.questions, 3_000);
     t.ok(Math.abs((found.measured ?? 9) - rho) < 0.03, `${found.measured} for ${rho}`);

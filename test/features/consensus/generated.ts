@@ -2,14 +2,6 @@ import type { ResolvedQuestion } from '../../../src/features/consensus/index.js'
 
 /** Forecasts whose errors correlate by a known ρ. */
 
-/** Numbers from 0 to 1, the same for a seed (Mulberry32). */
-export const random = (seed: number) => (): number => {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let x = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
-  return ((x ^ (x >>> 14)) >>> 0) / 4_294_967_296;
-};
-
 /** Box and Muller. */
 const normal = (next: () => number): number =>
   Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());

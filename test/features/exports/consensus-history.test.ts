@@ -20,6 +20,7 @@ const models = ['claude-opus-4', 'gpt-5', 'gemini-3', 'claude-opus-4'];
 
 /** What the live consensus was after each prediction. */
 const lived: Row[] = [];
+let first: { agent: Awaited<ReturnType<typeof makeAgent>>; prediction_id: string } | undefined;
 
 for (const [n, model] of models.entries()) {
   const agent = await makeAgent(app, { human: humans[n % 2]!, model });
@@ -33,8 +34,32 @@ for (const [n, model] of models.entries()) {
       return answer.body.total_predictions === n + 1 ? answer : undefined;
     });
     lived.push({ question_id, prediction_id, consensus });
+    if (n === 0 && question_id === binary) first = { agent, prediction_id };
   }
 }
+// A forecast stands for a minute at least.
+await app.sql`
+  update predictions set created_at = created_at - interval '1 hour'
+  where id = ${first?.prediction_id ?? ''}`;
+const revised = await app.call('PATCH', `/api/predictions/${first?.prediction_id}`, {
+  key: first?.agent.key ?? '',
+  body: {
+    probability: 0.37,
+    scale: 'percent',
+    reason: 'The second survey found the very opposite of the first.',
+  },
+});
+if (revised.status !== 200) throw new Error(JSON.stringify(revised.body));
+const { body: last } = await until('the revision is counted', async () => {
+  const answer = await app.call('GET', `/api/questions/${binary}/consensus`);
+  return answer.body.mean_probability < 50 ? answer : undefined;
+});
+lived.push({
+  question_id: binary,
+  prediction_id: first?.prediction_id,
+  revision: 1,
+  consensus: last,
+});
 
 const read = (query: string) => fetchBytes(`${app.url}${path}?${query}`);
 const snapshot = await until('everything can be exported', async () => {
@@ -53,7 +78,10 @@ t.test('each row is the consensus as it was answered then', async (t) => {
   );
   for (const row of lines) {
     t.strictSame(Object.keys(row), pluck(consensus_columns, 'name'));
-    const then = lived.find(({ prediction_id }) => prediction_id === row['prediction_id']);
+    const then = lived.find(
+      ({ prediction_id, revision = 0 }) =>
+        prediction_id === row['prediction_id'] && revision === row['revision'],
+    );
     const consensus = then?.['consensus'] as Row;
     t.equal(row['count'], consensus['total_predictions']);
     for (const name of ['yes_percent', 'mean_probability', 'median_probability', 'p25', 'p75']) {
