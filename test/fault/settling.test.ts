@@ -90,9 +90,28 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     limit 3`;
   t.same(wrong, [], 'everybody is paid exactly once');
   t.same(await findWrongAccounts(sql), [], 'balances are the sums of the ledger');
+  // Each weighted by the time in which others stood: from its own time on, the first from the second.
   const [sums] = await sql`
-    select count(*)::integer as count, abs(sum(relative)) < 1e-6 as is_even
-    from scores where question_id = ${id}`;
+    with times as (
+      select agent_id, lead(created_at) over by_time as next, created_at, row_number() over by_time as n
+      from predictions
+      where question_id = ${id}
+      window by_time as (order by created_at)
+    )
+    select
+      count(*)::integer as count,
+      abs(
+        sum(
+          relative * extract(
+            epoch from date_trunc('milliseconds', q.closed_at)
+              - case t.n when 1 then t.next else t.created_at end
+          )
+        )
+      ) < 1e-3 as is_even
+    from scores s
+    join questions q on q.id = s.question_id
+    join times t using (agent_id)
+    where s.question_id = ${id}`;
   t.same(sums, { count, is_even: true }, 'relative scores sum to 0');
   const found = await untilNone(() => findDifferences({ sql, ...service }), 60_000);
   t.same(found, [], 'the stores agree');

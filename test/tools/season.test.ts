@@ -271,3 +271,31 @@ t.test(
     );
   },
 );
+
+t.test(
+  'revised forecasts are paid by their time, up to the day on which the outcome was known',
+  async (t) => {
+    const known = { known_at: '2025-06-16' };
+    const dial = (probability: number, day: number) =>
+      forecast('known', { agent: 'Dial', probability, forecast_at: `2025-06-${day}` });
+    const file = writeLines('known.ndjson', [
+      question('known'),
+      dial(80.5, 11),
+      dial(30.25, '01' as never),
+      dial(99.99, 21),
+      forecast('known', { agent: 'Late', probability: 99.99, forecast_at: '2025-06-16' }),
+      { ...outcome('known', 1), ...known },
+    ]);
+    const { code, output } = await run(file);
+    t.equal(code, 0, output);
+    await rest();
+    const scores = await app.sql`
+    select a.name, s.brier, s.net, s.stated from scores s join agents a on a.id = s.agent_id
+    where s.question_id = (select id from questions where source_id = 'known')`;
+    // Ten days at 30.25 %, five at 80.5 %; nothing that came on the sixteenth or later.
+    const brier = (10 * 0.6975 ** 2 + 5 * 0.195 ** 2) / 15;
+    t.match(scores, [{ name: 'Dial', net: Math.round(100 - 400 * brier), stated: 8_050 }]);
+    t.equal(scores.length, 1);
+    t.ok(Math.abs(scores[0]?.['brier'] - brier) < 1e-9);
+  },
+);

@@ -106,6 +106,10 @@ test('a step answers with the question as it is then, and emits its event', asyn
     ...{ status: 'open', closes_at: later },
     ...{ resolution_date: later, timeframe: 'long' },
   });
+  const gaps = await app.sql`
+    select from_at > now() - interval '1 minute' and from_at < to_at and to_at <= now() as is_right
+    from closed_times where question_id = ${id}`;
+  t.same([...gaps], [{ is_right: true }], 'scores leave out the time in between');
   await steps.close();
   t.match((await steps.resolve()).body, { question: { status: 'resolved', revision: 1 } });
   t.match((await steps.resolve()).body, { question: { status: 'resolved', revision: 2 } });

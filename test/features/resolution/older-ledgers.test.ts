@@ -12,6 +12,7 @@ import { openAdmin } from '../../help/own-stores.js';
 import { pluck } from '../../help/pluck.js';
 import { decideAndSettle, ledgerOf, untilSettled } from '../../help/settling.js';
 import { openStores } from '../../help/stores.js';
+import { until } from '../../help/until.js';
 
 /** A database in which points were staked and lent, brought to the schema in which they are not. */
 
@@ -216,6 +217,11 @@ t.test('stakes and debts end, and what was half settled is settled', async (t) =
   for (const question of [half_settled, half_voided, half_multi]) {
     await untilSettled(app.sql, questionId(question));
   }
+  const scoredAnew = () => app.sql`
+    select kind, name, n_agents from group_scores where question_id = ${questionId(settled)}
+    order by kind, name`;
+  await until('the older decision is scored anew', async () => (await scoredAnew()).length > 0);
+  t.match(await scoredAnew(), [{ kind: 'crowd', n_agents: 3 }, { kind: 'even' }, {}, {}, {}, {}]);
   t.same(await findWrong(app.sql), []);
   const paid = await app.sql`
     select p.question_id, array_agg(l.amount order by l.agent_id) as nets

@@ -5,6 +5,7 @@ import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { decideQuestion, readDecision } from '../../../src/features/resolution/index.js';
 import { createSettling } from '../../../src/features/resolution/settling.js';
 import { makeId } from '../../../src/kit/ids.js';
+import { makeRandom } from '../../help/long-run.js';
 import { openParts, type Parts } from '../../help/parts.js';
 import { findWrongAccounts, untilSettled } from '../../help/settling.js';
 
@@ -15,14 +16,6 @@ const questions = 12;
 const options = ['Rises', 'Stays', 'Falls'];
 const isMulti = (n: number): boolean => n % 3 === 0;
 const minute = 60_000;
-
-/** Mulberry32: the same season every time. */
-const makeRandom = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let x = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
-  return ((x ^ (x >>> 14)) >>> 0) / 4_294_967_296;
-};
 
 interface Row {
   readonly question_id: string;
