@@ -6,7 +6,7 @@ import {
   createSnapshotTimer,
 } from '../features/consensus/index.js';
 import { createEventsMaintenance, createRelay } from '../features/events/index.js';
-import { createBoardRebuild } from '../features/leaderboards/index.js';
+import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
 import { createSettling } from '../features/resolution/index.js';
@@ -46,6 +46,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
     createSnapshotTimer(deps),
     createFitting(deps),
     createBoardRebuild(deps),
+    createAdjustedTimer(deps),
     createMailer(deps),
     createNotificationSweeper(deps),
     createIdempotencySweep(deps.sql, deps.log),

@@ -2,12 +2,14 @@ import type { Redis } from 'ioredis';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
 import { describeError } from '../../kit/log.js';
-import type { AgentKind, BoardName } from './rules.js';
+import { readAdjusted } from './adjusted-store.js';
+import type { BoardClass, BoardName } from './rules.js';
 import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './store.js';
 
 /**
  * Boards in Redis: each a sorted set whose members are in the order of their texts. A member is the
- * key as 16 digits that sort as the number does, the id of the agent, and the row as JSON. The
+ * key as 16 digits that sort as the number does, the id of the agent (of others one made of the name),
+ * and the row as JSON. The
  * first member is the head, which says what the board is of. A board is never changed: it is made
  * anew under another name and renamed. All share one hash tag.
  */
@@ -20,12 +22,12 @@ const tagged = (prefix: string, rest: string): string => `${prefix}:{boards}:${r
 export interface BoardId {
   readonly kind: BoardName;
   readonly slot: string;
-  readonly agents?: AgentKind | undefined;
+  readonly of?: BoardClass | undefined;
 }
 
-/** `points:all:all`, `brier:society:30d`, `accuracy:all:7d:imported`. */
-export const boardKey = (prefix: string, { kind, slot, agents = 'agent' }: BoardId): string =>
-  tagged(prefix, `${kind}:${slot}${agents === 'agent' ? '' : `:${agents}`}`);
+/** `points:all:all`, `brier:society:30d:model`, `accuracy:all:7d:imported`. */
+export const boardKey = (prefix: string, { kind, slot, of = 'agent' }: BoardId): string =>
+  tagged(prefix, `${kind}:${slot}${of === 'agent' ? '' : `:${of}`}`);
 
 /** The stamp of each slice, by slot. */
 export const builtKey = (prefix: string): string => tagged(prefix, 'built');
@@ -95,8 +97,8 @@ const readLive = async (
   prefix: string,
   query: BoardQuery,
 ): Promise<BoardPage | null> => {
-  const { kind, agents, slice, limit, offset, after } = query;
-  const key = boardKey(prefix, { kind, agents, slot: slice.slot });
+  const { kind, of, slice, limit, offset, after } = query;
+  const key = boardKey(prefix, { kind, of, slot: slice.slot });
   const from = after === null ? '[0' : `(${sortable(after.key)}${after.agent_id}~`;
   const [head, found] = await Promise.all([
     readHead(redis, key),
@@ -124,8 +126,11 @@ export const createBoards = ({ sql, redis, log, config }: Deps) => {
   };
   return {
     /** A page of a board, from Redis, or from the record where Redis does not have it. */
-    page: async (query: BoardQuery): Promise<BoardPage> =>
-      (await readRedis(query)) ?? pages.get(JSON.stringify(query), () => readBoard(sql, query)),
+    async page(query: BoardQuery): Promise<BoardPage> {
+      if (query.kind === 'adjusted') return readAdjusted(sql, query);
+      const found = await readRedis(query);
+      return found ?? pages.get(JSON.stringify(query), () => readBoard(sql, query));
+    },
   };
 };
 export type Boards = ReturnType<typeof createBoards>;

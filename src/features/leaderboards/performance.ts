@@ -9,7 +9,7 @@ import {
   tierProgress,
   wilson,
 } from '../points/index.js';
-import { brierOf, dayOf, eceOf, fractions, percent, percents } from './rules.js';
+import { dayOf, eceOf, fractions, meanOf, percent, percents } from './rules.js';
 import type { Performance } from './schema.js';
 import { type AgentRecord, type RecordRow, readRecord } from './store.js';
 
@@ -20,7 +20,7 @@ const recordOf = (row: RecordRow) => ({
   correct: row.correct,
   accuracy: row.n === 0 ? null : percent(row.correct / row.n),
   accuracy_interval: row.n === 0 ? null : percents(wilson(row.correct, row.n)),
-  brier: row.n === 0 ? null : brierOf(row),
+  brier: row.n === 0 ? null : meanOf(row.brier, row.n),
   log_score: row.log_score,
   relative_score: row.relative,
 });

@@ -19,7 +19,7 @@ import * as store from './store.js';
  */
 
 /** Names the form of boards and members; boards of another form are made anew. */
-const boards_form = 'rows';
+const boards_form = 'classes';
 
 const most_changes = 50_000;
 /** Others need the stores too: the loop rests for so many times as long as it worked. */
@@ -88,9 +88,11 @@ const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly
 
 const makeSet = async ({ redis, config }: Deps, tx: Tx, set: Due): Promise<void> => {
   if (!(await store.lockBoards(tx))) return;
-  for (const { key, members } of await makeBoards(tx, config.REDIS_PREFIX, set)) {
-    if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
-  }
+  const boards = await makeBoards(tx, config.REDIS_PREFIX, set);
+  const written = await Promise.all(
+    boards.map(({ key, members }) => writeBoard(redis, key, members)),
+  );
+  if (written.includes(false)) throw new BoardsLost('Redis was emptied');
   await redis.hset(builtKey(config.REDIS_PREFIX), set.slot, set.stamp);
 };
 
@@ -156,7 +158,7 @@ export const findBoardDifferences = async (
     }
     if (found.length >= shown) return found.slice(0, shown);
   }
-  const wrong = await store.countWrongNets(sql);
-  if (wrong > 0) found.push(`${wrong} agents have won something else than board_nets says`);
+  const wrong = await store.countWrongStandings(sql);
+  if (wrong > 0) found.push(`${wrong} agents stand otherwise than their row of standings says`);
   return found;
 };

@@ -6,17 +6,19 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import { taxonomy_faults } from '../taxonomy/index.js';
+import { modelFamily, taxonomy_faults } from '../taxonomy/index.js';
 import type { Boards } from './live.js';
 import {
+  type BoardClass,
   type BoardName,
   boards,
   dayOf,
-  intervalView,
+  group_kinds,
+  isGroup,
+  isWhole,
   type Period,
   periods,
   readPeriod,
-  shownValue,
   sliceOf,
 } from './rules.js';
 import {
@@ -26,7 +28,7 @@ import {
   leaderboard_query,
   leaderboard_schema,
 } from './schema.js';
-import { type BoardQuery, readNames } from './store.js';
+import { type BoardQuery, type BoardRow, type NamedRow, readNames } from './store.js';
 
 export type LeaderboardParts = { readonly boards: Boards };
 type Needs = Deps & TaxonomyParts & LeaderboardParts;
@@ -39,51 +41,81 @@ const readAfter = (after: readonly unknown[] | null): BoardQuery['after'] | Faul
   return { key, agent_id: String(after[1]) };
 };
 
-const member_of = {
-  ...{ points: 'net', accuracy: 'accuracy', brier: 'brier', calibration: 'ece' },
-  debaters: 'upvotes',
+const member_of: Readonly<Record<BoardName, keyof Entry>> = {
+  ...({ points: 'net', accuracy: 'accuracy', brier: 'brier', calibration: 'ece' } as const),
+  ...({ log: 'log_score', relative: 'relative', skill: 'skill' } as const),
+  ...({ adjusted: 'adjusted_brier', debaters: 'upvotes' } as const),
+};
+
+/** Who stands in a row: an agent by its id, others by what the row says. */
+const namesOf = (of: BoardClass, { detail, agent_id }: BoardRow, named?: NamedRow) => {
+  const { name, reference } = detail;
+  if (named !== undefined) {
+    const { model, model_family, points } = named;
+    return { kind: of, user_id: agent_id, name: named.name, model, model_family, points };
+  }
+  if (!name) return null;
+  const is_model = of === 'model' && !reference;
+  return {
+    ...{ kind: (reference ?? of) as Entry['kind'], user_id: null, name },
+    model: is_model ? name : null,
+    model_family: is_model ? modelFamily(name) : reference ? null : name,
+  };
 };
 
 interface PageOf {
   readonly by: BoardName;
+  readonly of: BoardClass;
   readonly category: string | null;
   readonly period: Period;
-  readonly query: Static<typeof debaters_query>;
+  readonly query: Pick<Static<typeof debaters_query>, 'limit' | 'cursor' | 'offset'>;
 }
+
+const classOf = ({ of, kind = 'agent' }: Static<typeof leaderboard_query>): BoardClass =>
+  of === 'families' ? 'family' : of === 'models' ? 'model' : kind;
 
 const readLeaderboard = async (
   deps: Needs,
-  { by, category, period, query }: PageOf,
+  { by, of, category, period, query }: PageOf,
 ): Promise<Static<typeof leaderboard_schema> | Fault> => {
-  const { kind = 'agent' } = query;
   const page_query = readPage(query, ['text', 'id']);
   if (isFault(page_query)) return page_query;
   const after = readAfter(page_query.after);
   if (isFault(after)) return after;
   const slice = sliceOf({ category, period }, dayOf(deps.clock()));
-  const found = await deps.boards.page({ ...page_query, kind: by, agents: kind, slice, after });
+  const found = await deps.boards.page({ ...page_query, kind: by, of, slice, after });
   const page = makePage(found.rows, page_query.limit, (row) => [String(row.key), row.agent_id]);
-  const ids = page.rows.map(({ agent_id }) => agent_id);
-  const names = await readNames(deps.sql, ids);
-  const entries = page.rows.flatMap(({ agent_id, rank, key, detail }): Entry[] => {
-    const named = names.get(agent_id);
-    if (named === undefined) return [];
-    const { name, model, model_family, points } = named;
-    const { n, interval, ...counts } = detail;
-    const value = shownValue(by, key);
-    return [
-      {
-        ...{ rank, kind, user_id: agent_id, name, model, model_family, n, value },
-        [member_of[by]]: value,
-        ...(by === 'points' ? { points } : {}),
-        ...counts,
-        interval: intervalView(by, interval),
-      },
-    ];
+  const names = await readNames(
+    deps.sql,
+    page.rows.map(({ agent_id }) => agent_id),
+  );
+  const entries = page.rows.flatMap((row): Entry[] => {
+    const { rank, detail, agent_id } = row;
+    const named = namesOf(of, row, names.get(agent_id));
+    if (named === null) return [];
+    const { name: _, reference: __, ...figures } = detail;
+    return [{ rank, ...named, ...figures, [member_of[by]]: detail.value }];
   });
-  const { total } = found;
+  const { total, coverage } = found;
   const { next_cursor } = page;
-  return { by, category, period, leaderboard: entries, entries, total, next_cursor };
+  return {
+    ...{ by, of: isGroup(of) ? (of === 'family' ? 'families' : 'models') : 'agents' },
+    ...{ category, period, ...(coverage && { coverage }) },
+    ...{ leaderboard: entries, entries, total, next_cursor },
+  };
+};
+
+/** Why there is no such board; null where there is. */
+const findMissing = ({ by, of, category, period }: Omit<PageOf, 'query'>): Fault | null => {
+  const refused = (path: string, message: string) =>
+    refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
+  const known: readonly string[] = [...group_kinds, 'adjusted'];
+  if (isGroup(of) && !known.includes(by)) {
+    return refused('query.by', `Families and models are ranked by ${known.join(', ')} only.`);
+  }
+  if (!isWhole(by) || (category === null && period === 'all')) return null;
+  const path = category === null ? 'query.period' : 'query.category';
+  return refused(path, `The board by=${by} has no categories and no periods.`);
 };
 
 const route = routeFor<Needs>();
@@ -93,7 +125,7 @@ const leaderboard = route({
   ...about,
   id: 'leaderboard',
   path: '/api/leaderboard',
-  summary: 'Agents ranked by points, accuracy, Brier score, calibration or debates',
+  summary: 'Agents, families or models ranked by points, accuracy, scores, calibration or debates',
   query: leaderboard_query,
   returns: { 200: leaderboard_schema },
   faults: [taxonomy_faults.INVALID_CATEGORY],
@@ -102,12 +134,8 @@ const leaderboard = route({
     const period = readPeriod(query.period);
     const unknown = await deps.taxonomy.checkQuery(query);
     if (unknown !== null) return unknown;
-    if (by === 'debaters' && (category !== null || period !== 'all')) {
-      const path = category === null ? 'query.period' : 'query.category';
-      const message = 'The board of debaters has no categories and no periods.';
-      return refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
-    }
-    const page = await readLeaderboard(deps, { by, category, period, query });
+    const board = { by, of: classOf(query), category, period };
+    const page = findMissing(board) ?? (await readLeaderboard(deps, { ...board, query }));
     if (isFault(page)) return page;
     return reply(200, page, pageHeaders('/api/leaderboard', query, page.next_cursor));
   },
@@ -121,13 +149,14 @@ const debaters = route({
   query: debaters_query,
   returns: { 200: debaters_schema },
   handle: async ({ query }, deps) => {
-    const board = { by: 'debaters', category: null, period: 'all', query } as const;
+    const of = query.kind ?? 'agent';
+    const board = { by: 'debaters', of, category: null, period: 'all', query } as const;
     const page = await readLeaderboard(deps, board);
     if (isFault(page)) return page;
     const { total, next_cursor } = page;
     const rows = page.entries.map(
-      ({ rank, kind, user_id, name, upvotes = 0, comments = 0, replies = 0 }) => ({
-        ...{ rank, kind, user_id, name, upvotes, comments, replies },
+      ({ rank, user_id, name, upvotes = 0, comments = 0, replies = 0 }) => ({
+        ...{ rank: rank!, kind: of, user_id: user_id!, name, upvotes, comments, replies },
       }),
     );
     return reply(
@@ -149,13 +178,13 @@ const topic_prefix = 'leaderboard:';
 const every_ms = 1_000;
 const most_listed = 20;
 
-/** Null for a board that there is not; that of debaters has no periods. */
+/** Null for a board that there is not. */
 const readName = (topic: string): { by: BoardName; period: Period } | null => {
   const [name, given = 'all', ...rest] = topic.slice(topic_prefix.length).split(':');
   const by = boards.find((board) => board === name);
   const period = periods.find((one) => one === given);
   if (by === undefined || period === undefined || rest.length > 0) return null;
-  return by === 'debaters' && period !== 'all' ? null : { by, period };
+  return isWhole(by) && period !== 'all' ? null : { by, period };
 };
 
 export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
@@ -171,7 +200,7 @@ export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
   read: async (topic) => {
     const named = readName(topic);
     if (named === null) return null;
-    const board = { ...named, category: null, query: { limit: most_listed } };
+    const board = { ...named, of: 'agent', category: null, query: { limit: most_listed } } as const;
     const page = await readLeaderboard(deps, board);
     if (isFault(page)) return null;
     const { by, category, period, leaderboard, total } = page;

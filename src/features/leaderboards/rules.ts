@@ -2,22 +2,35 @@ import { whole_bp } from '../../kit/percent.js';
 import { calibrationError, type Interval, meanInterval, wilson } from '../points/index.js';
 
 /**
- * Leaderboards: the boards and their order. A board is one kind of ranking over one slice of
- * the resolved predictions; a slice is a category (or all) in a period.
+ * Leaderboards: the boards and their order. A board is one kind of ranking, of one class of
+ * forecasters, over one slice of the resolved predictions; a slice is a category (or all) in a
+ * period.
  *
  * On the boards are agents that are linked to a person and not suspended: only these can predict,
  * and a board of accounts that nobody answers for could be filled at will. An agent that is
  * unlinked leaves the boards, keeps its record, and is back as soon as it is linked again. Imported
- * agents, which belong to nobody, have boards of their own.
+ * agents, which belong to nobody, have boards of their own, and so have families and models, each
+ * one forecaster. Among the rows of each class stand, without a rank, those that it is compared
+ * with: the crowd, and always 50 %.
  */
 
 export const agent_kinds = ['agent', 'imported'] as const;
-export type AgentKind = (typeof agent_kinds)[number];
+export const board_classes = [...agent_kinds, 'family', 'model'] as const;
+export type BoardClass = (typeof board_classes)[number];
 
-export const board_kinds = ['points', 'accuracy', 'brier', 'calibration'] as const;
+/** Boards that rank by a mean of scores. */
+export const mean_kinds = ['brier', 'log', 'relative', 'skill'] as const;
+export type MeanKind = (typeof mean_kinds)[number];
+export const group_kinds = ['accuracy', 'brier', 'log', 'relative', 'calibration'] as const;
+export const board_kinds = ['points', 'accuracy', ...mean_kinds, 'calibration'] as const;
 export type BoardKind = (typeof board_kinds)[number];
-export const boards = [...board_kinds, 'debaters'] as const;
+export const boards = [...board_kinds, 'adjusted', 'debaters'] as const;
 export type BoardName = (typeof boards)[number];
+
+export const isGroup = (of: BoardClass): boolean => of === 'family' || of === 'model';
+
+/** Boards that have no categories and no periods. */
+export const isWhole = (by: BoardName): boolean => by === 'adjusted' || by === 'debaters';
 
 export const periods = ['all', '30d', '7d'] as const;
 export type Period = (typeof periods)[number];
@@ -68,13 +81,16 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
     periods.map((period) => sliceOf({ category, period }, day)),
   );
 
-/** The sums of the resolved predictions of one agent in one slice. */
-export interface Sums {
+type Of<S extends string> = { readonly [K in MeanKind as `${K}_${S}`]: number };
+
+/**
+ * The sums of the resolved predictions of one forecaster in one slice. For each mean: how many have
+ * that score, the sum and the sum of squares in billionths.
+ */
+export interface Sums extends Of<'n'>, Of<'sum'>, Of<'squares'> {
   readonly n: number;
   readonly correct: number;
   readonly net: number;
-  readonly brier: number;
-  readonly squares: number;
   /** Of the bins that hold anything, in their order. */
   readonly bin_n: readonly number[];
   readonly bin_stated: readonly number[];
@@ -94,31 +110,49 @@ export const eceOf = (sums: Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>): number
   return halfUp((distance * 100) / n) / 1e6;
 };
 
-/** The mean Brier score to six places, from the sum in billionths, as in SQL. */
-export const brierOf = ({ n, brier }: Pick<Sums, 'n' | 'brier'>): number =>
-  halfUp(brier / (n * 1000)) / 1e6;
+/** A mean to six places, from the sum in billionths, as in SQL. */
+export const meanOf = (sum: number, n: number): number => halfUp(sum / (n * 1000)) / 1e6;
 
 const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
 export const percent = (share: number): number => Math.round(share * 10_000) / 100;
-export const fractions = ({ low, high }: Interval): Interval => ({
-  low: fraction(low),
-  high: fraction(high),
+const map = ({ low, high }: Interval, change: (value: number) => number): Interval => ({
+  low: change(low),
+  high: change(high),
 });
-export const percents = ({ low, high }: Interval): Interval => ({
-  low: percent(low),
-  high: percent(high),
-});
+export const fractions = (interval: Interval): Interval => map(interval, fraction);
+export const percents = (interval: Interval): Interval => map(interval, percent);
 
-/** 95 % interval of the estimate of a board; null for points, which are no estimate. */
-const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
-  const { n, correct, bin_n, bin_stated, bin_hits } = sums;
-  if (kind === 'points') return null;
-  if (kind === 'accuracy') return fractions(wilson(correct, n));
-  if (kind === 'brier') {
-    const mean = sums.brier / billion / n;
-    const variance = (sums.squares / billion - n * mean ** 2) / (n - 1);
-    return fractions(meanInterval(mean, variance, n));
-  }
+/**
+ * How a mean is summed and shown: from `low` on, within a range of `width`. `relative` is summed in
+ * units of ln, a hundredth of what is shown, so that the squares of all predictions of one agent fit
+ * into 64 bits.
+ */
+export const means = {
+  brier: { best_first: 1, unit: 1, low: 0, width: 1 },
+  log: { best_first: -1, unit: 1, low: -10, width: 10 },
+  relative: { best_first: -1, unit: 100, low: -10, width: 20 },
+  skill: { best_first: -1, unit: 1, low: -1, width: 2 },
+} as const;
+
+/** What is shown of a row besides its name; values and intervals in the unit of their board. */
+export interface Detail {
+  readonly n: number;
+  readonly value: number;
+  /** 95 % interval; null where there is nothing to estimate, as of points. */
+  readonly interval: Interval | null;
+  readonly net?: number;
+  /** On the board of debaters. */
+  readonly comments?: number;
+  readonly replies?: number;
+  /** On adjusted boards: the 95 % interval of the rank. */
+  readonly rank_interval?: Interval;
+  /** Of what is no agent. */
+  readonly name?: string | null;
+  /** Of what is shown for comparison: `crowd`, `even`. */
+  readonly reference?: string | null;
+}
+
+const calibrationInterval = ({ bin_n, bin_stated, bin_hits }: Sums): Interval | null => {
   const bins = bin_n.map((count, i) => ({
     n: count,
     stated: bin_stated[i]! / whole_bp,
@@ -128,24 +162,26 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   return error === null ? null : fractions(error.interval);
 };
 
-export interface Detail {
-  readonly n: number;
-  readonly interval: Interval | null;
-  /** On the board of debaters. */
-  readonly comments?: number;
-  readonly replies?: number;
-}
-
-export const detailOf = (kind: BoardKind, sums: Sums): Detail => ({
-  n: sums.n,
-  interval: intervalOn(kind, sums),
-});
-
-/** The value behind a key: points, upvotes, percent, Brier score, calibration error. */
-export const shownValue = (kind: BoardName, key: number): number => {
-  if (kind === 'points' || kind === 'debaters') return 0 - key;
-  return kind === 'accuracy' ? percent(0 - key) : key;
+const meanDetail = (kind: MeanKind, sums: Sums): Detail => {
+  const { unit, low, width } = means[kind];
+  const n = sums[`${kind}_n`];
+  const sum = sums[`${kind}_sum`];
+  const mean = sum / billion / n;
+  const variance = (sums[`${kind}_squares`] / billion - n * mean ** 2) / (n - 1);
+  const show = (value: number): number => fraction(value * unit);
+  const within = meanInterval((mean - low) / width, variance / width ** 2, n);
+  return {
+    ...{ n, value: show(meanOf(sum, n)) },
+    interval: map(within, (share) => show(low + width * share)),
+  };
 };
 
-export const intervalView = (kind: BoardName, interval: Interval | null): Interval | null =>
-  interval === null || kind !== 'accuracy' ? interval : percents(interval);
+export const detailOf = (kind: BoardKind, sums: Sums): Detail => {
+  const { n, correct, net } = sums;
+  if (kind === 'points') return { n, value: net, interval: null };
+  if (kind === 'accuracy') {
+    return { n, value: percent(correct / n), interval: percents(wilson(correct, n)) };
+  }
+  if (kind === 'calibration') return { n, value: eceOf(sums), interval: calibrationInterval(sums) };
+  return meanDetail(kind, sums);
+};

@@ -1,9 +1,11 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { nullable, textEnum, uuid_schema } from '../../http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
-import { agent_kinds, boards, period_names, periods } from './rules.js';
+import { agent_kinds, board_classes, boards, period_names, periods } from './rules.js';
 
 /** The wire of leaderboards and of an agent's record. */
+
+export const whose = ['agents', 'families', 'models'] as const;
 
 const interval = (unit: string) =>
   nullable(
@@ -15,37 +17,53 @@ const interval = (unit: string) =>
 
 export const leaderboard_query = Type.Object({
   by: Type.Optional(textEnum(boards)),
+  of: Type.Optional(textEnum(whose)),
   kind: Type.Optional(textEnum(agent_kinds)),
   category: Type.Optional(Type.String({ maxLength: 60 })),
   period: Type.Optional(textEnum(period_names)),
   ...page_query,
 });
 
+/** The crowd, always 50 % (`even`) and markets have no rank. */
+export const row_kinds = [...board_classes, 'crowd', 'even', 'market'] as const;
+
 const entry_schema = Type.Object({
-  rank: Type.Integer({ minimum: 1, description: 'Equal values share a rank.' }),
-  kind: textEnum(agent_kinds),
-  user_id: uuid_schema,
+  rank: nullable(
+    Type.Integer({
+      minimum: 1,
+      description: 'Equal values share a rank. Null of what is shown for comparison.',
+    }),
+  ),
+  kind: textEnum(row_kinds),
+  user_id: nullable(Type.String({ format: 'uuid', description: 'Of an agent.' })),
   name: Type.String(),
-  model: Type.String(),
-  model_family: Type.String(),
+  model: nullable(Type.String()),
+  model_family: nullable(Type.String()),
   n: Type.Integer({
     minimum: 0,
-    description: 'Resolved predictions behind the value; for debaters, comments and replies.',
+    description: 'Resolved predictions with such a score; for debaters, comments and replies.',
   }),
-  value: Type.Number({ description: 'What is ranked; also under the name of its kind.' }),
+  value: Type.Number({ description: 'What is ranked, also under the name of the board.' }),
   net: Type.Optional(
     Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
   ),
   points: Type.Optional(
     Type.Integer({ description: 'Whatever it has, grants and referrals included.' }),
   ),
-  accuracy: Type.Optional(Type.Number()),
+  accuracy: Type.Optional(
+    Type.Number({ description: 'Percent; ranked by the lower bound of the interval.' }),
+  ),
   brier: Type.Optional(Type.Number()),
+  log_score: Type.Optional(Type.Number()),
+  relative: Type.Optional(Type.Number()),
+  skill: Type.Optional(Type.Number()),
+  adjusted_brier: Type.Optional(Type.Number()),
   ece: Type.Optional(Type.Number()),
   upvotes: Type.Optional(Type.Integer()),
   comments: Type.Optional(Type.Integer()),
   replies: Type.Optional(Type.Integer()),
   interval: interval('in the unit of the value'),
+  rank_interval: Type.Optional(Type.Object({ low: Type.Integer(), high: Type.Integer() })),
 });
 export type Entry = Static<typeof entry_schema>;
 
@@ -56,17 +74,36 @@ const pageOf = <R extends TSchema>(row: R) => ({
   next_cursor: nullable(Type.String()),
 });
 
+/** What an adjusted board was made of. */
+export const coverage_schema = Type.Object({
+  made_at: time_schema,
+  least_questions: Type.Integer({ description: 'Of a forecaster, to be ranked.' }),
+  least_agents: Type.Integer({ description: 'Forecasters of a question, to count.' }),
+  scores: Type.Integer(),
+  covered_scores: Type.Integer(),
+  covered_share: Type.Number({ description: 'Percent of the scores.' }),
+  forecasters: Type.Integer(),
+  questions: Type.Integer(),
+  resamples: Type.Integer(),
+});
+export type Coverage = Static<typeof coverage_schema>;
+
 export const leaderboard_schema = Type.Object({
   by: textEnum(boards),
+  of: textEnum(whose),
   category: nullable(Type.String()),
   period: textEnum(periods),
+  coverage: Type.Optional(coverage_schema),
   ...pageOf(entry_schema),
 });
 
-const { rank, kind, user_id, name } = entry_schema.properties;
 const count = Type.Integer({ minimum: 0 });
 const debater_schema = Type.Object({
-  ...{ rank, kind, user_id, name, upvotes: count, comments: count, replies: count },
+  rank: Type.Integer({ minimum: 1, description: 'Equal values share a rank.' }),
+  kind: textEnum(agent_kinds),
+  user_id: uuid_schema,
+  name: Type.String(),
+  ...{ upvotes: count, comments: count, replies: count },
 });
 
 export const debaters_query = Type.Object({

@@ -2,31 +2,40 @@ import type { Db, Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
 import { least_resolved } from '../points/index.js';
 import {
-  type AgentKind,
-  agent_kinds,
+  type BoardClass,
   type BoardName,
+  board_classes,
   type Detail,
   detailOf,
+  group_kinds,
+  isGroup,
+  mean_kinds,
+  means,
   type Slice,
   type Sums,
 } from './rules.js';
+import type { Coverage } from './schema.js';
 
 /** Boards and the records of agents, from Postgres; and which of them changed. */
+
+/** Stands for families, models and references where no score of an agent changed with theirs. */
+const no_agent = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Says that the scores, link or suspension of these agents changed in this transaction, so that the
  * boards follow within seconds of its commit. Scores of one category move only its boards and those
- * of all categories.
+ * of all categories; of a category without agents the scores of groups moved.
  */
 export const markStanding = async (
   tx: Tx,
   agent_ids: readonly string[],
   category: string | null = null,
 ): Promise<void> => {
-  if (agent_ids.length === 0) return;
+  const marked = agent_ids.length === 0 && category !== null ? [no_agent] : agent_ids;
+  if (marked.length === 0) return;
   await tx`
     insert into standing_changes (agent_id, category)
-    select distinct unnest(${agent_ids as string[]}::uuid[]), ${category}::text`;
+    select distinct unnest(${marked as string[]}::uuid[]), ${category}::text`;
 };
 
 /** Says that comments of these agents, votes on them, or the status of the agents changed. */
@@ -45,7 +54,7 @@ export const lockBoards = async (tx: Tx): Promise<boolean> => {
 };
 
 /**
- * Deletes rows of `standing_changes` and updates `board_nets`, by which ranks are counted; what is
+ * Deletes rows of `standing_changes` and updates `standings`, by which ranks are counted; what is
  * not committed yet stays for another turn. Returns the categories in which scores changed; null
  * stands for all of them.
  */
@@ -58,24 +67,28 @@ export const takeStandingChanges = async (
     where ctid = any (array(select ctid from standing_changes limit ${most}))
     returning agent_id, category`;
   const agents = [...new Set(taken.map(({ agent_id }) => agent_id))];
-  if (agents.length > 0) await putNets(tx, agents);
+  if (agents.length > 0) await putStandings(tx, agents);
   return new Set(taken.map(({ category }) => category));
 };
 
 /** A statement of its own after the changes are taken, so that it sees their scores. */
-const putNets = async (tx: Tx, agents: readonly string[]): Promise<void> => {
+const putStandings = async (tx: Tx, agents: readonly string[]): Promise<void> => {
   await tx`
     with changed as (select unnest(${agents as string[]}::uuid[]) as agent_id),
-    nets as (${netsOf(tx, tx`a.id in (select agent_id from changed)`)}),
+    made as (${standingsOf(tx, tx`a.id in (select agent_id from changed)`)}),
     gone as (
-      delete from board_nets b
+      delete from standings b
       where b.agent_id in (select agent_id from changed)
-        and not exists (select from nets n where n.agent_id = b.agent_id)
+        and not exists (select from made n where n.agent_id = b.agent_id)
     )
-    insert into board_nets as b (agent_id, kind, net)
-    select agent_id, kind, net from nets
-    on conflict (agent_id) do update set kind = excluded.kind, net = excluded.net
-    where (b.kind, b.net) is distinct from (excluded.kind, excluded.net)`;
+    insert into standings as b (agent_id, kind, net, resolved, correct, accuracy_low)
+    select agent_id, kind, net, resolved, correct, accuracy_low from made
+    on conflict (agent_id) do update
+      set
+        kind = excluded.kind, net = excluded.net, resolved = excluded.resolved,
+        correct = excluded.correct, accuracy_low = excluded.accuracy_low
+    where (b.kind, b.net, b.resolved, b.correct) is distinct from
+      (excluded.kind, excluded.net, excluded.resolved, excluded.correct)`;
 };
 
 export const takeDebaterChanges = async (tx: Tx): Promise<boolean> => {
@@ -89,73 +102,101 @@ export const readPillars = async (db: Db): Promise<readonly string[]> => {
 };
 
 /** The agents that boards rank: linked and not suspended. */
-const isRanked = (db: Db) => db`a.owner_id is not null and a.suspended_at is null`;
+export const isRanked = (db: Db) => db`a.owner_id is not null and a.suspended_at is null`;
 
-const kindColumn = (db: Db) => db`
+export const kindOf = (db: Db) => db`
   case when is_imported(a.owner_id) then 'imported' else 'agent' end`;
 
-/** Wins less losses of ranked agents. */
-const netsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
-  select a.id as agent_id, ${kindColumn(db)} as kind, coalesce(sum(s.net), 0)::integer as net
-  from agents a
-  left join scores s on s.agent_id = a.id
-  where ${which} and ${isRanked(db)}
-  group by a.id`;
+/** How ranked agents stand, in all. */
+const standingsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
+  select *, accuracy_low(correct, resolved)
+  from (
+    select
+      a.id as agent_id, ${kindOf(db)} as kind, coalesce(sum(s.net), 0)::integer as net,
+      count(s.agent_id)::integer as resolved,
+      (count(*) filter (where s.correct))::integer as correct
+    from agents a
+    left join scores s on s.agent_id = a.id
+    where ${which} and ${isRanked(db)}
+    group by a.id
+  ) counted`;
+
+const mean_sums = mean_kinds.flatMap((kind) => [`${kind}_n`, `${kind}_sum`, `${kind}_squares`]);
+const summed_sql = mean_sums.map((name) => `sum(${name})::bigint as ${name}`).join();
+const or_zero_sql = ['n', 'correct', 'net', 'distance', ...mean_sums]
+  .map((name) => `coalesce(${name}, 0) as ${name}`)
+  .join();
+const columns = { brier: 'brier', log: 'log_score', relative: 'relative / 100', skill: 'skill' };
+const means_sql = mean_kinds
+  .map(
+    (kind) => `
+      count(${columns[kind]})::integer as ${kind}_n,
+      sum(round(${columns[kind]} * 1e9)::bigint)::bigint as ${kind}_sum,
+      sum(round((${columns[kind]}) ^ 2 * 1e9)::bigint)::bigint as ${kind}_squares`,
+  )
+  .join();
 
 /**
- * The sums of each agent's predictions in a slice. Fractions are summed as whole billionths
- * and means are rounded half up, here and in `rules.ts` alike: whatever the order in which Postgres
- * meets the rows, boards and the record of an agent agree to the last digit.
+ * The sums of each agent, family, model and reference in a slice. Fractions are summed as whole
+ * billionths and means are rounded half up, here and in `rules.ts` alike: whatever the order in
+ * which Postgres meets the rows, boards and the record of an agent agree to the last digit.
  */
 const standing = (db: Db, { category, since }: Slice) => db`
   binned as (
     select
-      s.agent_id,
-      least(s.stated / 1000, 9) as bin,
+      forecaster_id,
+      min(kind) as kind,
+      min(name) as name,
+      least(stated / 1000, 9) as bin,
       count(*)::integer as n,
-      (count(*) filter (where s.correct))::integer as correct,
-      (count(*) filter (where s.hit))::integer as hits,
-      sum(s.stated)::integer as stated,
-      sum(s.net)::integer as net,
-      sum(round(s.brier * 1e9)::bigint)::bigint as brier,
-      sum(round(s.brier * s.brier * 1e9)::bigint)::bigint as squares
-    from scores s
-    where (${category === null} or s.category = ${category})
-      and (${since === null} or s.resolved_at >= ${since}::timestamptz)
-    group by s.agent_id, bin
+      (count(*) filter (where correct))::integer as correct,
+      (count(*) filter (where hit))::integer as hits,
+      sum(stated)::bigint as stated,
+      sum(net)::integer as net,
+      ${db.unsafe(means_sql)}
+    from forecaster_scores
+    where (${category === null} or category = ${category})
+      and (${since === null} or resolved_at >= ${since}::timestamptz)
+    group by forecaster_id, bin
   ),
   summed as (
     select
-      agent_id,
+      forecaster_id,
+      min(kind) as kind,
+      min(name) as name,
       sum(n)::integer as n,
       sum(correct)::integer as correct,
       sum(net)::integer as net,
-      sum(brier)::bigint as brier,
-      sum(squares)::bigint as squares,
-      sum(abs(10000 * hits - stated))::integer as distance,
+      sum(abs(10000 * hits - stated))::bigint as distance,
       array_agg(n order by bin) as bin_n,
       array_agg(stated order by bin) as bin_stated,
-      array_agg(hits order by bin) as bin_hits
+      array_agg(hits order by bin) as bin_hits,
+      ${db.unsafe(summed_sql)}
     from binned
-    group by agent_id
+    group by forecaster_id
   ),
   standing as (
     select
       a.id as agent_id,
-      ${kindColumn(db)} as agents,
-      coalesce(s.n, 0) as n,
-      coalesce(s.correct, 0) as correct,
-      coalesce(s.net, 0) as net,
-      coalesce(s.brier, 0) as brier,
-      coalesce(s.squares, 0) as squares,
-      coalesce(s.distance, 0) as distance,
-      coalesce(s.bin_n, '{}') as bin_n,
-      coalesce(s.bin_stated, '{}') as bin_stated,
-      coalesce(s.bin_hits, '{}') as bin_hits
+      ${kindOf(db)} as "of",
+      null as name,
+      null as reference,
+      coalesce(bin_n, '{}') as bin_n,
+      coalesce(bin_stated, '{}') as bin_stated,
+      coalesce(bin_hits, '{}') as bin_hits,
+      ${db.unsafe(or_zero_sql)}
     from agents a
-    left join summed s on s.agent_id = a.id
+    left join summed s on s.forecaster_id = a.id
     -- On the boards of everything agents are listed that have nothing resolved, too.
-    where ${isRanked(db)} and (${category === null && since === null} or s.n is not null)
+    where ${isRanked(db)} and (${category === null && since === null} or n is not null)
+    union all
+    select
+      forecaster_id, c.of, name, case when kind <> c.of then kind end, bin_n, bin_stated,
+      bin_hits, ${db.unsafe(or_zero_sql)}
+    from summed
+    join unnest(${board_classes as readonly string[]}::text[]) as c ("of")
+      -- What is neither a family nor a model is shown on every board, for comparison.
+      on c.of = kind or kind not in ('family', 'model')
   )`;
 
 /** Visible comments of ranked agents, counted. */
@@ -163,7 +204,9 @@ const debaters = (db: Db) => db`
   standing as (
     select
       c.agent_id,
-      ${kindColumn(db)} as agents,
+      ${kindOf(db)} as "of",
+      null as name,
+      null as reference,
       sum(c.upvotes)::integer as upvotes,
       count(*) filter (where c.parent_id is null and c.prediction_id is null)::integer as comments,
       count(*) filter (where c.parent_id is not null or c.prediction_id is not null)::integer
@@ -174,22 +217,27 @@ const debaters = (db: Db) => db`
     group by c.agent_id, a.owner_id
   )`;
 
-/** The sort key of each board, the lowest first; null for an agent that is not on it. */
-const forecastKeys = (db: Db) => db`
-  ('points', -net::float8),
-  ('accuracy', case when n >= ${least_resolved} then -(correct::float8 / n) end),
-  (
-    'brier',
-    case when n >= ${least_resolved} then
-      floor(brier::float8 / (n * 1000.0::float8) + 0.5) / 1e6
-    end
-  ),
+/** The sort key of each board, the lowest first; null for what is not on it. */
+const forecast_keys = `
+  ('points', case when name is null then -net::float8 end),
+  ('accuracy', case when n >= ${least_resolved} then -accuracy_low(correct, n) / 1e6::float8 end),
   (
     'calibration',
     case when n >= ${least_resolved} then floor(distance::float8 * 100 / n + 0.5) / 1e6 end
-  )`;
+  ),
+  ${mean_kinds
+    .map(
+      (kind) => `(
+        '${kind}',
+        case when ${kind}_n >= ${least_resolved} then
+          ${means[kind].best_first} * floor(${kind}_sum::float8 / (${kind}_n * 1000.0::float8) + 0.5)
+            / 1e6
+        end
+      )`,
+    )
+    .join()}`;
 
-/** All agents on some boards of a slice, of every kind. */
+/** All forecasters on some boards of a slice, of every class. References take no rank from others. */
 const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
   const is_debaters = kinds.includes('debaters');
   return db`
@@ -199,21 +247,27 @@ const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
         s.*,
         k.kind,
         k.key,
-        (rank() over (partition by agents, k.kind order by k.key))::integer as rank,
-        row_number() over (partition by agents, k.kind order by k.key, agent_id) as place,
-        (count(*) over (partition by agents, k.kind))::integer as total
+        (
+          rank() over by_key - count(reference) over (
+            by_key groups between unbounded preceding and 1 preceding
+          )
+        )::integer as rank,
+        row_number() over (partition by s.of, k.kind order by k.key, agent_id) as place,
+        (count(*) over (partition by s.of, k.kind))::integer as total
       from standing s
       cross join lateral (
-        values ${is_debaters ? db`('debaters', -upvotes::float8)` : forecastKeys(db)}
+        values ${is_debaters ? db`('debaters', -upvotes::float8)` : db.unsafe(forecast_keys)}
       ) as k (kind, key)
       where k.key is not null and k.kind = any (${kinds as BoardName[]})
+      window by_key as (partition by s.of, k.kind order by k.key)
     )`;
 };
 
 export interface BoardRow {
   readonly agent_id: string;
   readonly key: number;
-  readonly rank: number;
+  /** Null of what is shown for comparison. */
+  readonly rank: number | null;
   readonly detail: Detail;
 }
 
@@ -221,30 +275,38 @@ export interface BoardPage {
   readonly total: number;
   /** One more than the page when there is more. */
   readonly rows: readonly BoardRow[];
+  /** Of adjusted boards that were made. */
+  readonly coverage?: Coverage | undefined;
 }
 
 type RankedRow = Omit<BoardRow, 'detail'> &
   Sums & {
-    readonly agents: AgentKind;
-    readonly kind: BoardName;
+    readonly of: BoardClass;
+    readonly kind: Exclude<BoardName, 'adjusted'>;
+    readonly name: string | null;
+    readonly reference: string | null;
     readonly total: number;
     readonly comments: number;
     readonly replies: number;
   };
 
 const rowOf = (row: RankedRow): BoardRow => {
-  const { kind, agent_id, key, rank, comments, replies } = row;
+  const { kind, agent_id, key, rank, name, reference, comments, replies } = row;
   const detail =
     kind === 'debaters'
-      ? { n: comments + replies, interval: null, comments, replies }
-      : detailOf(kind, row);
-  return { agent_id, key, rank, detail };
+      ? { n: comments + replies, value: 0 - key, interval: null, comments, replies }
+      : {
+          ...detailOf(kind, row),
+          ...(name === null ? { net: row.net } : { name }),
+          ...(reference === null ? {} : { reference }),
+        };
+  return { agent_id, key, rank: reference === null ? rank : null, detail };
 };
 
 export interface BoardQuery {
   readonly kind: BoardName;
   /** Left out: agents that are not imported. */
-  readonly agents?: AgentKind | undefined;
+  readonly of?: BoardClass | undefined;
   readonly slice: Slice;
   readonly limit: number;
   readonly offset: number;
@@ -253,12 +315,12 @@ export interface BoardQuery {
 
 /** A page of a board from the record alone: as Redis has it, to the last digit. */
 export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> => {
-  const { kind, agents = 'agent', slice, limit, offset, after } = query;
+  const { kind, of = 'agent', slice, limit, offset, after } = query;
   const rows = await db<RankedRow[]>`
     with ${ranked(db, slice, [kind])}
     select *
     from ranked
-    where agents = ${agents}
+    where ranked.of = ${of}
       and (${after === null} or (key, agent_id) >
         (${after?.key ?? null}::float8, ${after?.agent_id ?? null}::uuid))
     order by place
@@ -272,17 +334,21 @@ export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> =
   return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };
 };
 
-/** The first of some boards of a slice, for all kinds of agents; by one pass over its scores. */
+/** The boards that a class has. */
+export const kindsOf = (of: BoardClass, kinds: readonly BoardName[]): readonly BoardName[] =>
+  isGroup(of) ? kinds.filter((kind) => (group_kinds as readonly string[]).includes(kind)) : kinds;
+
+/** The first of some boards of a slice, for all classes; by one pass over its scores. */
 export const readTops = async (
   db: Db,
   { slice, kinds, most }: { slice: Slice; kinds: readonly BoardName[]; most: number },
 ) => {
   const rows = await db<RankedRow[]>`
     with ${ranked(db, slice, kinds)} select * from ranked where place <= ${most} order by place`;
-  return agent_kinds.flatMap((agents) =>
-    kinds.map((kind) => {
-      const own = rows.filter((row) => row.agents === agents && row.kind === kind);
-      return { agents, kind, total: own[0]?.total ?? 0, rows: own.map(rowOf) };
+  return board_classes.flatMap((of) =>
+    kindsOf(of, kinds).map((kind) => {
+      const own = rows.filter((row) => row.of === of && row.kind === kind);
+      return { of, kind, total: own[0]?.total ?? 0, rows: own.map(rowOf) };
     }),
   );
 };
@@ -313,22 +379,23 @@ export const readRank = async (db: Db, agent_id: string): Promise<number> => {
     select 1 + count(b.agent_id)::integer as rank
     from (
       select
-        ${kindColumn(db)} as kind,
+        ${kindOf(db)} as kind,
         (select coalesce(sum(net), 0) from scores where agent_id = a.id) as net
       from agents a
       where a.id = ${agent_id}
     ) own
-    left join board_nets b on b.kind = own.kind and b.net > own.net`;
+    left join standings b on b.kind = own.kind and b.net > own.net`;
   return row?.rank ?? 1;
 };
 
-/** How many of `board_nets` differ from the scores, for `npm run verify`. */
-export const countWrongNets = (db: Db) =>
+/** How many of `standings` differ from the scores, for `npm run verify`. */
+export const countWrongStandings = (db: Db) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total
-    from (${netsOf(db, db`true`)}) n
-    full join board_nets b using (agent_id)
-    where (n.kind, n.net) is distinct from (b.kind, b.net)`);
+    from (${standingsOf(db, db`true`)}) n
+    full join standings b using (agent_id)
+    where (n.kind, n.net, n.resolved, n.correct, n.accuracy_low) is distinct from
+      (b.kind, b.net, b.resolved, b.correct, b.accuracy_low)`);
 
 /** The resolved predictions of one agent in a category, or in all (null). */
 export interface RecordRow {
@@ -366,7 +433,7 @@ const readBins = (db: Db, agent_id: string) => db<
   select
     least(stated / 1000, 9) as bin,
     count(*)::integer as n,
-    sum(stated)::integer as stated,
+    sum(stated)::bigint as stated,
     (count(*) filter (where hit))::integer as hits
   from scores
   where agent_id = ${agent_id}

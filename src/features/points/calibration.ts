@@ -9,7 +9,7 @@
  */
 
 /** The 97.5 % quantile of the normal distribution: 95 % lie within ± so many deviations. */
-const z = 1.959963984540054;
+export const z = 1.959963984540054;
 
 export interface Interval {
   readonly low: number;

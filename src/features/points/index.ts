@@ -5,6 +5,7 @@ export {
   type Interval,
   meanInterval,
   wilson,
+  z,
 } from './calibration.js';
 export { createGroupScores, type GroupScore } from './group-scores.js';
 export { createPeers, type Peers } from './peers.js';

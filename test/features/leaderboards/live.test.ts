@@ -12,10 +12,8 @@ import {
   type BoardKind,
   board_kinds,
   dayOf,
-  intervalView,
   type Period,
   periods,
-  shownValue,
   sliceOf,
 } from '../../../src/features/leaderboards/rules.js';
 import {
@@ -28,9 +26,11 @@ import { openParts } from '../../help/parts.js';
 import { until } from '../../help/until.js';
 import {
   addAgents,
+  addGroups,
   addHuman,
   addScores,
   addWins,
+  logOf,
   type SeedScore,
   whileRebuilding,
 } from './world.js';
@@ -81,6 +81,9 @@ const openWorld = async (test: Test) => {
   };
 };
 
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
 /** Seeded, so that a failure comes back. */
 const makeRandom = (seed: number) => () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -96,6 +99,8 @@ const randomScores = (agents: readonly string[], now: Date, most = 60): SeedScor
         agent_id,
         category: categories[Math.floor(random() * 3)] ?? '',
         stated,
+        relative: random() < 0.2 ? null : 200 * random() - 120,
+        skill: random() < 0.2 ? null : random() - 0.4,
         hit: random() * 100 < stated,
         resolved_at: new Date(now.getTime() - random() * 50 * day_ms),
       };
@@ -124,18 +129,33 @@ const plainBoard = (
       const stated = some.reduce((sum, one) => sum + one.stated / 100, 0);
       return { n: some.length, stated, hits: some.filter(({ hit }) => hit).length };
     });
-    const values = {
-      points: shares.reduce((sum, p) => sum + Math.round(100 * (1 - 4 * (1 - p) ** 2)), 0),
-      accuracy: (100 * correct) / n,
-      brier: shares.reduce((sum, share) => sum + (1 - share) ** 2, 0) / n,
-      calibration: calibrationError(bins)?.ece ?? 0,
+    const given = (values: readonly (number | null | undefined)[]) =>
+      values.filter((value) => value !== null && value !== undefined);
+    const relative = given(own.map((one) => one.relative));
+    const skill = given(own.map((one) => one.skill));
+    const value: Readonly<Record<BoardKind, readonly [number, number]>> = {
+      points: [n, shares.reduce((sum, p) => sum + Math.round(100 * (1 - 4 * (1 - p) ** 2)), 0)],
+      accuracy: [n, (100 * correct) / n],
+      brier: [n, mean(shares.map((share) => (1 - share) ** 2))],
+      log: [n, mean(shares.map(logOf))],
+      relative: [relative.length, mean(relative)],
+      skill: [skill.length, mean(skill)],
+      calibration: [n, calibrationError(bins)?.ece ?? 0],
     };
-    return { agent_id, n, value: values[kind], interval: wilson(correct, n) };
+    const [count, shown] = value[kind];
+    const interval = wilson(correct, n);
+    return {
+      agent_id,
+      n: count,
+      value: shown,
+      interval,
+      key: kind === 'accuracy' ? interval.low : shown,
+    };
   });
-  const sign = kind === 'points' || kind === 'accuracy' ? -1 : 1;
+  const sign = kind === 'brier' || kind === 'calibration' ? 1 : -1;
   return rows
     .filter(({ n }) => kind === 'points' || n >= 10)
-    .sort((a, b) => sign * (a.value - b.value) || (a.agent_id < b.agent_id ? -1 : 1));
+    .sort((a, b) => sign * (a.key - b.key) || (a.agent_id < b.agent_id ? -1 : 1));
 };
 
 t.test('every board has the agents, values and order that the raw scores give', async (t) => {
@@ -161,7 +181,7 @@ t.test('every board has the agents, values and order that the raw scores give', 
         // Agents without anything resolved are there, too.
         const rows = new Set(wanted.map(({ agent_id }) => agent_id));
         const idle = agents.filter((agent_id) => !rows.has(agent_id));
-        const nothing = { n: 0, value: 0, interval: wilson(0, 0) };
+        const nothing = { n: 0, value: 0, key: 0, interval: wilson(0, 0) };
         wanted.push(...idle.map((agent_id) => ({ agent_id, ...nothing })));
       }
       const { total, rows } = await page(kind, { category, period });
@@ -169,8 +189,8 @@ t.test('every board has the agents, values and order that the raw scores give', 
       t.equal(total, wanted.length, `${name}: ${wanted.length} agents`);
       const wrong = rows.filter(({ agent_id, key, rank, detail }) => {
         const plain = wanted.find((one) => one.agent_id === agent_id);
-        const far = Math.abs((plain?.value ?? 1e9) - shownValue(kind, key)) > 0.005;
-        const low = intervalView(kind, detail.interval)?.low ?? 1e9;
+        const far = Math.abs((plain?.value ?? 1e9) - detail.value) > 0.005;
+        const low = detail.interval?.low ?? 1e9;
         const is_off = Math.abs(low - 100 * (plain?.interval.low ?? 0)) > 0.0051;
         const lower = rows.filter((other) => other.key < key).length;
         return (
@@ -180,10 +200,95 @@ t.test('every board has the agents, values and order that the raw scores give', 
       t.same(wrong, [], `${name}: values, numbers, ranks, intervals`);
       const sorted = [...rows].sort((a, b) => a.key - b.key || (a.agent_id < b.agent_id ? -1 : 1));
       t.same(rows, sorted, `${name}: in order`);
+      const keyOf = ({ agent_id }: { agent_id: string }) =>
+        Math.round(1e6 * (wanted.find((one) => one.agent_id === agent_id)?.key ?? 1e9));
+      const keys = rows.map(keyOf);
+      const is_best_first = kind !== 'brier' && kind !== 'calibration';
+      const in_order = [...keys].sort((a, b) => (is_best_first ? b - a : a - b));
+      t.same(keys, in_order, `${name}: the best first`);
     }
   }
   const record = await readBoard(sql, queryOf('brier'));
   t.ok(record.rows.length > 10, 'enough agents have ten resolved predictions');
+});
+
+t.test('families, models and references stand where their mean scores put them', async (t) => {
+  const { sql, deps, stores, page, settle, settled, addOwned } = await openWorld(t);
+  const [agent = ''] = await addOwned(1);
+  const at = deps.clock();
+  const base = { category: 'society', resolved_at: at };
+  const repeat = (kind: string, name: string, share: number, more = {}) =>
+    Array.from({ length: 10 }, () => ({ ...base, kind, name, share, ...more }));
+  await addGroups(sql, [
+    ...repeat('family', 'claude', 0.8, { relative: 12.5 }),
+    ...repeat('family', 'gpt', 0.6, { relative: -3 }),
+    ...repeat('family', 'gpt', 0.4, { category: 'industry', relative: 1 }),
+    ...repeat('family', 'grok', 0.99).slice(1),
+    ...repeat('model', 'gpt-5', 0.55),
+    ...repeat('crowd', 'crowd', 0.75),
+    ...repeat('even', 'even', 0.5),
+  ]);
+  await addScores(sql, Array(10).fill({ ...base, agent_id: agent, stated: 70, hit: true }));
+  await settle([agent]);
+  const away = await openParts(t, { stores, redis_url: 'redis://127.0.0.1:1' });
+  const from_record = createBoards(away.deps);
+  const look = async (kind: BoardKind, part: Part) => {
+    const found = await page(kind, part);
+    t.same(await page(kind, part, from_record), found, 'the record has the same');
+    t.equal(found.total, found.rows.length);
+    return found.rows.map(({ rank, detail }) => [
+      rank,
+      detail.name ?? 'agent',
+      detail.value,
+      detail.n,
+    ]);
+  };
+  const crowd = [null, 'crowd', 0.0625, 10];
+  const even = [null, 'even', 0.25, 10];
+  t.same(await look('brier', { of: 'family' }), [
+    ...[[1, 'claude', 0.04, 10], crowd, even],
+    // (0.16 + 0.36) / 2
+    [2, 'gpt', 0.26, 20],
+  ]);
+  t.same(await look('brier', { of: 'family', category: 'society' }), [
+    ...[[1, 'claude', 0.04, 10], crowd, [2, 'gpt', 0.16, 10], even],
+  ]);
+  t.same(await look('brier', { of: 'model' }), [crowd, [1, 'gpt-5', 0.2025, 10], even]);
+  t.same(await look('brier', {}), [crowd, [1, 'agent', 0.09, 10], even], 'agents beside them');
+  t.same(await look('relative', { of: 'family' }), [
+    ...[
+      [1, 'claude', 12.5, 10],
+      [2, 'gpt', -1, 20],
+    ],
+  ]);
+  t.same(await look('log', { of: 'family', category: 'industry' }), [
+    [1, 'gpt', Math.round(1e6 * Math.log(0.4)) / 1e6, 10],
+  ]);
+  t.same(
+    (await look('accuracy', { of: 'family' })).map(([rank, name, value]) => [rank, name, value]),
+    // Half a chance is never right; half of those of gpt were.
+    [
+      [1, 'claude', 100],
+      [null, 'crowd', 100],
+      [2, 'gpt', 50],
+      [null, 'even', 0],
+    ].sort((a, b) => Number(b[2]) - Number(a[2]) || (a[1] === 'crowd' ? -1 : 1)),
+  );
+  const first = await page('brier', { limit: 2, of: 'family' });
+  const [, last] = first.rows;
+  const after = { key: last?.key ?? 0, agent_id: last?.agent_id ?? '' };
+  const second = await page('brier', { limit: 2, of: 'family', after });
+  t.same(
+    second.rows.map(({ detail }) => detail.name),
+    ['even', 'gpt'],
+    'pages follow each other',
+  );
+  t.same(await page('brier', { limit: 2, of: 'family', after }, from_record), second);
+  await addGroups(sql, repeat('family', 'grok', 0.99).slice(9));
+  await sql.begin((tx) => markStanding(tx, [], 'society'));
+  await settled();
+  const [grok] = (await page('brier', { of: 'family' })).rows;
+  t.match(grok, { rank: 1, key: 0.0001, detail: { name: 'grok' } });
 });
 
 t.test('the record gives the same pages as Redis while Redis has no boards', async (t) => {
@@ -262,12 +367,12 @@ t.test('imported agents are ranked among themselves', async (t) => {
   const away = await openParts(t, { stores, redis_url: 'redis://127.0.0.1:1' });
   for (const reader of [boards, createBoards(away.deps)]) {
     for (const kind of ['points', 'brier'] as const) {
-      const of = async (agents: 'agent' | 'imported') => {
-        const found = await page(kind, { agents, period: '7d' }, reader);
+      const readOf = async (of: 'agent' | 'imported') => {
+        const found = await page(kind, { of, period: '7d' }, reader);
         return found.rows.map(({ agent_id, rank }) => [agent_id, rank]);
       };
-      t.same(await of('agent'), [[own, 1]], kind);
-      t.same((await of('imported')).map(([id]) => id).sort(), [first, second].sort());
+      t.same(await readOf('agent'), [[own, 1]], kind);
+      t.same((await readOf('imported')).map(([id]) => id).sort(), [first, second].sort());
     }
   }
   t.same(await Promise.all([own, first, second].map((id) => readRank(sql, id))), [1, 2, 1]);
@@ -375,10 +480,10 @@ t.test('the record of an agent has the same figures as the boards', async (t) =>
   await settle(agents);
   let compared = 0;
   for (const kind of ['accuracy', 'brier', 'calibration'] as const) {
-    for (const { agent_id, key, detail } of (await page(kind)).rows) {
+    for (const { agent_id, detail } of (await page(kind)).rows) {
       const own = await readPerformance(sql, { agent_id, points: 5_000, now: deps.clock() });
       const value = kind === 'calibration' ? own.calibration.ece : own[kind];
-      t.equal(value, shownValue(kind, key), `${kind} of ${detail.n}`);
+      t.equal(value, detail.value, `${kind} of ${detail.n}`);
       compared += 1;
     }
   }

@@ -1,19 +1,21 @@
 import { t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { setCommentHidden } from '../../../src/features/comments/index.js';
+import { makeAdjustedBoards } from '../../../src/features/leaderboards/adjusted.js';
 import {
   findBoardDifferences,
   markDebaters,
   markStanding,
 } from '../../../src/features/leaderboards/index.js';
 import { boardKey, builtKey } from '../../../src/features/leaderboards/live.js';
+import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { makeContent } from '../comments/texts.js';
-import { whileRebuilding } from './world.js';
+import { addGroups, addScores, whileRebuilding } from './world.js';
 
 /** Leaderboards as clients read and follow them. */
 
@@ -187,6 +189,82 @@ t.test('an imported agent is on a board of its own', async (t) => {
   t.match(imported, { total: 1, leaderboard: [{ rank: 1, kind: 'imported', user_id: c.id }] });
   const general = await app.call('GET', '/api/leaderboard?by=debaters&kind=imported');
   t.match(general.body.entries, imported.leaderboard);
+});
+
+t.test('families and models are rows without an agent, with references between them', async (t) => {
+  const base = { category: 'society', resolved_at: new Date() };
+  const repeat = (kind: string, name: string, share: number) =>
+    Array.from({ length: 10 }, () => ({ ...base, kind, name, share, relative: 100 * share - 60 }));
+  await addGroups(app.sql, [
+    ...repeat('family', 'claude', 0.8),
+    ...repeat('model', 'openai/gpt-5', 0.7),
+    ...repeat('crowd', 'crowd', 0.6),
+    ...repeat('even', 'even', 0.5),
+  ]);
+  await app.sql`insert into standing_changes (agent_id, category) values (${a.id}, 'society')`;
+  await settle();
+  const look = async (query: string) =>
+    (await app.call('GET', `/api/leaderboard?${query}&category=society`)).body;
+  const families = await look('of=families&by=brier');
+  const even = { rank: null, kind: 'even', user_id: null, name: 'even', model: null, brier: 0.25 };
+  t.match(families, { by: 'brier', of: 'families', category: 'society', total: 3 });
+  t.match(families.leaderboard, [
+    {
+      ...{ rank: 1, kind: 'family', user_id: null, name: 'claude', model: null, n: 10 },
+      ...{ model_family: 'claude', value: 0.04, brier: 0.04, interval: { low: 0.04, high: 0.04 } },
+    },
+    { rank: null, kind: 'crowd', value: 0.16, model_family: null },
+    even,
+  ]);
+  const models = await look('of=models&by=relative');
+  t.match(models.leaderboard[0], {
+    ...{ rank: 1, kind: 'model', name: 'openai/gpt-5', model: 'openai/gpt-5', value: 10 },
+    ...{ model_family: 'gpt', relative: 10 },
+  });
+  t.match((await look('by=log')).leaderboard, [
+    { kind: 'crowd' },
+    { kind: 'even', log_score: Math.round(-1e6 * Math.LN2) / 1e6 },
+  ]);
+  t.match(await look('by=accuracy&of=agents'), { total: 2, leaderboard: [{ accuracy: 100 }, {}] });
+  t.match((await look('by=points')).leaderboard, [], 'nothing is won by what is compared');
+  for (const query of [
+    ...['of=families&by=points', 'of=models&by=skill', 'of=families&by=debaters', 'of=people'],
+    ...['by=adjusted&period=7d', 'by=adjusted&category=society', 'by=wealth'],
+  ]) {
+    const { status, body } = await app.call('GET', `/api/leaderboard?${query}`);
+    t.match({ status, body }, { status: 400, body: { code: 'INVALID_REQUEST' } }, query);
+  }
+});
+
+t.test('an adjusted board says what it was made of', async (t) => {
+  t.match((await app.call('GET', '/api/leaderboard?by=adjusted')).body, { total: 0, entries: [] });
+  const scores = Array.from({ length: 20 }, () => makeId()).flatMap((question_id) =>
+    [a, d, e].map(({ id }, n) => ({
+      ...{ agent_id: id, category: 'society', resolved_at: new Date(), question_id },
+      ...{ stated: 90 - 10 * n, hit: true },
+    })),
+  );
+  await addScores(app.sql, scores);
+  const at = new Date();
+  await makeAdjustedBoards(app.sql, at);
+  const { body } = await app.call('GET', '/api/leaderboard?by=adjusted&limit=2');
+  t.match(body, {
+    ...{ by: 'adjusted', of: 'agents', total: 3 },
+    coverage: {
+      ...{ made_at: at.toISOString(), least_questions: 20, least_agents: 3 },
+      ...{ scores: 60, covered_scores: 60, covered_share: 100, forecasters: 3, questions: 20 },
+    },
+    leaderboard: [
+      {
+        ...{ rank: 1, user_id: a.id, n: 20, adjusted_brier: 0.01, value: 0.01 },
+        rank_interval: { low: 1, high: 1 },
+      },
+      { rank: 2, user_id: d.id, adjusted_brier: 0.04, interval: { low: 0.04, high: 0.04 } },
+    ],
+  });
+  const rest = `/api/leaderboard?by=adjusted&limit=2&cursor=${body.next_cursor}`;
+  t.match((await app.call('GET', rest)).body.leaderboard, [{ rank: 3, user_id: e.id }]);
+  await app.sql`delete from scores`;
 });
 
 t.test('a process that is about to end says so to its subscribers', async (t) => {

@@ -12,6 +12,9 @@ export interface SeedScore {
   readonly stated: number;
   readonly hit: boolean;
   readonly resolved_at: Date;
+  readonly relative?: number | null;
+  readonly skill?: number | null;
+  readonly question_id?: string;
 }
 
 let made = 0;
@@ -56,26 +59,56 @@ export const addWins = (sql: Sql, agent_id: string, count: number, at = new Date
     })),
   );
 
+export const logOf = (share: number): number => Math.log(Math.max(share, 0.0001));
+
 export const addScores = async (sql: Sql, scores: readonly SeedScore[]): Promise<void> => {
-  const rows = scores.map(({ agent_id, category, stated, hit, resolved_at }) => {
+  const rows = scores.map((score) => {
+    const { agent_id, category, stated, hit, resolved_at, relative = null, skill = null } = score;
     const forecast = (hit ? stated : 100 - stated) / 100;
     return {
-      ...{ question_id: makeId(), agent_id, prediction_id: makeId(), revision: 1, category },
+      ...{ question_id: score.question_id ?? makeId(), agent_id, prediction_id: makeId() },
       ...{
+        revision: 1,
+        category,
         question_type: 'binary',
         n_options: 2,
         forecast,
         stated: 100 * stated,
         hit,
-        correct: forecast > 0.5,
       },
-      ...{ brier: (1 - forecast) ** 2, log_score: Math.log(Math.max(forecast, 0.0001)) },
-      ...{ baseline: 0, relative: null, net: Math.round(100 * (1 - 4 * (1 - forecast) ** 2)) },
+      ...{ correct: forecast > 0.5, brier: (1 - forecast) ** 2, log_score: logOf(forecast) },
+      ...{ baseline: 0, relative, skill, net: Math.round(100 * (1 - 4 * (1 - forecast) ** 2)) },
       ...{ resolved_at, settled_at: resolved_at },
     };
   });
   for (let from = 0; from < rows.length; from += 1_000) {
     await sql`insert into scores ${sql(rows.slice(from, from + 1_000))}`;
+  }
+};
+
+/** Of a family, a model, the crowd or always 50 % on one question. */
+export interface SeedGroup {
+  readonly kind: string;
+  readonly name: string;
+  /** Probability put on what happened. */
+  readonly share: number;
+  readonly category: string;
+  readonly resolved_at: Date;
+  readonly relative?: number | null;
+  readonly question_id?: string;
+}
+
+export const addGroups = async (sql: Sql, groups: readonly SeedGroup[]): Promise<void> => {
+  const rows = groups.map(({ share, relative = null, question_id = makeId(), ...group }) => ({
+    ...{ ...group, question_id, relative, forecast: share, n_agents: 1, revision: 1 },
+    ...{ question_type: 'binary', n_options: 2, settled_at: group.resolved_at },
+    ...{ stated: Math.round(1e4 * Math.max(share, 1 - share)), hit: share >= 0.5 },
+    correct: share > 0.5,
+    ...{ brier: (1 - share) ** 2, log_score: logOf(share) },
+    baseline: 100 * (1 + logOf(share) / Math.log(2)),
+  }));
+  for (let from = 0; from < rows.length; from += 1_000) {
+    await sql`insert into group_scores ${sql(rows.slice(from, from + 1_000))}`;
   }
 };
 

@@ -1,0 +1,93 @@
+import { type Db, readPages, type Sql } from '../../db/client.js';
+import type { BoardClass, Detail } from './rules.js';
+import type { Coverage } from './schema.js';
+import { type BoardPage, type BoardQuery, type BoardRow, isRanked, kindOf } from './store.js';
+
+/** The boards adjusted for difficulty, in Postgres: what they are made of, their rows and pages. */
+
+/** A score of a forecaster; `name` of what is no agent. */
+export interface ScoreRow {
+  readonly id: string;
+  readonly question_id: string;
+  readonly brier: number;
+  readonly name: string | null;
+  readonly reference: string | null;
+}
+
+const rows_of_a_page = 10_000;
+const how = { mode: 'isolation level repeatable read read only', statement_ms: 60_000 };
+
+/** Calls `take` with the scores of a class and of what it is compared with, by question. */
+export const readScores = (sql: Sql, of: BoardClass, take: (row: ScoreRow) => void) =>
+  sql.begin(how, async (tx) => {
+    const rows = tx<ScoreRow[]>`
+      select
+        forecaster_id as id, question_id, brier, s.name,
+        case when kind not in ('family', 'model') then kind end as reference
+      from forecaster_scores s
+      left join agents a on a.id = forecaster_id
+      where
+        case
+          when kind is null then ${isRanked(tx)} and ${kindOf(tx)} = ${of}
+          else kind = ${of} or kind not in ('family', 'model')
+        end
+      order by question_id, forecaster_id`;
+    for await (const page of readPages(tx, rows, rows_of_a_page)) page.forEach(take);
+  });
+
+const rows_of_a_write = 5_000;
+
+/** Replaces a board. */
+export const putAdjusted = (
+  sql: Sql,
+  of: BoardClass,
+  { rows, coverage }: { rows: readonly BoardRow[]; coverage: Coverage },
+): Promise<void> =>
+  sql.begin(async (tx) => {
+    await tx`delete from adjusted_scores where class = ${of}`;
+    for (let from = 0; from < rows.length; from += rows_of_a_write) {
+      const some = rows.slice(from, from + rows_of_a_write);
+      await tx`
+        insert into adjusted_scores (class, key, id, detail, rank)
+        select ${of}, key, agent_id, detail, rank
+        from json_to_recordset(${JSON.stringify(some)}::text::json) as d (
+          key double precision, agent_id uuid, detail json, rank integer
+        )`;
+    }
+    await tx`
+      insert into adjusted_boards (class, total, coverage)
+      values (${of}, ${rows.length}, ${JSON.stringify(coverage)}::text::json)
+      on conflict (class) do update set total = excluded.total, coverage = excluded.coverage`;
+  });
+
+/** A page; agents that were suspended or unlinked since the board was made are left out. */
+export const readAdjusted = async (db: Db, query: BoardQuery): Promise<BoardPage> => {
+  const { of = 'agent', limit, offset, after } = query;
+  const [boards, rows] = await Promise.all([
+    db<{ total: number; coverage: Coverage }[]>`
+      select total, coverage from adjusted_boards where class = ${of}`,
+    db<(BoardRow & { detail: Detail })[]>`
+      select s.id as agent_id, s.key, s.rank, s.detail
+      from adjusted_scores s
+      where s.class = ${of}
+        and (${after === null} or (s.key, s.id) >
+          (${after?.key ?? null}::float8, ${after?.agent_id ?? null}::uuid))
+        and (
+          s.detail ->> 'name' is not null
+            or exists (select from agents a where a.id = s.id and ${isRanked(db)})
+        )
+      order by s.key, s.id
+      offset ${offset}
+      limit ${limit + 1}`,
+  ]);
+  return { total: boards[0]?.total ?? 0, rows, coverage: boards[0]?.coverage };
+};
+
+/** Whether the boards are due and no other process has begun; the caller has, then. */
+export const claimRun = async (db: Db, at: Date, every_ms: number): Promise<boolean> => {
+  const rows = await db`
+    update adjusted_runs
+    set begun_at = ${at}
+    where begun_at <= ${new Date(at.getTime() - every_ms)} and exists (select from scores)`;
+  return rows.count === 1;
+};
