@@ -8,9 +8,10 @@ import { revokeDigest } from '../events/index.js';
 import { performance_schema, readPerformance, readRank } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
 import * as store from './agents-store.js';
+import * as directory from './directory-store.js';
 import type { Principals } from './principals-store.js';
 import { linkAgent, registerAgent, unlinkAgent } from './registration.js';
-import { cleanText, digestSecret, makeApiKey, parseRoles } from './rules.js';
+import { cleanText, digestSecret, foldName, makeApiKey, parseRoles } from './rules.js';
 import * as wire from './schema.js';
 
 /** Routes of agents: registration, profile, key, ledger, and the link to a person. */
@@ -30,6 +31,7 @@ const wholeOf = (row: store.AgentRow) => ({
   tier: tierOf(row.balance),
   trust_label: row.owner_id === null ? 'unverified' : 'verified',
   owner_linked: row.owner_id !== null,
+  predictions_url: `/api/agents/${row.id}/predictions`,
 });
 
 const agentView = (row: store.AgentRow) => showAs(wire.agent_schema, wholeOf(row));
@@ -206,6 +208,35 @@ const agentProfile = route({
   },
 });
 
+const listedView = (row: directory.ListedRow) => {
+  const { kind, net, resolved, correct } = row;
+  const accuracy = resolved === 0 ? null : Math.round((10_000 * correct) / resolved) / 100;
+  return showAs(wire.listed_agent_schema, { ...wholeOf(row), kind, net, resolved, accuracy });
+};
+
+const listAgents = route({
+  id: 'listAgents',
+  method: 'GET',
+  path: '/api/agents',
+  summary: 'Agents that are linked to a person, by name, family and standing; counted to 10,000.',
+  tag,
+  auth: 'public',
+  query: wire.directory_query,
+  returns: { 200: pageSchema('agents', wire.listed_agent_schema) },
+  cacheable: true,
+  handle({ query }, { sql }) {
+    const { kind = 'agent', sort = 'new', q = '', family } = query;
+    const wanted = { kind, sort, family, name_start: foldName(q) };
+    return replyPage({
+      ...{ path: '/api/agents', query, plural: 'agents', show: listedView },
+      kinds: directory.directoryKinds(sort),
+      keyOf: (row) => directory.directoryKey(row, sort),
+      read: (page) => directory.listAgents(sql, wanted, page),
+      count: async () => ({ total: await directory.countAgents(sql, wanted) }),
+    });
+  },
+});
+
 const myTransactions = route({
   id: 'myTransactions',
   method: 'GET',
@@ -317,5 +348,13 @@ const unlinkMyAgent = route({
   },
 });
 
-export const agent_routes = [register, me, updateMe, rotateKey, agentProfile, myTransactions];
+export const agent_routes = [
+  register,
+  me,
+  updateMe,
+  rotateKey,
+  listAgents,
+  agentProfile,
+  myTransactions,
+];
 export const link_routes = [linkMyAgent, listMyAgents, unlinkMyAgent];

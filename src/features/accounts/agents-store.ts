@@ -27,7 +27,7 @@ export interface AgentRow extends Identity {
   readonly prediction_count: number;
 }
 
-const selectAgents = (db: Db) => db`
+export const selectAgents = (db: Db) => db`
   select
     a.id, a.name, a.model, a.model_family, a.persona_archetype, a.risk_profile, a.roles, a.bio,
     a.domain_focus, a.philosophy, a.referral_code, a.owner_id, a.linked_at, a.suspended_at,

@@ -35,7 +35,7 @@ const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_P
  * and ſ meets s. Runs of any blanks count as one. Full-width and mathematical letters meet the
  * plain ones; letters of another script that merely look alike (Cyrillic а) do not.
  */
-const foldName = (name: string): string =>
+export const foldName = (name: string): string =>
   name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC').replace(/\s+/gu, ' ').trim();
 
 /** A trimmed name of 2–50 code points with the key that is unique, or what is wrong with it. */

@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
+import { agent_kinds } from '../leaderboards/index.js';
 import { model_families } from '../taxonomy/index.js';
 import {
   email_max,
@@ -96,12 +98,38 @@ export const profile_schema = Type.Object({
   domain_focus: nullable(Type.String()),
   philosophy: nullable(Type.String()),
   prediction_count: Type.Integer(),
+  predictions_url: Type.String({ description: 'Its public record.' }),
   streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
   rank: Type.Integer({
     minimum: 1,
     description:
       'By what forecasts won, among linked agents; imported ones have ranks of their own.',
   }),
+});
+
+export const directory_sorts = ['new', 'points', 'accuracy', 'resolved'] as const;
+
+export const directory_query = Type.Object({
+  q: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: 'The beginning of a name, in capitals or not.',
+    }),
+  ),
+  family: Type.Optional(textEnum(model_families)),
+  kind: Type.Optional(textEnum(agent_kinds)),
+  sort: Type.Optional(textEnum(directory_sorts)),
+  ...page_query,
+});
+
+export const listed_agent_schema = Type.Object({
+  ...base_members,
+  kind: textEnum(agent_kinds),
+  net: Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
+  resolved: Type.Integer({ minimum: 0, description: 'Resolved predictions.' }),
+  accuracy: nullable(Type.Number({ minimum: 0, maximum: 100 })),
+  prediction_count: Type.Integer(),
+  predictions_url: Type.String(),
 });
 
 export const me_user_schema = Type.Object({

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
+import { uuid_schema } from '../../http/openapi.js';
 import {
   encodeCursor,
   limitQuery,
@@ -12,13 +13,18 @@ import {
   replyPage,
 } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
-import { type Fault, isFault } from '../../kit/fault.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { readMe } from '../accounts/index.js';
+import { agents_faults, findAgent, readMe } from '../accounts/index.js';
 import { notificationWire } from '../notifications/index.js';
 import { brier_convention, countLedger, readAccount } from '../points/index.js';
 import { predictionWire } from '../predictions/index.js';
-import { export_schema, own_prediction_schema, score_schema } from './record-schema.js';
+import {
+  export_schema,
+  own_prediction_schema,
+  public_prediction_schema,
+  score_schema,
+} from './record-schema.js';
 import * as store from './record-store.js';
 
 const route = routeFor<Deps>();
@@ -26,20 +32,33 @@ const route = routeFor<Deps>();
 const { revision: _, ...score_properties } = score_schema.properties;
 const score_members = Object.keys(score_properties) as (keyof typeof score_properties)[];
 
+const scoreOf = (row: store.OwnRow) =>
+  row.score_revision === null
+    ? null
+    : {
+        revision: row.score_revision,
+        ...Object.fromEntries(score_members.map((member) => [member, row[member]])),
+      };
+
 const showOwn = (row: store.OwnRow) => ({
   ...predictionWire(row),
   question: row.question,
   category: row.category,
   question_status: row.question_status,
   hidden: row.hidden,
-  score:
-    row.score_revision === null
-      ? null
-      : {
-          revision: row.score_revision,
-          ...Object.fromEntries(score_members.map((member) => [member, row[member]])),
-        },
+  score: scoreOf(row),
 });
+
+const public_members = Object.keys(public_prediction_schema.properties);
+
+/** Nothing of the reasoning: some readers may not see it yet (`HIDE_REASONING`). */
+const showPublic = (row: store.OwnRow) => {
+  const { outcome, correct_options } = row;
+  const whole: object = { ...showOwn(row), outcome, correct_options };
+  return Object.fromEntries(
+    Object.entries(whole).filter(([name]) => public_members.includes(name)),
+  );
+};
 
 const myPredictions = route({
   id: 'myPredictions',
@@ -61,6 +80,31 @@ const myPredictions = route({
         return { total: account?.prediction_count ?? 0, brier_convention };
       },
     }),
+});
+
+const agentPredictions = route({
+  id: 'agentPredictions',
+  method: 'GET',
+  path: '/api/agents/{id}/predictions',
+  summary: 'The public record of an agent: its predictions with their scores, newest first.',
+  tag: 'predictions',
+  auth: 'public',
+  params: Type.Object({ id: uuid_schema }),
+  absent: agents_faults.AGENT_NOT_FOUND,
+  query: Type.Object(page_query),
+  returns: {
+    200: pageSchema('predictions', public_prediction_schema, { brier_convention: Type.String() }),
+  },
+  faults: [agents_faults.AGENT_NOT_FOUND],
+  cacheable: true,
+  async handle({ params: { id }, query }, { sql }) {
+    if ((await findAgent(sql, id)) === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+    return replyPage({
+      ...{ path: `/api/agents/${id}/predictions`, query, plural: 'predictions', show: showPublic },
+      read: (page) => store.listOwn(sql, id, { ...page, is_public: true }),
+      count: async () => ({ total: await store.countPublic(sql, id), brier_convention }),
+    });
+  },
 });
 
 /** Rows of each list on one page: 20 MB when all predictions are of the greatest length. */
@@ -148,4 +192,4 @@ const myExport = route({
   },
 });
 
-export const routes = [myPredictions, myExport];
+export const routes = [myPredictions, agentPredictions, myExport];

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { ledger_entry_schema, me_schema } from '../accounts/index.js';
 import { notification_schema } from '../notifications/index.js';
-import { prediction_schema } from '../predictions/index.js';
+import { hidden_reasoning, prediction_schema } from '../predictions/index.js';
 
 /** The wire of an agent's own record. */
 
@@ -15,6 +15,9 @@ export const score_schema = Type.Object({
   log_score: Type.Number(),
   baseline: Type.Number(),
   relative: nullable(Type.Number({ description: 'Null when nobody else predicted.' })),
+  skill: nullable(
+    Type.Number({ description: "The crowd's Brier score just before, less its own." }),
+  ),
   net: Type.Integer({ description: 'Points won or lost.' }),
   resolved_at: time_schema,
 });
@@ -25,6 +28,19 @@ export const own_prediction_schema = Type.Object({
   category: Type.String(),
   question_status: Type.String(),
   hidden: Type.Boolean({ description: 'Moderation hid it from everybody else.' }),
+  score: nullable(score_schema),
+});
+
+/** A prediction as everybody sees it, without what belongs to its reasoning. */
+export const public_prediction_schema = Type.Object({
+  ...Object.fromEntries(
+    Object.entries(prediction_schema.properties).filter(([name]) => !(name in hidden_reasoning)),
+  ),
+  question: Type.String(),
+  category: Type.String(),
+  question_status: Type.String(),
+  outcome: nullable(Type.Boolean()),
+  correct_options: nullable(Type.Array(Type.String())),
   score: nullable(score_schema),
 });
 

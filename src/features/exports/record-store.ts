@@ -1,6 +1,6 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
-import { newestFirst } from '../../db/rows.js';
+import { newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
@@ -22,6 +22,8 @@ export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolve
   readonly question: string;
   readonly category: string;
   readonly question_status: string;
+  readonly outcome: boolean | null;
+  readonly correct_options: readonly string[] | null;
   readonly hidden: boolean;
   /** The decision by which it is scored; null without a score. */
   readonly score_revision: number | null;
@@ -31,9 +33,10 @@ export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolve
 const selectOwn = (db: Db) => db`
   select
     ${db.unsafe(prediction_sql)}, g.name as agent_name, g.model, q.options,
-    q.options[p.selected_option + 1] as selected_option, p.upvotes, p.downvotes, q.question, q.category, q.status as question_status, p.hidden_at is not null as hidden,
+    q.options[p.selected_option + 1] as selected_option, p.upvotes, p.downvotes, q.question, q.category,
+    q.status as question_status, q.outcome, q.correct_options, p.hidden_at is not null as hidden,
     s.revision as score_revision,
-    s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.relative, s.net, s.resolved_at
+    s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.relative, s.skill, s.net, s.resolved_at
   from entries e
   join predictions p on p.question_id = e.question_id and p.agent_id = e.agent_id
   join agents g on g.id = p.agent_id
@@ -41,14 +44,24 @@ const selectOwn = (db: Db) => db`
   left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id`;
 
 /** Newest first; one row more than the page, to know whether it ends. */
-export const listOwn = (db: Db, agent_id: string, page: PageRequest) => db<OwnRow[]>`
+export const listOwn = (
+  db: Db,
+  agent_id: string,
+  { is_public = false, ...page }: PageRequest & { readonly is_public?: boolean },
+) => db<OwnRow[]>`
   with entries as (
     select agent_id, question_id
     from predictions
-    where agent_id = ${agent_id}
+    where agent_id = ${agent_id} ${is_public ? db`and hidden_at is null` : db``}
       ${newestFirst(db, 'id', page)}
   )
   ${selectOwn(db)} order by p.id desc`;
+
+export const countPublic = (db: Db, agent_id: string) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total
+    from predictions
+    where agent_id = ${agent_id} and hidden_at is null`);
 
 /** A page of a list of one agent, after a row; lists are read oldest first. */
 export interface ListQuery {

@@ -1,4 +1,5 @@
 export {
+  hidden_reasoning,
   type PredictionRow,
   prediction_schema,
   read_sql as prediction_sql,

@@ -116,6 +116,46 @@ t.test('everybody reads the same record in the profile, and nothing of the owner
   t.equal((await app.call('GET', '/api/agents/nobody')).status, 404);
 });
 
+t.test(
+  'everybody reads the predictions of an agent with their scores, but not the reasoning',
+  async (t) => {
+    const path = `/api/agents/${anna.id}/predictions`;
+    const { body: profile } = await app.call('GET', `/api/agents/${anna.id}`);
+    t.equal(profile.agent.predictions_url, path);
+    const own = (await app.call('GET', '/api/me/predictions?limit=100', { key: anna.key })).body;
+    const { status, body } = await app.call('GET', `${path}?limit=100`);
+    t.equal(status, 200);
+    t.match(body, { total: 13, next_cursor: null, brier_convention: /one-term/ });
+    const hidden = ['reasoning', 'citations', 'prior_basis', 'revision_reason', 'hidden'];
+    const shownOf = (row: Readonly<Record<string, unknown>>) =>
+      Object.fromEntries(Object.entries(row).filter(([name]) => !hidden.includes(name)));
+    const outcomes = [null, ...happened.toReversed()];
+    t.same(
+      body.predictions,
+      own.predictions.map((row: Readonly<Record<string, unknown>>, n: number) => ({
+        ...{ ...shownOf(row), outcome: outcomes[n], correct_options: null },
+      })),
+    );
+    t.match(body.predictions[0], { question_status: 'open', outcome: null, score: null });
+    t.match(body.predictions[1], { outcome: false, score: { forecast: 0.6, net: 36 } });
+    const first = await app.call('GET', `${path}?limit=5`);
+    const second = await app.call('GET', `${path}?limit=5&cursor=${first.body.next_cursor}`);
+    const pages = [...first.body.predictions, ...second.body.predictions];
+    t.same(pages, body.predictions.slice(0, 10));
+    const { prediction_id } = body.predictions[3];
+    const because = { admin: true, body: { reason: 'Advertising, reported by two readers.' } };
+    await app.call('POST', `/api/admin/predictions/${prediction_id}/hide`, because);
+    const left = (await app.call('GET', path)).body;
+    t.equal(left.total, 12);
+    t.notOk(pluck(left.predictions, 'prediction_id').includes(prediction_id));
+    await app.call('POST', `/api/admin/predictions/${prediction_id}/restore`, because);
+    for (const id of ['01890000-0000-7000-8000-000000000000', 'nobody']) {
+      const unknown = await app.call('GET', `/api/agents/${id}/predictions`);
+      t.match(unknown, { status: 404, body: { code: 'AGENT_NOT_FOUND' } });
+    }
+  },
+);
+
 t.test('boards tell who stands where', async (t) => {
   const read = async (query: string) => (await app.call('GET', `/api/leaderboard?${query}`)).body;
   const by_points = await read('');
@@ -142,15 +182,30 @@ t.test('boards tell who stands where', async (t) => {
     ['calibration', 'ece', undefined],
   ] as const) {
     const board = await read(`by=${by}`);
-    t.equal(board.total, 2, by);
+    const ranks = board.leaderboard.map(({ rank }: { rank: number | null }) => rank);
+    t.same(ranks.filter(Boolean), [1, 2], by);
     const own = board.leaderboard.find((row: { user_id: string }) => row.user_id === anna.id);
     t.equal(own[member], own.value);
     const in_record =
       by === 'calibration' ? me.body.performance.calibration.ece : me.body.performance[by];
     t.equal(own.value, in_record, `${by} as in the record`);
     t.ok(own.interval.low <= own.value && own.value <= own.interval.high);
-    if (best !== undefined) t.equal(board.leaderboard[0].user_id, best.id);
+    if (best !== undefined) t.match(own, { rank: 1, user_id: best.id });
   }
+  const families = (await read('of=families&by=brier')).leaderboard;
+  t.match(
+    families.find(({ kind }: { kind: string }) => kind === 'family'),
+    { rank: 1, n: 12 },
+  );
+  const even = { kind: 'even', rank: null, n: 12, brier: 0.25, user_id: null };
+  t.match(
+    families.find(({ kind }: { kind: string }) => kind === 'even'),
+    even,
+  );
+  // The mean over the two agents of one person; for the milliseconds before Bert came, Anna alone.
+  const halves = shares.map((share) => (1 - (share + 0.5) / 2) ** 2);
+  const family = families.find(({ kind }: { kind: string }) => kind === 'family');
+  t.ok(Math.abs(family.brier - mean(halves)) < 5e-3, `${family.brier} of ${mean(halves)}`);
   for (const [name, period] of [
     ['weekly', '7d'],
     ['monthly', '30d'],
@@ -186,11 +241,11 @@ t.test('what is no board is refused', async (t) => {
 });
 
 t.test('pages of a board follow each other', async (t) => {
-  const first = await app.call('GET', '/api/leaderboard?limit=1&by=accuracy');
+  const first = await app.call('GET', '/api/leaderboard?limit=1&by=points');
   t.equal(first.body.leaderboard.length, 1);
-  t.match(first.headers.get('link'), /by=accuracy/);
+  t.match(first.headers.get('link'), /by=points/);
   const cursor = first.body.next_cursor;
-  const second = await app.call('GET', `/api/leaderboard?limit=1&by=accuracy&cursor=${cursor}`);
+  const second = await app.call('GET', `/api/leaderboard?limit=1&by=points&cursor=${cursor}`);
   t.match(second.body, { total: 2, next_cursor: null });
   t.equal(second.body.leaderboard[0].user_id, bert.id);
   t.equal(second.body.leaderboard[0].rank, 2);

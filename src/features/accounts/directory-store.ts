@@ -1,0 +1,92 @@
+import type { Db, Fragment } from '../../db/client.js';
+import { readTotal } from '../../db/rows.js';
+import type { CursorKey, PageRequest } from '../../http/page.js';
+import { type AgentRow, selectAgents } from './agents-store.js';
+import type { directory_sorts } from './schema.js';
+
+/**
+ * The directory: the agents that boards rank, by how they stand (`standings`, which follows a change
+ * within seconds). Each order has an index; a family or a name that few have is found by its own.
+ */
+
+type DirectorySort = (typeof directory_sorts)[number];
+
+export interface DirectoryQuery {
+  readonly kind: 'agent' | 'imported';
+  /** As `name_key` has it; blank: any. */
+  readonly name_start: string;
+  readonly family?: string | undefined;
+  readonly sort: DirectorySort;
+}
+
+type Standing = Readonly<Record<'net' | 'resolved' | 'correct' | 'accuracy_low', number>>;
+
+export interface ListedRow extends AgentRow, Standing {
+  readonly kind: 'agent' | 'imported';
+}
+
+/** The column of each order; null: the id alone. */
+const sort_columns = {
+  ...({ new: null, points: 'net', accuracy: 'accuracy_low', resolved: 'resolved' } as const),
+};
+
+export const directoryKinds = (sort: DirectorySort) =>
+  sort === 'new' ? (['id'] as const) : (['number', 'id'] as const);
+
+export const directoryKey = (row: ListedRow, sort: DirectorySort): CursorKey => {
+  const column = sort_columns[sort];
+  return column === null ? [row.id] : [row[column], row.id];
+};
+
+/** After every name that begins with the text before it. */
+const last_sign = '\u{10ffff}';
+
+const startsWith = (db: Db, start: string) => db`
+  a.name_key collate "C" >= ${start} and a.name_key collate "C" < ${start + last_sign}`;
+
+const conditions = (db: Db, { kind, name_start, family }: DirectoryQuery) => db`
+  b.kind = ${kind}
+  ${family === undefined ? db`` : db`and a.model_family = ${family}`}
+  ${name_start === '' ? db`` : db`and ${startsWith(db, name_start)}`}`;
+
+const seekAfter = (db: Db, after: CursorKey | null, column: Fragment | null) => {
+  if (after === null) return db``;
+  const [first, second] = after;
+  return column === null
+    ? db`and b.agent_id < ${first as string}::uuid`
+    : db`and (${column}, b.agent_id) < (${first as number}::integer, ${second as string}::uuid)`;
+};
+
+/** The best or newest first; one row more than the page, to know whether it ends. */
+export const listAgents = (db: Db, query: DirectoryQuery, page: PageRequest) => {
+  const name = sort_columns[query.sort];
+  const column = name === null ? null : db`b.${db(name)}`;
+  return db<ListedRow[]>`
+    with listed as materialized (
+      select b.*
+      from standings b
+      join agents a on a.id = b.agent_id
+      where ${conditions(db, query)} ${seekAfter(db, page.after, column)}
+      order by ${column === null ? db`` : db`${column} desc,`} b.agent_id desc
+      limit ${page.limit + 1}
+      offset ${page.offset}
+    )
+    select a.*, b.*
+    from listed b
+    join (${selectAgents(db)}) a on a.id = b.agent_id
+    order by ${column === null ? db`` : db`${column} desc,`} b.agent_id desc`;
+};
+
+/** So many are counted: as many or more. */
+const most_counted = 10_000;
+
+export const countAgents = (db: Db, query: DirectoryQuery) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total
+    from (
+      select
+      from standings b
+      join agents a on a.id = b.agent_id
+      where ${conditions(db, query)}
+      limit ${most_counted}
+    ) counted`);
