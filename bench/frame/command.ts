@@ -15,7 +15,7 @@ import {
 
 export const names: readonly string[] = [
   ...['predict', 'revise', 'reads', 'fanout', 'sockets', 'calls'],
-  ...['webhooks', 'resolve', 'originality', 'export', 'comments'],
+  ...['webhooks', 'resolve', 'originality', 'export', 'comments', 'boards'],
 ];
 
 export const loadBench = async (name: string): Promise<Bench> =>
