@@ -34,7 +34,7 @@ const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<
           from (
             select
               f.agent_id, f.prediction_id, 400 * (f.probability / 10000.0 - 1) ^ 2 as b,
-              extract(epoch from lead(f.forecast_at, 1, q.closed_at) over later - f.forecast_at)
+              extract(epoch from lead(f.forecast_at, 1, date_trunc('milliseconds', q.closed_at)) over later - f.forecast_at)
                 as seconds
             from forecasts f
             join questions q on q.id = f.question_id
