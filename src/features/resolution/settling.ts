@@ -202,7 +202,7 @@ const longest_pass_ms = 120_000;
 
 export const createSettling = (deps: Deps, options: SettlingOptions = {}): Service => {
   const { sql, log } = deps;
-  const { poll_ms = 500, lease_seconds = 3, per_second = 3_600 } = options;
+  const { poll_ms = 500, lease_seconds = 3, per_second = 4_500 } = options;
   const rest = createPacer(per_second);
   const holder = makeId();
   const set_aside = new Map<string, number>();
