@@ -83,11 +83,21 @@ export const readAdjusted = async (db: Db, query: BoardQuery): Promise<BoardPage
   return { total: boards[0]?.total ?? 0, rows, coverage: boards[0]?.coverage };
 };
 
-/** Whether the boards are due and no other process has begun; the caller has, then. */
-export const claimRun = async (db: Db, at: Date, every_ms: number): Promise<boolean> => {
+/**
+ * Whether the boards are due and nobody is at it; the caller is, then. They are due an hour after
+ * the last beginning, and a quarter of an hour after one that came to no end.
+ */
+export const claimRun = async (db: Db, at: Date): Promise<boolean> => {
   const rows = await db`
     update adjusted_runs
     set begun_at = ${at}
-    where begun_at <= ${new Date(at.getTime() - every_ms)} and exists (select from scores)`;
+    where exists (select from scores)
+      and begun_at <= ${at}::timestamptz - case
+        when exists (
+          select from adjusted_boards
+          where class = 'model' and (coverage ->> 'made_at')::timestamptz >= begun_at
+        ) then interval '1 hour'
+        else interval '15 minutes'
+      end`;
   return rows.count === 1;
 };

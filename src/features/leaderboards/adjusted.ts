@@ -83,7 +83,7 @@ const makeBoard = async (sql: Sql, of: BoardClass, until_ms: number) => {
 
 const longest_ms = 10 * 60_000;
 
-/** Makes the boards of all classes; resamples end after ten minutes, however many were made. */
+/** Makes the boards of all classes, models last; resamples end after ten minutes, however many were made. */
 export const makeAdjustedBoards = async (sql: Sql, at: Date): Promise<void> => {
   const until_ms = performance.now() + longest_ms;
   for (const of of board_classes) {
@@ -93,7 +93,6 @@ export const makeAdjustedBoards = async (sql: Sql, at: Date): Promise<void> => {
 };
 
 const heap_mb = 1_024;
-const every_ms = 3_600_000;
 const looks_every_ms = 60_000;
 
 /** Makes the boards when an hour has passed, in a thread. */
@@ -106,7 +105,7 @@ export const createAdjustedTimer = ({ sql, log, clock, config }: Deps): Loop => 
     every_ms: looks_every_ms,
     async turn() {
       const at = clock();
-      if (!(await claimRun(sql, at, every_ms)) || is_stopped) return 'rest';
+      if (!(await claimRun(sql, at)) || is_stopped) return 'rest';
       worker = new Worker(new URL('./adjusted-worker.js', import.meta.url), {
         workerData: { url: config.DATABASE_URL, at },
         execArgv: [],

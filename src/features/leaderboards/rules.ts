@@ -81,16 +81,15 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
     periods.map((period) => sliceOf({ category, period }, day)),
   );
 
-type Of<S extends string> = { readonly [K in MeanKind as `${K}_${S}`]: number };
-
-/**
- * The sums of the resolved predictions of one forecaster in one slice. For each mean: how many have
- * that score, the sum and the sum of squares in billionths.
- */
-export interface Sums extends Of<'n'>, Of<'sum'>, Of<'squares'> {
+/** The sums of a forecaster's scores in one slice, as far as a board shows them. */
+export interface Sums {
+  /** Of a mean: how many have such a score. */
   readonly n: number;
   readonly correct: number;
   readonly net: number;
+  /** Of a mean, in billionths. */
+  readonly sum: number;
+  readonly squares: number;
   /** Of the bins that hold anything, in their order. */
   readonly bin_n: readonly number[];
   readonly bin_stated: readonly number[];
@@ -162,12 +161,10 @@ const calibrationInterval = ({ bin_n, bin_stated, bin_hits }: Sums): Interval | 
   return error === null ? null : fractions(error.interval);
 };
 
-const meanDetail = (kind: MeanKind, sums: Sums): Detail => {
+const meanDetail = (kind: MeanKind, { n, sum, squares }: Sums): Detail => {
   const { unit, low, width } = means[kind];
-  const n = sums[`${kind}_n`];
-  const sum = sums[`${kind}_sum`];
   const mean = sum / billion / n;
-  const variance = (sums[`${kind}_squares`] / billion - n * mean ** 2) / (n - 1);
+  const variance = (squares / billion - n * mean ** 2) / (n - 1);
   const show = (value: number): number => fraction(value * unit);
   const within = meanInterval((mean - low) / width, variance / width ** 2, n);
   return {

@@ -217,13 +217,18 @@ const debaters = (db: Db) => db`
     group by c.agent_id, a.owner_id
   )`;
 
-/** The sort key of each board, the lowest first; null for what is not on it. */
+/** By board its sort key, the lowest first, null for what is not on it; and the sums of its mean. */
 const forecast_keys = `
-  ('points', case when name is null then -net::float8 end),
-  ('accuracy', case when n >= ${least_resolved} then -accuracy_low(correct, n) / 1e6::float8 end),
+  ('points', case when name is null then -net::float8 end, null, null, null),
+  (
+    'accuracy',
+    case when n >= ${least_resolved} then -accuracy_low(correct, n) / 1e6::float8 end,
+    null, null, null
+  ),
   (
     'calibration',
-    case when n >= ${least_resolved} then floor(distance::float8 * 100 / n + 0.5) / 1e6 end
+    case when n >= ${least_resolved} then floor(distance::float8 * 100 / n + 0.5) / 1e6 end,
+    null, null, null
   ),
   ${mean_kinds
     .map(
@@ -232,10 +237,18 @@ const forecast_keys = `
         case when ${kind}_n >= ${least_resolved} then
           ${means[kind].best_first} * floor(${kind}_sum::float8 / (${kind}_n * 1000.0::float8) + 0.5)
             / 1e6
-        end
+        end,
+        ${kind}_n, ${kind}_sum, ${kind}_squares
       )`,
     )
     .join()}`;
+
+/** What a row shows; bins only where they count, because many rows are read at once. */
+const figures_sql = `
+  coalesce(mean_n, n) as n, correct, net, k.sum, squares,
+  case k.kind when 'calibration' then bin_n end as bin_n,
+  case k.kind when 'calibration' then bin_stated end as bin_stated,
+  case k.kind when 'calibration' then bin_hits end as bin_hits`;
 
 /** All forecasters on some boards of a slice, of every class. References take no rank from others. */
 const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
@@ -244,20 +257,20 @@ const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
     ${is_debaters ? debaters(db) : standing(db, slice)},
     ranked as (
       select
-        s.*,
-        k.kind,
-        k.key,
+        s.agent_id, s.of, name, reference, k.kind, k.key,
         (
           rank() over by_key - count(reference) over (
             by_key groups between unbounded preceding and 1 preceding
           )
         )::integer as rank,
         row_number() over (partition by s.of, k.kind order by k.key, agent_id) as place,
-        (count(*) over (partition by s.of, k.kind))::integer as total
+        (count(*) over (partition by s.of, k.kind))::integer as total,
+        ${is_debaters ? db`comments, replies` : db.unsafe(figures_sql)}
       from standing s
       cross join lateral (
-        values ${is_debaters ? db`('debaters', -upvotes::float8)` : db.unsafe(forecast_keys)}
-      ) as k (kind, key)
+        values
+        ${is_debaters ? db`('debaters', -upvotes::float8, 0, 0, 0)` : db.unsafe(forecast_keys)}
+      ) as k (kind, key, mean_n, sum, squares)
       where k.key is not null and k.kind = any (${kinds as BoardName[]})
       window by_key as (partition by s.of, k.kind order by k.key)
     )`;

@@ -42,7 +42,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     })),
   );
   const boards = createBoards(deps);
-  const read = (of: 'agent' | 'family', more = {}) =>
+  const read = (of: 'agent' | 'model', more = {}) =>
     boards.page({
       ...{ kind: 'adjusted', of, slice: whole_slice, limit: 10, offset: 0, after: null, ...more },
     });
@@ -52,7 +52,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   t.teardown(() => timer.stop());
   await until(
     'the boards are made',
-    async () => (await read('family')).coverage !== undefined,
+    async () => (await read('model')).coverage !== undefined,
     30_000,
   );
   // Questions of which two forecasters are left do not count.
@@ -80,7 +80,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     ].sort((a, b) => a.key - b.key),
   );
   t.equal(total, 4);
-  t.equal((await read('family')).total, 0);
+  t.equal((await read('model')).total, 0);
   const [first] = rows;
   const after = { key: first?.key ?? 0, agent_id: first?.agent_id ?? '' };
   t.same((await read('agent', { after, limit: 1 })).rows, rows.slice(1, 3));
