@@ -64,7 +64,10 @@ create table adjusted_runs (
 );
 insert into adjusted_runs (begun_at) values ('-infinity');
 
--- The scores of every forecaster: agents, and by `kind` and `name` those that are several or none.
+create index agents_market on agents (id) where model = 'market';
+
+-- The scores of every forecaster: agents, and by `kind` and `name` those that are several or none,
+-- and imported markets, which are agents that nobody here speaks for, shown for comparison.
 create view forecaster_scores as
 select
   agent_id as forecaster_id, null::text as kind, null::text as name, question_id, category, stated,
@@ -74,4 +77,11 @@ union all
 select
   md5(kind || ' ' || name)::uuid, kind, name, question_id, category, stated, correct, hit, brier,
   log_score, relative, null, 0, resolved_at
-from group_scores;
+from group_scores
+union all
+select
+  md5('market ' || a.name)::uuid, 'market', a.name, s.question_id, s.category, s.stated, s.correct,
+  s.hit, s.brier, s.log_score, s.relative, s.skill, 0, s.resolved_at
+from agents a
+join scores s on s.agent_id = a.id
+where a.model = 'market' and is_imported(a.owner_id);

@@ -11,7 +11,7 @@ import { calibrationError, type Interval, meanInterval, wilson } from '../points
  * unlinked leaves the boards, keeps its record, and is back as soon as it is linked again. Imported
  * agents, which belong to nobody, have boards of their own, and so have families and models, each
  * one forecaster. Among the rows of each class stand, without a rank, those that it is compared
- * with: the crowd, and always 50 %.
+ * with: the crowd, always 50 %, and imported markets, which are imported agents of the model `market`.
  */
 
 export const agent_kinds = ['agent', 'imported'] as const;

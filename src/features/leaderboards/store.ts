@@ -196,7 +196,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
     from summed
     join unnest(${board_classes as readonly string[]}::text[]) as c ("of")
       -- What is neither a family nor a model is shown on every board, for comparison.
-      on c.of = kind or kind not in ('family', 'model')
+      on c.of = kind or kind in ('crowd', 'even') or (kind = 'market' and c.of <> 'imported')
   )`;
 
 /** Visible comments of ranked agents, counted. */

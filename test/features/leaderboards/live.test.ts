@@ -212,6 +212,33 @@ t.test('every board has the agents, values and order that the raw scores give', 
   t.ok(record.rows.length > 10, 'enough agents have ten resolved predictions');
 });
 
+t.test(
+  'an imported market is shown for comparison beside others, and ranked among the imported',
+  async (t) => {
+    const { sql, deps, page, settle, addOwned } = await openWorld(t);
+    const [agent = '', market = ''] = await addOwned(2);
+    await sql`
+    update agents
+    set name = 'Exchange', model = 'market', owner_id = ${await ensureImportOwner(sql)}
+    where id = ${market}`;
+    const of = { category: 'society', resolved_at: deps.clock(), hit: true };
+    await addScores(sql, [
+      ...Array(10).fill({ ...of, agent_id: agent, stated: 70 }),
+      ...Array(10).fill({ ...of, agent_id: market, stated: 90 }),
+    ]);
+    await settle([agent, market]);
+    const look = async (part: Part) => {
+      const { rows } = await page('brier', part);
+      return rows.map(({ rank, detail }) => [rank, detail.name ?? 'agent', detail.value]);
+    };
+    t.same(await look({}), [
+      [null, 'Exchange', 0.01],
+      [1, 'agent', 0.09],
+    ]);
+    t.same(await look({ of: 'imported' }), [[1, 'agent', 0.01]]);
+  },
+);
+
 t.test('families, models and references stand where their mean scores put them', async (t) => {
   const { sql, deps, stores, page, settle, settled, addOwned } = await openWorld(t);
   const [agent = ''] = await addOwned(1);
