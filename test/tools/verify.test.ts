@@ -125,6 +125,7 @@ const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Pr
     // A transaction inside this one; the checks of the record run in one of their own.
     const inner = Object.assign((...args: never[]) => (tx as never as CallableFunction)(...args), {
       begin: (_: unknown, work: (inner: Tx) => unknown) => work(tx),
+      unsafe: (text: string) => tx.unsafe(text),
     });
     return findDifferences({ ...parts, sql: inner as never });
   };

@@ -88,7 +88,8 @@ const namesAfter = (pattern: RegExp, migrations: readonly Migration[]): string =
 export const dropSchema = async (tx: Tx, migrations: readonly Migration[]): Promise<void> => {
   await lockSchema(tx);
   await unboundStatements(tx);
-  const tables = namesAfter(/create table (?:if not exists )?(\w+)/g, migrations);
+  const made = /(?:create table (?:if not exists )?|alter table \w+ rename to )(\w+)/g;
+  const tables = namesAfter(made, migrations);
   const functions = namesAfter(/create (?:or replace )?function (\w+)/g, migrations);
   await tx.unsafe(`drop table if exists migrations, ${tables} cascade`);
   await tx.unsafe(`drop function if exists ${functions} cascade`);
