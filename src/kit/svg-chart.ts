@@ -34,6 +34,13 @@ export const percentAxis = (steps: number, label?: string): Axis => ({
   label,
 });
 
+/** Of any numbers, with about so many steps. */
+export const numberAxis = (from: number, to: number, steps: number, label?: string): Axis => {
+  const scale = scaleLinear([from, to], [0, 1]);
+  const name = scale.tickFormat(steps);
+  return { from, to, ticks: scale.ticks(steps).map((at) => ({ at, label: name(at) })), label };
+};
+
 /**
  * An axis of time from one moment (ms since 1970) to a later one, with at most `most` round times
  * named, in UTC.

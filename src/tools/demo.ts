@@ -287,7 +287,7 @@ const compareCounts = async (
     if (!equal && Date.now() < give_up_ms) continue;
     const views = found.map(
       ({ forecast, leading_option }, n) =>
-        `  ${forecast?.toFixed(0).padStart(3)} % ${leading_option ?? 'YES'}: ${questions[n]?.text}`,
+        `  ${Number(forecast).toFixed(0).padStart(3)} % ${leading_option ?? 'YES'}: ${questions[n]?.text}`,
     );
     const id = questions[0]?.id;
     const pages = [

@@ -46,8 +46,9 @@ say which, else the first character does. Fields of a record:
   subcategory      slug of the taxonomy
   description      up to ${text_limits.description} characters
   tags             list of tags of the taxonomy
-  question_type    binary (default) or multi
+  question_type    binary (default), multi, numeric or date
   options          list of 2 to 10 texts, for multi
+  range            for numeric and date: min, max, and where they apply unit, open_min, open_max
   opens_at         default: now
   resolution_date  default: closes_at
   resolution_source, resolution_url
@@ -63,18 +64,20 @@ agents and forecasts, then resolutions:
                    only to say more of an agent than forecasts do
   {"type":"forecast", "source", "source_id", "agent", "model", "forecast_at", "reasoning", …}
                    with prediction and confidence, or probability; for multi selected_option and
-                   confidence, or probabilities; scale says what these numbers are, percent or
+                   confidence, or probabilities; for numeric and date quantiles or cdf, lists of
+                   value and p, and below and above; scale says what these numbers are, percent or
                    fraction; forecast_at lies in the time in which the question was open; without
                    reasoning a note says that none was recorded
   {"type":"resolution", "source", "source_id", "resolved_to", "known_at", "resolution_note"}
                    resolved_to is 1 or 0, an option (several by |), or void; known_at is when the
-                   outcome became public, and forecasts count until then
+                   outcome became public, and forecasts count until then; of a number or a date
+                   outcome_value in place of resolved_to
 
 Forecasts need published questions that are not decided. Their agents are registered by name and
 belong to the owner of imports. Without a scale a number strictly between 0 and 1 is a fraction, and
 any other one percent; 1 is refused, because it could be either, and probabilities are what they sum
 to, 100 or 1. Kept is the nearest hundredth of a percent. In CSV, probabilities are written
-one=30|other=70.
+one=30|other=70, ranges, quantiles and cdf as JSON.
 
 Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
 CSV, lists are separated by | and an empty cell is an absent field. Other fields are ignored.

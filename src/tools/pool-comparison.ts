@@ -24,6 +24,11 @@ mean. The pool is computed with the ρ of the other half of the questions. Chang
 FILE is what npm run import takes, with forecasts and resolutions, each agent an owner of its own;
 without it the questions are those of the service in this folder.`;
 
+const yes_no = {
+  ...({ question_type: 'binary', options: [] } as const),
+  ...{ range_min: null, range_max: null, open_min: false, open_max: false },
+};
+
 const median = (sorted: readonly number[]): number => {
   const at = (sorted.length - 1) / 2;
   return ((sorted[Math.floor(at)] as number) + (sorted[Math.ceil(at)] as number)) / 2;
@@ -81,7 +86,7 @@ const readFile = async (file: string): Promise<readonly ResolvedQuestion[]> => {
       outcomes.set(question, item['outcome']);
     }
     if (type !== 'forecast') continue;
-    const stated = readStated(item, { question_type: 'binary', options: [] });
+    const stated = readStated(item, yes_no);
     if ('failures' in stated || stated.probability === null) continue;
     const own = forecasts.get(question) ?? new Map();
     forecasts.set(question, own);

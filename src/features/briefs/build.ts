@@ -1,5 +1,5 @@
 import { findLinks } from '../../kit/text.js';
-import { meanGiven } from '../consensus/index.js';
+import { type Consensus, chanceIn, isNumber, meanGiven } from '../consensus/index.js';
 import { brier, brier_convention, meanInterval, wilson } from '../points/index.js';
 import { readCitation, readSections } from '../predictions/index.js';
 import { flatten, shorten } from './markdown.js';
@@ -151,7 +151,7 @@ const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] 
   const { status, outcome, resolution_note: note, description } = question;
   const { quote, sources } = makeQuoter();
   const criteria = quote(description, 2 * brief_limits.quote);
-  const { forecast } = consensus;
+  const forecast = chanceIn(consensus);
   const is_resolved = status === 'resolved';
   const score = is_resolved && outcome !== null && forecast !== null;
   return {
@@ -166,9 +166,17 @@ const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] 
   };
 };
 
+/** Of a number or a date. */
+const quantilesIn = ({ quantile_average }: Consensus) => {
+  if (quantile_average === undefined) return {};
+  const { quantiles: _, ...quantiles } = quantile_average;
+  return { quantiles };
+};
+
 const stateOf = ({ question, consensus }: BriefInput, { leading }: Sides): Brief['state'] => ({
   total_predictions: consensus.total_predictions,
-  forecast: consensus.forecast,
+  forecast: chanceIn(consensus),
+  ...quantilesIn(consensus),
   position: leading === null ? null : positionOf(question, leading),
   share:
     leading === null
@@ -204,7 +212,10 @@ export const buildBrief = (input: BriefInput): Brief => {
     offset: consensus.offset,
     headline: [],
     state: stateOf(input, sides),
-    momentum: { measure: `the mean probability of ${position}`, windows: windowsOf(input) },
+    momentum: {
+      measure: isNumber(question) ? position : `the mean probability of ${position}`,
+      windows: windowsOf(input),
+    },
     families: {
       effective_forecasters: consensus.effective_forecasters,
       position,
@@ -214,6 +225,7 @@ export const buildBrief = (input: BriefInput): Brief => {
         share: row.yes_percent,
         mean_probability: row.option_probabilities?.[sides.first] ?? row.mean_probability,
         avg_confidence: row.avg_confidence,
+        ...(row.quantiles && { median: row.quantiles.p50 }),
       })),
     },
     reasoning_hidden: !sees_reasoning,

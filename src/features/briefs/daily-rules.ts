@@ -1,8 +1,8 @@
 import { groupBy } from '../../kit/group-by.js';
-import { type Consensus, shown } from '../consensus/index.js';
+import { type Consensus, chanceIn, shown } from '../consensus/index.js';
 import { brier_convention } from '../points/index.js';
 import type { QuestionRow } from '../questions/index.js';
-import { outcomeText, positionOf, type Shape, thousandth } from './rules.js';
+import { type Decided, outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';
 
 /** Rules of the daily insights: the day of a request, and the lists made from its rows. */
@@ -78,20 +78,20 @@ export const contestedOf = (rows: readonly SideRow[]): readonly Contested[] =>
     .sort((a, b) => contestOf(b) - contestOf(a) || (a.question_id < b.question_id ? -1 : 1))
     .slice(0, daily_limits.top);
 
-export interface ResolvedRow
-  extends Shape,
-    Pick<QuestionRow, 'question' | 'outcome' | 'correct_options' | 'revision'> {
+export interface ResolvedRow extends Shape, Decided, Pick<QuestionRow, 'question' | 'revision'> {
   readonly question_id: string;
   readonly median_agent_brier: number | null;
   readonly best_agent_brier: number | null;
 }
 
-type Crowd = Pick<Consensus, 'forecast' | 'options' | 'total_predictions'>;
+type Crowd = Pick<Consensus, 'forecast' | 'quantile_average' | 'options' | 'total_predictions'>;
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
 /** Percent on NO and YES by the headline of the consensus, or on each option; none without one. */
-const crowdOf = ({ forecast, options }: Crowd): readonly number[] => {
+const crowdOf = (crowd: Crowd): readonly number[] => {
+  const { options } = crowd;
+  const forecast = chanceIn(crowd);
   if (forecast === null) return [];
   return options?.map((one) => one.mean_probability ?? 0) ?? [shown(100 - forecast), forecast];
 };

@@ -33,7 +33,7 @@ export const readMovers = (db: Db, day: Day) => db`
     cross join lateral (
       select ${stoodAt(db, day.from)} as was_there, ${stoodAt(db, day.to)} as is_there
     ) i
-    where (q.question_type = 'multi' or s.side = 1)
+    where (q.question_type = 'multi' or q.question_type = 'binary' and s.side = 1)
     group by p.question_id, q.options, s.side
     having count(*) filter (where was_there) >= ${daily_limits.least_before}
   ),
@@ -69,7 +69,7 @@ export const readSides = (db: Db, day: Day) => db<SideRow[]>`
       count(*)::integer as count
     from moved m
     cross join ${timedForecasts(db, db`m.question_id`)} p
-    where ${stoodAt(db, day.to)}
+    where ${stoodAt(db, day.to)} and p.cdf is null
     group by 1, 2
   )
   select s.question_id, q.question, q.question_type, q.options, s.side, s.count
@@ -113,7 +113,7 @@ export const readClosing = (db: Db, { to }: Day) => {
 export const readResolved = (db: Db, { from, to }: Day) => db<ResolvedRow[]>`
   select
     q.id as question_id, q.question, q.question_type, q.options, q.outcome, q.correct_options,
-    q.revision, a.median_agent_brier, a.best_agent_brier
+    q.outcome_value, q.unit, q.revision, a.median_agent_brier, a.best_agent_brier
   from resolutions r
   join questions q on q.id = r.question_id
   cross join lateral (

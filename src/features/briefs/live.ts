@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
-import type { LiveConsensus } from '../consensus/index.js';
+import { isNumber, type LiveConsensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { buildBrief } from './build.js';
 import { contestedOf, type Day, resolvedOf } from './daily-rules.js';
@@ -35,7 +35,8 @@ const readInput = async (
   const ended_at = endOf(question, life, now);
   const as_of = hourOf(now, ended_at);
   const [windows, newest, voted, disputes] = await Promise.all([
-    store.readWindows(sql, id, { side: sides.first, as_of }),
+    // Of a mean of chances, which a number has not.
+    isNumber(question) ? [] : store.readWindows(sql, id, { side: sides.first, as_of }),
     store.readNewest(sql, id, brief_limits.newest),
     store.readVoted(sql, id, sidesOf(question), brief_limits.voted_a_side),
     status === 'resolved' ? store.readOpenDisputes(sql, id, brief_limits.disputes) : [],

@@ -159,7 +159,8 @@ export const writeBrief = (brief: Brief): string => {
   const { state, question_type, arguments: given, minority, would_change, notes } = brief;
   const is_binary = question_type === 'binary';
   const named = escapeMarkdown(is_binary ? 'YES' : brief.families.position);
-  const several = state.total_predictions > 1 ? [brief] : [];
+  // Of a number the sentences say what there is.
+  const several = state.total_predictions > 1 && state.quantiles === undefined ? [brief] : [];
   const lines = [
     `# ${escapeMarkdown(brief.question)}`,
     '',

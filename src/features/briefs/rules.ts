@@ -1,6 +1,6 @@
 import type { Consensus } from '../consensus/index.js';
 import { readCitation } from '../predictions/index.js';
-import type { QuestionRow } from '../questions/index.js';
+import { type QuestionRow, showOutcome, valueText } from '../questions/index.js';
 import type { Brief } from './schema.js';
 
 /** Sides, arguments and sources of a question, from rows that were read. */
@@ -31,20 +31,25 @@ export const hourOf = (now: Date, ended_at: Date | null): Date => {
 export type Shape = Pick<QuestionRow, 'question_type' | 'options'>;
 
 export const positionOf = ({ question_type, options }: Shape, side: number): string =>
-  question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? '');
+  question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? 'the median');
 
-/** YES, NO, or the correct options; null while nothing is decided. */
-export const outcomeText = (
-  row: Pick<QuestionRow, 'outcome' | 'correct_options'>,
-): string | null => {
+export type Decided = Pick<
+  QuestionRow,
+  'question_type' | 'outcome' | 'correct_options' | 'outcome_value' | 'unit'
+>;
+
+/** YES, NO, the correct options, or the value; null while nothing is decided. */
+export const outcomeText = (row: Decided): string | null => {
   const { outcome, correct_options } = row;
+  const value = showOutcome(row);
+  if (value !== null) return valueText(value, row);
   return outcome === null ? (correct_options?.join(' | ') ?? null) : outcome ? 'YES' : 'NO';
 };
 
 export const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
 
 export const sidesOf = ({ question_type, options }: Shape): readonly number[] =>
-  question_type === 'binary' ? [1, 0] : options.map((_, side) => side);
+  question_type === 'binary' ? [1, 0] : options.length === 0 ? [0] : [...options.keys()];
 
 /** Sides are numbers: 1 for YES and 0 for NO, or the number of the option. */
 export interface Sides {
@@ -62,6 +67,7 @@ export interface Sides {
   readonly first: number;
 }
 
+/** A question for a number has none. */
 const highestMean = ({ options = [], leading_option, forecast }: Consensus): number | null => {
   const highest = options.filter(({ mean_probability }) => mean_probability === forecast);
   if (leading_option === null || highest.length > 1) return null;

@@ -1,6 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { defineFaults } from '../../kit/fault.js';
+import { fan_schema } from '../consensus/index.js';
+import { question_types, value_schema } from '../questions/index.js';
 
 /**
  * The wire of intel briefs. Sentences (`headline`, `notes`) are the service's own and hold no word
@@ -72,7 +74,7 @@ export const brief_schema = Type.Object({
   question_id: uuid_schema,
   question: Type.String(),
   status: Type.String(),
-  question_type: textEnum(['binary', 'multi'] as const),
+  question_type: textEnum(question_types),
   category: Type.String(),
   subcategory: nullable(Type.String()),
   as_of: Type.String({ description: 'The hour that ages and windows are counted from.' }),
@@ -86,6 +88,7 @@ export const brief_schema = Type.Object({
         description: 'The side that most are on; with options, the one with the highest mean.',
       }),
     ),
+    quantiles: Type.Optional(fan_schema),
     share: nullable(Type.Number({ description: 'Percent of the predictions that are on it.' })),
     mean_probability: percent,
     median_probability: percent,
@@ -113,6 +116,7 @@ export const brief_schema = Type.Object({
         model_family: Type.String(),
         count: Type.Integer(),
         share: Type.Number({ description: 'Percent of its predictions on the position.' }),
+        median: Type.Optional(value_schema),
         mean_probability: percent,
         avg_confidence: percent,
       }),
@@ -266,7 +270,7 @@ export const daily_schema = Type.Object({
       model_family: Type.String(),
       points: Type.Integer({ description: 'Net of the predictions that resolved on this day.' }),
       resolved: count,
-      brier: Type.Number(),
+      brier: score,
     }),
   ),
   families: Type.Array(

@@ -1,4 +1,5 @@
 import { dayText, grouped, timeText } from '../../kit/prose.js';
+import { valueText } from '../questions/index.js';
 import { brief_limits } from './rules.js';
 import type { Brief } from './schema.js';
 import type { BriefInput } from './store.js';
@@ -7,9 +8,14 @@ import type { BriefInput } from './store.js';
 
 const predictions = (n: number): string => counted(n, 'prediction');
 
-const standText = ({ state }: Brief): string => {
+const standText = ({ state }: Brief, question: BriefInput['question']): string => {
   const { total_predictions: n, position, p25, p75, forecast, mean_probability } = state;
   if (n === 0) return 'Nobody has predicted on it yet.';
+  if (state.quantiles !== undefined) {
+    const { p25: low, p50, p75: high } = state.quantiles;
+    const [median, from, to] = [p50, low, high].map((value) => valueText(value, question));
+    return `${predictions(n)} put the median at ${median}, half of it between ${from} and ${to}.`;
+  }
   const is_binary = state.options.length === 0;
   if (!is_binary && position === null) return `${predictions(n)} are split, with no option ahead.`;
   const whom = is_binary ? 'YES' : position;
@@ -41,6 +47,13 @@ const momentumText = ({ momentum, state }: Brief, is_over: boolean): string => {
   const fresh = counted(window.new_predictions, 'new prediction');
   const within = `in ${last} ${span_names[window.name]}`;
   return `${capital(momentum.measure)} ${moved} ${within}, with ${fresh}.`;
+};
+
+const mediansText = ({ families }: Brief, question: BriefInput['question']): string[] => {
+  const rows = families.rows.flatMap(({ model_family, median }) =>
+    median === undefined ? [] : `${model_family} (${valueText(median, question)})`,
+  );
+  return rows.length < 2 ? [] : [`The medians of the model families: ${rows.join(', ')}.`];
 };
 
 const familiesText = ({ families }: Brief): string => {
@@ -79,7 +92,7 @@ const givenText = ({ resolution, state }: Brief): string => {
   const { outcome, brier } = resolution;
   const { forecast, total_predictions: n } = state;
   const is_binary = state.options.length === 0;
-  if (n === 0 || outcome === null) return '';
+  if (n === 0 || outcome === null || state.quantiles !== undefined) return '';
   const correct = outcome.split(' | ');
   const means = state.options.filter(({ option }) => correct.includes(option));
   const mean = means.reduce((sum, { mean_probability }) => sum + (mean_probability ?? 0), 0);
@@ -109,10 +122,12 @@ const endingText = (brief: Brief, { question, as_of, ended_at, life }: BriefInpu
 };
 
 export const headlineOf = (brief: Brief, input: BriefInput): string[] => [
-  standText(brief),
-  ...(brief.state.total_predictions < 2
-    ? []
-    : [momentumText(brief, input.ended_at !== null), familiesText(brief), minorityText(brief)]),
+  standText(brief, input.question),
+  ...(brief.state.quantiles !== undefined
+    ? mediansText(brief, input.question)
+    : brief.state.total_predictions < 2
+      ? []
+      : [momentumText(brief, input.ended_at !== null), familiesText(brief), minorityText(brief)]),
   endingText(brief, input),
 ];
 

@@ -58,7 +58,7 @@ export const readWindows = (
 
 const sampleColumns = (db: Db) => db`
   p.id, p.agent_id, coalesce(p.owner_id, p.agent_id) as owner, p.model_family,
-  coalesce(p.selected_option::integer, p.prediction::integer) as side, p.confidence / 100.0::float8 as confidence, p.upvotes,
+  coalesce(p.selected_option::integer, p.prediction::integer, 0) as side, p.confidence / 100.0::float8 as confidence, p.upvotes,
   p.downvotes, p.citations, octet_length(p.reasoning) as length, p.created_at`;
 
 /**
@@ -112,7 +112,7 @@ export const readQuoted = (db: Db, ids: readonly string[]) => db<QuotedRow[]>`
     from (
       select correct, brier
       from scores
-      where agent_id = p.agent_id and question_id <> p.question_id
+      where agent_id = p.agent_id and question_id <> p.question_id and brier is not null
       order by resolved_at desc, prediction_id
       limit 1000
     ) newest

@@ -1,4 +1,5 @@
 import { groupBy } from '../../kit/group-by.js';
+import { isNumber, median_part, placeOf } from './numbers.js';
 import type { RunShape, TimedForecast } from './run.js';
 import type { FamilyShare, MoveWire, Point } from './schema.js';
 
@@ -29,8 +30,17 @@ interface Figure {
   readonly put: (one: TimedForecast) => number;
 }
 
-const figuresOf = ({ question_type, options }: RunShape, points: readonly Point[]): Figure[] =>
-  question_type === 'binary'
+/** The median of a number in percent of the range, in which it is the mean of the medians. */
+const figureOfNumber = (shape: RunShape, points: readonly Point[]): Figure => ({
+  option: null,
+  values: points.map(({ forecast }) => round2(placeOf(shape, forecast ?? 0))),
+  put: ({ given }) => (given[median_part] as number) / 1e4,
+});
+
+const figuresOf = (shape: RunShape, points: readonly Point[]): Figure[] => {
+  if (isNumber(shape)) return [figureOfNumber(shape, points)];
+  const { question_type, options } = shape;
+  return question_type === 'binary'
     ? [
         {
           option: null,
@@ -43,6 +53,7 @@ const figuresOf = ({ question_type, options }: RunShape, points: readonly Point[
         values: points.map(({ option_probabilities }) => option_probabilities[n] ?? 0),
         put: ({ given }) => (given[n] as number) / (options.length - 1) / 100,
       }));
+};
 
 type Move = readonly [from: number, to: number];
 

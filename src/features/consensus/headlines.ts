@@ -2,7 +2,7 @@ import type { Deps } from '../../http/deps.js';
 import { groupBy } from '../../kit/group-by.js';
 import type { Headline } from '../questions/index.js';
 import type { LiveConsensus } from './live.js';
-import { shown } from './rules.js';
+import { chanceIn, shown } from './rules.js';
 import { readTrends } from './store.js';
 
 /**
@@ -13,17 +13,21 @@ export const createHeadlines =
   ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: LiveConsensus) =>
   async (ids: readonly string[]): Promise<ReadonlyMap<string, Headline>> => {
     const found = await live.findAll(ids, null);
-    const trends = groupBy(await readTrends(sql, found, clock()), (row) => row.question_id);
+    // Of a number or a date the figure alone.
+    const chances = found.filter((one) => one.quantile_average === undefined);
+    const trends = groupBy(await readTrends(sql, chances, clock()), (row) => row.question_id);
     return new Map(
-      found.map(({ question_id, forecast, leading_option, updated_at }) => {
+      found.map((one) => {
+        const { question_id, leading_option, updated_at } = one;
+        const forecast = chanceIn(one);
         const rows = trends.get(question_id) ?? [];
         const changeFrom = (before: number | null | undefined): number | null =>
           forecast === null || before == null ? null : shown(forecast - before);
         const past = rows.filter(({ in_trend }) => in_trend);
         const trend = past.map(({ at, value }) => ({ at: at.toISOString(), forecast: value }));
-        if (updated_at !== null) trend.push({ at: updated_at, forecast });
+        if (forecast !== null && updated_at !== null) trend.push({ at: updated_at, forecast });
         const consensus = {
-          ...{ forecast, leading_option },
+          ...{ forecast: one.forecast, leading_option },
           change_24h: changeFrom(rows.find(({ is_day }) => is_day)?.value),
           change_7d: changeFrom(rows.find(({ is_week }) => is_week)?.value),
         };

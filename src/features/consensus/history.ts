@@ -8,6 +8,7 @@ import { type Fit, first_fit } from './correlation.js';
 import { driftOf, type Step } from './drift.js';
 import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
+import { placeOf } from './numbers.js';
 import { drawPicture, type Look } from './picture.js';
 import { type Course, makeRun, type RunShape } from './run.js';
 import { most_points, type Point } from './schema.js';
@@ -57,11 +58,11 @@ export const makeCourse = async (
 };
 
 /** Those that show the shape of the figures best. */
-const thin = ({ question_type }: RunShape, points: readonly Point[], most: number): Point[] => {
+const thin = (shape: RunShape, points: readonly Point[], most: number): Point[] => {
   const figures = points.map((point) =>
-    question_type === 'binary'
+    shape.question_type === 'binary'
       ? [point.yes_percent, point.mean_probability ?? 0, point.pooled ?? 0]
-      : point.option_probabilities,
+      : (point.fan?.map((value) => placeOf(shape, value)) ?? point.option_probabilities),
   );
   const ys = (figures[0] ?? []).map((_, n) => figures.map((row) => row[n] as number));
   const chosen = downsample({ x: points.map(({ at }) => at), ys }, most);
@@ -93,8 +94,9 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const pngs = makeCache<Uint8Array>({ most: most_png_bytes, sizeOf: (png) => png.length });
   const maker = createPngMaker();
 
-  const load = async ({ id, question_type, options, ended_at }: QuestionRow): Promise<Course> => {
-    const shape = { question_type, options };
+  const load = async (question: QuestionRow): Promise<Course> => {
+    const { id, question_type, options, range_min, range_max, ended_at } = question;
+    const shape = { question_type, options, range_min, range_max };
     const recorded = await sql.begin({ mode: 'read only' }, async (tx) => ({
       ...(await readForecasts(tx, { id, ...shape })),
       fits: await readFits(tx),

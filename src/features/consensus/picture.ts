@@ -1,7 +1,8 @@
 import { dayText, grouped, timeText } from '../../kit/prose.js';
 import type { Markup, SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
-import type { QuestionRow } from '../questions/index.js';
+import { type QuestionRow, type RangeColumns, showOutcome, valueText } from '../questions/index.js';
+import { isNumber } from './numbers.js';
 import type { Course } from './run.js';
 import type { Point as Moment } from './schema.js';
 
@@ -9,7 +10,16 @@ import type { Point as Moment } from './schema.js';
 
 export type PictureOf = Pick<
   QuestionRow,
-  'question' | 'status' | 'outcome' | 'correct_options' | 'opens_at' | 'closes_at' | 'resolved_at'
+  | 'question'
+  | 'question_type'
+  | 'status'
+  | 'outcome'
+  | 'correct_options'
+  | 'outcome_value'
+  | 'opens_at'
+  | 'closes_at'
+  | 'resolved_at'
+  | keyof RangeColumns
 >;
 
 export interface Look {
@@ -25,7 +35,11 @@ const percent = (value: number | null): string => (value === null ? '–' : `${v
 const statusOf = (question: PictureOf): string => {
   const { status, outcome, correct_options, closes_at, resolved_at } = question;
   if (status === 'resolved') {
-    const right = correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO');
+    const value = showOutcome(question);
+    const right =
+      value === null
+        ? (correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO'))
+        : valueText(value, question);
     return `resolved ${right}${resolved_at === null ? '' : ` on ${dayText(resolved_at)}`}`;
   }
   if (status === 'voided') return 'voided';
@@ -38,9 +52,11 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
   const last = course.points.at(-1);
   const status = statusOf(question);
   if (last === undefined) return `No predictions yet · ${status}`;
-  const head = isMulti(course)
-    ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
-    : `${percent(last.forecast)} chance of YES`;
+  const head = isNumber(question)
+    ? `median ${valueText(last.forecast ?? 0, question)}`
+    : isMulti(course)
+      ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
+      : `${percent(last.forecast)} chance of YES`;
   const count = last.count === 1 ? '1 prediction' : `${grouped(last.count)} predictions`;
   return `${head} · ${count} · ${status}`;
 };
@@ -71,9 +87,17 @@ const lineOf = (
   return last === undefined ? line : [...line, { x: to, y: last.y }];
 };
 
-const legendOf = ({ shape, points }: Course): readonly chart.LegendItem[] => {
+const legendOf = (question: PictureOf, { shape, points }: Course): readonly chart.LegendItem[] => {
   const last = points.at(-1);
   if (last === undefined) return [];
+  if (last.fan !== undefined) {
+    const [p5, p25, p50, p75, p95] = last.fan.map((value) => valueText(value, question));
+    return [
+      { label: `Median ${p50}`, series: 0, kind: 'line' },
+      { label: `50 %: ${p25} to ${p75}`, series: 0, kind: 'band' },
+      { label: `90 %: ${p5} to ${p95}`, series: 0, kind: 'band' },
+    ];
+  }
   if (shape.question_type === 'multi') {
     return shape.options.map((option, series) => ({
       label: `${option}: ${percent(last.option_probabilities[series] ?? null)}`,
@@ -111,6 +135,39 @@ const drawBinary = (
   ];
 };
 
+/** The median, and around it the bands of 50 and of 90 %. */
+const drawFan = (
+  plot: chart.Plot,
+  question: PictureOf,
+  { points }: Course,
+  x: chart.Axis,
+): (Markup | null)[] => {
+  const last = points.at(-1) as Moment;
+  const levelOf = ({ fan }: Moment, n: number): number => fan?.[n] ?? 0;
+  const bandOf = (low: number, high: number) =>
+    chart.drawBand(
+      plot,
+      [...points, { ...last, at: x.to }].map((point) => {
+        return { x: point.at, low: levelOf(point, low), high: levelOf(point, high) };
+      }),
+      0,
+    );
+  const median = lineOf(points, x, ({ forecast }) => forecast);
+  const y = last.forecast ?? 0;
+  return [
+    bandOf(0, 4),
+    bandOf(1, 3),
+    chart.drawSteps(plot, median, { series: 0, width: 2.75 }),
+    chart.drawDot(plot, { x: last.at, y }, { series: 0, label: valueText(y, question) }),
+  ];
+};
+
+const valueAxisOf = ({ range_min, range_max, question_type, unit }: PictureOf): chart.Axis => {
+  if (range_min === null || range_max === null) return chart.percentAxis(4);
+  if (question_type === 'date') return chart.timeAxis(range_min, range_max, 6);
+  return chart.numberAxis(range_min, range_max, 5, unit ?? undefined);
+};
+
 const drawMulti = (
   plot: chart.Plot,
   { points, shape }: Course,
@@ -143,15 +200,16 @@ export const drawPicture = (
     title: question.question,
     subtitle,
     desc: `The consensus over time. ${subtitle}.`,
-    legend: legendOf(course),
+    legend: legendOf(question, course),
     source: `Prediction Forum${as_of} · log offset ${course.offset} · times in UTC`,
     x,
-    y: chart.percentAxis(4),
+    y: valueAxisOf(question),
     theme,
     width,
     height: heightOf(width),
     draw: (plot) => {
       if (last === undefined) return [chart.drawNote(plot, 'No predictions yet')];
+      if (isNumber(question)) return drawFan(plot, question, course, x);
       return isMulti(course) ? drawMulti(plot, course, x) : drawBinary(plot, course.points, x);
     },
   });

@@ -21,6 +21,7 @@ import {
 import { drift } from './drift.js';
 import type { History } from './history.js';
 import type { LiveConsensus } from './live.js';
+import { showFan } from './numbers.js';
 import { drawPicture } from './picture.js';
 import * as wire from './schema.js';
 import { countSnapshots, listSnapshots } from './store.js';
@@ -158,7 +159,10 @@ const getChart = route({
       moments,
       sampling: points.length < moments ? ('lttb' as const) : ('none' as const),
       offset,
-      points: points.map(({ at, ...moment }) => ({ at: new Date(at).toISOString(), ...moment })),
+      points: points.map(({ at, fan, ...moment }) => ({
+        ...{ at: new Date(at).toISOString(), ...moment },
+        ...(fan && { forecast: showFan(question, fan).p50, quantiles: showFan(question, fan) }),
+      })),
     });
   },
 });
@@ -211,6 +215,13 @@ const getChartPng = route({
   },
 });
 
+const figures = {
+  binary: 'mean_probability',
+  multi: 'option_probabilities',
+  numeric: 'median, in percent of the range',
+  date: 'median, in percent of the range',
+} as const;
+
 const getDrift = route({
   ...about,
   tag: 'history',
@@ -223,7 +234,7 @@ const getDrift = route({
     if (isFault(question)) return question;
     const { offset, drift_events } = await deps.history.read(question, 2);
     const { id: question_id, question_type } = question;
-    const figure = question_type === 'binary' ? 'mean_probability' : 'option_probabilities';
+    const figure = figures[question_type];
     return reply(200, {
       ...{ question_id, question_type, figure, ...drift, offset },
       drift_events: [...drift_events],

@@ -1,7 +1,9 @@
 import { groupBy } from '../../kit/group-by.js';
 import { whole_bp } from '../../kit/percent.js';
-import { distributionOf } from '../predictions/index.js';
+import { distributionOf, type Stated } from '../predictions/index.js';
+import type { QuestionType, RangeColumns } from '../questions/index.js';
 import type { Fit } from './correlation.js';
+import { fanOf, givenByCdf, isNumber, number_parts, numberConsensus, showFan } from './numbers.js';
 import { extremize, method, sharesOf } from './pool.js';
 
 /**
@@ -22,23 +24,31 @@ export interface Position {
   readonly value: number;
 }
 
-/** With options also the whole distribution that is stated. */
+/** With options, and of a number, also the whole distribution that is stated. */
 export interface Forecast extends Position {
   /**
    * What each option is given, in basis points · (options − 1): a prediction that names one option
-   * spreads the rest evenly, and only so are all shares whole numbers. Null without options.
+   * spreads the rest evenly, and only so are all shares whole numbers. Of a number what
+   * `givenByCdf` makes of it. Null for yes/no.
    */
   readonly given: readonly number[] | null;
 }
 
 /** The share that a prediction gives to each of so many options, from its stored fields. */
 export const givenBy = (
-  { option, value }: Pick<Position, 'option' | 'value'>,
+  { option, value, cdf }: Pick<Position, 'option' | 'value'> & Partial<Pick<Stated, 'cdf'>>,
   probabilities: readonly number[] | null,
   options: number,
 ): readonly number[] | null => {
+  if (cdf) return givenByCdf(cdf);
   if (option === null) return null;
-  const one = { prediction: null, probability: null, selected_option: option, probabilities };
+  const one = {
+    prediction: null,
+    probability: null,
+    selected_option: option,
+    probabilities,
+    cdf: null,
+  };
   const { units, whole } = distributionOf({ ...one, confidence: value }, options);
   return units.map((unit) => (unit * whole_bp * (options - 1)) / whole);
 };
@@ -65,7 +75,7 @@ export interface Tally {
   /** How often each value is stated. */
   readonly values: ReadonlyMap<number, number>;
   readonly mixes: readonly Mix[];
-  /** By family, for each option the sum of what it is given; empty without options. */
+  /** By family, for each option (or part of a number) the sum of what it is given. */
   readonly given: ReadonlyMap<string, readonly number[]>;
   /** Offset of the last forecast that is counted in; 0 where there is none. */
   readonly offset: number;
@@ -131,11 +141,15 @@ const histogramOf = (values: Tally['values']): number[] => {
   return bins;
 };
 
-export interface QuestionShape {
+export interface QuestionShape extends Pick<RangeColumns, 'range_min' | 'range_max'> {
   readonly id: string;
-  readonly question_type: 'binary' | 'multi';
+  readonly question_type: QuestionType;
   readonly options: readonly string[];
 }
+
+/** How many numbers `given` has. */
+export const partsOf = (question: Pick<QuestionShape, 'options' | 'range_min'>): number =>
+  isNumber(question) ? number_parts : question.options.length;
 
 /** The option with the highest mean, the first of equals; -1 while there is none. */
 export const leadingOf = (sums: readonly number[], total: number): number =>
@@ -208,10 +222,11 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
   const { question_type, options: names } = question;
   const { cells, values, given, offset, updated_at } = tally;
   const binary = question_type === 'binary';
-  const sums = names.map((_, n) =>
+  const sums = Array.from({ length: partsOf(question) }, (_, n) =>
     [...given.values()].reduce((sum, family) => sum + (family[n] ?? 0), 0),
   );
-  const leading = leadingOf(sums, cells.length);
+  const of_number = isNumber(question);
+  const leading = of_number ? -1 : leadingOf(sums, cells.length);
   const isYes = ({ yes, option }: Cell): boolean => (binary ? yes === true : option === leading);
   const figuresOf = (some: readonly Cell[]) => {
     const count = sumOf(some, (cell) => cell.count);
@@ -237,11 +252,17 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
   const families = groupBy(cells, ({ family }) => family);
   const model_breakdown = [...families.keys()].sort().map((model_family) => {
     const { yes_count: _, ...of_family } = figuresOf(families.get(model_family) ?? []);
-    const means = (given.get(model_family) ?? []).map((sum) =>
-      meanGiven(sum, of_family.count, names.length),
+    const means = names.map((_, n) =>
+      meanGiven(given.get(model_family)?.[n] ?? 0, of_family.count, names.length),
     );
-    return { model_family, ...of_family, ...(binary ? {} : { option_probabilities: means }) };
+    const fan = fanOf(question, given.get(model_family) ?? [], of_family.count);
+    return {
+      ...{ model_family, ...of_family },
+      ...(names.length === 0 ? {} : { option_probabilities: means }),
+      ...(fan === null ? {} : { quantiles: showFan(question, fan) }),
+    };
   });
+  const number = numberConsensus(question, sums, total);
   const stated = makeValueCounts();
   for (const [value, count] of values) stated.add(value, count);
   const at = (q: number): number | null => (binary ? stated.quantile(q) : null);
@@ -250,18 +271,21 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
     question_id: question.id,
     question_type,
     total_predictions: total,
-    forecast: binary ? pool.pooled : (options[leading]?.mean_probability ?? null),
+    forecast: binary
+      ? pool.pooled
+      : (number?.quantile_average.p50 ?? options[leading]?.mean_probability ?? null),
     leading_option: options[leading]?.option ?? null,
     yes_count,
-    no_count: total - yes_count,
+    no_count: of_number ? 0 : total - yes_count,
     yes_percent,
-    no_percent: share(total - yes_count, total),
+    no_percent: of_number ? 0 : share(total - yes_count, total),
     ...figures,
     median_probability: at(0.5),
     p25: at(0.25),
     p75: at(0.75),
-    histogram: histogramOf(values),
-    ...(binary ? {} : { options }),
+    histogram: histogramOf(of_number ? new Map() : values),
+    ...(names.length === 0 ? {} : { options }),
+    ...number,
     model_breakdown,
     ...pool,
     method,
@@ -273,3 +297,10 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
 };
 
 export type Consensus = ReturnType<typeof computeConsensus>;
+
+/** The headline in percent; null without one, and where it is a number or a date. */
+export const chanceIn = ({
+  forecast,
+  quantile_average,
+}: Pick<Consensus, 'forecast' | 'quantile_average'>): number | null =>
+  typeof forecast === 'number' && quantile_average === undefined ? forecast : null;

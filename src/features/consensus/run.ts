@@ -1,3 +1,4 @@
+import { fanOf, isNumber, number_parts } from './numbers.js';
 import { createPool, type PoolForecast } from './pool.js';
 import { leadingOf, makeValueCounts, mean, type QuestionShape, share, shown } from './rules.js';
 import type { Moment, MoveWire, Point } from './schema.js';
@@ -8,27 +9,31 @@ import type { Moment, MoveWire, Point } from './schema.js';
  * with sums that are carried on, so that a step costs the same however many came before.
  */
 
-/** `given` is in basis points · (options − 1), and empty for a yes/no question. */
+/** `given` is in basis points · (options − 1), or what `givenByCdf` makes; empty for yes/no. */
 export interface TimedForecast extends PoolForecast {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Binary: 1 for YES, 0 for NO. Multi: number of the option. */
+  /** Binary: 1 for YES, 0 for NO. Multi: number of the option. Of a number 0. */
   readonly side: number;
 }
 
 export type RunShape = Omit<QuestionShape, 'id'>;
 
-export const makeRun = ({ question_type, options }: RunShape) => {
+export const makeRun = (shape: RunShape) => {
+  const { question_type, options } = shape;
   const is_binary = question_type === 'binary';
+  const of_number = isNumber(shape);
   const pool = createPool(options.length);
-  const sides = new Array<number>(is_binary ? 2 : options.length).fill(0);
+  const sides = new Array<number>(is_binary ? 2 : options.length || 1).fill(0);
   const values = makeValueCounts();
+  const sums = new Array<number>(of_number ? number_parts : 0).fill(0);
   const standing = new Map<string, TimedForecast>();
   let sum = 0;
-  const change = ({ side, value }: TimedForecast, sign: 1 | -1): void => {
+  const change = ({ side, value, given }: TimedForecast, sign: 1 | -1): void => {
     sum += sign * value;
     sides[side] = (sides[side] as number) + sign;
     values.add(value, sign);
+    for (const n of sums.keys()) sums[n] = (sums[n] as number) + sign * (given[n] as number);
   };
   return {
     /** Returns the forecast that it replaces, the agent's latest before. */
@@ -45,11 +50,12 @@ export const makeRun = ({ question_type, options }: RunShape) => {
       const count = standing.size;
       const percents = pool.read(rho) ?? options.map(() => 0);
       const pooled = is_binary && count > 0 ? shown(percents[0] as number) : null;
-      const means = is_binary ? [] : percents.map(shown);
-      const leading = is_binary ? -1 : leadingOf(percents, count);
+      const means = options.length === 0 ? [] : percents.map(shown);
+      const leading = options.length === 0 ? -1 : leadingOf(percents, count);
+      const fan = fanOf(shape, sums, count);
       return {
         count,
-        forecast: is_binary ? pooled : (means[leading] ?? null),
+        forecast: is_binary ? pooled : (fan?.[2] ?? means[leading] ?? null),
         leading_option: options[leading] ?? null,
         yes_percent: share(sides[is_binary ? 1 : leading] ?? 0, count),
         mean_probability: is_binary ? mean(sum, count) : null,
@@ -57,8 +63,9 @@ export const makeRun = ({ question_type, options }: RunShape) => {
         p25: is_binary ? values.quantile(0.25) : null,
         p75: is_binary ? values.quantile(0.75) : null,
         pooled,
+        ...(fan === null ? {} : { fan }),
         option_probabilities: means,
-        option_percents: is_binary ? [] : sides.map((n) => share(n, count)),
+        option_percents: options.length === 0 ? [] : sides.map((n) => share(n, count)),
       };
     },
   };

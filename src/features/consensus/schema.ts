@@ -1,19 +1,27 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema } from '../../http/page.js';
+import { question_types, value_schema } from '../questions/index.js';
 
 /** The wire of the consensus and of its history. */
 
 const number = nullable(Type.Number());
-const question_type = textEnum(['binary', 'multi'] as const);
+const question_type = textEnum(question_types);
+const fan = {
+  ...{ p5: value_schema, p25: value_schema, p50: value_schema },
+  ...{ p75: value_schema, p95: value_schema },
+};
+export const fan_schema = Type.Object(fan);
 
 export const consensus_schema = Type.Object({
   question_id: uuid_schema,
   question_type,
   total_predictions: Type.Integer(),
   forecast: nullable(
-    Type.Number({
-      description: 'The headline: `pooled`; with options the mean of `leading_option`.',
+    Type.Union(value_schema.anyOf, {
+      description:
+        'The headline: `pooled`; with options the mean of `leading_option`; of a number or a ' +
+        'date the median of `quantile_average`.',
     }),
   ),
   leading_option: nullable(
@@ -46,6 +54,21 @@ export const consensus_schema = Type.Object({
       }),
     ),
   ),
+  quantile_average: Type.Optional(
+    Type.Object({
+      ...fan,
+      quantiles: Type.Array(value_schema, { description: 'At 1, 2, … 99 %.' }),
+    }),
+  ),
+  linear_pool: Type.Optional(
+    Type.Object({
+      ...fan,
+      ...{ min: value_schema, max: value_schema },
+      cdf: Type.Array(Type.Number(), {
+        description: 'Percent at 201 values, evenly from the least of the range to its greatest.',
+      }),
+    }),
+  ),
   model_breakdown: Type.Array(
     Type.Object({
       model_family: Type.String(),
@@ -56,6 +79,7 @@ export const consensus_schema = Type.Object({
       option_probabilities: Type.Optional(
         Type.Array(number, { description: 'What the family gives each option on average.' }),
       ),
+      quantiles: Type.Optional(Type.Object(fan)),
     }),
   ),
   by_owner_mean: nullable(
@@ -137,7 +161,7 @@ export const picture_query = Type.Object({
 const point_schema = Type.Object({
   at: time_schema,
   count: Type.Integer({ description: 'Predictions so far.' }),
-  forecast: nullable(Type.Number({ description: 'As in the consensus.' })),
+  forecast: nullable(Type.Union(value_schema.anyOf, { description: 'As in the consensus.' })),
   leading_option: nullable(Type.String()),
   yes_percent: Type.Number({ description: 'Multi: first choices on `leading_option`.' }),
   mean_probability: number,
@@ -145,6 +169,9 @@ const point_schema = Type.Object({
   p25: number,
   p75: number,
   pooled: number,
+  quantiles: Type.Optional(
+    Type.Object(fan, { description: 'Of a number or a date: the quantile average.' }),
+  ),
   option_probabilities: Type.Array(Type.Number(), {
     description: 'Multi: what is stated for each option on average, in their order.',
   }),
@@ -154,7 +181,11 @@ const point_schema = Type.Object({
 });
 
 /** The figures of a moment; percentages with at most two decimals. */
-export type Moment = Omit<Static<typeof point_schema>, 'at'>;
+export type Moment = Omit<Static<typeof point_schema>, 'at' | 'forecast' | 'quantiles'> & {
+  readonly forecast: number | null;
+  /** Of a number: the values at `fan_levels`. */
+  readonly fan?: readonly number[];
+};
 
 export interface Point extends Moment {
   /** Milliseconds since 1970. */

@@ -32,6 +32,7 @@ interface CountRow extends Omit<Position, 'family'> {
   /** Null where the question has no predictions. */
   readonly family: string | null;
   readonly probabilities: readonly number[] | null;
+  readonly cdf: readonly number[] | null;
   readonly owners: string;
   readonly latest: Date | null;
 }
@@ -51,7 +52,7 @@ const isLogged = (db: Db, event_id: Fragment) =>
  */
 const standing = (db: Db, question_ids: readonly string[], until: Until) => {
   const ids = db`${question_ids as string[]}::uuid[]`;
-  const said = db`prediction, probability, confidence, selected_option, probabilities`;
+  const said = db`prediction, probability, confidence, selected_option, probabilities, cdf`;
   const columns = db`question_id, agent_id, owner_id, model_family, ${said}`;
   const latestWhere = (condition: Fragment) => db`
     select distinct on (question_id, agent_id) ${columns}, forecast_at
@@ -108,20 +109,22 @@ export const readCounts = async (
       ${lastOffset} as last_offset,
       p.model_family as family,
       p.prediction as yes,
-      p.selected_option as option,
+      case when p.cdf is null then p.selected_option else 0 end as option,
       coalesce(p.probability, p.confidence) as value,
       p.probabilities,
+      p.cdf,
       string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
       max(p.forecast_at) as latest
     from questions q
     left join question_counts c on c.question_id = q.id
     left join (${standing(db, question_ids, until)}) p on p.question_id = q.id
     where q.id = any (${question_ids as string[]}::uuid[])
-    group by q.id, 4, 5, 6, 7, 8`;
+    group by q.id, 4, 5, 6, 7, 8, 9`;
   return [...groupBy(rows, ({ question_id }) => question_id)].map(([question_id, some]) => {
-    const all = some.flatMap(({ family, yes, option, value, probabilities, options, owners }) => {
+    const all = some.flatMap((row) => {
+      const { family, yes, option, value, probabilities, cdf, options, owners } = row;
       if (family === null) return [];
-      const given = givenBy({ option, value }, probabilities, options);
+      const given = givenBy({ option, value, cdf }, probabilities, options);
       return owners.split(' ').map((owner) => ({ family, yes, option, value, owner, given }));
     });
     const latest_ms = Math.max(...some.map(({ latest }) => latest?.getTime() ?? 0));
@@ -190,6 +193,7 @@ export const readOptions = async (
 
 interface ForecastRow extends Omit<TimedForecast, 'given'> {
   readonly probabilities: readonly number[] | null;
+  readonly cdf: readonly number[] | null;
   readonly offset: number;
 }
 
@@ -210,21 +214,23 @@ export const readForecasts = async (
   const rows = tx<ForecastRow[]>`
     select
       (extract(epoch from f.forecast_at) * 1000)::bigint as at,
-      coalesce(f.selected_option, f.prediction::integer) as side,
+      coalesce(f.selected_option, f.prediction::integer, 0) as side,
       coalesce(f.probability, f.confidence) as value,
       f.agent_id as agent,
       coalesce(f.owner_id, f.agent_id) as owner,
       f.model_family as family,
       f.probabilities,
+      f.cdf,
       c.prediction_offset as "offset"
     from forecasts f
     join question_counts c on c.question_id = f.question_id
     where f.question_id = ${id} and ${isLogged(tx, tx`f.event_id`)}
     order by f.forecast_at, f.prediction_id, f.revision`;
   for await (const page of readPages<ForecastRow>(tx, rows, portion)) {
-    for (const { probabilities, offset, ...one } of page) {
+    for (const { probabilities, cdf, offset, ...one } of page) {
       const option = question_type === 'binary' ? null : one.side;
-      const given = givenBy({ option, value: one.value }, probabilities, options.length) ?? [];
+      const said = { option, value: one.value, cdf };
+      const given = givenBy(said, probabilities, options.length) ?? [];
       all.push({ ...one, given });
       last = offset;
     }
@@ -247,7 +253,7 @@ export const moveCursor = async (tx: Tx, offset: number): Promise<void> => {
 type EndedShape = QuestionShape & { readonly ended_at: Date | null };
 
 const shapeColumns = (db: Db) =>
-  db`q.id, q.question_type, q.options, coalesce(q.closed_at, q.voided_at) as ended_at`;
+  db`q.id, q.question_type, q.options, q.range_min, q.range_max, coalesce(q.closed_at, q.voided_at) as ended_at`;
 
 /** A closing or a resolution of the log, with the question as it is now. */
 export interface Ending extends EndedShape {

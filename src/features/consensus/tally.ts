@@ -1,7 +1,9 @@
 import type { Redis } from 'ioredis';
-import { fromPercent } from '../../kit/percent.js';
+import { fromPercent, whole_bp } from '../../kit/percent.js';
 import { loadScript } from '../../redis/client.js';
 import { type LogEntry, prediction_placed, prediction_revised, readData } from '../events/index.js';
+import { readShownCdf } from '../predictions/index.js';
+import { givenByCdf } from './numbers.js';
 import { logOdds } from './pool.js';
 import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
 
@@ -14,7 +16,7 @@ import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
  *   family|side|size|x     sum of their log odds
  *   value                  how many predictions state it
  *   family:2,family:1      owners that have so many predictions of these families
- *   family|option          sum of what the family gives it
+ *   family|option          sum of what the family gives it, or of a part of a number
  *   o, t                   offset and time of the last forecast counted in
  *
  * A second hash, which only scripts read, has what the predictions of each owner say: with one more
@@ -77,6 +79,11 @@ const readForecast = (
   family: string,
   options: readonly string[],
 ): Forecast => {
+  const points = stated['cdf'] as Parameters<typeof readShownCdf>[0] | undefined;
+  if (points !== undefined) {
+    const given = givenByCdf(readShownCdf(points));
+    return { family, yes: null, option: 0, value: whole_bp / 2, given };
+  }
   const index = stated['option_index'];
   const option = typeof index === 'number' ? index : null;
   const value = fromPercent(Number(stated[option === null ? 'probability' : 'confidence']));
@@ -116,6 +123,7 @@ export const countAll = (
 ): Pick<Counted, 'cells' | 'owners'> => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
+  const sums = new Map<string, number[]>();
   const add = (field: string, by: number): void => {
     cells.set(field, (cells.get(field) ?? 0) + by);
   };
@@ -124,7 +132,13 @@ export const countAll = (
     const of_owner = owners.get(owner);
     if (of_owner === undefined) owners.set(owner, [said]);
     else of_owner.push(said);
-    for (const [n, units] of (given ?? []).entries()) add(`${position.family}|${n}`, units);
+    if (given === null) continue;
+    const sum = sums.get(position.family) ?? given.map(() => 0);
+    sums.set(position.family, sum);
+    for (let n = 0; n < given.length; n += 1) sum[n]! += given[n]!;
+  }
+  for (const [family, sum] of sums) {
+    for (const [n, units] of sum.entries()) add(`${family}|${n}`, units);
   }
   for (const all_said of owners.values()) {
     for (const said of all_said) {

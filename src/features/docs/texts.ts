@@ -95,7 +95,7 @@ const steps = (url: string, limits: readonly LimitLine[]): string => `Base addre
    used already.
 4. **Predict.** \`POST /api/questions/{id}/predict {"prediction": true, "confidence": 72,
    "reasoning": "…"}\`; for several options \`selected_option\` with \`confidence\`, or
-   \`probabilities\`. Numbers are percent to 0.01; a number strictly between 0 and 1 is a fraction
+   \`probabilities\`; for a number or a date \`quantiles: [{value, p}]\`. Numbers are percent to 0.01; a number strictly between 0 and 1 is a fraction
    unless \`"scale": "percent"\` stands beside it. With \`"dry_run": true\` every gate is tried and
    nothing stored.
 5. **Read the crowd.** \`GET /api/questions/{id}/consensus\`, \`GET /api/questions/{id}/chart\` and,

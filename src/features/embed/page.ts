@@ -3,9 +3,9 @@ import { embed_script } from '../../web/embed-script.js';
 import { embed_style } from '../../web/embed-style.js';
 import { escapeHtml, hashOf } from '../../web/page.js';
 import { type Consensus, versionOf } from '../consensus/index.js';
-import type { QuestionRow } from '../questions/index.js';
+import { type QuestionRow, valueText } from '../questions/index.js';
 import { drawBar, drawHistogram } from './draw.js';
-import { headlineOf, percentText, plainLine, sentenceOf, standingOf } from './rules.js';
+import { headlineOf, percentText, plainLine, sentenceOf, spreadsOf, standingOf } from './rules.js';
 import type { Theme, View } from './schema.js';
 
 /**
@@ -81,17 +81,26 @@ const headOf = (question: QuestionRow): string => {
 };
 
 const leadOf = ({ question, consensus }: Widget): string => {
-  const { value, caption } = headlineOf(consensus);
+  const { text: figure, caption } = headlineOf(question, consensus);
   if (consensus.total_predictions === 0) return '<p class="lead said">No forecasts yet</p>';
   const leader = consensus.leading_option;
   const text = leader === null ? caption : `${caption} <bdi>${escapeHtml(leader)}</bdi>`;
   const is_over = question.status === 'resolved' || question.status === 'voided';
-  return `<p class="lead"><span class="figure">${escapeHtml(percentText(value))}</span>
+  return `<p class="lead"><span class="figure">${escapeHtml(figure)}</span>
 <span class="said">${text}${is_over ? ' at the end' : ''}</span></p>`;
 };
 
-const mainBar = (consensus: Consensus): string =>
-  drawBar(headlineOf(consensus).value, sentenceOf(consensus));
+/** Of a number between what it lies, in place of a bar. */
+const mainBar = ({ question, consensus }: Widget): string => {
+  const spreads = spreadsOf(question, consensus).map(
+    ({ name, between }) => `<li>${textRow(name, between)}</li>`,
+  );
+  if (spreads.length > 0) return `<ul class="rows">${spreads.join('')}</ul>`;
+  return drawBar(headlineOf(question, consensus).value, sentenceOf(question, consensus));
+};
+
+const textRow = (name: string, text: string): string =>
+  `<p class="row"><span><bdi>${escapeHtml(name)}</bdi></span><b>${escapeHtml(text)}</b></p>`;
 
 const splitOf = ({ yes_count, no_count }: Consensus): string =>
   `<p class="two"><span>${grouped(yes_count)} say Yes</span>` +
@@ -111,16 +120,24 @@ const optionRows = ({ question, consensus }: Widget): string => {
   return `<ul class="rows">${rows.join('')}</ul>`;
 };
 
+/** Options, or between what a number lies. */
+const listOf = (widget: Widget): string =>
+  widget.question.options.length > 0 ? optionRows(widget) : mainBar(widget);
+
 const most_families = 4;
 
 /** With options what each family gives the leading one. */
-const familiesOf = ({ model_breakdown, leading_option, options = [] }: Consensus): string => {
+const familiesOf = ({ question, consensus }: Widget): string => {
+  const { model_breakdown, leading_option, options = [] } = consensus;
   if (model_breakdown.length < 2) return '';
   const at = options.findIndex(({ option }) => option === leading_option);
   const rows = [...model_breakdown]
     .sort((a, b) => b.count - a.count)
     .slice(0, most_families)
-    .map(({ model_family, mean_probability, option_probabilities }) => {
+    .map(({ model_family, mean_probability, option_probabilities, quantiles }) => {
+      if (quantiles !== undefined) {
+        return `<li>${textRow(model_family, valueText(quantiles.p50, question))}</li>`;
+      }
       const percent = at < 0 ? mean_probability : option_probabilities?.[at];
       return `<li>${rowOf(model_family, percent ?? null)}</li>`;
     });
@@ -154,24 +171,24 @@ const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
     const top = headOf(question) + leadOf(widget);
     const is_binary = consensus.question_type === 'binary';
     const middle = is_binary
-      ? mainBar(consensus) +
+      ? mainBar(widget) +
         splitOf(consensus) +
         `<h2>How the forecasts spread</h2>${drawHistogram(consensus)}`
-      : optionRows(widget);
+      : listOf(widget);
     const has_some = consensus.total_predictions > 0;
-    const shown = has_some || !is_binary ? middle : mainBar(consensus);
-    return top + shown + familiesOf(consensus) + sourceOf(question) + footerOf(widget);
+    const shown = has_some || !is_binary ? middle : mainBar(widget);
+    return top + shown + familiesOf(widget) + sourceOf(question) + footerOf(widget);
   },
   chart: (widget) => {
     const { question, consensus, chart } = widget;
     const top = headOf(question) + leadOf(widget);
-    const now = consensus.question_type === 'binary' ? mainBar(consensus) : optionRows(widget);
+    const now = consensus.question_type === 'binary' ? mainBar(widget) : listOf(widget);
     return top + (chart === null ? now : `<div class="plot">${chart}</div>`) + footerOf(widget);
   },
   compact: (widget) => {
-    const { question, consensus } = widget;
+    const { question } = widget;
     const side = `<div>${headOf(question)}</div>${leadOf(widget)}`;
-    return `<div class="side">${side}</div>${mainBar(consensus)}${footerOf(widget)}`;
+    return `<div class="side">${side}</div>${mainBar(widget)}${footerOf(widget)}`;
   },
 };
 
@@ -192,7 +209,7 @@ const discoveryOf = ({ question, view, theme, public_url }: Widget): string => {
 
 export const renderWidget = (widget: Widget): string => {
   const { question, consensus, view, theme } = widget;
-  const say = escapeHtml(plainLine(sentenceOf(consensus)));
+  const say = escapeHtml(plainLine(sentenceOf(question, consensus)));
   const about = `data-id="${question.id}" data-version="${versionOf(consensus)}" data-say="${say}"`;
   return shellOf({
     ...{ title: question.question, view, theme },

@@ -4,7 +4,7 @@ import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../http/rou
 import { isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { escapeHtml } from '../../web/page.js';
-import type { ConsensusParts, HistoryParts } from '../consensus/index.js';
+import { type ConsensusParts, type HistoryParts, isNumber } from '../consensus/index.js';
 import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
 import { drawCourse } from './draw.js';
 import { embedHeaders, embedUrl, renderNothing, renderWidget, type Widget } from './page.js';
@@ -51,7 +51,7 @@ const getEmbed = route({
     }
     const [consensus, chart] = await Promise.all([
       deps.consensus.read(question),
-      view === 'chart' ? deps.history.read(question, chart_points) : null,
+      view === 'chart' && !isNumber(question) ? deps.history.read(question, chart_points) : null,
     ]);
     const widget = { question, view, theme, public_url, chart: chart && drawCourse(chart) };
     return replyRaw(html, renderWidget({ ...widget, consensus }), headers);

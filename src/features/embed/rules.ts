@@ -1,6 +1,6 @@
 import { grouped } from '../../kit/prose.js';
-import type { Consensus } from '../consensus/index.js';
-import type { QuestionRow } from '../questions/index.js';
+import { type Consensus, chanceIn } from '../consensus/index.js';
+import { type QuestionRow, showOutcome, valueText } from '../questions/index.js';
 import { type Theme, themes, type View, views } from './schema.js';
 
 /** The texts of a widget. */
@@ -22,11 +22,35 @@ export const percentText = (value: number | null): string => {
 export const plainLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 
-/** The one figure of the consensus: of Yes, or of the leading option. Null without one. */
-export const headlineOf = ({ question_type, forecast }: Consensus) => ({
-  value: forecast,
-  caption: question_type === 'binary' ? 'chance of Yes' : 'chance of',
-});
+type Asked = Pick<QuestionRow, 'question_type' | 'unit'>;
+
+/**
+ * The one figure of the consensus: of Yes, of the leading option, or the median of a number, which
+ * is no percentage and has no `value` for a bar.
+ */
+export const headlineOf = (question: Asked, consensus: Consensus) => {
+  const { quantile_average } = consensus;
+  const { question_type } = question;
+  if (quantile_average !== undefined) {
+    const text = valueText(quantile_average.p50, question);
+    return { value: null, text, caption: 'median' };
+  }
+  const value = chanceIn(consensus);
+  const caption = question_type === 'binary' ? 'chance of Yes' : 'chance of';
+  return { value, text: percentText(value), caption };
+};
+
+/** Between what a number lies by half of the consensus, and by nine tenths of it. */
+export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
+  if (quantile_average === undefined) return [];
+  const { p5, p25, p75, p95 } = quantile_average;
+  const between = (low: typeof p5, high: typeof p5): string =>
+    `${valueText(low, question)} to ${valueText(high, question)}`;
+  return [
+    { name: '50 %', between: between(p25, p75) },
+    { name: '90 %', between: between(p5, p95) },
+  ];
+};
 
 /** The status, what else there is to say of it, and of when. */
 export const standingOf = (question: QuestionRow) => {
@@ -41,19 +65,25 @@ export const standingOf = (question: QuestionRow) => {
   return { label: 'Open', detail: 'closes', at: closes_at };
 };
 
-const outcomeOf = ({ question_type, outcome, correct_options }: QuestionRow): string => {
+const outcomeOf = (question: QuestionRow): string => {
+  const { question_type, outcome, correct_options } = question;
+  const value = showOutcome(question);
+  if (value !== null) return valueText(value, question);
   if (question_type === 'binary') return outcome === true ? 'Yes' : 'No';
   return (correct_options ?? []).join(', ');
 };
 
-export const sentenceOf = (consensus: Consensus): string => {
+export const sentenceOf = (question: Asked, consensus: Consensus): string => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';
-  const { value } = headlineOf(consensus);
+  const { text } = headlineOf(question, consensus);
   const from = total === 1 ? '1 forecast' : `${grouped(total)} forecasts`;
+  const [half] = spreadsOf(question, consensus);
   const sentence =
-    question_type === 'binary'
-      ? `${percentText(value)} chance of Yes`
-      : `${leading_option} leads with a chance of ${percentText(value)}`;
+    half !== undefined
+      ? `Median ${text}, half of it between ${half.between}`
+      : question_type === 'binary'
+        ? `${text} chance of Yes`
+        : `${leading_option} leads with a chance of ${text}`;
   return `${sentence}, from ${from}.`;
 };

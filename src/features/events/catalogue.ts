@@ -5,6 +5,8 @@ import { defineEvent, type EventDef } from '../../db/event.js';
 
 const id = Type.String({ format: 'uuid' });
 const time = Type.String({ format: 'date-time' });
+/** A number, or a time where the question asks for a date. */
+const value = Type.Union([Type.Number(), Type.String()]);
 
 export const question_created = defineEvent({
   name: 'question.created',
@@ -18,6 +20,13 @@ export const question_created = defineEvent({
     tags: Type.Array(Type.String()),
     question_type: Type.String(),
     options: Type.Array(Type.String()),
+    /** Of a question for a number or a date. */
+    range: Type.Optional(
+      Type.Object({
+        ...{ min: value, max: value, unit: Type.Union([Type.String(), Type.Null()]) },
+        ...{ open_min: Type.Boolean(), open_max: Type.Boolean() },
+      }),
+    ),
     opens_at: time,
     closes_at: time,
   }),
@@ -39,6 +48,7 @@ export const question_resolved = defineEvent({
     question: Type.String(),
     outcome: Type.Optional(Type.Boolean()),
     correct_options: Type.Optional(Type.Array(Type.String())),
+    outcome_value: Type.Optional(value),
     revision: Type.Integer(),
     resolved_at: time,
   }),
@@ -63,6 +73,10 @@ const forecast = {
   option_index: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
   option_count: Type.Optional(Type.Integer({ minimum: 2, maximum: 10 })),
   probabilities: Type.Optional(Type.Record(Type.String(), percent)),
+  /** Of a number or a date: the chance that it is this or less, from the least to the greatest. */
+  cdf: Type.Optional(Type.Array(Type.Object({ value, p: percent }))),
+  /** Where 25, 50 and 75 % are reached. */
+  quartiles: Type.Optional(Type.Array(value)),
 };
 const previous = Type.Object(forecast);
 export type ForecastData = Static<typeof previous>;

@@ -52,7 +52,21 @@ const shown = (value: string): string => `
     ) then ${value}
   end`;
 
+/** Of a question with the alias `of`: a number, or a date as a time. */
+const valueJson = (value: string, of: string): string => `
+  case ${of}.question_type
+    when 'date' then to_json(${timeText(`to_timestamp(${value} / 1000) at time zone 'UTC'`)})
+    else to_json(${value})
+  end`;
+
 export const predictions_schema = 'prediction-forum/predictions/3';
+
+const outcome_value = column(
+  'outcome_value',
+  'json',
+  'The number or the date that came about, by the decision.',
+  `case when r.outcome_value is not null then ${valueJson('r.outcome_value', 't')} end`,
+);
 
 /** Question and decision that held: the same on many rows, so Postgres makes them once. */
 export const question_columns: readonly Column[] = [
@@ -60,12 +74,22 @@ export const question_columns: readonly Column[] = [
   free('question', 'Its text.', 't.question'),
   column('category', 'text', 'Its pillar in the taxonomy.', 't.category'),
   column('subcategory', 'text', 'Its subcategory; null for none.', 't.subcategory'),
-  column('question_type', 'text', 'binary or multi.', 't.question_type'),
+  column('question_type', 'text', 'binary, multi, numeric or date.', 't.question_type'),
   column(
     'options',
     'list',
     'Options of a multi question; null for a binary one.',
     `nullif(t.options, '{}')`,
+  ),
+  column(
+    'range',
+    'json',
+    'Of a number or a date: its range, unit, and open ends.',
+    `
+    case when t.range_min is not null then json_build_object(
+      'min', ${valueJson('t.range_min', 't')}, 'max', ${valueJson('t.range_max', 't')},
+      'unit', t.unit, 'open_min', t.open_min, 'open_max', t.open_max
+    ) end`,
   ),
   column('question_status', 'text', 'open, closed, resolved or voided, at as_of.', 's.status'),
   column(
@@ -81,6 +105,7 @@ export const question_columns: readonly Column[] = [
     'Options that came about, by that decision.',
     'r.correct_options',
   ),
+  outcome_value,
   column('resolved_at', 'time', 'When that decision was made.', timeText('r.created_at')),
 ];
 
@@ -122,6 +147,21 @@ const forecast_columns: readonly Column[] = [
       from unnest(q.options) with ordinality as o (option, place)
     ) end`,
   ),
+  column(
+    'cdf',
+    'json',
+    'Of a number or a date: the percent p of each value, or less than it; linear between.',
+    `
+    case when f.cdf is not null then (
+      select json_agg(
+        json_build_object(
+          'value', ${valueJson('f.cdf[2 * n - 1]', 'q')},
+          'p', round((100 * f.cdf[2 * n])::numeric, 6)::float8
+        ) order by n
+      )
+      from generate_series(1, cardinality(f.cdf) / 2) as n
+    ) end`,
+  ),
   column('scale', 'text', 'Of all these numbers: percent, with two decimals at most.', `'percent'`),
   column('forecast_revision', 'integer', 'How often it had been revised.', 'f.revision'),
   column('forecast_at', 'time', 'When this forecast was made.', timeText('f.forecast_at')),
@@ -144,6 +184,7 @@ const score_columns: readonly Column[] = [
     'Log score against the even forecast: 0, at most 100.',
     's.baseline',
   ),
+  column('crps', 'number', 'Of a number or a date, in place of these, weighted by time.', 's.crps'),
   column('relative', 'number', 'Log score against the others; null when alone.', 's.relative'),
   column('skill', 'number', 'Brier score of the crowd less the own one.', 's.skill'),
   column('net', 'integer', 'Points won or lost.', 's.net'),
@@ -235,6 +276,7 @@ export const resolution_columns: readonly Column[] = [
   column('kind', 'text', 'resolve or void.', 'r.kind'),
   column('outcome', 'boolean', 'Whether YES came about.', 'r.outcome'),
   column('correct_options', 'list', 'Options that came about.', 'r.correct_options'),
+  outcome_value,
   free('note', 'Why it was decided so.', 'r.note'),
   column('evidence_urls', 'list', 'Where it can be seen.', 'r.evidence_urls'),
   column('known_at', 'time', 'When the outcome became public, if told.', timeText('r.known_at')),
@@ -289,6 +331,11 @@ export const consensus_columns: readonly Column[] = [
   column('p25', 'number', 'Lower quartile of the chance of YES; null for multi.'),
   column('p75', 'number', 'Upper quartile of the chance of YES; null for multi.'),
   column('pooled', 'number', 'Pooled over owners and families; null for multi.'),
+  column(
+    'quantiles',
+    'json',
+    'Of a number or a date: 5, 25, 50, 75 and 95 % of the quantile average.',
+  ),
   column('option_probabilities', 'object', 'Mean probability of each option; null for binary.'),
   column('option_percents', 'object', 'Share of first choices on each; null for binary.'),
 ];

@@ -10,8 +10,10 @@ import {
   makeRun,
   type Run,
   readFits,
+  showFan,
   type TimedForecast,
 } from '../consensus/index.js';
+import type { QuestionType } from '../questions/index.js';
 import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';
 import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
@@ -39,8 +41,11 @@ const sums_ms = 3_600_000;
 
 interface StatedRow extends Omit<TimedForecast, 'given'> {
   readonly question_id: string;
-  readonly question_type: 'binary' | 'multi';
+  readonly question_type: QuestionType;
   readonly options: readonly string[];
+  readonly range_min: number | null;
+  readonly range_max: number | null;
+  readonly cdf: readonly number[] | null;
   readonly prediction_id: string;
   readonly revision: number;
   readonly probabilities: readonly number[] | null;
@@ -48,21 +53,24 @@ interface StatedRow extends Omit<TimedForecast, 'given'> {
 
 /** Adds a forecast on a question to its run: the consensus as it stood then. */
 const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
-  const { question_id, question_type, options, prediction_id, revision, probabilities, ...one } =
-    row;
+  const { question_id, question_type, options, prediction_id, revision, probabilities } = row;
   const is_binary = question_type === 'binary';
-  const option = is_binary ? null : one.side;
-  const given = givenBy({ option, value: one.value }, probabilities, options.length) ?? [];
-  run.add({ given, ...one });
-  const { option_probabilities, option_percents, ...moment } = run.read(fitAt(fits, one.at).rho);
+  const option = is_binary ? null : row.side;
+  run.add({ ...row, given: givenBy({ ...row, option }, probabilities, options.length) ?? [] });
+  const rho = fitAt(fits, row.at).rho;
+  const { option_probabilities, option_percents, fan, ...moment } = run.read(rho);
   const byOption = (figures: readonly number[]) =>
-    is_binary ? null : Object.fromEntries(options.map((name, n) => [name, figures[n] ?? 0]));
+    options.length === 0
+      ? null
+      : Object.fromEntries(options.map((name, n) => [name, figures[n] ?? 0]));
   return {
     question_id,
     prediction_id,
     revision,
-    created_at: new Date(one.at).toISOString(),
+    created_at: new Date(row.at).toISOString(),
     ...moment,
+    ...(fan && { forecast: null }),
+    quantiles: fan === undefined ? null : showFan(row, fan),
     option_probabilities: byOption(option_probabilities),
     option_percents: byOption(option_percents),
   };

@@ -19,6 +19,7 @@ import { agents_faults, findAgent, readMe } from '../accounts/index.js';
 import { notificationWire } from '../notifications/index.js';
 import { brier_convention, countLedger, readAccount } from '../points/index.js';
 import { predictionWire } from '../predictions/index.js';
+import { showOutcome } from '../questions/index.js';
 import {
   export_schema,
   own_prediction_schema,
@@ -54,7 +55,8 @@ const public_members = Object.keys(public_prediction_schema.properties);
 /** Nothing of the reasoning: some readers may not see it yet (`HIDE_REASONING`). */
 const showPublic = (row: store.OwnRow) => {
   const { outcome, correct_options } = row;
-  const whole: object = { ...showOwn(row), outcome, correct_options };
+  const decided = { outcome, correct_options, outcome_value: showOutcome(row) };
+  const whole: object = { ...showOwn(row), ...decided };
   return Object.fromEntries(
     Object.entries(whole).filter(([name]) => public_members.includes(name)),
   );

@@ -3,17 +3,21 @@ import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi
 import { ledger_entry_schema, me_schema } from '../accounts/index.js';
 import { notification_schema } from '../notifications/index.js';
 import { hidden_reasoning, prediction_schema } from '../predictions/index.js';
+import { value_schema } from '../questions/index.js';
 
 /** The wire of an agent's own record. */
+
+const figure = nullable(Type.Number());
 
 /** A resolved prediction in figures; of the latest revision. */
 export const score_schema = Type.Object({
   revision: Type.Integer(),
-  forecast: Type.Number({ description: 'Probability put on what happened, 0 to 1.' }),
+  forecast: nullable(Type.Number({ description: 'Probability put on what happened, 0 to 1.' })),
   correct: Type.Boolean(),
-  brier: Type.Number(),
-  log_score: Type.Number(),
-  baseline: Type.Number(),
+  brier: figure,
+  log_score: figure,
+  baseline: figure,
+  crps: nullable(Type.Number({ description: 'Of a number or a date, in place of the others.' })),
   relative: nullable(Type.Number({ description: 'Null when nobody else predicted.' })),
   skill: nullable(
     Type.Number({ description: "The crowd's Brier score just before, less its own." }),
@@ -41,6 +45,7 @@ export const public_prediction_schema = Type.Object({
   question_status: Type.String(),
   outcome: nullable(Type.Boolean()),
   correct_options: nullable(Type.Array(Type.String())),
+  outcome_value: nullable(value_schema),
   score: nullable(score_schema),
 });
 

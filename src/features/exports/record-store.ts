@@ -24,6 +24,7 @@ export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolve
   readonly question_status: string;
   readonly outcome: boolean | null;
   readonly correct_options: readonly string[] | null;
+  readonly outcome_value: number | null;
   readonly hidden: boolean;
   /** The decision by which it is scored; null without a score. */
   readonly score_revision: number | null;
@@ -32,11 +33,11 @@ export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolve
 
 const selectOwn = (db: Db) => db`
   select
-    ${db.unsafe(prediction_sql)}, g.name as agent_name, g.model, q.options,
+    ${db.unsafe(prediction_sql)}, g.name as agent_name, g.model, q.options, q.question_type,
     q.options[p.selected_option + 1] as selected_option, p.upvotes, p.downvotes, q.question, q.category,
-    q.status as question_status, q.outcome, q.correct_options, p.hidden_at is not null as hidden,
+    q.status as question_status, q.outcome, q.correct_options, q.outcome_value, p.hidden_at is not null as hidden,
     s.revision as score_revision,
-    s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.relative, s.skill, s.net, s.resolved_at
+    s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.crps, s.relative, s.skill, s.net, s.resolved_at
   from entries e
   join predictions p on p.question_id = e.question_id and p.agent_id = e.agent_id
   join agents g on g.id = p.agent_id

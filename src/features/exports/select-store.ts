@@ -69,7 +69,7 @@ const ofQuestions = (scope: ExportScope): string =>
 
 const decision = `
   lateral (
-    select d.revision, d.kind, d.outcome, d.correct_options, d.created_at
+    select d.revision, d.kind, d.outcome, d.correct_options, d.outcome_value, d.created_at
     from resolutions d
     where d.question_id = t.id and d.created_at <= ${as_of}
     order by d.revision desc
@@ -108,7 +108,7 @@ const question_status = `
 const questionOf = (scope: ExportScope): string => `
   lateral (
     select
-      t.options, t.status as current_status, t.closes_at, s.status,
+      t.options, t.question_type, t.status as current_status, t.closes_at, s.status,
       case when r.kind = 'resolve' then r.revision end as revision,
       concat(${members(question_columns)}) as members
     from questions t
@@ -131,7 +131,7 @@ const scoreOf = `
   scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
     and s.revision = q.revision and s.settled_at <= ${as_of}`;
 
-const stated = 'prediction, probability, confidence, selected_option, probabilities';
+const stated = 'prediction, probability, confidence, selected_option, probabilities, cdf';
 
 /** Every forecast of `p` that was made and recorded until then. */
 const forecastsOf = (scope: ExportScope): string => `
@@ -240,13 +240,16 @@ export const selectStated = (scope: ExportScope): Selected =>
     'question_id', p.question_id,
     'question_type', t.question_type,
     'options', t.options,
+    'range_min', t.range_min,
+    'range_max', t.range_max,
+    'cdf', p.cdf,
     'prediction_id', p.id,
     'revision', p.revision,
     'at', floor(extract(epoch from p.created_at) * 1000)::float8,
     'family', p.model_family,
     'agent', p.agent_id,
     'owner', coalesce(p.owner_id, p.agent_id),
-    'side', coalesce(p.selected_option, p.prediction::integer),
+    'side', coalesce(p.selected_option, p.prediction::integer, 0),
     'value', coalesce(p.probability, p.confidence),
     'probabilities', p.probabilities
   )::text as line
@@ -303,7 +306,7 @@ export const selectCalibration = (
     ) q
     join predictions p on p.question_id = q.id
     cross join ${forecastOf(scope)}
-    where ${ofPredictions(scope)}
+    where ${ofPredictions(scope)} and f.cdf is null
   ) stated
   where value is not null
   group by key, value

@@ -26,6 +26,7 @@ import {
 import {
   type Decision,
   decideQuestion,
+  isSameOutcome,
   readDecision,
   readVoiding,
   resolution_faults,
@@ -113,7 +114,9 @@ export const importForecasts = async (
 const readItem = (item: ResolutionItem, question: QuestionRow, now: Date): Decision | Fault => {
   const body = { ...item, evidence_urls: [] };
   if (item.void !== true) return readDecision(body, question, now);
-  if (item.outcome === undefined && item.correct_options === undefined) return readVoiding(body);
+  const { outcome, correct_options, outcome_value } = item;
+  const stated = [outcome, correct_options, outcome_value];
+  if (stated.every((one) => one === undefined)) return readVoiding(body);
   const message = 'A question is void, or it has an outcome; send one of them.';
   return refuse(resolution_faults.INVALID_OUTCOME, { message });
 };
@@ -121,9 +124,8 @@ const readItem = (item: ResolutionItem, question: QuestionRow, now: Date): Decis
 const isDecided = ({ status }: QuestionRow): boolean =>
   status === 'resolved' || status === 'voided';
 
-const isSameOutcome = (row: QuestionRow, { kind, outcome, correct_options }: Decision): boolean =>
-  kind === (row.status === 'voided' ? 'void' : 'resolve') &&
-  JSON.stringify([row.outcome, row.correct_options]) === JSON.stringify([outcome, correct_options]);
+const isSame = (row: QuestionRow, decision: Decision): boolean =>
+  decision.kind === (row.status === 'voided' ? 'void' : 'resolve') && isSameOutcome(row, decision);
 
 const refuseOther = (row: QuestionRow): Fault =>
   refuse(question_faults.INVALID_TRANSITION, {
@@ -147,9 +149,7 @@ export const importResolution = async (
   if (isFault(decision)) return decision;
   const question_id = row.id;
   if (isDecided(row)) {
-    return isSameOutcome(row, decision)
-      ? { kind: 'exists' as const, question_id }
-      : refuseOther(row);
+    return isSame(row, decision) ? { kind: 'exists' as const, question_id } : refuseOther(row);
   }
   // A question that closes by itself at this very moment is left to the decision.
   if (row.status === 'open' && decision.kind === 'resolve') {

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { stated_members } from '../predictions/index.js';
+import { value_schema } from '../questions/index.js';
 import { resolve_body } from '../resolution/index.js';
 
 /** The items of an import, except questions, and their results. */
@@ -30,6 +31,7 @@ export const resolution_item = Type.Object({
   ...source_members,
   outcome: Type.Optional(Type.Boolean()),
   correct_options: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 10 })),
+  outcome_value: Type.Optional(value_schema),
   void: Type.Optional(Type.Boolean()),
   known_at: resolve_body.properties.known_at,
   resolution_note: Type.Optional(nullable(Type.String({ maxLength: 5_000 }))),

@@ -12,7 +12,8 @@ type SourcedQuestion = SourceName & ImportedQuestion;
 
 export const findBySource = (db: Db, names: readonly SourceName[]) => db<SourcedQuestion[]>`
   select
-    q.source, q.source_id, q.id, q.question_type, q.options, q.weight, q.opens_at, q.closes_at,
+    q.source, q.source_id, q.id, q.question_type, q.options, q.range_min, q.range_max,
+    q.open_min, q.open_max, q.weight, q.opens_at, q.closes_at,
     q.resolution_url
   from unnest(
     ${names.map(({ source }) => source)}::text[],

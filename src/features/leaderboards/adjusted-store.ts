@@ -26,7 +26,7 @@ export const readScores = (sql: Sql, of: BoardClass, take: (row: ScoreRow) => vo
         case when kind not in ('family', 'model') then kind end as reference
       from forecaster_scores s
       left join agents a on a.id = forecaster_id
-      where
+      where brier is not null and
         case
           when kind is null then ${isRanked(tx)} and ${kindOf(tx)} = ${of}
           else kind = ${of} or kind not in ('family', 'model')

@@ -113,8 +113,8 @@ const standingsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
   from (
     select
       a.id as agent_id, ${kindOf(db)} as kind, coalesce(sum(s.net), 0)::integer as net,
-      count(s.agent_id)::integer as resolved,
-      (count(*) filter (where s.correct))::integer as correct
+      count(s.brier)::integer as resolved,
+      count(s.brier) filter (where s.correct)::integer as correct
     from agents a
     left join scores s on s.agent_id = a.id
     where ${which} and ${isRanked(db)}
@@ -148,10 +148,11 @@ const standing = (db: Db, { category, since }: Slice) => db`
       min(kind) as kind,
       min(name) as name,
       least(stated / 1000, 9) as bin,
-      count(*)::integer as n,
-      (count(*) filter (where correct))::integer as correct,
-      (count(*) filter (where hit))::integer as hits,
-      sum(stated)::bigint as stated,
+      -- A forecast of a number has none of these figures, and counts for the net alone.
+      count(brier)::integer as n,
+      count(brier) filter (where correct)::integer as correct,
+      count(brier) filter (where hit)::integer as hits,
+      coalesce(sum(stated) filter (where brier is not null), 0)::bigint as stated,
       sum(net)::integer as net,
       ${db.unsafe(means_sql)}
     from forecaster_scores
@@ -168,9 +169,9 @@ const standing = (db: Db, { category, since }: Slice) => db`
       sum(correct)::integer as correct,
       sum(net)::integer as net,
       sum(abs(10000 * hits - stated))::bigint as distance,
-      array_agg(n order by bin) as bin_n,
-      array_agg(stated order by bin) as bin_stated,
-      array_agg(hits order by bin) as bin_hits,
+      array_agg(n order by bin) filter (where n > 0) as bin_n,
+      array_agg(stated order by bin) filter (where n > 0) as bin_stated,
+      array_agg(hits order by bin) filter (where n > 0) as bin_hits,
       ${db.unsafe(summed_sql)}
     from binned
     group by forecaster_id
@@ -427,8 +428,8 @@ export interface RecordRow {
 const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
   select
     category,
-    count(*)::integer as n,
-    (count(*) filter (where correct))::integer as correct,
+    count(brier)::integer as n,
+    count(brier) filter (where correct)::integer as correct,
     coalesce(sum(round(brier * 1e9)::bigint), 0)::bigint as brier,
     round(var_samp(brier::numeric), 9)::float8 as brier_variance,
     round(avg(log_score::numeric), 6)::float8 as log_score,
@@ -449,7 +450,7 @@ const readBins = (db: Db, agent_id: string) => db<
     sum(stated)::bigint as stated,
     (count(*) filter (where hit))::integer as hits
   from scores
-  where agent_id = ${agent_id}
+  where agent_id = ${agent_id} and brier is not null
   group by bin
   order by bin`;
 

@@ -19,8 +19,14 @@ interface Story {
 const list = (value: unknown): string =>
   Array.isArray(value) ? value.map((item) => `“${item}”`).join(', ') : '';
 
-const outcomeOf = ({ outcome, correct_options }: Record<string, unknown>): string =>
-  typeof outcome === 'boolean' ? (outcome ? 'Yes' : 'No') : list(correct_options);
+const outcomeOf = ({ outcome, correct_options, outcome_value }: Record<string, unknown>): string =>
+  outcome_value !== undefined
+    ? String(outcome_value)
+    : typeof outcome === 'boolean'
+      ? outcome
+        ? 'Yes'
+        : 'No'
+      : list(correct_options);
 
 const stories: Readonly<Record<string, (data: Record<string, unknown>) => Story>> = {
   'question.created': (data) => ({

@@ -7,6 +7,7 @@ export {
   wilson,
   z,
 } from './calibration.js';
+export { type Curve, crps, netOfCrps, quantileOf, shareBelow } from './cdf-rules.js';
 export { createGroupScores, type GroupScore } from './group-scores.js';
 export { createPeers, type Peers } from './peers.js';
 export * from './rules.js';

@@ -51,7 +51,7 @@ export interface TimedForecast {
 }
 
 /** A forecast and the time for which it stood. */
-export type Span<F extends TimedForecast = TimedForecast> = F & {
+export type Span<F extends Pick<TimedForecast, 'at_ms'> = TimedForecast> = F & {
   readonly to_ms: number;
   readonly open_ms: number;
   readonly stood_ms: number;
@@ -60,7 +60,7 @@ export type Span<F extends TimedForecast = TimedForecast> = F & {
 };
 
 /** Forecasts of one agent in their order; those that are not scored are left out. */
-export const spansOf = <F extends TimedForecast>(
+export const spansOf = <F extends Pick<TimedForecast, 'at_ms'>>(
   forecasts: readonly F[],
   time: ScoringTime,
 ): readonly Span<F>[] => {

@@ -1,6 +1,8 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
 import { toPercent } from '../../kit/percent.js';
+import { type QuestionType, value_schema } from '../questions/index.js';
+import { showCdf } from './stated-cdf.js';
 
 /**
  * The columns of a prediction: the insert, the reads, the types of rows and the answer follow from this
@@ -13,6 +15,7 @@ interface Values {
   readonly boolean: boolean;
   readonly smallint: number;
   readonly 'smallint[]': readonly number[];
+  readonly 'double precision[]': readonly number[];
   readonly text: string;
   readonly 'text[]': readonly string[];
   readonly json: unknown;
@@ -47,6 +50,8 @@ const columns = {
   selected_option: { type: 'smallint', is_null: true },
   /** Basis points by option, adding up to 10,000; null where one option was named. */
   probabilities: { type: 'smallint[]', is_null: true },
+  /** Of a number or a date: v₀, p₀, v₁, p₁, … (`stated-cdf.ts`). */
+  cdf: { type: 'double precision[]', is_null: true },
   reasoning: { type: 'text', is_reasoning: true },
   citations: { type: 'text[]', wire: Type.Array(text), is_reasoning: true },
   model_family: { type: 'text', wire: text },
@@ -83,6 +88,7 @@ export interface PredictionRow extends Omit<NewPrediction, 'owner_id' | 'selecte
   readonly agent_name: string;
   readonly model: string;
   readonly options: readonly string[];
+  readonly question_type: QuestionType;
   readonly selected_option: string | null;
   readonly upvotes: number;
   readonly downvotes: number;
@@ -129,6 +135,10 @@ export const prediction_schema = Type.Object({
   model: text,
   selected_option: nullable(text),
   probabilities: nullable(Type.Record(text, percent)),
+  /** Of a number or a date: the chance that it is this or less, at both ends and between. */
+  cdf: nullable(Type.Array(Type.Object({ value: value_schema, p: percent }))),
+  /** Where 25, 50 and 75 % are reached. */
+  quartiles: nullable(Type.Array(value_schema)),
   /** Of all numbers here: so sent back, none of them can be taken for a fraction. */
   scale: Type.Literal('percent'),
   /** Null where it is hidden until the reader has predicted; then there are no citations either. */
@@ -154,6 +164,7 @@ export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): Pr
   model: row.model,
   selected_option: row.selected_option,
   probabilities: nameProbabilities(row.options, row.probabilities),
+  ...(showCdf(row.cdf, row) ?? no_cdf),
   scale: 'percent',
   reasoning: row.reasoning,
   upvotes: row.upvotes,
@@ -161,6 +172,8 @@ export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): Pr
   created_at: row.created_at.toISOString(),
   revised_at: row.revised_at?.toISOString() ?? null,
 });
+
+export const no_cdf = { cdf: null, quartiles: null };
 
 type HiddenName = Extract<
   { [N in Name]: Columns[N] extends { is_reasoning: true } ? N : never }[Name],

@@ -8,12 +8,11 @@ import { composePlaced, type Placing } from './placing.js';
 import { isSameForecast, type ReviseParts } from './revising.js';
 import { readForecastAt } from './revising-store.js';
 import { hasFailures, prediction_faults, refuseFailures } from './schema.js';
-import { readStated, type Stated, type StatedBody } from './stated.js';
+import { readStated, type Stated, type StatedBody, type StatedQuestion } from './stated.js';
+import { showCdf } from './stated-cdf.js';
 
-export interface ImportedQuestion {
+export interface ImportedQuestion extends StatedQuestion {
   readonly id: string;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
   readonly weight: number;
   readonly opens_at: Date;
   readonly closes_at: Date;
@@ -153,14 +152,18 @@ const readText = (item: Imported, stated: Stated, at: Date): Text | Fault => {
 };
 
 /** Says in the form of a reasoning that there is none. */
-const makeNote = ({ question, agent }: Imported, { confidence }: Stated, at: Date): Text => {
+const makeNote = ({ question, agent }: Imported, { confidence, cdf }: Stated, at: Date): Text => {
+  const stated =
+    cdf === null
+      ? `${toPercent(confidence)} % on the side taken`
+      : `the median is ${showCdf(cdf, question)?.quartiles[1]}`;
   const reasoning = [
     `EVIDENCE: This forecast was recorded elsewhere, on ${at.toISOString().slice(0, 10)}, for a ` +
       `question that comes from ${question.source}, and was imported together with that question.`,
     'ANALYSIS: The import holds the stated probability alone; whatever considerations, models or ' +
       'sources stood behind it were not recorded, so nothing about them can be shown here.',
     'COUNTER-EVIDENCE: None was recorded with the forecast.',
-    `BOTTOM LINE: ${toPercent(confidence)} % on the side taken, exactly as stated at the time.`,
+    `BOTTOM LINE: ${stated}, exactly as stated at the time.`,
   ].join('\n\n');
   const { resolution_url } = question;
   const is_page = resolution_url !== null && /^https?:\/\//.test(resolution_url);

@@ -27,6 +27,7 @@ export {
   type StatedBody,
   type StatedQuestion,
 } from './stated.js';
+export { curveOf, readShownCdf, showCdf, valueAt } from './stated-cdf.js';
 export {
   givenSides,
   type Hidden,

@@ -46,7 +46,7 @@ import { type Reach, reach_ms } from './reach.js';
 import { citation_limits } from './reasoning.js';
 import type { DryRunWire, PredictBody } from './schema.js';
 import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './schema.js';
-import { dataOf, optionIn, type Stated } from './stated.js';
+import { dataOf, optionIn, type Stated, type StatedQuestion } from './stated.js';
 import { readIdBySeq, readOwnPrediction } from './store.js';
 
 /**
@@ -180,6 +180,7 @@ const placedOf = ({ row, points }: Stored, question: QuestionRow, agent: AgentCa
     agent_name: agent.name,
     model: agent.model,
     options: question.options,
+    question_type: question.question_type,
     selected_option: optionIn(row, question.options),
     upvotes: 0,
     downvotes: 0,
@@ -507,7 +508,7 @@ export const createPlacing = ({ sql, originality, clock, committed }: PlacingOpt
 interface PlacedParts {
   readonly id: string;
   readonly at: Date;
-  readonly question: { readonly id: string; readonly options: readonly string[] };
+  readonly question: { readonly id: string } & Pick<StatedQuestion, 'options' | 'question_type'>;
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: Stated;
   /** What else it has; columns that are left out are null. */
@@ -524,7 +525,7 @@ export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedP
     user_id: agent.id,
     user_name: agent.name,
     model_family,
-    ...dataOf(stated, question.options),
+    ...dataOf(stated, question),
   };
   const event_id = makeId();
   const ids = { question_id: question.id, agent_id: agent.id };

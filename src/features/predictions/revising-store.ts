@@ -56,7 +56,7 @@ export interface Revision
   readonly revision_event_id: string;
 }
 
-const stated = 'prediction, probability, confidence, selected_option, probabilities';
+const stated = 'prediction, probability, confidence, selected_option, probabilities, cdf';
 
 /** Keeps what stood and puts the new forecast in its place; sent at once. */
 export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown> => {
@@ -67,7 +67,7 @@ export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown>
       from json_to_recordset(${JSON.stringify(revisions)}::text::json) as d (
         question_id uuid, agent_id uuid, revision smallint, prediction boolean,
         probability smallint, confidence smallint, selected_option smallint,
-        probabilities smallint[], revised_at timestamptz, revision_reason text,
+        probabilities smallint[], cdf double precision[], revised_at timestamptz, revision_reason text,
         revision_event_id uuid
       )
     ),

@@ -9,7 +9,7 @@ import { toPercent } from '../../kit/percent.js';
 import { findLinks, readProse, readText } from '../../kit/text.js';
 import { prediction_revised } from '../events/index.js';
 import { question_faults } from '../questions/index.js';
-import { nameProbabilities, type PredictionRow } from './columns.js';
+import { nameProbabilities, no_cdf, type PredictionRow } from './columns.js';
 import {
   type ForecastRow,
   type LockedPrediction,
@@ -18,7 +18,8 @@ import {
   revise,
 } from './revising-store.js';
 import { prediction_faults, reason_limits, revision_faults } from './schema.js';
-import { dataOf, optionIn, type Stated } from './stated.js';
+import { dataOf, optionIn, type Stated, type StatedQuestion } from './stated.js';
+import { showCdf } from './stated-cdf.js';
 
 /**
  * A new forecast in place of an agent's earlier one: a group commit like that of placing, at most
@@ -61,16 +62,17 @@ const most_revisions = 200;
 const standsSince = ({ created_at, revised_at }: PredictionRow): Date => revised_at ?? created_at;
 
 export const statedIn = (row: PredictionRow): Stated => {
-  const { prediction, probability, confidence, probabilities, options, selected_option } = row;
+  const { prediction, probability, confidence, probabilities, cdf, options, selected_option } = row;
   const option = selected_option === null ? null : options.indexOf(selected_option);
-  return { prediction, probability, confidence, probabilities, selected_option: option };
+  return { prediction, probability, confidence, probabilities, cdf, selected_option: option };
 };
 
 export const isSameForecast = (a: Stated, b: Stated): boolean =>
   a.prediction === b.prediction &&
   a.confidence === b.confidence &&
   a.selected_option === b.selected_option &&
-  String(a.probabilities) === String(b.probabilities);
+  String(a.probabilities) === String(b.probabilities) &&
+  String(a.cdf) === String(b.cdf);
 
 const refuseSoon = (rest_ms: number): Fault => {
   const retry_after = Math.ceil(rest_ms / 1_000);
@@ -125,9 +127,9 @@ const compose = (draft: ReviseDraft, row: PredictionRow, at: Date) => {
     ...{ id: event_id, at, place: { question_id, agent_id: agent.id, owner_id } },
     data: {
       ...{ question_id, prediction_id: id, user_id: agent.id, user_name: agent.name, model_family },
-      ...dataOf(stated, options),
+      ...dataOf(stated, row),
       revision: number,
-      previous: dataOf(statedIn(row), options),
+      previous: dataOf(statedIn(row), row),
     },
   };
   const revised = { ...row, ...revision, selected_option: optionIn(stated, options) };
@@ -190,8 +192,10 @@ export const createRevising = ({
 
 export const showForecast = (
   forecast: ForecastRow,
-  { options, sees_reason }: { readonly options: readonly string[]; readonly sees_reason: boolean },
+  question: Pick<StatedQuestion, 'options' | 'question_type'>,
+  sees_reason: boolean,
 ) => {
+  const { options } = question;
   const { revision, prediction, probability, confidence, probabilities, reason } = forecast;
   const { event_id, forecast_at, until } = forecast;
   return {
@@ -199,6 +203,7 @@ export const showForecast = (
     probability: probability === null ? null : toPercent(probability),
     confidence: toPercent(confidence),
     probabilities: nameProbabilities(options, probabilities),
+    ...(showCdf(forecast.cdf, question) ?? no_cdf),
     ...({ scale: 'percent', reason: sees_reason ? reason : null, event_id } as const),
     forecast_at: forecast_at.toISOString(),
     until: until?.toISOString() ?? null,

@@ -245,6 +245,7 @@ const revisePrediction = route({
     prediction_faults.PREDICTION_NOT_FOUND,
     prediction_faults.INVALID_CONFIDENCE,
     prediction_faults.INVALID_OPTION,
+    prediction_faults.INVALID_DISTRIBUTION,
     prediction_faults.CONTENT_REJECTED,
     question_faults.QUESTION_NOT_OPEN,
     ...Object.values(revision_faults),
@@ -288,8 +289,7 @@ const listRevisions = route({
       ...{ path: `/api/predictions/${pid}/revisions`, query, plural: 'revisions' },
       kinds: ['number'],
       keyOf: ({ revision }) => [revision],
-      show: (forecast: ForecastRow) =>
-        showForecast(forecast, { options: row.options, sees_reason }),
+      show: (forecast: ForecastRow) => showForecast(forecast, row, sees_reason),
       read: (page) => listForecasts(deps.sql, row, page),
       count: async () => ({ total: row.revision + 1 }),
     });

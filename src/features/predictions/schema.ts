@@ -9,7 +9,7 @@ import {
   type FaultField,
   refuse,
 } from '../../kit/fault.js';
-import { question_faults } from '../questions/index.js';
+import { question_faults, value_schema } from '../questions/index.js';
 import { prediction_schema } from './columns.js';
 
 /** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
@@ -36,6 +36,17 @@ export type Scale = (typeof scales)[number];
 const percent_text =
   'Percent, 0 to 100, to 0.01; strictly between 0 and 1 a fraction, without a scale.';
 
+const points = (description: string) =>
+  Type.Optional(
+    nullable(
+      Type.Array(Type.Object({ value: value_schema, p: Type.Number() }), {
+        ...{ description, minItems: 2, maxItems: 200 },
+      }),
+    ),
+  );
+const outside = (where: string) =>
+  Type.Optional(nullable(Type.Number({ description: `Chance of what lies ${where} the range.` })));
+
 /** A forecast in every form, but for the side; null is absent. */
 export const stated_members = {
   confidence: Type.Optional(nullable(Type.Number({ description: percent_text }))),
@@ -48,6 +59,10 @@ export const stated_members = {
       }),
     ),
   ),
+  quantiles: points('Of a number or a date, in order: the outcome is `value` or less by `p`.'),
+  cdf: points('The same as `quantiles`, under the name that answers have.'),
+  below: outside('below'),
+  above: outside('above'),
   /** Of every number beside it. */
   scale: Type.Optional(nullable(textEnum(scales))),
 };
@@ -104,10 +119,12 @@ export const revised_schema = Type.Object({
   event_id: nullable(uuid_schema),
 });
 
-const { revision, prediction, probability, confidence, selected_option, probabilities, scale } =
+const { revision, prediction, probability, confidence, selected_option, probabilities } =
   prediction_schema.properties;
+const { cdf, quartiles, scale } = prediction_schema.properties;
 export const forecast_schema = Type.Object({
-  ...{ revision, prediction, probability, confidence, selected_option, probabilities, scale },
+  ...{ revision, prediction, probability, confidence, selected_option, probabilities },
+  ...{ cdf, quartiles, scale },
   reason: nullable(Type.String()),
   event_id: uuid_schema,
   forecast_at: time_schema,
@@ -201,6 +218,7 @@ export const prediction_faults = defineFaults({
   DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
   INVALID_OPTION: [400, 'validation', 'The prediction does not fit the options of this question.'],
   INVALID_CONFIDENCE: [400, 'validation', 'Send percent from 0 to 100.'],
+  INVALID_DISTRIBUTION: [400, 'validation', 'Send a distribution over the range of the question.'],
   RESOLUTION_PROTOCOL_REQUIRED: [
     400,
     'quality',

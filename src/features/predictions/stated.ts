@@ -7,8 +7,10 @@ import {
   evenRestDistribution,
   percentDistribution,
 } from '../points/index.js';
+import { type QuestionType, type RangeColumns, rangeOf } from '../questions/index.js';
 import { nameProbabilities } from './columns.js';
 import type { Failure, Scale } from './schema.js';
+import { type CdfBody, readCdf, showCdf } from './stated-cdf.js';
 
 /**
  * What a client states, in any of the accepted forms, brought to one value. A yes/no question
@@ -16,38 +18,40 @@ import type { Failure, Scale } from './schema.js';
  * `selected_option` + `confidence`, or `probabilities`. Forms given together must agree. Beside
  * `selected_option`, as clients for both kinds of question send it, `prediction` says nothing and
  * `probability` is the confidence. Numbers are percent or fractions of 1; `scale` says which, and
- * without it a number strictly between 0 and 1 is a fraction.
+ * without it a number strictly between 0 and 1 is a fraction. A question for a number or a date
+ * takes a distribution; see `stated-cdf.ts`.
  */
 
-interface GivenBody {
+interface GivenBody extends CdfBody {
   /** Also "yes" and "true", "no" and "false", in any case. */
   readonly prediction?: boolean | string;
   readonly confidence?: number;
   readonly probability?: number;
   readonly selected_option?: string;
   readonly probabilities?: Readonly<Record<string, number>>;
-  readonly scale?: Scale;
 }
 /** Null is absent, so that answers and lines of exports can be sent back as they are. */
 export type StatedBody = { readonly [N in keyof GivenBody]: GivenBody[N] | null };
 
-export interface StatedQuestion {
-  readonly question_type: 'binary' | 'multi';
+export interface StatedQuestion extends Omit<RangeColumns, 'unit'> {
+  readonly question_type: QuestionType;
   readonly options: readonly string[];
 }
 
 /** The columns of a stored prediction from which its distribution follows. */
 export interface Stated {
-  /** Null for a question with options. */
+  /** Of a yes/no question; else null. */
   readonly prediction: boolean | null;
-  /** Chance of YES in basis points; null for a question with options. */
+  /** Of a yes/no question: the chance of YES in basis points; else null. */
   readonly probability: number | null;
-  /** Basis points on the side or the option taken. */
+  /** Basis points on the side or the option taken; of a number, on the middle half: 5,000. */
   readonly confidence: number;
-  /** Index of the option; null for a yes/no question. */
+  /** Index of the option; null where there are none. */
   readonly selected_option: number | null;
   /** Basis points that sum to 10,000, where stated; null: the rest is spread evenly. */
   readonly probabilities: readonly number[] | null;
+  /** Of a question for a number or a date; see `stated-cdf.ts`. */
+  readonly cdf: readonly number[] | null;
 }
 
 type Result = Stated | { readonly failures: readonly Failure[] };
@@ -56,9 +60,23 @@ type Result = Stated | { readonly failures: readonly Failure[] };
 export const readStated = (body: StatedBody, question: StatedQuestion): Result => {
   const present = Object.entries(body).filter(([, value]) => value !== null);
   const given = Object.fromEntries(present) as GivenBody;
+  const range = rangeOf(question);
+  const foreign = findForeign(given, question);
+  if (foreign !== null) return fail(foreign);
+  if (range !== null) {
+    const cdf = readCdf(given, range);
+    return 'path' in cdf
+      ? fail({ ...cdf, code: 'INVALID_DISTRIBUTION' })
+      : { ...no_forecast, confidence: whole_bp / 2, cdf };
+  }
   return question.question_type === 'binary'
     ? readBinary(given)
     : readMulti(given, question.options);
+};
+
+const no_forecast = {
+  ...{ prediction: null, probability: null, selected_option: null, probabilities: null },
+  cdf: null,
 };
 
 /** The distribution that is stated; `options` is the number of options of the question. */
@@ -69,12 +87,15 @@ export const distributionOf = (stated: Stated, options: number): Distribution =>
   return evenRestDistribution({ options, selected: stated.selected_option ?? 0, confidence });
 };
 
-/** The text of the option that is taken; null for a yes/no question. */
+/** The text of the option that is taken; null where there are none. */
 export const optionIn = ({ selected_option }: Stated, options: readonly string[]): string | null =>
   selected_option === null ? null : (options[selected_option] ?? null);
 
 /** As events tell it. */
-export const dataOf = (stated: Stated, options: readonly string[]): ForecastData => {
+export const dataOf = (
+  stated: Stated,
+  { options, question_type }: Pick<StatedQuestion, 'options' | 'question_type'>,
+): ForecastData => {
   const { prediction, probability, confidence, selected_option, probabilities } = stated;
   const named = nameProbabilities(options, probabilities);
   return {
@@ -90,6 +111,7 @@ export const dataOf = (stated: Stated, options: readonly string[]): ForecastData
           option_count: options.length,
         }),
     ...(named === null ? {} : { probabilities: named }),
+    ...showCdf(stated.cdf, { question_type }),
   };
 };
 
@@ -144,13 +166,6 @@ const readNamed = ({ scale }: GivenBody, field: PercentField, value: number) =>
   readProbability(value, { field, scale });
 
 const readBinary = (body: GivenBody): Result => {
-  for (const field of ['selected_option', 'probabilities'] as const) {
-    if (body[field] !== undefined) {
-      return fail(
-        failure('INVALID_OPTION', field, 'A yes/no question takes prediction or probability.'),
-      );
-    }
-  }
   const prediction = readSide(body.prediction);
   const probability =
     body.probability === undefined ? undefined : readNamed(body, 'probability', body.probability);
@@ -198,22 +213,41 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
 };
 
 const binaryStated = (prediction: boolean, probability: number): Stated => ({
-  prediction,
-  probability,
-  confidence: prediction ? probability : whole_bp - probability,
-  selected_option: null,
-  probabilities: null,
+  ...no_forecast,
+  ...{ prediction, probability, confidence: prediction ? probability : whole_bp - probability },
 });
 
-/** Without an option, a side and a chance of YES say nothing about a question with options. */
-const findForeign = (body: GivenBody): Failure | null => {
-  if (body.selected_option !== undefined) return null;
-  for (const field of ['prediction', 'probability'] as const) {
-    if (body[field] === undefined) continue;
-    const message = 'This question has options: send selected_option or probabilities.';
-    return failure('INVALID_OPTION', field, message);
-  }
-  return null;
+const of_options = ['selected_option', 'probabilities'] as const;
+const of_number = ['quantiles', 'cdf', 'below', 'above'] as const;
+const of_sides = ['prediction', 'probability'] as const;
+
+/** What each type of question does not take. */
+const foreign: Readonly<Record<QuestionType, readonly PercentField[]>> = {
+  binary: [...of_options, ...of_number],
+  multi: [...of_number, ...of_sides],
+  numeric: [...of_options, ...of_sides],
+  date: [...of_options, ...of_sides],
+};
+
+const taken: Readonly<Record<QuestionType, string>> = {
+  binary: 'A yes/no question takes prediction or probability.',
+  multi: 'This question has options: send selected_option or probabilities.',
+  numeric: 'This question asks for a number: send quantiles or cdf.',
+  date: 'This question asks for a date: send quantiles or cdf.',
+};
+
+/**
+ * A member of another type of question. Only with an option do a side and a chance of YES say
+ * something about a question with options, and where a distribution is asked for `confidence` says
+ * nothing: answers have it, and can be sent back.
+ */
+const findForeign = (body: GivenBody, { question_type }: StatedQuestion): Failure | null => {
+  const found = foreign[question_type].find(
+    (field) =>
+      body[field as keyof GivenBody] !== undefined &&
+      !(body.selected_option !== undefined && of_sides.some((side) => side === field)),
+  );
+  return found === undefined ? null : failure('INVALID_OPTION', found, taken[question_type]);
 };
 
 /** `confidence`, or `probability` in its place. */
@@ -229,8 +263,6 @@ const readConfidence = (body: GivenBody): number | Failure | undefined => {
 };
 
 const readMulti = (body: GivenBody, options: readonly string[]): Result => {
-  const foreign = findForeign(body);
-  if (foreign !== null) return fail(foreign);
   const failures: Failure[] = [];
   const keep = <T extends object | number>(value: T | Failure | undefined): T | undefined => {
     if (typeof value !== 'object' || !('code' in value)) return value as T | undefined;
@@ -250,13 +282,7 @@ const readMulti = (body: GivenBody, options: readonly string[]): Result => {
     const message = 'Send confidence with selected_option: a number from 0 to 100.';
     return fail(failure('INVALID_CONFIDENCE', 'confidence', message));
   }
-  return {
-    prediction: null,
-    probability: null,
-    confidence,
-    selected_option: selected,
-    probabilities: null,
-  };
+  return { ...no_forecast, confidence, selected_option: selected };
 };
 
 interface MultiParts {
@@ -276,13 +302,7 @@ const settleStatedShares = (shares: number[], parts: MultiParts): Result => {
     const message = `confidence ${toPercent(parts.confidence)} contradicts the probabilities; send one.`;
     return fail(failure('INVALID_CONFIDENCE', 'confidence', message));
   }
-  return {
-    prediction: null,
-    probability: null,
-    confidence,
-    selected_option: selected,
-    probabilities: shares,
-  };
+  return { ...no_forecast, confidence, selected_option: selected, probabilities: shares };
 };
 
 /** Options are compared in NFC and without blanks around them, otherwise to the letter. */

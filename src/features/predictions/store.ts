@@ -7,7 +7,7 @@ import { type PredictionRow, read_sql } from './columns.js';
 
 export const selectPrediction = (db: Db) => db`
   select
-    ${db.unsafe(read_sql)}, p.upvotes, p.downvotes, g.name as agent_name, g.model, q.options,
+    ${db.unsafe(read_sql)}, p.upvotes, p.downvotes, g.name as agent_name, g.model, q.options, q.question_type,
     q.options[p.selected_option + 1] as selected_option
   from predictions p
   join agents g on g.id = p.agent_id

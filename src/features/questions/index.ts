@@ -8,6 +8,7 @@ export {
   question_counts,
   takeStep,
 } from './life.js';
+export * from './range.js';
 export {
   findVisible,
   type HeadlineParts,
@@ -18,10 +19,15 @@ export {
 export { whyNotOpen } from './rules.js';
 export {
   type Headline,
+  type QuestionType,
   question_draft,
   question_faults,
   question_params,
   question_schema,
+  question_types,
+  range_schema,
+  type Value,
+  value_schema,
 } from './schema.js';
 export {
   createQuestionCache,
@@ -29,5 +35,6 @@ export {
   type QuestionCache,
   type QuestionRow,
   readQuestion,
+  showOutcome,
   toWire,
 } from './store.js';

@@ -14,6 +14,7 @@ import {
 } from '../events/index.js';
 import { type Notice, notify } from '../notifications/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
+import { showRange } from './range.js';
 import * as rules from './rules.js';
 import * as wire from './schema.js';
 import * as store from './store.js';
@@ -72,11 +73,13 @@ const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Dat
   const change = { status: 'open', opens_at, timeframe, published_at: at, updated_at: at } as const;
   const opened = await store.updateQuestion(tx, id, change);
   const { question, category, subcategory, tags, question_type, options } = opened;
+  const range = showRange(opened);
   await emit(tx, question_created, {
     at,
     place: { question_id: id },
     data: {
       ...{ question_id: id, question, category, subcategory, tags, question_type, options },
+      ...(range === null ? {} : { range }),
       opens_at: opened.opens_at.toISOString(),
       closes_at: opened.closes_at.toISOString(),
     },
@@ -310,13 +313,14 @@ export const markResolved = (
   {
     outcome,
     correct_options,
+    outcome_value,
     ...ended
-  }: Ended & Pick<store.QuestionRow, 'outcome' | 'correct_options'>,
+  }: Ended & Pick<store.QuestionRow, 'outcome' | 'correct_options' | 'outcome_value'>,
 ) =>
   endQuestion(tx, ended, {
     from: ['closed', 'resolved'],
     rule: 'Only a closed question can be resolved, or a resolved one again',
-    ...{ status: 'resolved', outcome, correct_options, resolved_at: ended.at },
+    ...{ status: 'resolved', outcome, correct_options, outcome_value, resolved_at: ended.at },
   });
 
 /** open | closed → voided; the revision counts it like a resolution. */

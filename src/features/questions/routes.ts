@@ -43,6 +43,7 @@ export const lists_tag = 'questions';
 const place_faults = Object.values(taxonomy_faults);
 const draft_faults = [
   wire.question_faults.INVALID_OPTIONS,
+  wire.question_faults.INVALID_RANGE,
   wire.question_faults.INVALID_DATES,
   ...place_faults,
 ];

@@ -1,5 +1,6 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { countCharacters, hasControls, normaliseText, withoutControls } from '../../kit/text.js';
+import { checkRange, showRange } from './range.js';
 import * as wire from './schema.js';
 
 /** The rules for new questions, for edits, and for the time in which predictions are taken. */
@@ -19,10 +20,10 @@ const shownOrNone = (text: string | null | undefined): string | null =>
 
 const checkOptions = (draft: wire.QuestionDraft): string[] | Fault => {
   const options = (draft.options ?? []).map(tidy);
-  if ((draft.question_type ?? 'binary') === 'binary') {
+  if (draft.question_type !== 'multi') {
     if (options.length === 0) return [];
     return refuse(wire.question_faults.INVALID_OPTIONS, {
-      message: 'A binary question has no options; use question_type "multi" to give some.',
+      message: 'Such a question has no options; use question_type "multi" to give some.',
       fields: [{ path: 'body.options', message: 'Only for question_type "multi"' }],
     });
   }
@@ -123,6 +124,8 @@ const checkSource = ({ source = null, source_id = null }: wire.QuestionDraft): F
 export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
   const options = checkOptions(draft);
   if (isFault(options)) return options;
+  const range = checkRange(draft);
+  if (isFault(range)) return range;
   const dates = checkDates(draft, now);
   if (isFault(dates)) return dates;
   const question = tidy(draft.question);
@@ -137,6 +140,7 @@ export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
     tags: [...new Set(draft.tags ?? [])],
     question_type: draft.question_type ?? 'binary',
     options,
+    ...range,
     timeframe: timeframeOf(dates.opens_at, dates.resolution_date),
     weight: draft.weight ?? 1,
     ...dates,
@@ -198,15 +202,20 @@ type Stored = NewQuestion & { readonly status: wire.QuestionStatus };
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly Field[] =>
-  all_fields.filter((name) => !isSame(edited[name], row[name]));
+  all_fields.filter((name) => {
+    const of = (question: NewQuestion) => (name === 'range' ? showRange(question) : question[name]);
+    return !isSame(of(edited), of(row));
+  });
 
-/** Defaults of an edit: the resolution follows the close, and a binary question has no options. */
+/** Defaults of an edit: the resolution follows the close; another type has no options, no range. */
 const merge = (row: Stored, edit: wire.QuestionEdit): wire.QuestionDraft => {
   const closes_at = edit.closes_at ?? row.closes_at.toISOString();
+  const is_retyped = (edit.question_type ?? row.question_type) !== row.question_type;
   const follows = row.resolution_date < new Date(closes_at);
   return {
     ...row,
-    options: edit.question_type === 'binary' ? [] : row.options,
+    options: is_retyped ? [] : row.options,
+    range: is_retyped ? null : showRange(row),
     opens_at: row.opens_at.toISOString(),
     resolution_date: follows ? closes_at : row.resolution_date.toISOString(),
     ...edit,

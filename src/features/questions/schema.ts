@@ -10,13 +10,27 @@ export const question_faults = defineFaults({
   QUESTION_NOT_EDITABLE: [409, 'conflict', 'These fields can no longer be changed.'],
   SUGGESTION_LIMIT_REACHED: [409, 'limit', 'Too many of your suggestions wait for review.'],
   INVALID_OPTIONS: [400, 'validation', 'A multi question needs 2 to 10 different options.'],
+  INVALID_RANGE: [400, 'validation', 'A question for a number or a date needs a range.'],
   INVALID_DATES: [400, 'validation', 'The dates must follow each other: opens, closes, resolves.'],
 });
 
 export const statuses = ['draft', 'open', 'closed', 'resolved', 'voided'] as const;
 export type QuestionStatus = (typeof statuses)[number];
-export const question_types = ['binary', 'multi'] as const;
+export const question_types = ['binary', 'multi', 'numeric', 'date'] as const;
+export type QuestionType = (typeof question_types)[number];
 export const timeframes = ['short', 'mid', 'long'] as const;
+
+/** A number; of a question that asks for a date, an ISO time. */
+export const value_schema = Type.Union([Type.Number(), Type.String({ maxLength: 40 })]);
+export type Value = Static<typeof value_schema>;
+
+/** An open end lets the outcome lie outside of the range. Answers have all members. */
+export const range_schema = Type.Object({
+  ...{ min: value_schema, max: value_schema },
+  unit: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+  open_min: Type.Optional(Type.Boolean()),
+  open_max: Type.Optional(Type.Boolean()),
+});
 
 export const question_schema = Type.Object({
   id,
@@ -28,6 +42,7 @@ export const question_schema = Type.Object({
   tags: Type.Array(Type.String()),
   question_type: textEnum(question_types),
   options: Type.Array(Type.String()),
+  range: nullable(range_schema),
   status: textEnum(statuses),
   timeframe: textEnum(timeframes),
   weight: Type.Integer({ minimum: 1, maximum: 5 }),
@@ -40,6 +55,7 @@ export const question_schema = Type.Object({
   source_id: nullable(Type.String()),
   outcome: nullable(Type.Boolean()),
   correct_options: nullable(Type.Array(Type.String())),
+  outcome_value: nullable(value_schema),
   resolution_note: nullable(Type.String()),
   resolved_at: nullable(time),
   revision: Type.Integer(),
@@ -66,6 +82,7 @@ const stated = {
   options: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 10 }),
   ),
+  range: Type.Optional(nullable(range_schema)),
   opens_at: optional_time,
   closes_at: Type.Optional(
     nullable(Type.String({ format: 'date-time', description: 'The resolution date unless told.' })),
@@ -100,7 +117,7 @@ export const question_answer = Type.Object({ question: question_schema });
 const percent = nullable(Type.Number());
 const headline_schema = Type.Object({
   consensus: Type.Object({
-    forecast: percent,
+    forecast: nullable(value_schema),
     leading_option: nullable(Type.String()),
     change_24h: percent,
     change_7d: percent,

@@ -4,6 +4,7 @@ import { firstRow } from '../../db/rows.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { makeId } from '../../kit/ids.js';
+import { exactValue, showRange } from './range.js';
 import { type NewQuestion, whyNotOpen } from './rules.js';
 import type { question_schema } from './schema.js';
 
@@ -20,6 +21,8 @@ export interface QuestionRow
   extends NewQuestion,
     Pick<Static<typeof question_schema>, 'id' | 'status' | Ended | Counts> {
   readonly correct_options: readonly string[] | null;
+  /** Of a question for a number; see `range.ts`. */
+  readonly outcome_value: number | null;
   readonly resolved_at: Date | null;
   /** When it stopped taking forecasts; null while it does. */
   readonly ended_at: Date | null;
@@ -30,17 +33,31 @@ export interface QuestionRow
 }
 
 /** A question as everybody sees it; times become text with the JSON. */
-export const toWire = ({ author_id: _a, ended_at: _e, option_counts, ...row }: QuestionRow) => ({
-  ...row,
-  question_id: row.id,
-  option_counts: row.options.map((option, index) => ({
-    option,
-    count: option_counts[index] ?? 0,
-  })),
-});
+export const toWire = (row: QuestionRow) => {
+  const { author_id: _author, ended_at: _ended, option_counts, ...shown } = row;
+  const { range_min: _min, range_max: _max, unit: _, open_min: _a, open_max: _b, ...rest } = shown;
+  return {
+    ...rest,
+    question_id: row.id,
+    range: showRange(row),
+    outcome_value: showOutcome(row),
+    option_counts: row.options.map((option, index) => ({
+      option,
+      count: option_counts[index] ?? 0,
+    })),
+  };
+};
+
+/** The number or the date that came about; null while there is none. */
+export const showOutcome = ({
+  outcome_value: value,
+  question_type,
+}: Pick<QuestionRow, 'question_type' | 'outcome_value'>) =>
+  value === null ? null : exactValue(value, { is_date: question_type === 'date' });
 
 export const questionColumns = (db: Db) => db`
   q.id, q.question, q.description, q.category, q.subcategory, q.tags, q.question_type, q.options,
+  q.range_min, q.range_max, q.unit, q.open_min, q.open_max, q.outcome_value,
   q.status, q.timeframe, q.weight, q.opens_at, q.closes_at, q.resolution_date,
   q.resolution_source, q.resolution_url, q.source, q.source_id, q.outcome, q.correct_options,
   q.resolution_note, q.resolved_at, coalesce(q.closed_at, q.voided_at) as ended_at, q.revision, q.author_id, q.created_at, q.updated_at,

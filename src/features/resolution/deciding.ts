@@ -8,6 +8,7 @@ import {
   type QuestionRow,
   question_faults,
   readQuestion,
+  showOutcome,
 } from '../questions/index.js';
 import { type Decision, isSameDecision } from './rules.js';
 import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from './store.js';
@@ -38,9 +39,11 @@ export interface DecisionRequest {
 }
 
 const resolveAndTell = async (tx: Tx, id: string, decision: Decision, at: Date) => {
-  const { outcome, correct_options, resolution_note: note } = decision;
-  const row = await markResolved(tx, { id, outcome, correct_options, note, at });
+  const { outcome, correct_options, outcome_value, resolution_note: note } = decision;
+  const decided = { outcome, correct_options, outcome_value };
+  const row = await markResolved(tx, { id, ...decided, note, at });
   if (isFault(row)) return row;
+  const value = showOutcome(row);
   await emit(tx, question_resolved, {
     at,
     place: { question_id: id },
@@ -49,6 +52,7 @@ const resolveAndTell = async (tx: Tx, id: string, decision: Decision, at: Date) 
       question: row.question,
       ...(outcome === null ? {} : { outcome }),
       ...(correct_options === null ? {} : { correct_options: [...correct_options] }),
+      ...(value === null ? {} : { outcome_value: value }),
       revision: row.revision,
       resolved_at: at.toISOString(),
     },

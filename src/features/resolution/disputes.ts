@@ -83,9 +83,10 @@ interface Made {
 }
 
 /** The outcome as far as it is stated, without undefined members. */
-const outcomeOf = ({ outcome, correct_options, known_at }: DecideBody) => ({
+const outcomeOf = ({ outcome, correct_options, outcome_value, known_at }: DecideBody) => ({
   ...(outcome === undefined ? {} : { outcome }),
   ...(correct_options === undefined ? {} : { correct_options }),
+  ...(outcome_value === undefined ? {} : { outcome_value }),
   ...(known_at === undefined ? {} : { known_at }),
 });
 

@@ -1,9 +1,11 @@
 export { type Decided, decideQuestion } from './deciding.js';
+export { scoreNumber } from './numbers.js';
 export { routes } from './routes.js';
 export {
   correctIndices,
   countOptions,
   type Decision,
+  isSameOutcome,
   isWebAddress,
   readDecision,
   readVoiding,

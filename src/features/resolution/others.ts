@@ -25,7 +25,7 @@ import type { ForecastRow } from './settling-store.js';
  */
 
 interface Of {
-  readonly question_type: 'binary' | 'multi';
+  readonly question_type: string;
   readonly n_options: number;
   readonly correct: readonly number[];
   readonly time: ScoringTime;

@@ -19,13 +19,25 @@ import {
   distributionOf,
   hasFailures,
   prediction_faults,
+  prediction_schema,
   readStated,
   refuseFailures,
   type StatedQuestion,
+  showCdf,
   stated_members,
 } from '../predictions/index.js';
-import { findVisible, question_faults } from '../questions/index.js';
-import { correctIndices, countOptions, scoringTimeOf, toTimed } from './rules.js';
+import {
+  checkRange,
+  findVisible,
+  question_faults,
+  question_types,
+  range_schema,
+  rangeOf,
+  value_schema,
+} from '../questions/index.js';
+import { number_formula, number_payout_schema, numberPayout } from './numbers.js';
+import { correctIndices, countOptions, readOutcome, scoringTimeOf, toTimed } from './rules.js';
+import { resolution_faults } from './schema.js';
 import { type ReceiptRow, readEntries, readReceipt } from './store.js';
 
 /** Receipts and simulations: the net of a forecast, with everything needed to do the sum again. */
@@ -92,14 +104,18 @@ const sharesOf = (options: readonly string[], { units, whole }: Distribution) =>
     p: roundShare((units[index] ?? 0) / whole),
   }));
 
+const { cdf: cdf_schema } = prediction_schema.properties;
+
 const receipt_schema = Type.Object({
   prediction_id: uuid_schema,
   question_id: uuid_schema,
   user_id: uuid_schema,
-  question_type: textEnum(['binary', 'multi'] as const),
+  question_type: textEnum(question_types),
   weight: Type.Integer(),
   /** The latest forecast over all options. */
   distribution: shares_schema,
+  /** Of a number or a date in place of the distribution. */
+  cdf: cdf_schema,
   formula: Type.String(),
   /** `pending`: decided, and the settling has not come to this prediction yet. */
   state: textEnum(['open', 'pending', 'settled', 'voided'] as const),
@@ -119,13 +135,15 @@ const receipt_schema = Type.Object({
       open_ms: Type.Integer(),
       /** Of the decided outcome; null while there is none. */
       b: nullable(Type.Number()),
+      cdf: cdf_schema,
+      crps: nullable(Type.Number()),
     }),
   ),
   /**
    * The net of the decided outcome, worked out again; null while there is none. A prediction that
    * came when scoring had ended has no interval, no `b`, and the net 0.
    */
-  result: nullable(payout_schema),
+  result: nullable(Type.Union([payout_schema, number_payout_schema])),
   /**
    * While the question is undecided: for each option, the net if it alone is right and the latest
    * forecast stands until the close.
@@ -169,26 +187,33 @@ const makeReceipt = (
   const { question_id, question_type, options, weight, state, revision, placed_at, known_at } = row;
   const rule = row.points_rule ?? points_rule;
   const n_options = countOptions(options);
-  const timed = row.forecasts.map((one) => toTimed(one, n_options));
+  const timed = row.forecasts.map((one) => ({ ...toTimed(one, n_options), cdf: one.cdf }));
   const time = scoringTimeOf(row, timed);
   const spans = spansOf(timed, time);
-  const correct = row.is_resolved ? correctIndices(row, options) : null;
+  const range = rangeOf(row);
+  const value = row.outcome_value;
+  const number = range && value !== null ? { range, weight, outcome_value: value } : null;
+  const correct = row.is_resolved && range === null ? correctIndices(row, options) : null;
+  const shares = ({ distribution }: (typeof timed)[number]) =>
+    range === null ? sharesOf(options, distribution) : [];
+  const points = ({ cdf }: (typeof timed)[number]) => showCdf(cdf, row)?.cdf ?? null;
   const forecast = { options, weight, stood: spans, rule };
   const timeOf = (ms: number) => new Date(ms).toISOString();
   return {
     ...{ prediction_id: row.id, question_id, user_id: row.agent_id, question_type, weight },
-    distribution: sharesOf(options, timed.at(-1)!.distribution),
-    formula: formulas[rule],
+    ...{ distribution: shares(timed.at(-1)!), cdf: points(timed.at(-1)!) },
+    formula: range === null ? formulas[rule] : number_formula,
     ...{ state, revision, placed_at: placed_at.toISOString() },
     ...{ ends_at: timeOf(time.ends_ms), known_at: known_at?.toISOString() ?? null },
     intervals: spans.map((one) => ({
       revision: one.revision,
-      distribution: sharesOf(options, one.distribution),
+      ...{ distribution: shares(one), cdf: points(one) },
       ...{ from: timeOf(one.at_ms), to: timeOf(one.to_ms), open_ms: one.stood_ms },
       b: correct === null ? null : roundShare(termsOf(one.distribution, correct).b),
+      crps: number && numberPayout([{ ...one, weight_ms: 1 }], number).crps,
     })),
-    result: correct === null ? null : payoutOf(forecast, correct),
-    outcomes: state === 'open' && spans.length > 0 ? payoutsOf(forecast) : [],
+    result: number ? numberPayout(spans, number) : correct && payoutOf(forecast, correct),
+    outcomes: state === 'open' && spans.length > 0 && range === null ? payoutsOf(forecast) : [],
     entries: entries.map((one) => ({ ...one, created_at: one.created_at.toISOString() })),
     entries_total: entries.reduce((sum, { amount }) => sum + amount, 0),
   };
@@ -200,6 +225,9 @@ const simulate_body = Type.Object({
   options: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 2, maxItems: 10 }),
   ),
+  /** For a number or a date, with the outcome to tell the net of. */
+  range: Type.Optional(range_schema),
+  outcome_value: Type.Optional(value_schema),
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
   prediction: Type.Optional(Type.Boolean()),
   ...stated_members,
@@ -207,12 +235,13 @@ const simulate_body = Type.Object({
 
 const simulation_schema = Type.Object({
   question_id: nullable(uuid_schema),
-  question_type: textEnum(['binary', 'multi'] as const),
+  question_type: textEnum(question_types),
   weight: Type.Integer(),
   distribution: shares_schema,
+  cdf: cdf_schema,
   formula: Type.String(),
-  /** For each option, the net if it alone is right. */
-  outcomes: Type.Array(payout_schema),
+  /** For each option, the net if it alone is right; of a number that of the stated outcome. */
+  outcomes: Type.Union([Type.Array(payout_schema), Type.Array(number_payout_schema)]),
 });
 
 type Simulated = StatedQuestion & { readonly id: string | null; readonly weight: number };
@@ -232,8 +261,12 @@ const findSimulated = async (
       fields: [{ path: 'body.options', message: '2 to 10 different, non-empty texts' }],
     });
   }
-  const question_type = options.length === 0 ? 'binary' : 'multi';
-  return { id: null, question_type, options, weight: body.weight ?? 1 };
+  const of_range = typeof body.range?.min === 'string' ? 'date' : 'numeric';
+  const of_options = options.length === 0 ? 'binary' : 'multi';
+  const question_type = body.range === undefined ? of_options : of_range;
+  const range = checkRange({ question_type, range: body.range ?? null });
+  if (isFault(range)) return range;
+  return { id: null, question_type, options, ...range, weight: body.weight ?? 1 };
 };
 
 const simulate = route({
@@ -248,8 +281,11 @@ const simulate = route({
   faults: [
     question_faults.QUESTION_NOT_FOUND,
     question_faults.INVALID_OPTIONS,
+    question_faults.INVALID_RANGE,
     prediction_faults.INVALID_CONFIDENCE,
     prediction_faults.INVALID_OPTION,
+    prediction_faults.INVALID_DISTRIBUTION,
+    resolution_faults.INVALID_OUTCOME,
   ],
   handle: async ({ body, caller }, deps) => {
     const question = await findSimulated(deps, body, caller);
@@ -261,6 +297,16 @@ const simulate = route({
         : refuse(prediction_faults.INVALID_OPTION);
     }
     const { id: question_id, weight, options, question_type } = question;
+    const range = rangeOf(question);
+    if (range !== null) {
+      const outcome_value = readOutcome(body.outcome_value, question);
+      if (isFault(outcome_value)) return outcome_value;
+      const decided = { range, weight, outcome_value: outcome_value! };
+      const outcomes = [numberPayout([{ ...stated, weight_ms: 1 }], decided)];
+      const cdf = showCdf(stated.cdf, question)?.cdf ?? null;
+      const simulation = { question_id, question_type, weight, cdf, formula: number_formula };
+      return reply(200, { simulation: { ...simulation, distribution: [], outcomes } });
+    }
     const distribution = distributionOf(stated, countOptions(options));
     const stood = [{ distribution, weight_ms: 1 }];
     const forecast = { options, weight, stood, rule: points_rule };
@@ -268,6 +314,7 @@ const simulate = route({
       simulation: {
         ...{ question_id, question_type, weight },
         distribution: sharesOf(options, distribution),
+        cdf: null,
         formula: formulas[points_rule],
         outcomes: payoutsOf(forecast),
       },

@@ -12,6 +12,7 @@ import {
   question_faults,
   question_params,
   question_schema,
+  showOutcome,
   toWire as toQuestionWire,
 } from '../questions/index.js';
 import { type Decided, type DecisionRequest, decideQuestion } from './deciding.js';
@@ -33,6 +34,7 @@ const decided_schema = Type.Object({
 const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Promise<void> => {
   const { kind, outcome, correct_options, known_at, revision, resolution_note, decided_by } =
     resolution;
+  const outcome_value = showOutcome(question);
   await recordAct(tx, {
     admin: decided_by,
     act: `question.${kind}`,
@@ -42,6 +44,7 @@ const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Prom
       revision,
       ...(outcome === null ? {} : { outcome }),
       ...(correct_options === null ? {} : { correct_options }),
+      ...(outcome_value === null ? {} : { outcome_value }),
       ...(known_at === null ? {} : { known_at }),
     },
     at,
@@ -64,7 +67,7 @@ const decide = async (
     if (made.changed) await record(tx, made, at);
     return reply(made.resolution.state === 'running' ? 202 : 200, {
       question: toQuestionWire(made.question),
-      resolution: made.resolution,
+      resolution: { ...made.resolution, outcome_value: showOutcome(made.question) },
     });
   });
   deps.questions.forget(question_id);

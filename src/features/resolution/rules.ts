@@ -8,7 +8,7 @@ import {
   scoringTime,
 } from '../points/index.js';
 import { distributionOf, prediction_faults, type Stated } from '../predictions/index.js';
-import type { QuestionRow } from '../questions/index.js';
+import { nounOf, type QuestionRow, rangeOf, readValue, type Value } from '../questions/index.js';
 import {
   dispute_faults,
   type FileBody,
@@ -27,6 +27,8 @@ export interface Decision {
   readonly outcome: boolean | null;
   /** Of a resolved question with options, in the question's order; else null. */
   readonly correct_options: readonly string[] | null;
+  /** Of a question for a number or a date that is resolved; else null. */
+  readonly outcome_value: number | null;
   /** When the outcome became public; null where that is not stated. */
   readonly known_at: Date | null;
   readonly resolution_note: string | null;
@@ -87,6 +89,20 @@ const readKnown = (given: string | null, question: QuestionRow, now: Date): Date
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
+/** It may lie outside of the range, also where that is closed. */
+export const readOutcome = (
+  given: Value | undefined,
+  question: Parameters<typeof rangeOf>[0],
+): number | null | Fault => {
+  const range = rangeOf(question);
+  const path = 'body.outcome_value';
+  if (range === null) {
+    return given === undefined ? null : wrong(path, 'This question takes no outcome_value.');
+  }
+  const value = given === undefined ? null : readValue(given, range.is_date);
+  return value ?? wrong(path, `Send outcome_value, ${nounOf(range)}.`);
+};
+
 /** The outcome as stated, held against the question's type, options and opening. */
 export const readDecision = (
   body: ResolveBody,
@@ -98,32 +114,42 @@ export const readDecision = (
   const known_at = readKnown(body.known_at ?? null, question, now);
   if (isFault(known_at)) return known_at;
   const { outcome, correct_options } = body;
+  const outcome_value = readOutcome(body.outcome_value, question);
+  if (isFault(outcome_value)) return outcome_value;
+  const none = { outcome: null, correct_options: null, outcome_value: null };
+  if (outcome_value !== null) {
+    for (const name of ['outcome', 'correct_options'] as const) {
+      if (body[name] !== undefined) return wrong(`body.${name}`, 'Send outcome_value alone.');
+    }
+    return { ...none, kind: 'resolve', outcome_value, known_at, ...reasons };
+  }
   if (question.question_type === 'binary') {
     if (correct_options !== undefined) {
       return wrong('body.correct_options', 'A yes/no question takes outcome: true or false.');
     }
     if (outcome === undefined) return wrong('body.outcome', 'Send outcome: true or false.');
-    return { kind: 'resolve', outcome, correct_options: null, known_at, ...reasons };
+    return { ...none, kind: 'resolve', outcome, known_at, ...reasons };
   }
   if (outcome !== undefined) {
     return wrong('body.outcome', 'A question with options takes correct_options, their texts.');
   }
   const right = readOptions(correct_options ?? [], question.options);
   if ('kind' in right) return right;
-  return { kind: 'resolve', outcome: null, correct_options: right, known_at, ...reasons };
+  return { ...none, kind: 'resolve', correct_options: right, known_at, ...reasons };
 };
 
 export const readVoiding = (body: VoidBody): Decision | Fault => {
   const reasons = readReasons(body);
   if ('kind' in reasons) return reasons;
-  return { kind: 'void', outcome: null, correct_options: null, known_at: null, ...reasons };
+  const none = { outcome: null, correct_options: null, outcome_value: null, known_at: null };
+  return { ...none, kind: 'void', ...reasons };
 };
 
-type Outcome = Pick<Decision, 'outcome' | 'correct_options'>;
+type Outcome = Pick<Decision, 'outcome' | 'correct_options' | 'outcome_value'>;
 
 /** Correct options are in the order of the question. */
 export const isSameOutcome = (a: Outcome, b: Outcome): boolean => {
-  const textOf = (o: Outcome) => JSON.stringify([o.outcome, o.correct_options]);
+  const textOf = (o: Outcome) => JSON.stringify([o.outcome, o.correct_options, o.outcome_value]);
   return textOf(a) === textOf(b);
 };
 
@@ -138,7 +164,10 @@ export const isSameDecision = (a: Decision, b: Decision): boolean => {
 export const countOptions = (options: readonly string[]): number => options.length || 2;
 
 /** Indices of the correct options; of a yes/no question YES is 0 and NO is 1. */
-export const correctIndices = (decided: Outcome, options: readonly string[]): readonly number[] => {
+export const correctIndices = (
+  decided: Omit<Outcome, 'outcome_value'>,
+  options: readonly string[],
+): readonly number[] => {
   if (decided.outcome !== null) return [decided.outcome ? 0 : 1];
   return (decided.correct_options ?? []).map((option) => options.indexOf(option));
 };

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
+import { value_schema } from '../questions/index.js';
 
 /** The wire of decisions about questions, and of disputes. */
 
@@ -29,6 +30,7 @@ export const resolve_body = Type.Object({
   outcome: Type.Optional(Type.Boolean()),
   /** Of a question with options, by their texts. */
   correct_options: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 10 })),
+  outcome_value: Type.Optional(value_schema),
   known_at,
   resolution_note: note,
   evidence_urls: evidenceUrls(20),
@@ -44,6 +46,7 @@ export const resolution_schema = Type.Object({
   kind: textEnum(['resolve', 'void'] as const),
   outcome: nullable(Type.Boolean()),
   correct_options: nullable(Type.Array(Type.String())),
+  outcome_value: nullable(value_schema),
   known_at: nullable(time_schema),
   resolution_note: nullable(Type.String()),
   evidence_urls: Type.Array(Type.String()),
@@ -86,6 +89,7 @@ export const decide_body = Type.Object({
   status: textEnum(['upheld', 'rejected'] as const),
   outcome: resolve_body.properties.outcome,
   correct_options: resolve_body.properties.correct_options,
+  outcome_value: resolve_body.properties.outcome_value,
   /** Without it, that of the resolution in dispute. */
   known_at,
   note: Type.String({ minLength: note_limits.min, maxLength: 3 * note_limits.max }),

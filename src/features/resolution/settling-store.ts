@@ -3,15 +3,16 @@ import { firstRow } from '../../db/rows.js';
 import type { Lease } from '../events/index.js';
 import type { ForecastScore, GroupScore, PointsRule, QuestionTimes } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
-import type { QuestionRow } from '../questions/index.js';
+import type { QuestionRow, RangeColumns } from '../questions/index.js';
 import type { Decision, StatedAt } from './rules.js';
 
 /** The SQL of the settling job; accounts and boards are written by their own features. */
 
 /** A decision that is under way, with what the question adds to it. */
 export interface Job
-  extends Pick<Decision, 'kind' | 'outcome' | 'correct_options'>,
+  extends Pick<Decision, 'kind' | 'outcome' | 'correct_options' | 'outcome_value'>,
     Pick<QuestionRow, 'category' | 'question_type' | 'options' | 'weight'>,
+    Omit<RangeColumns, 'unit'>,
     QuestionTimes {
   readonly question_id: string;
   readonly revision: number;
@@ -47,7 +48,7 @@ export const statedForecasts = (db: Db) => db`
         json_build_object(
           'revision', f.revision, 'prediction', f.prediction, 'probability', f.probability,
           'confidence', f.confidence, 'selected_option', f.selected_option,
-          'probabilities', f.probabilities, 'at_ms', ${toMs(db, 'f.forecast_at')}
+          'probabilities', f.probabilities, 'cdf', f.cdf, 'at_ms', ${toMs(db, 'f.forecast_at')}
         )
         order by f.revision
       )
@@ -62,9 +63,9 @@ export const statedForecasts = (db: Db) => db`
 export const readJob = (db: Db, set_aside: readonly string[]) =>
   firstRow(db<Job[]>`
     select
-      r.question_id, r.revision, r.kind, r.state, r.outcome, r.correct_options, r.known_at,
+      r.question_id, r.revision, r.kind, r.state, r.outcome, r.correct_options, r.outcome_value, r.known_at,
       r.cursor_agent, r.total, r.points_rule, r.created_at, q.category, q.question_type, q.options,
-      q.weight, ${questionTimes(db)}
+      q.range_min, q.range_max, q.open_min, q.open_max, q.weight, ${questionTimes(db)}
     from resolutions r
     join questions q on q.id = r.question_id
     where r.state <> 'done'
@@ -93,7 +94,7 @@ export const readForecasts = (tx: Tx, question_id: string) =>
     tx<ForecastRow[]>`
       select
         f.agent_id, f.prediction, f.probability, f.confidence, f.selected_option, f.probabilities,
-        f.model_family, a.model, coalesce(f.owner_id, f.agent_id) as owner,
+        f.cdf, f.model_family, a.model, coalesce(f.owner_id, f.agent_id) as owner,
         ${toMs(tx, 'f.forecast_at')} as at_ms
       from forecasts f
       join agents a on a.id = f.agent_id
@@ -175,7 +176,12 @@ export const moveCursor = async (
   return rows.length === 1;
 };
 
-export interface ScoreRow extends ForecastScore {
+/** Of a number there is `crps` in place of the scores of chances, and otherwise these alone. */
+type Scores =
+  | (ForecastScore & { readonly crps?: null })
+  | ({ readonly crps: number } & Pick<ForecastScore, 'correct' | 'hit'>);
+
+export type ScoreRow = Scores & {
   readonly agent_id: string;
   readonly prediction_id: string;
   readonly stated: number;
@@ -184,7 +190,7 @@ export interface ScoreRow extends ForecastScore {
   /** As an array literal: JSON has none of numbers and nulls that SQL would take. */
   readonly crowd: string;
   readonly skill: number | null;
-}
+};
 
 interface Made {
   readonly n_options: number;
@@ -207,19 +213,19 @@ export const putScores = async (
   await tx`
     insert into scores (
       question_id, agent_id, prediction_id, revision, category, question_type, n_options, forecast,
-      stated, correct, hit, brier, log_score, baseline, relative, net, crowd, skill, resolved_at,
+      stated, correct, hit, brier, log_score, baseline, crps, relative, net, crowd, skill, resolved_at,
       settled_at
     )
     select
       ${job.question_id}::uuid, agent_id, prediction_id, ${job.revision}::integer,
       ${job.category}, ${job.question_type}, ${made.n_options}::smallint, forecast, stated,
-      correct, hit, brier, log_score, baseline, relative, net, crowd::double precision[], skill,
+      correct, hit, brier, log_score, baseline, crps, relative, net, crowd::double precision[], skill,
       ${job.created_at}::timestamptz, ${made.at}::timestamptz
     from json_to_recordset(${JSON.stringify(made.scores)}::text::json) as d (
       agent_id uuid, prediction_id uuid, forecast double precision, stated smallint,
       correct boolean, hit boolean, brier double precision, log_score double precision,
-      baseline double precision, relative double precision, net integer, crowd text,
-      skill double precision
+      baseline double precision, crps double precision, relative double precision, net integer,
+      crowd text, skill double precision
     )`;
 };
 

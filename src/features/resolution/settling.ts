@@ -17,6 +17,8 @@ import {
   settleAccounts,
   spansOf,
 } from '../points/index.js';
+import { rangeOf } from '../questions/index.js';
+import { scoreNumber } from './numbers.js';
 import { type Others, passOver } from './others.js';
 import { correctIndices, countOptions, scoringTimeOf, toTimed } from './rules.js';
 import * as store from './settling-store.js';
@@ -65,6 +67,10 @@ const settlePrediction = (
     const [reversal, paid] = is_paid ? [0, 0] : [0 - (paid_net ?? 0), net];
     return { agent_id, prediction_id, reversal, net: paid };
   };
+  if (job.kind === 'resolve' && job.outcome_value !== null) {
+    const score = scoreNumberOf(job, prediction, job.outcome_value);
+    return { settlement: settlementOf(score?.net ?? 0), score };
+  }
   if (others === null) return { settlement: settlementOf(0), score: null };
   const { weight, options, points_rule: rule } = job;
   const correct = correctIndices(job, options);
@@ -82,6 +88,22 @@ const settlePrediction = (
       ...{ ...figures, ...peers, agent_id, prediction_id, net, stated: last.stated },
       crowd: `{${crowd.map((one) => one ?? 'null').join()}}`,
     },
+  };
+};
+
+const scoreNumberOf = (
+  job: store.Job,
+  { agent_id, id: prediction_id, forecasts }: store.SettledPrediction,
+  outcome_value: number,
+): store.ScoreRow | null => {
+  const spans = spansOf(forecasts, scoringTimeOf(job, forecasts));
+  const last = spans.at(-1);
+  const range = rangeOf(job);
+  if (last === undefined || range === null) return null;
+  const score = scoreNumber(spans, { ...job, range, outcome_value });
+  return {
+    ...{ ...score, agent_id, prediction_id, stated: last.confidence },
+    ...{ relative: null, crowd: '{}', skill: null },
   };
 };
 
@@ -217,7 +239,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
   };
 
   const findOthers = async (job: store.Job): Promise<Others | null> => {
-    if (job.kind === 'void') return null;
+    if (job.kind === 'void' || job.outcome_value !== null) return null;
     const key = `${job.question_id}:${job.revision}`;
     const known = passes.get(key);
     if (known !== undefined) return known;

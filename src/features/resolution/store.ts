@@ -2,7 +2,7 @@ import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import type { PointsRule, QuestionTimes } from '../points/index.js';
-import type { QuestionRow } from '../questions/index.js';
+import type { QuestionRow, RangeColumns } from '../questions/index.js';
 import type { Decision, Disputed, Filing, StatedAt } from './rules.js';
 import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
 import { questionTimes, statedForecasts } from './settling-store.js';
@@ -14,14 +14,18 @@ import { questionTimes, statedForecasts } from './settling-store.js';
  */
 
 /** As on the wire; times become texts when they are written as JSON. */
-export type ResolutionRow = Omit<ResolutionWire, 'known_at' | 'created_at' | 'finished_at'> & {
+export type ResolutionRow = Omit<
+  ResolutionWire,
+  'outcome_value' | 'known_at' | 'created_at' | 'finished_at'
+> & {
+  readonly outcome_value: number | null;
   readonly known_at: Date | null;
   readonly created_at: Date;
   readonly finished_at: Date | null;
 };
 
 const columns = (db: Db) => db`
-  question_id, revision, kind, outcome, correct_options, known_at, note as resolution_note,
+  question_id, revision, kind, outcome, correct_options, outcome_value, known_at, note as resolution_note,
   evidence_urls, decided_by, case state when 'running' then state else 'done' end as state, total,
   case state when 'rescoring' then total else done end as done, created_at, finished_at`;
 
@@ -51,12 +55,12 @@ export const insertResolution = async (
     where question_id = ${made.question_id} and state = 'rescoring'`;
   const [row] = await tx<ResolutionRow[]>`
     insert into resolutions (
-      question_id, revision, kind, outcome, correct_options, known_at, note, evidence_urls,
+      question_id, revision, kind, outcome, correct_options, outcome_value, known_at, note, evidence_urls,
       decided_by, state, total, created_at
     )
     select
       ${made.question_id}::uuid, ${made.revision}, ${made.kind}, ${made.outcome}::boolean,
-      ${made.correct_options as string[] | null}::text[], ${made.known_at}::timestamptz,
+      ${made.correct_options as string[] | null}::text[], ${made.outcome_value}::float8, ${made.known_at}::timestamptz,
       ${made.resolution_note},
       ${made.evidence_urls as string[]}::text[], ${made.decided_by}, 'running', count(*),
       ${made.at}
@@ -72,7 +76,9 @@ type OfQuestion =
   | 'weight'
   | 'outcome'
   | 'correct_options'
-  | 'revision';
+  | 'outcome_value'
+  | 'revision'
+  | keyof RangeColumns;
 
 export interface ReceiptRow extends QuestionTimes, Pick<QuestionRow, OfQuestion> {
   readonly id: string;
@@ -90,7 +96,8 @@ export const readReceipt = (db: Db, id: string) =>
   firstRow(db<ReceiptRow[]>`
     select
       p.id, p.question_id, p.agent_id, p.created_at as placed_at, q.question_type, q.options,
-      q.weight, q.outcome, q.correct_options, q.revision, r.points_rule, r.known_at, ${questionTimes(db)},
+      q.range_min, q.range_max, q.unit, q.open_min, q.open_max, q.weight, q.outcome,
+      q.correct_options, q.outcome_value, q.revision, r.points_rule, r.known_at, ${questionTimes(db)},
       ${statedForecasts(db)}, q.status = 'resolved' as is_resolved,
       case
         when q.status in ('open', 'closed') then 'open'

@@ -144,6 +144,18 @@ const readProbabilities: Reader = (text) =>
     }),
   );
 
+/** A number, or a date. */
+const readValue: Reader = (text) => (Number.isFinite(Number(text)) ? Number(text) : readTime(text));
+
+/** What exports write as JSON. */
+const readJson: Reader = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+};
+
 /** Longest texts; what is longer is cut, and a notice says so. */
 export const text_limits = { question: 500, description: 10_000, resolution_source: 500 } as const;
 
@@ -155,15 +167,18 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
     ...{ category: readText, subcategory: readText, question_type: readText },
     ...{ resolution_url: readText, ...source, tags: readList, options: readList },
     ...{ opens_at: readTime, closes_at: readTime, resolution_date: readTime },
-    ...{ weight: readNumber, publish: readFlag },
+    ...{ weight: readNumber, publish: readFlag, range: readJson },
   },
   agent: { name: readText, model: readText },
   forecast: {
     ...{ ...source, agent: readText, prediction: readFlag, confidence: readNumber },
     ...{ probability: readNumber, selected_option: readText, probabilities: readProbabilities },
+    ...{ quantiles: readJson, cdf: readJson, below: readNumber, above: readNumber },
     ...{ scale: readText, reasoning: readText, forecast_at: readTime },
   },
-  resolution: { ...source, known_at: readTime, resolution_note: readText },
+  resolution: {
+    ...{ ...source, known_at: readTime, resolution_note: readText, outcome_value: readValue },
+  },
 };
 
 export const typeOf = ({ type }: SourceRecord): RecordType | { readonly problem: string } => {
@@ -222,7 +237,8 @@ export const makeItem = (
   { pillars, publish }: ItemOptions,
 ): { readonly item: Item; readonly notices: readonly string[] } => {
   const item = readFields(type, record);
-  if (type === 'resolution') Object.assign(item, readDecision(record['resolved_to']));
+  if (type === 'resolution' && item['outcome_value'] === undefined)
+    Object.assign(item, readDecision(record['resolved_to']));
   const notices = cutTexts(item);
   if (type !== 'question') return { item, notices };
   const pillar = pillars.get(String(item['subcategory']));

@@ -44,6 +44,7 @@ interface Expected {
   readonly option: number | null;
   readonly value: number;
   readonly probabilities: readonly number[] | null;
+  readonly cdf: readonly number[] | null;
   /** Of all predictions that say this, in one text. */
   readonly owners: string;
 }
@@ -77,13 +78,14 @@ const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]
     cardinality(q.options) as options,
     s.model_family as family,
     s.prediction as yes,
-    s.selected_option as option,
+    case when s.cdf is null then s.selected_option else 0 end as option,
     coalesce(s.probability, s.confidence) as value,
     s.probabilities,
+    s.cdf,
     string_agg(coalesce(s.owner_id, s.agent_id)::text, ' ') as owners
   from standing s
   join questions q on q.id = s.question_id
-  group by 1, 2, 3, 4, 5, 6, 7`;
+  group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
 /** How old the oldest event after an offset is; null when there is none. */
 export const readAgeAfter = async (sql: Sql, offset: number): Promise<number | null> => {

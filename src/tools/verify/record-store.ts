@@ -7,11 +7,13 @@ import {
   scoreOverTime,
   spansOf,
 } from '../../features/points/index.js';
+import { type QuestionType, type RangeColumns, rangeOf } from '../../features/questions/index.js';
 import {
   correctIndices,
   countOptions,
   questionTimes,
   type StatedAt,
+  scoreNumber,
   scoringTimeOf,
   statedForecasts,
   toTimed,
@@ -302,7 +304,7 @@ const question_queries: readonly Query[] = [
     from questions q
     left join (
       select distinct on (question_id)
-        question_id, revision, kind, outcome, correct_options,
+        question_id, revision, kind, outcome, correct_options, outcome_value,
         count(*) over (partition by question_id) as count
       from resolutions
       order by question_id, revision desc
@@ -313,7 +315,8 @@ const question_queries: readonly Query[] = [
       or (q.status = 'voided' and q.revision > 0) <> (d.kind is not distinct from 'void')
       or (
         q.status = 'resolved'
-        and (q.outcome, q.correct_options) is distinct from (d.outcome, d.correct_options)
+        and (q.outcome, q.correct_options, q.outcome_value)
+          is distinct from (d.outcome, d.correct_options, d.outcome_value)
       )`,
   (tx) => tx`
     select 'the score of ' || s.prediction_id || ' has no prediction' as what
@@ -336,7 +339,8 @@ const question_queries: readonly Query[] = [
     having count(*) > 1`,
 ];
 
-interface PaidPrediction extends QuestionTimes {
+interface PaidPrediction extends QuestionTimes, Omit<RangeColumns, 'unit'> {
+  readonly question_type: QuestionType;
   readonly id: string;
   /** All that stood, in their order. */
   readonly forecasts: readonly StatedAt[];
@@ -347,10 +351,12 @@ interface PaidPrediction extends QuestionTimes {
   readonly revision: number | null;
   readonly outcome: boolean | null;
   readonly correct_options: readonly string[] | null;
+  readonly outcome_value: number | null;
   readonly points_rule: PointsRule | null;
   readonly scored_net: number | null;
   readonly scored_revision: number | null;
   readonly brier: number | null;
+  readonly crps: number | null;
   /** Settlements and reversals together. */
   readonly total: number;
 }
@@ -367,13 +373,14 @@ const readPaid = (tx: Tx): AsyncIterable<readonly PaidPrediction[]> =>
     )
     select
       p.id, ${statedForecasts(tx)}, q.weight, q.options, ${questionTimes(tx)}, d.kind,
-      d.revision, d.outcome, d.correct_options, d.known_at, d.points_rule, s.net as scored_net, s.revision as scored_revision, s.brier, coalesce(l.total, 0) as total
+      d.revision, d.outcome, d.correct_options, d.outcome_value, d.known_at, d.points_rule, s.net as scored_net, s.revision as scored_revision, s.brier, s.crps, q.question_type,
+      q.range_min, q.range_max, q.open_min, q.open_max, coalesce(l.total, 0) as total
     from predictions p
     join questions q on q.id = p.question_id
     left join paid l on l.agent_id = p.agent_id and l.subject_id = p.id
     left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
     left join lateral (
-      select r.kind, r.revision, r.outcome, r.correct_options, r.known_at, r.points_rule
+      select r.kind, r.revision, r.outcome, r.correct_options, r.outcome_value, r.known_at, r.points_rule
       from resolutions r
       where r.question_id = p.question_id
         and (r.state <> 'running' or p.agent_id <= r.cursor_agent)
@@ -394,13 +401,7 @@ const checkOne = (paid: PaidPrediction): string | null => {
     const scored = scored_revision === null ? 'no score' : 'a score';
     return `prediction ${id} is ${state}, the ledger says ${total}, and it has ${scored}`;
   }
-  const { weight, options, points_rule: rule } = paid;
-  const correct = correctIndices(paid, options);
-  const timed = paid.forecasts.map((one) => toTimed(one, countOptions(options)));
-  const spans = spansOf(timed, scoringTimeOf(paid, timed));
-  const score = spans.length === 0 ? null : scoreOverTime(spans, { correct, weight });
-  const is_older = rule !== null && rule !== points_rule;
-  const net = is_older ? netOf({ ...timed.at(-1)!, weight, correct, rule }) : (score?.net ?? 0);
+  const { net, score } = scoreAgain(paid);
   if (total !== net) return `prediction ${id} earns ${net}, and the ledger says ${total}`;
   if (score === null) {
     return scored_net === null ? null : `prediction ${id} came too late, and it has a score`;
@@ -408,8 +409,29 @@ const checkOne = (paid: PaidPrediction): string | null => {
   if (scored_net !== net || scored_revision !== revision) {
     return `prediction ${id} earns ${net} by revision ${revision}, its score says ${scored_net} by ${scored_revision}`;
   }
-  if (Math.abs(score.brier - (paid.brier ?? 9)) <= tolerance) return null;
-  return `prediction ${id} has a Brier score of ${score.brier}, and ${paid.brier} is kept`;
+  const kept = paid.crps ?? paid.brier;
+  if (Math.abs(score.loss - (kept ?? 9)) <= tolerance) return null;
+  return `prediction ${id} has a ${score.name} of ${score.loss}, and ${kept} is kept`;
+};
+
+/** The net, and the loss that it follows from; no score: it came too late. */
+const scoreAgain = (paid: PaidPrediction) => {
+  const { weight, options, points_rule: rule, outcome_value, forecasts } = paid;
+  const time = scoringTimeOf(paid, forecasts);
+  const range = rangeOf(paid);
+  if (range !== null && outcome_value !== null) {
+    const spans = spansOf(forecasts, time);
+    if (spans.length === 0) return { net: 0, score: null };
+    const { net, crps: loss } = scoreNumber(spans, { range, weight, outcome_value });
+    return { net, score: { name: 'CRPS', loss } };
+  }
+  const correct = correctIndices(paid, options);
+  const timed = forecasts.map((one) => toTimed(one, countOptions(options)));
+  const spans = spansOf(timed, time);
+  const score = spans.length === 0 ? null : scoreOverTime(spans, { correct, weight });
+  const is_older = rule !== null && rule !== points_rule;
+  const net = is_older ? netOf({ ...timed.at(-1)!, weight, correct, rule }) : (score?.net ?? 0);
+  return { net, score: score && { name: 'Brier score', loss: score.brier } };
 };
 
 /**

@@ -7,6 +7,7 @@ import {
   scoreCrowd,
 } from '../../../src/features/briefs/daily-rules.js';
 import { outcomeText } from '../../../src/features/briefs/rules.js';
+import { no_range } from '../../help/number.js';
 import { pluck } from '../../help/pluck.js';
 
 const now = new Date('2026-03-10T12:34:56.789Z');
@@ -35,7 +36,7 @@ t.test('what names no day, or one that has not begun, is none', async (t) => {
 
 const row = (fields: Partial<ResolvedRow>): ResolvedRow => ({
   ...{ question_id: 'q', question: 'Q', question_type: 'binary', options: [], outcome: true },
-  ...{ correct_options: null, revision: 1 },
+  ...{ ...no_range, correct_options: null, outcome_value: null, revision: 1 },
   ...{ median_agent_brier: null, best_agent_brier: null },
   ...fields,
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { t } from 'tap';
 import { makeCourse, type TimedForecast } from '../../../src/features/consensus/index.js';
+import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 
 /** Moves of the consensus. */
@@ -10,7 +11,8 @@ const minute = 60_000;
 const window_ms = 24 * 60 * minute;
 const start = Date.parse('2026-03-01T00:00:00.000Z');
 const courseOf = (all: readonly TimedForecast[], options: readonly string[] = []) => {
-  const shape = { question_type: options.length > 0 ? 'multi' : 'binary', options } as const;
+  const question_type = options.length > 0 ? 'multi' : 'binary';
+  const shape = { ...no_range, question_type, options } as const;
   const in_order = [...all].sort((a, b) => a.at - b.at);
   return makeCourse(shape, { all: in_order, offset: all.length, fits: [], until_ms: 0 });
 };

@@ -12,12 +12,17 @@ import {
   type TimedForecast,
   thinCourse,
 } from '../../../src/features/consensus/index.js';
+import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 
 /** The running consensus is at each moment the consensus of the predictions until then. */
 
-const binary: RunShape = { question_type: 'binary', options: [] };
-const multi: RunShape = { question_type: 'multi', options: ['Rises', 'Stays', 'Falls'] };
+const binary: RunShape = { ...no_range, question_type: 'binary', options: [] };
+const multi: RunShape = {
+  ...no_range,
+  question_type: 'multi',
+  options: ['Rises', 'Stays', 'Falls'],
+};
 
 const start = 1_700_000_000_000;
 /** One from before, one that changes nothing, some amid the forecasts, one after the end. */

@@ -11,6 +11,7 @@ import {
 import type { SvgTheme } from '../../../src/kit/svg.js';
 import { createPngMaker } from '../../../src/kit/svg-png.js';
 import { oddText } from '../../help/arbitrary.js';
+import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 
 /** Pictures of charts: whole, safe, and the same in every theme. */
@@ -18,10 +19,13 @@ import { holds } from '../../help/property.js';
 const start = Date.parse('2026-03-01T00:00:00.000Z');
 
 const question: PictureOf = {
+  ...no_range,
   question: 'Will the ferry to the outer islands run through the winter?',
+  question_type: 'binary',
   status: 'open',
   outcome: null,
   correct_options: null,
+  outcome_value: null,
   opens_at: new Date(start),
   closes_at: new Date(start + 90 * 86_400_000),
   resolved_at: null,
@@ -32,7 +36,8 @@ const draw = async (
   { options = [], ...of }: Partial<PictureOf> & { readonly options?: readonly string[] } = {},
   theme: SvgTheme = 'light',
 ): Promise<string> => {
-  const shape: RunShape = { question_type: options.length > 0 ? 'multi' : 'binary', options };
+  const question_type = options.length > 0 ? 'multi' : 'binary';
+  const shape: RunShape = { ...no_range, question_type, options };
   const all = Array.from({ length: count }, (_, n): TimedForecast => {
     const side = n % (options.length || 2);
     const given = options.map((_, option) => (option === side ? 6_000 : 4_000));

@@ -8,12 +8,13 @@ import {
   first_fit,
   readCells,
 } from '../../../src/features/consensus/index.js';
+import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { openStores } from '../../help/stores.js';
 
 /** Shown figures equal those of SQL to the last digit, halves included. */
 
-const question = { id: 'q', question_type: 'binary', options: [] } as const;
+const question = { ...no_range, id: 'q', question_type: 'binary', options: [] } as const;
 
 const consensusOf = (all: readonly { readonly value: number; readonly yes: boolean }[]) => {
   const said = all.map((one, n) => ({

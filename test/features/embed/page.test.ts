@@ -13,6 +13,7 @@ import type { QuestionRow } from '../../../src/features/questions/index.js';
 import { embed_script } from '../../../src/web/embed-script.js';
 import { embed_style } from '../../../src/web/embed-style.js';
 import { chromium, openBrowser } from '../../help/browser.js';
+import { no_range } from '../../help/number.js';
 import { hostile_addresses, hostile_texts, pwned_mark } from './hostile-texts.js';
 
 /** Whatever a question says, its widget is the same elements with the same attributes. */
@@ -28,6 +29,7 @@ const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
   ended_at: null,
   ...{ resolution_source: 'a source', resolution_url: 'https://ok.example/', outcome: null },
   ...{ source: null, source_id: null },
+  ...{ ...no_range, outcome_value: null },
   ...{ correct_options: null, resolution_note: null, revision: 0, author_id: null },
   ...{ created_at: at, updated_at: at, prediction_count: 0, comment_count: 0 },
   ...{ yes_count: 0, no_count: 0, option_counts: [] },

@@ -133,7 +133,7 @@ t.test(
     t.same(
       body.predictions,
       own.predictions.map((row: Readonly<Record<string, unknown>>, n: number) => ({
-        ...{ ...shownOf(row), outcome: outcomes[n], correct_options: null },
+        ...{ ...shownOf(row), outcome: outcomes[n], correct_options: null, outcome_value: null },
       })),
     );
     t.match(body.predictions[0], { question_status: 'open', outcome: null, score: null });

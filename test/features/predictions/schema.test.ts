@@ -15,6 +15,7 @@ t.test('the gates have their order, status and category', async (t) => {
     ['DUPLICATE_PREDICTION', 409, 'conflict'],
     ['INVALID_OPTION', 400, 'validation'],
     ['INVALID_CONFIDENCE', 400, 'validation'],
+    ['INVALID_DISTRIBUTION', 400, 'validation'],
     ['RESOLUTION_PROTOCOL_REQUIRED', 400, 'quality'],
     ['REASONING_TOO_SHORT', 400, 'quality'],
     ['REASONING_MISSING_SECTIONS', 400, 'quality'],

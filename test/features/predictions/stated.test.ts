@@ -7,9 +7,14 @@ import {
   type Stated,
   type StatedBody,
 } from '../../../src/features/predictions/stated.js';
+import { no_range } from '../../help/number.js';
 
-const binary = { question_type: 'binary', options: [] } as const;
-const multi = { question_type: 'multi', options: ['Red', 'Green', 'Blue', 'Café'] } as const;
+const binary = { ...no_range, question_type: 'binary', options: [] } as const;
+const multi = {
+  ...no_range,
+  question_type: 'multi',
+  options: ['Red', 'Green', 'Blue', 'Café'],
+} as const;
 
 const yesNo = (body: StatedBody) => readStated(body, binary);
 const choose = (body: StatedBody) => readStated(body, multi);
@@ -32,7 +37,7 @@ t.test('a side with a confidence and a probability of YES are the same statement
     const yes = stated(yesNo({ ...given, prediction: true }));
     const no = stated(yesNo({ ...given, prediction: false }));
     const chance = stated(yesNo({ probability: written(bp), scale: 'percent' }));
-    const wanted = { selected_option: null, probabilities: null };
+    const wanted = { selected_option: null, probabilities: null, cdf: null };
     const most = Math.max(bp, 10_000 - bp);
     const is_right =
       isDeepStrictEqual(yes, { ...wanted, prediction: true, probability: bp, confidence: bp }) &&
@@ -333,9 +338,7 @@ t.test('shares sum to exactly 10,000 and stay within one of what was stated', as
       const options = given.map((_, i) => `o${i}`);
       const shares = given.map((value) => (value / sum) * whole);
       const probabilities = Object.fromEntries(shares.map((share, i) => [`o${i}`, share]));
-      const { probabilities: kept } = stated(
-        readStated({ probabilities }, { question_type: 'multi', options }),
-      );
+      const { probabilities: kept } = stated(readStated({ probabilities }, { ...multi, options }));
       const total = kept!.reduce((a, b) => a + b, 0);
       return (
         total === 10_000 &&

@@ -24,7 +24,14 @@ const stepsOf = (id: string) => {
     const at = new Date();
     const done = await app.sql.begin((tx) =>
       what === 'resolved'
-        ? markResolved(tx, { id, outcome: true, correct_options: null, note: 'Seen.', at })
+        ? markResolved(tx, {
+            id,
+            outcome: true,
+            correct_options: null,
+            outcome_value: null,
+            note: 'Seen.',
+            at,
+          })
         : markVoided(tx, { id, note: 'No longer asked.', at }),
     );
     return isFault(done)
@@ -269,7 +276,7 @@ const fields = {
 };
 
 /** Another value for each field. */
-const edits = (): Required<Omit<QuestionEdit, 'question_type' | 'options'>> => ({
+const edits = (): Required<Omit<QuestionEdit, 'question_type' | 'options' | 'range'>> => ({
   question: 'Will the reading room close its doors in the evening?',
   description: 'Evening means after six.',
   category: 'technology',

@@ -19,7 +19,7 @@ const take = async (id: string, step: string): Promise<string> => {
     const ended = { id, note: null, at: new Date() };
     const row = await app.sql.begin((tx) =>
       step === 'resolve'
-        ? markResolved(tx, { ...ended, outcome: false, correct_options: null })
+        ? markResolved(tx, { ...ended, outcome: false, correct_options: null, outcome_value: null })
         : markVoided(tx, ended),
     );
     return isFault(row) ? `${row.def.status} ${row.def.code}` : `done ${row.revision}`;

@@ -1,0 +1,99 @@
+import { quantileOf, shareBelow } from '../points/index.js';
+import { curveOf } from '../predictions/index.js';
+import { exactValue, type RangeColumns, showValue, type Value } from '../questions/index.js';
+
+/**
+ * The consensus of forecasts of a number or a date, in two ways, all forecasts alike:
+ *
+ *   quantile average   at each level of probability the mean of the values that are stated for it
+ *                      (Vincent averaging; R. Ratcliff, "Group reaction time distributions", 1979).
+ *                      Its median is the headline
+ *   linear pool        at each value the mean of the probabilities (M. Stone, "The opinion pool",
+ *                      1961): wider, because it holds what the forecasters disagree about as well
+ *
+ * What a forecast gives is brought to whole numbers, so that sums of it are exact: in millionths the
+ * probability of 201 values, evenly over the range, and for each percent from 1 to 99 the value, in
+ * millionths of the range. Between them both are taken as linear.
+ */
+
+const grid = 200;
+const levels = 99;
+const million = 1e6;
+
+/** How many numbers `givenByCdf` makes. */
+export const number_parts = grid + 1 + levels;
+
+export const givenByCdf = (cdf: readonly number[]): readonly number[] => {
+  const curve = curveOf(cdf);
+  const given: number[] = [];
+  for (let n = 0; n <= grid; n += 1) given.push(Math.round(million * shareBelow(curve, n / grid)));
+  for (let n = 1; n <= levels; n += 1) {
+    given.push(Math.round(million * quantileOf(curve, n / 100)));
+  }
+  return given;
+};
+
+type Ends = Pick<RangeColumns, 'range_min' | 'range_max'>;
+type NumberShape = Ends & { readonly question_type: string };
+
+/** Which of them is the median. */
+export const median_part = grid + 50;
+
+/** Whether the consensus of such a question is of numbers. */
+export const isNumber = ({ range_min }: Pick<Ends, 'range_min'>): boolean => range_min !== null;
+
+/** Null without forecasts, and for a question that asks for no number. */
+const unitsOf = ({ range_min: min, range_max: max }: NumberShape, count: number) =>
+  min === null || max === null || count === 0
+    ? null
+    : (part: number): number => min + (part / (million * count)) * (max - min);
+
+/** In percent of the range. */
+export const placeOf = ({ range_min, range_max }: Ends, value: number): number =>
+  (100 * (value - range_min!)) / (range_max! - range_min!);
+
+/** The percents at which a fan is drawn, and which a consensus names. */
+export const fan_levels = [5, 25, 50, 75, 95] as const;
+
+/** Of sums of so many forecasts the values of the quantile average at `fan_levels`. */
+export const fanOf = (
+  shape: NumberShape,
+  sums: readonly number[],
+  count: number,
+): readonly number[] | null => {
+  const toUnits = unitsOf(shape, count);
+  return toUnits && fan_levels.map((level) => toUnits(sums[grid + level] ?? 0));
+};
+
+const is_date = ({ question_type }: NumberShape): boolean => question_type === 'date';
+
+export const showFan = (shape: NumberShape, fan: readonly number[]) => {
+  const show = (n: number): Value => showValue(fan[n]!, { is_date: is_date(shape) });
+  return { p5: show(0), p25: show(1), p50: show(2), p75: show(3), p95: show(4) };
+};
+
+/** As it goes over the wire; probabilities in percent. */
+export const numberConsensus = (shape: NumberShape, sums: readonly number[], count: number) => {
+  const toUnits = unitsOf(shape, count);
+  if (toUnits === null) return null;
+  const of = { is_date: is_date(shape) };
+  const curve = sums.slice(0, grid + 1).map((sum, n) => {
+    return { x: n / grid, f: sum / (million * count) };
+  });
+  const pooled = fan_levels.map((level) =>
+    toUnits(million * count * quantileOf(curve, level / 100)),
+  );
+  const percent = (f: number): number => Math.round(f * million) / 1e4;
+  return {
+    quantile_average: {
+      ...showFan(shape, fanOf(shape, sums, count)!),
+      quantiles: sums.slice(grid + 1).map((sum) => showValue(toUnits(sum), of)),
+    },
+    linear_pool: {
+      ...showFan(shape, pooled),
+      min: exactValue(shape.range_min!, of),
+      max: exactValue(shape.range_max!, of),
+      cdf: curve.map(({ f }) => percent(f)),
+    },
+  };
+};

@@ -1,0 +1,52 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable } from '../../http/openapi.js';
+import { crps, meanOverTime, netOfCrps, quantileOf, type Span } from '../points/index.js';
+import { curveOf, type Stated } from '../predictions/index.js';
+import { exactValue, type Range, value_schema } from '../questions/index.js';
+
+/** Scores and payouts of forecasts of a number or a date; `x` is the outcome in the range, 0 to 1. */
+
+export const number_formula =
+  'net = round(100 * weight * (x^3 + (1 - x)^3 - 3 * CRPS)), CRPS weighted by time over the intervals';
+
+interface Decided {
+  readonly range: Range;
+  readonly outcome_value: number;
+  readonly weight: number;
+}
+
+/** `cdf` is null for other questions only. */
+type Stood = Pick<Span, 'weight_ms'> & Pick<Stated, 'cdf'>;
+
+/** An outcome outside of the range counts at its end. */
+const placeOf = ({ range: { min, max }, outcome_value }: Decided): number =>
+  Math.min(1, Math.max(0, (outcome_value - min) / (max - min)));
+
+/** At least one forecast; `hit`: the outcome lies between the quartiles of the last. */
+export const scoreNumber = (stood: readonly Stood[], decided: Decided) => {
+  const x = placeOf(decided);
+  const curves = stood.map(({ cdf }) => curveOf(cdf!));
+  const parts = curves.map((curve) => crps(curve, x));
+  const mean = meanOverTime(stood, parts)!;
+  const net = netOfCrps(decided.weight, x, mean);
+  const [low, high] = [0.25, 0.75].map((p) => quantileOf(curves.at(-1)!, p)) as [number, number];
+  return { crps: mean, net, hit: x >= low && x <= high, correct: net > 0 };
+};
+
+export const number_payout_schema = Type.Object({
+  outcome_value: value_schema,
+  x: Type.Number({ description: 'Its place in the range, 0 to 1.' }),
+  /** Null where nothing is scored. */
+  crps: nullable(Type.Number()),
+  net: Type.Integer(),
+});
+
+/** No forecast: it came too late. */
+export const numberPayout = (
+  stood: readonly Stood[],
+  decided: Decided,
+): Static<typeof number_payout_schema> => {
+  const score = stood.length === 0 ? null : scoreNumber(stood, decided);
+  const outcome_value = exactValue(decided.outcome_value, decided.range);
+  return { outcome_value, x: placeOf(decided), crps: score?.crps ?? null, net: score?.net ?? 0 };
+};
