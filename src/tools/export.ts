@@ -26,9 +26,11 @@ const subjects = [
   'consensus-history',
 ];
 
+const named = new Intl.ListFormat('en', { type: 'disjunction' }).format(subjects);
+
 const help = `Usage: npm run export -- WHAT [--out FILE] [--format FORMAT] [options]
 
-WHAT is ${subjects.join(' or ')}. The data of a running service go into a file:
+WHAT is ${named}. The data of a running service go into a file:
 
   --out FILE        where to (default WHAT.FORMAT)
   --format FORMAT   ${format_names.join(', ')} (default ndjson)
@@ -250,7 +252,7 @@ export const runExport = (call: Call): Promise<number> =>
     },
     async work({ url, out, format = 'ndjson', snapshot, names, force, ...members }, subject) {
       if (!subjects.includes(subject)) {
-        throw new Stopped(`WHAT is ${subjects.join(' or ')}, not ${subject}.`);
+        throw new Stopped(`WHAT is ${named}, not ${subject}.`);
       }
       if (!(format_names as readonly string[]).includes(format)) {
         throw new Stopped(`--format is ${format_names.join(', ')}, not ${format}.`);

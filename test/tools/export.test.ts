@@ -177,7 +177,7 @@ t.test('wrong words and refusals are said in a sentence', async (t) => {
   const out = ['--out', path.join(makeFolder(t), 'x')];
   for (const [argv, said] of [
     [['--help'], /^Usage: /],
-    [['opinions'], /WHAT is predictions or consensus-history, not opinions/],
+    [['opinions'], /WHAT is predictions, .*comments, or consensus-history, not opinions/],
     [['predictions', '--format', 'xlsx'], /csv, ndjson, json, parquet, not xlsx/],
     [['predictions', '--url', 'nowhere'], /--url takes an address/],
     [['predictions', '--colour'], /Unknown option '--colour'/],
