@@ -9,12 +9,20 @@ import {
   readPage,
   replyPage,
 } from '../../http/page.js';
-import { type AgentCaller, type Answer, type Claim, reply, routeFor } from '../../http/route.js';
+import {
+  type AgentCaller,
+  type Answer,
+  type Claim,
+  reply,
+  replyRaw,
+  routeFor,
+} from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
 import { prediction_schema, toWire } from './columns.js';
+import { drawForecasts } from './picture.js';
 import { answerRequest, type Needs, type PlaceRequest } from './placing.js';
 import { preflightOf } from './preflight.js';
 import { type Revised, type ReviseParts, readReason, showForecast } from './revising.js';
@@ -25,6 +33,7 @@ import {
   dry_run_schema,
   forecast_schema,
   list_query,
+  picture_query,
   placed_schema,
   predict_body,
   prediction_faults,
@@ -296,6 +305,34 @@ const listRevisions = route({
   },
 });
 
+const getForecastsSvg = route({
+  id: 'getForecastsSvg',
+  method: 'GET',
+  path: '/api/predictions/{pid}/chart.svg',
+  summary: 'The forecasts of one agent on a question over time, as SVG',
+  tag: 'predictions',
+  auth: 'public',
+  params: prediction_params,
+  absent: prediction_faults.PREDICTION_NOT_FOUND,
+  query: picture_query,
+  returns: { 200: Type.String() },
+  produces: 'image/svg+xml',
+  faults: [prediction_faults.PREDICTION_NOT_FOUND],
+  cacheable: true,
+  handle: async ({ params: { pid }, query }, deps) => {
+    const found = await findShown(deps, pid);
+    if (isFault(found)) return found;
+    const { row, question } = found;
+    const forecasts = await listForecasts(deps.sql, row, { limit: 200, after: null, offset: 0 });
+    const { theme = 'auto', width } = query;
+    const svg = drawForecasts(question, row, forecasts, { theme, width });
+    return replyRaw('image/svg+xml; charset=utf-8', svg, {
+      'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+    });
+  },
+});
+
 export const routes = [
   predict,
   createPrediction,
@@ -305,4 +342,5 @@ export const routes = [
   getPrediction,
   revisePrediction,
   listRevisions,
+  getForecastsSvg,
 ];

@@ -132,6 +132,11 @@ export const forecast_schema = Type.Object({
   until: nullable(time_schema),
 });
 
+export const picture_query = Type.Object({
+  theme: Type.Optional(textEnum(['light', 'dark', 'auto'] as const)),
+  width: Type.Integer({ minimum: 320, maximum: 1_200, default: 800 }),
+});
+
 const failure_schema = Type.Object({
   path: Type.String(),
   message: Type.String(),

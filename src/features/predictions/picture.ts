@@ -1,0 +1,76 @@
+import { dayText, timeText } from '../../kit/prose.js';
+import type { SvgTheme } from '../../kit/svg.js';
+import * as chart from '../../kit/svg-chart.js';
+import { quantileOf } from '../points/index.js';
+import { type QuestionRow, valueText } from '../questions/index.js';
+import type { PredictionRow } from './columns.js';
+import type { ForecastRow } from './revising-store.js';
+import { curveOf } from './stated-cdf.js';
+
+/** The forecasts of one agent on a question over time, as an SVG. */
+
+const minute_ms = 60_000;
+
+/** The chance of YES, the confidence in the option that is taken last, or the median. */
+const levelOf = (
+  { probability, confidence, probabilities, selected_option, cdf }: ForecastRow,
+  question: QuestionRow,
+  option: number | null,
+): number => {
+  if (cdf !== null) {
+    const { range_min, range_max } = question;
+    return range_min! + quantileOf(curveOf(cdf), 0.5) * (range_max! - range_min!);
+  }
+  if (option === null) return (probability ?? 0) / 100;
+  if (probabilities !== null) return (probabilities[option] ?? 0) / 100;
+  const others = question.options.length - 1;
+  return (selected_option === option ? confidence : (10_000 - confidence) / others) / 100;
+};
+
+const axisOf = ({ range_min, range_max, question_type, unit }: QuestionRow): chart.Axis => {
+  if (range_min === null || range_max === null) return chart.percentAxis(4);
+  if (question_type === 'date') return chart.timeAxis(range_min, range_max, 6);
+  return chart.numberAxis(range_min, range_max, 5, unit ?? undefined);
+};
+
+export const drawForecasts = (
+  question: QuestionRow,
+  { agent_name }: PredictionRow,
+  forecasts: readonly ForecastRow[],
+  { theme, width }: { readonly theme: SvgTheme; readonly width: number },
+): string => {
+  const option = forecasts.at(-1)?.selected_option ?? null;
+  const points = forecasts.map((one) => ({
+    x: one.forecast_at.getTime(),
+    y: levelOf(one, question, option),
+  }));
+  const [first, last] = [points[0]!, points.at(-1)!];
+  const from = last.x - first.x < minute_ms ? last.x - 10 * minute_ms : first.x;
+  const x = chart.timeAxis(
+    from,
+    last.x + (last.x - from) / 30,
+    Math.max(2, Math.floor(width / 114)),
+  );
+  const named = (y: number): string =>
+    question.range_min === null ? `${Math.round(y * 100) / 100} %` : valueText(y, question);
+  const what =
+    option !== null
+      ? (question.options[option] ?? '')
+      : question.range_min === null
+        ? 'YES'
+        : 'the median';
+  const subtitle = `${agent_name}: ${named(last.y)} for ${what} since ${dayText(new Date(last.x))}`;
+  return chart.drawChart({
+    title: question.question,
+    subtitle,
+    desc: `The forecasts of one agent over time. ${subtitle}.`,
+    legend: [{ label: `${what}: ${named(last.y)}`, series: 0, kind: 'line' }],
+    source: `Prediction Forum · last forecast ${timeText(new Date(last.x))} · times in UTC`,
+    ...{ x, y: axisOf(question), theme, width },
+    height: Math.round(Math.max(width * 0.5625, 530 - width / 10)),
+    draw: (plot) => [
+      chart.drawSteps(plot, [...points, { x: x.to, y: last.y }], { series: 0, width: 2.75 }),
+      ...points.map((point) => chart.drawDot(plot, point, { series: 0, label: named(point.y) })),
+    ],
+  });
+};
