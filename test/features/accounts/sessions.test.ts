@@ -7,6 +7,10 @@ import { type Client, password, startAccounts, tokenOf } from './world.js';
 
 /** Passwords, and log-ins to one account from many addresses: each client has its own. */
 
+const limit = 3;
+const forum = await startAccounts(t, { env: { LIMIT_LOGIN_FAILURES: String(limit) } });
+const { makeClient, mailsTo } = forum;
+
 const passwords = createPasswords();
 const hashOf = async (text: string): Promise<string> => {
   const stored = await passwords.hash(text);
@@ -38,10 +42,6 @@ t.test('work that throws gives its place back', async (t) => {
   await t.rejects(passwords.verify('no hash', 'anything'));
   t.equal(await passwords.verify(null, 'anything'), false);
 });
-
-const limit = 3;
-const forum = await startAccounts(t, { env: { LIMIT_LOGIN_FAILURES: String(limit) } });
-const { makeClient, mailsTo } = forum;
 
 const logIn = (call: Client, email: string, secret = password) =>
   call('POST', '/api/auth/login', { body: { email, password: secret } });
