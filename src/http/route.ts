@@ -229,6 +229,12 @@ export const reply = (
   headers?: Readonly<Record<string, string>>,
 ): Reply => ({ kind: 'reply', status, body, ...(headers === undefined ? {} : { headers }) });
 
+/** A picture that is opened by itself can load and run nothing. */
+export const picture_headers = {
+  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+};
+
 /** A success answer that is not made from an object: a page, a feed, a picture. */
 export const replyRaw = (
   content_type: string,

@@ -274,6 +274,10 @@ const plotOf = ({ x, y, width, height }: ChartParts, top: number): Plot => {
 };
 
 /** The whole picture as an SVG document, which scales with the place it is shown in. */
+/** Wide ones are as 16 to 9, narrow ones higher, so that the plot has room. */
+export const heightOf = (width: number): number =>
+  Math.round(Math.max(width * 0.5625, 530 - width / 10));
+
 export const drawChart = (parts: ChartParts): string => {
   const { width, height, theme, title, desc } = parts;
   const head = drawHead(parts);

@@ -1,6 +1,7 @@
 import { dayText, grouped, timeText } from '../../kit/prose.js';
 import type { Markup, SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
+import { valueAxisOf } from '../predictions/index.js';
 import { type QuestionRow, type RangeColumns, showOutcome, valueText } from '../questions/index.js';
 import { isNumber } from './numbers.js';
 import type { Course } from './run.js';
@@ -162,12 +163,6 @@ const drawFan = (
   ];
 };
 
-const valueAxisOf = ({ range_min, range_max, question_type, unit }: PictureOf): chart.Axis => {
-  if (range_min === null || range_max === null) return chart.percentAxis(4);
-  if (question_type === 'date') return chart.timeAxis(range_min, range_max, 6);
-  return chart.numberAxis(range_min, range_max, 5, unit ?? undefined);
-};
-
 const drawMulti = (
   plot: chart.Plot,
   { points, shape }: Course,
@@ -183,9 +178,6 @@ const drawMulti = (
     ];
   });
 };
-
-/** Wide ones are as 16 to 9, narrow ones higher, so that the plot has room. */
-const heightOf = (width: number): number => Math.round(Math.max(width * 0.5625, 530 - width / 10));
 
 export const drawPicture = (
   question: PictureOf,
@@ -206,7 +198,7 @@ export const drawPicture = (
     y: valueAxisOf(question),
     theme,
     width,
-    height: heightOf(width),
+    height: chart.heightOf(width),
     draw: (plot) => {
       if (last === undefined) return [chart.drawNote(plot, 'No predictions yet')];
       if (isNumber(question)) return drawFan(plot, question, course, x);

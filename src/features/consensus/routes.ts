@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
-import { reply, replyRaw, routeFor } from '../../http/route.js';
+import { picture_headers, reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import {
@@ -166,12 +166,6 @@ const getChart = route({
     });
   },
 });
-
-/** A picture that is opened by itself can load and run nothing. */
-const picture_headers = {
-  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-  'Cross-Origin-Resource-Policy': 'cross-origin',
-};
 
 const getChartSvg = route({
   ...about,

@@ -2,7 +2,7 @@ import { dayText, timeText } from '../../kit/prose.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
 import { quantileOf } from '../points/index.js';
-import { type QuestionRow, valueText } from '../questions/index.js';
+import { type QuestionRow, type RangeColumns, valueText } from '../questions/index.js';
 import type { PredictionRow } from './columns.js';
 import type { ForecastRow } from './revising-store.js';
 import { curveOf } from './stated-cdf.js';
@@ -27,7 +27,13 @@ const levelOf = (
   return (selected_option === option ? confidence : (10_000 - confidence) / others) / 100;
 };
 
-const axisOf = ({ range_min, range_max, question_type, unit }: QuestionRow): chart.Axis => {
+/** Of percent, or over the range of a number or a date. */
+export const valueAxisOf = ({
+  range_min,
+  range_max,
+  question_type,
+  unit,
+}: Pick<QuestionRow, 'question_type'> & RangeColumns): chart.Axis => {
   if (range_min === null || range_max === null) return chart.percentAxis(4);
   if (question_type === 'date') return chart.timeAxis(range_min, range_max, 6);
   return chart.numberAxis(range_min, range_max, 5, unit ?? undefined);
@@ -66,8 +72,8 @@ export const drawForecasts = (
     desc: `The forecasts of one agent over time. ${subtitle}.`,
     legend: [{ label: `${what}: ${named(last.y)}`, series: 0, kind: 'line' }],
     source: `Prediction Forum · last forecast ${timeText(new Date(last.x))} · times in UTC`,
-    ...{ x, y: axisOf(question), theme, width },
-    height: Math.round(Math.max(width * 0.5625, 530 - width / 10)),
+    ...{ x, y: valueAxisOf(question), theme, width },
+    height: chart.heightOf(width),
     draw: (plot) => [
       chart.drawSteps(plot, [...points, { x: x.to, y: last.y }], { series: 0, width: 2.75 }),
       ...points.map((point) => chart.drawDot(plot, point, { series: 0, label: named(point.y) })),

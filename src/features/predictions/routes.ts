@@ -13,6 +13,7 @@ import {
   type AgentCaller,
   type Answer,
   type Claim,
+  picture_headers,
   reply,
   replyRaw,
   routeFor,
@@ -326,10 +327,7 @@ const getForecastsSvg = route({
     const forecasts = await listForecasts(deps.sql, row, { limit: 200, after: null, offset: 0 });
     const { theme = 'auto', width } = query;
     const svg = drawForecasts(question, row, forecasts, { theme, width });
-    return replyRaw('image/svg+xml; charset=utf-8', svg, {
-      'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-      'Cross-Origin-Resource-Policy': 'cross-origin',
-    });
+    return replyRaw('image/svg+xml; charset=utf-8', svg, picture_headers);
   },
 });
 
