@@ -189,13 +189,13 @@ const hasClientTypes = () =>
 
 const buildCurrent = () => hasClientTypes() && readOrEmpty(build_stamp) === buildHash();
 
-const isAsset = (name) => !/\.(ts|mts|cts)$/.test(name);
+const isAsset = (name) => !/\.(tsx?|mts|cts)$/.test(name);
 const outputsOf = (name) =>
   isAsset(name)
     ? [name]
     : name.endsWith('.d.mts') || name.endsWith('.d.ts')
       ? []
-      : [name.replace(/ts$/, 'js'), name.replace(/ts$/, 'js.map')];
+      : [name.replace(/tsx?$/, 'js'), name.replace(/tsx?$/, 'js.map')];
 
 const tsc = (...words) =>
   runQuietly(process.execPath, [at('node_modules', 'typescript', 'bin', 'tsc'), '-p', ...words]);

@@ -5,8 +5,9 @@ import path from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline as pipelineDone } from 'node:stream/promises';
+import type { ReadableWritablePair } from 'node:stream/web';
 import { createGunzip, createGzip } from 'node:zlib';
-import { createTarDecoder, packTar } from 'modern-tar';
+import { createTarDecoder, type ParsedTarEntry, packTar } from 'modern-tar';
 import { syncFolder } from '../../process/embedded/data-dir.js';
 import { Stopped } from '../command.js';
 
@@ -59,6 +60,9 @@ export const writeArchive = async (file: string, entries: AsyncIterable<Entry>):
   }
 };
 
+/** As the streams of Node have it, which those of the web differ from by a type. */
+type TarDecoder = ReadableWritablePair<ParsedTarEntry, Buffer>;
+
 /** The entries in their order; throws a DamagedFile, at the latest after the last one. */
 export async function* readArchive(file: string): AsyncGenerator<Entry> {
   const hash = createHash('sha256');
@@ -66,7 +70,8 @@ export async function* readArchive(file: string): AsyncGenerator<Entry> {
   const unpacked = createGunzip();
   pipeline(createReadStream(file), unpacked, () => undefined);
   try {
-    const tar = Readable.toWeb(unpacked).pipeThrough(createTarDecoder({ strict: true }));
+    const decoder = createTarDecoder({ strict: true }) as unknown as TarDecoder;
+    const tar = Readable.toWeb(unpacked).pipeThrough(decoder);
     for await (const { header, body } of tar) {
       const entry = { name: header.name, bytes: await buffer(body) };
       if (entry.name === seal_name) sealed = entry.bytes.toString('latin1').trim();
