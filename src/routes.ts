@@ -17,6 +17,7 @@ import { routes as questions } from './features/questions/index.js';
 import { routes as resolution } from './features/resolution/index.js';
 import { routes as taxonomy } from './features/taxonomy/index.js';
 import { routes as webhooks } from './features/webhooks/index.js';
+import { routes as pages } from './web/index.js';
 
 /**
  * Every route of the service, one line a feature: the server, the documents and the tests read it.
@@ -41,6 +42,7 @@ export const all_routes = [
   ...exports_,
   ...limits,
   ...docs,
+  ...pages,
 ];
 
 export const api_info = {

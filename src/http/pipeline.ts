@@ -16,6 +16,8 @@ import {
   makeAddressReader,
   type Outgoing,
   type Request,
+  readCookie,
+  session_cookie,
   type TemplatedApp,
 } from './request.js';
 import type { ResponseCache } from './response-cache.js';
@@ -48,7 +50,10 @@ export interface MountOptions<D> {
   readonly deps: D;
   readonly log: Logger;
   readonly limiter: Limiter;
-  readonly link_url: () => string;
+  /** Base address for links, without a slash at its end. */
+  readonly public_url: () => string;
+  /** A fault as a page, for browsers. */
+  readonly faultPage?: (fault: Fault, request: Request, request_id: string) => Reply;
   /** May answer without a promise: a cached key costs no turn of the event loop. */
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
   /** Without it the header `Idempotency-Key` is not looked at. */
@@ -98,7 +103,7 @@ const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =
 export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
   const { log, deadline_ms = 10_000, trusted_proxies } = options;
   const router = makeRouter(options.routes.map((route) => ({ route, entry: compileRoute(route) })));
-  const finish = makeFinish(log);
+  const finish = makeFinish(log, options.faultPage);
   const parts: HttpParts = {
     open: new Set(),
     readAddress: makeAddressReader(trusted_proxies),
@@ -211,7 +216,10 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
   };
 };
 
-const admin_path = { auth: 'admin', takes_key: false, allows_key_in_query: false } as const;
+const admin_path = {
+  ...({ auth: 'admin', takes_key: false, allows_key_in_query: false } as const),
+  is_page: false,
+};
 
 /** A path without a route, or with another method: admin paths do not tell even that. */
 const respondUnrouted = async (
@@ -262,12 +270,40 @@ export const chooseCredentials = (
 
 const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 
+type Authenticate = MountOptions<never>['authenticate'];
+
+/** The person of the session cookie. Public pages do not look at it, so that they can be cached. */
+const identifyVisitor = async (
+  cookies: string,
+  { auth }: Pick<Route, 'auth'>,
+  authenticate: Authenticate,
+) => {
+  const token = auth === 'public' ? '' : readCookie(cookies, session_cookie);
+  if (token === '') return anonymous;
+  const caller = await authenticate({ ...no_credentials, authorization: `Bearer ${token}` });
+  return isFault(caller) && caller.def === common_faults.INVALID_TOKEN ? anonymous : caller;
+};
+
+/**
+ * Whether a form was sent by a page of another site. Browsers say where a form comes from; what says
+ * nothing is no browser, and has no cookie that it was not given.
+ */
+const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  const origin = headers['origin'];
+  if (origin === undefined) return false;
+  const host = URL.canParse(origin) ? new URL(origin).host : '';
+  return host !== headers['host'] && host !== new URL(public_url).host;
+};
+
 /** The caller of the route, or why the credentials are refused. */
 const identify = (
   { query, headers }: Request,
-  route: Pick<Route, 'auth' | 'takes_key' | 'allows_key_in_query'>,
+  route: Pick<Route, 'auth' | 'takes_key' | 'allows_key_in_query' | 'is_page'>,
   authenticate: MountOptions<never>['authenticate'],
 ): Caller | Fault | Promise<Caller | Fault> => {
+  if (route.is_page) return identifyVisitor(headers['cookie'] ?? '', route, authenticate);
   const api_key = headers['x-api-key'] ?? '';
   const authorization = headers['authorization'] ?? '';
   const admin_key = headers['x-admin-key'] ?? '';
@@ -280,10 +316,13 @@ const identify = (
 };
 
 /** Null when the caller may use the route, else why not. */
-const admit = (route: Route, caller: Caller, linkUrl: () => string): Fault | null => {
+const admit = (route: Route, caller: Caller, public_url: string): Fault | null => {
   const { auth } = route;
   if (auth === 'public') return null;
-  if (auth === 'admin') return isAdmin(caller) ? null : refuse(common_faults.NOT_FOUND);
+  const must_log_in = route.is_page && caller.kind === 'anonymous';
+  if (auth === 'admin' && !must_log_in) {
+    return isAdmin(caller) ? null : refuse(common_faults.NOT_FOUND);
+  }
   if (caller.kind === 'anonymous' || caller.kind === 'admin') {
     const message = 'Log in and send your token as Authorization: Bearer.';
     return refuse(common_faults.MISSING_AUTH, auth === 'human' ? { message } : {});
@@ -293,7 +332,7 @@ const admit = (route: Route, caller: Caller, linkUrl: () => string): Fault | nul
   }
   if (auth === 'human') return refuse(common_faults.HUMANS_ONLY);
   if ((auth === 'linked' || auth === 'member') && caller.owner_id === null) {
-    const link_url = linkUrl();
+    const link_url = `${public_url}/link`;
     return refuse(common_faults.AGENT_NOT_LINKED, {
       message: `Link this agent to a verified human at ${link_url}, then try again.`,
       extra: { link_url },
@@ -302,8 +341,9 @@ const admit = (route: Route, caller: Caller, linkUrl: () => string): Fault | nul
   return null;
 };
 
-const readBodyFor = ({ body, takes_key }: Route, request: Request): BodyRead => {
+const readBodyFor = ({ body, takes_key, is_page }: Route, request: Request): BodyRead => {
   if (body === undefined) return { value: undefined };
+  if (is_page) return request.readForm?.() ?? refuse(common_faults.HTTP_ONLY);
   return takes_key && request.raw_body.length === 0 ? { value: {} } : request.readBody();
 };
 
@@ -345,7 +385,7 @@ const isForAll = ({ request, caller }: Context): boolean =>
 
 /** From the whole request to its answer; rejects only for bugs and outages. */
 const makeResponder = <D>(options: MountOptions<D>) => {
-  const { deps, limiter, authenticate, windowsOf, link_url } = options;
+  const { deps, limiter, authenticate, windowsOf } = options;
   const { idempotency, cache } = options;
 
   const makeAnswer = (ctx: Context, route: Route<D>): Answer | Promise<Answer> => {
@@ -365,7 +405,8 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     const { route } = entry;
     const caller = await identify(request, route, authenticate);
     if (!isFault(caller)) ctx.caller = caller;
-    const windows = windowsOf(route, ctx.caller, request.address);
+    const is_free = request.is_inner === true && isRead(request);
+    const windows = is_free ? [] : windowsOf(route, ctx.caller, request.address);
     let taken: Taken | null = null;
     if (windows.length > 0) {
       taken = await limiter.take(windows);
@@ -378,7 +419,11 @@ const makeResponder = <D>(options: MountOptions<D>) => {
       return route.auth === 'admin' ? refuse(common_faults.NOT_FOUND) : caller;
     }
     if (route.is_endless && request.stream === undefined) return refuse(common_faults.HTTP_ONLY);
-    const refused = admit(route, caller, link_url) ?? readParts(ctx, entry, params);
+    const public_url = options.public_url();
+    if (route.is_page && !isRead(request) && isCrossOrigin(request, public_url)) {
+      return refuse(common_faults.CROSS_ORIGIN);
+    }
+    const refused = admit(route, caller, public_url) ?? readParts(ctx, entry, params);
     if (refused !== null) return refused;
     const answer = await makeAnswer(ctx, route);
     if (isFault(answer)) return answer;
@@ -431,11 +476,17 @@ const checkHeader = (name: string, value: string): [string, string] => {
 /** Sends the one answer of a call and writes its log line. */
 type Finish = (ctx: Context, outgoing: Reply | Fault) => void;
 
-const makeFinish = (log: Logger): Finish => {
+/** Browsers say so, and calls of the API get JSON whoever they come from. */
+const wantsPage = ({ path, headers }: Request): boolean =>
+  !path.startsWith('/api/') && headers['accept']?.includes('text/html') === true;
+
+const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): Finish => {
   // Nothing of these lines is a secret by its name, and looking for such costs most of a line.
   const lines = log.child({}, { redact: { paths: [] } });
-  return (ctx, outgoing) => {
+  return (ctx, answer) => {
     const { request, request_id, headers } = ctx;
+    const is_page = isFault(answer) && faultPage !== undefined && wantsPage(request);
+    const outgoing = is_page ? faultPage(answer, request, request_id) : answer;
     for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
       headers.push(checkHeader(name, value));
     }
@@ -455,6 +506,7 @@ const makeFinish = (log: Logger): Finish => {
 
 /** One line for each call. */
 const writeLine = (lines: Logger, ctx: Context, status: number): void => {
+  if (ctx.request.is_inner === true) return;
   const { method, path, started_ms, socket, aborted } = ctx.request;
   const ms = Math.round((performance.now() - started_ms) * 100) / 100;
   const caller = callerKey(ctx.caller) ?? undefined;

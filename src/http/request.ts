@@ -13,7 +13,7 @@ import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import { hasCredential } from '../kit/log.js';
 import { isWithin, parseRange } from '../kit/outbound/addresses.js';
 import type { BodyStream } from './body.js';
-import { parseJson } from './validation.js';
+import { findJsonProblem, parseJson } from './validation.js';
 
 /**
  * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
@@ -133,6 +133,10 @@ export interface Request {
   header(name: string): string;
   /** The body as a value; called once, and only for a route that takes one. */
   readBody(): BodyRead;
+  /** The same of a page, whose body is a form. */
+  readForm?(): BodyRead;
+  /** True: a page makes this call while it is rendered. Reads cost no limit then; no line is logged. */
+  readonly is_inner?: boolean;
   /** Sends the one answer; false when it comes too late. */
   send(outgoing: Outgoing): boolean;
   /** Calls back, once, when the client goes away before the answer is there; one at a time. */
@@ -161,6 +165,15 @@ const header_bytes_limit = 8_192;
 
 export const isTooLarge = (count: number, bytes: number): boolean =>
   count > header_limit || bytes > header_bytes_limit;
+
+/** Holds the token of a person's session; pages alone look at it. */
+export const session_cookie = 'session';
+
+/** The value of a cookie; empty without it. */
+export const readCookie = (header: string, name: string): string => {
+  const pairs = header.split(';').map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
+};
 
 export const exchange_counters = { opened: 0, late: 0, aborted: 0, expired: 0, shed: 0 };
 
@@ -295,6 +308,26 @@ export class HttpCall implements Request {
     }
     const parsed = parseJson(this.raw_body);
     return parsed.ok ? parsed : refuse(common_faults.INVALID_JSON, { message: parsed.problem });
+  }
+
+  /** Of a field that comes several times, all texts; of any other its text. */
+  readForm(): BodyRead {
+    const type = this.header('content-type').split(';', 1)[0]?.trim().toLowerCase();
+    if (type !== 'application/x-www-form-urlencoded') {
+      return refuse(common_faults.UNSUPPORTED_MEDIA_TYPE, {
+        message: 'Send the form of the page.',
+      });
+    }
+    const given = new URLSearchParams(this.raw_body.toString('utf8'));
+    const names = [...new Set(given.keys())];
+    const fields = names.map((name) => {
+      const texts = given.getAll(name).map((text) => text.replaceAll('\r\n', '\n'));
+      return [name, texts.length === 1 ? texts[0] : texts] as const;
+    });
+    const value = Object.fromEntries(fields);
+    const problem = findJsonProblem(value);
+    if (problem !== null) return refuse(common_faults.INVALID_REQUEST, { message: problem });
+    return { value };
   }
 
   /** Sends the answer; false when it came too late. A HEAD request gets the headers only. */

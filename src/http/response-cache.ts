@@ -42,7 +42,8 @@ const most_bytes = 64 * 1_048_576;
 const most_entry_bytes = 65_536;
 
 /** Types that the same address may answer with; every other request gets the usual one. */
-const negotiated = (accept: string): string => /text\/markdown|text\/html/.exec(accept)?.[0] ?? '';
+const negotiated = (accept: string): string =>
+  /text\/markdown|text\/html|application\/json/.exec(accept)?.[0] ?? '';
 
 const keyOf = (path: string, query: string, accept: string): string =>
   `${negotiated(accept)} ${path}?${query}`;

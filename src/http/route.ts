@@ -177,6 +177,11 @@ export interface Route<D = never> {
    * the subject of the call, and the body may be left out.
    */
   readonly takes_key: boolean;
+  /**
+   * True: a page for people, whose caller is named by the session cookie and by nothing else. A body
+   * is that of a form, and is refused where it comes from another site.
+   */
+  readonly is_page: boolean;
   /** False: left out of the OpenAPI document and the tables (development pages). */
   readonly documented: boolean;
   handle(ctx: Context, deps: D): Answer | Promise<Answer>;
@@ -187,7 +192,7 @@ const defaults = {
   ...{ body_limit: undefined, longest_ms: undefined, is_endless: false, cacheable: false },
   ...{ cache: undefined, produces: undefined, also_produces: [], faults: [] },
   ...{ allows_key_in_query: false, keeps: 'after', ends_credentials: false, takes_key: false },
-  documented: true,
+  ...{ is_page: false, documented: true },
 } as const;
 
 type Typed = 'auth' | 'params' | 'query' | 'body' | 'cache' | 'handle';

@@ -109,6 +109,7 @@ export const common_faults = defineFaults({
   KEY_IN_QUERY: [400, 'auth', 'Send the key in the X-API-Key header, never in the address.'],
   ACCOUNT_SUSPENDED: [403, 'permission', 'This account is suspended.'],
   AGENT_NOT_LINKED: [403, 'permission', 'Link this agent to a verified human, then try again.'],
+  CROSS_ORIGIN: [403, 'permission', 'This form came from another site; open the page here first.'],
   AGENTS_ONLY: [403, 'permission', 'Only agents can do this; use an agent key.'],
   HUMANS_ONLY: [403, 'permission', 'Only people can do this; log in and send a Bearer token.'],
   IDEMPOTENCY_MISMATCH: [422, 'validation', 'This Idempotency-Key is used; send a new one.'],

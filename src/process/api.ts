@@ -59,6 +59,7 @@ import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.j
 import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import type { Deps } from '../http/deps.js';
 import { createIdempotency } from '../http/idempotency.js';
+import { type InnerCall, makeInnerCall } from '../http/inner-call.js';
 import { createLimiter, type Limiter } from '../http/limits.js';
 import { type Mounted, mount } from '../http/pipeline.js';
 import {
@@ -79,6 +80,7 @@ import { all_routes, api_info } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
 import { makeConnectionCounter } from '../socket/connections.js';
 import type { StateSource } from '../socket/states.js';
+import { makeFaultPage, type PageDeps } from '../web/index.js';
 import { type Base, measure, type RoleOptions } from './base.js';
 
 /** The api process: REST and websockets on one port, and everything they need at hand. */
@@ -99,10 +101,11 @@ type Needs = Deps &
   LogParts &
   ExportParts &
   DocsParts &
-  HealthParts;
+  HealthParts &
+  PageDeps;
 type ApiParts = ReturnType<typeof makeApiParts>;
 
-const makeApiParts = (deps: Deps, limiter: Limiter) => {
+const makeApiParts = (deps: Deps, limiter: Limiter, innerCall: InnerCall) => {
   const { sql, config } = deps;
   const wakeUp = makeWakeUp(deps);
   const consensus = createLiveConsensus(deps);
@@ -117,7 +120,7 @@ const makeApiParts = (deps: Deps, limiter: Limiter) => {
     get public_url() {
       return deps.public_url;
     },
-    ...{ consensus, briefs, cache, history, recent, originality },
+    ...{ innerCall, consensus, briefs, cache, history, recent, originality },
     placing: createPlacing({ ...deps, originality, committed: wakeUp }),
     revising: createRevising({ ...deps, committed: wakeUp }),
     reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
@@ -218,16 +221,18 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
   const { prepareRoute = (route) => route } = options;
   const app = App();
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
-  const parts = makeApiParts(deps, limiter);
+  const innerCall = makeInnerCall((request) => mounted.call(request));
+  const parts = makeApiParts(deps, limiter, innerCall);
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const { TRUSTED_PROXIES: trusted_proxies } = config;
-  const mounted = mount(app, {
+  const mounted: Mounted = mount(app, {
     routes: (all_routes as readonly Route<ApiParts>[]).map(prepareRoute),
     deps: parts,
     ...{ limiter, log, trusted_proxies, authenticate, windowsOf },
     onThrown: parts.write_watch.note,
-    link_url: () => `${deps.public_url}/link`,
+    public_url: () => deps.public_url,
+    faultPage: makeFaultPage(deps),
     cache: parts.cache,
     idempotency: createIdempotency({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     only_https: NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://'),

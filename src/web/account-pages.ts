@@ -1,5 +1,5 @@
 import { link_script, reset_script, verify_script } from './account-script.js';
-import { type Page, renderPage } from './page.js';
+import { type Page, renderPage } from './plain-page.js';
 
 /** The pages of human accounts: linking an agent, and the two that mailed links open. */
 

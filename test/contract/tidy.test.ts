@@ -33,7 +33,7 @@ const readSources = (folders: readonly string[], endings: readonly string[]): re
     .sort()
     .map((name) => ({ path: name, text: readFileSync(new URL(name, root), 'utf8') }));
 
-const code = ['.ts', '.mts', '.mjs'];
+const code = ['.ts', '.tsx', '.mts', '.mjs'];
 const src = readSources(['src'], code);
 const everything = readSources(['src', 'test', 'bench'], code);
 
@@ -105,18 +105,18 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   redis: ['config', 'kit'],
   http: ['config', 'kit', 'db', 'redis'],
   socket: ['config', 'kit', 'db', 'redis', 'http'],
-  web: ['config', 'kit', 'http'],
   features: features_need,
-  routes: [...engine, 'features'],
+  web: [...features_need, 'features', 'client'],
+  routes: [...engine, 'features', 'web'],
   boot: [],
   client: [],
-  process: [...features_need, 'features', 'routes', 'boot'],
+  process: [...features_need, 'features', 'web', 'routes', 'boot'],
   main: ['config', 'process'],
   tools: [...features_need, 'client', 'features', 'routes', 'boot', 'process'],
 };
 
 check(
-  'kit ← db, redis ← http ← socket ← features ← process ← main',
+  'kit ← db, redis ← http ← socket ← features ← web ← process ← main',
   imports(({ from, to, is_package }) => {
     const [own, other] = [layerOf(from), layerOf(to)];
     return !is_package && own !== other && layers[own]?.includes(other) !== true;

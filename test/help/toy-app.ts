@@ -200,7 +200,7 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
   const mounted = mount(app, {
     routes: options.check_answers === true ? toys.map(checkAnswers) : toys,
     ...{ deps, log, limiter, trusted_proxies: options.trusted_proxies ?? [] },
-    link_url: () => 'http://forum/link',
+    public_url: () => 'http://forum',
     authenticate,
     windowsOf: () => options.windows ?? [],
     cache: createResponseCache(),

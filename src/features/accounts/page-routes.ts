@@ -3,7 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { link_page, reset_page, verify_page } from '../../web/account-pages.js';
-import type { Page } from '../../web/page.js';
+import type { Page } from '../../web/plain-page.js';
 import { makeMailOpener, readUnsent } from './mail-store.js';
 import { mail_schema } from './schema.js';
 

@@ -4,7 +4,7 @@ import { Marked, type Tokens } from 'marked';
 import type { Deps } from '../../http/deps.js';
 import { replyRaw, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
-import { escapeHtml, renderPage } from '../../web/page.js';
+import { escapeHtml, renderPage } from '../../web/plain-page.js';
 import { catalogue } from '../events/index.js';
 import type { DocsParts } from './site.js';
 

@@ -122,11 +122,6 @@ const documents: Readonly<Record<string, Document>> = {
     path: '/docs',
     summary: 'The reference as a page: every operation, nothing from elsewhere',
   },
-  home: {
-    ...reference,
-    path: '/',
-    summary: 'The same page, at the address of the service',
-  },
   docsScript: {
     ...part,
     path: '/docs/viewer.js',

@@ -1,6 +1,6 @@
 import { area, curveStepAfter, line } from 'd3-shape';
 import { dayText } from '../../kit/prose.js';
-import { escapeHtml } from '../../web/page.js';
+import { escapeHtml } from '../../web/plain-page.js';
 import type { Consensus, Course } from '../consensus/index.js';
 import { percentText, plainLine } from './rules.js';
 

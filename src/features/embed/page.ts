@@ -1,7 +1,7 @@
 import { dayText, grouped, timeText } from '../../kit/prose.js';
 import { embed_script } from '../../web/embed-script.js';
 import { embed_style } from '../../web/embed-style.js';
-import { escapeHtml, hashOf } from '../../web/page.js';
+import { escapeHtml, hashOf } from '../../web/plain-page.js';
 import { type Consensus, versionOf } from '../consensus/index.js';
 import { type QuestionRow, valueText } from '../questions/index.js';
 import { drawBar, drawHistogram } from './draw.js';

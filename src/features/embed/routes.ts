@@ -3,7 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { escapeHtml } from '../../web/page.js';
+import { escapeHtml } from '../../web/plain-page.js';
 import { type ConsensusParts, type HistoryParts, isNumber } from '../consensus/index.js';
 import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
 import { drawCourse } from './draw.js';

@@ -61,7 +61,7 @@ const serve = async (t: Teardown, options: PartsOptions) => {
     routes: (routes as Route<typeof deps>[]).map(checkAnswers),
     ...{ deps, log, limiter },
     trusted_proxies: ['127.0.0.1'],
-    link_url: () => `${deps.public_url}/link`,
+    public_url: () => deps.public_url,
     authenticate({ api_key, authorization }) {
       if (api_key !== '') return deps.principals.byKey(api_key);
       return authorization === '' ? anonymous : deps.sessions.byToken(bearerToken(authorization));

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import { escapeXml, writeFeed } from '../../../src/features/log/feeds.js';
-import { renderPage } from '../../../src/web/page.js';
+import { renderPage } from '../../../src/web/plain-page.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { oddText } from '../../help/arbitrary.js';
 import { makeEntry } from '../../help/log.js';

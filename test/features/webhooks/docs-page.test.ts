@@ -5,7 +5,7 @@ import path from 'node:path';
 import { type Test, test } from 'tap';
 import { verifyWebhook } from '../../../examples/webhooks/verify.js';
 import { makeHeaders, makeSecret } from '../../../src/features/webhooks/signing.js';
-import { escapeHtml } from '../../../src/web/page.js';
+import { escapeHtml } from '../../../src/web/plain-page.js';
 import { startApp } from '../../help/app.js';
 import { project_root } from '../../help/own-stores.js';
 

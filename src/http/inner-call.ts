@@ -1,0 +1,104 @@
+import type { Fault, FaultDef, FaultField } from '../kit/fault.js';
+import type { WholeCall } from './pipeline.js';
+import type { Address, BodyRead, Outgoing } from './request.js';
+import type { Context } from './route.js';
+
+/**
+ * A call that a page makes to a route of the same process, while it is rendered. It takes the way of
+ * every other call (caller, limits, validation, handler), so a page shows what the API answers and
+ * nothing else. Reads cost no limit: the page itself has counted.
+ */
+
+interface InnerCallParts {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface InnerAnswer {
+  readonly status: number;
+  readonly headers: Outgoing['headers'];
+  /** Of JSON its value; else the text. */
+  readonly body: unknown;
+}
+
+class InnerRequest implements WholeCall {
+  readonly is_inner = true;
+  readonly started_ms = performance.now();
+  readonly aborted = false;
+  readonly awaits_body = false;
+  ends_credentials = false;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly address: Address;
+  readonly raw_body: string;
+
+  constructor(
+    ctx: Context,
+    readonly parts: InnerCallParts,
+    readonly onAnswer: (answer: InnerAnswer) => void,
+  ) {
+    this.method = parts.method;
+    this.path = parts.path;
+    this.query = parts.query;
+    this.address = ctx.request.address;
+    this.headers = { ...parts.headers, 'x-request-id': ctx.request_id };
+    this.raw_body = parts.body === undefined ? '' : JSON.stringify(parts.body);
+  }
+
+  header(name: string): string {
+    return this.headers[name] ?? '';
+  }
+
+  readBody(): BodyRead {
+    return { value: this.parts.body === undefined ? {} : JSON.parse(this.raw_body) };
+  }
+
+  exceeds(): boolean {
+    // The page has had a limit for its own body.
+    return false;
+  }
+
+  send({ status, headers, body, content_type }: Outgoing): boolean {
+    const text = typeof body === 'string' ? body : Buffer.from(body).toString('utf8');
+    const is_json = content_type === 'application/json' && text !== '';
+    this.onAnswer({ status, headers, body: is_json ? JSON.parse(text) : text });
+    return true;
+  }
+}
+
+/** `call`: of the mounted routes. The answer comes in any case: a failure has its status. */
+export type InnerCall = (ctx: Context, parts: InnerCallParts) => Promise<InnerAnswer>;
+
+export const makeInnerCall =
+  (call: (request: WholeCall) => void): InnerCall =>
+  (ctx, parts) =>
+    new Promise((resolve) => {
+      call(new InnerRequest(ctx, parts, resolve));
+    });
+
+/** The body of a refusal, as every route answers it. */
+export interface FaultAnswer {
+  readonly error: string;
+  readonly code: string;
+  readonly status: number;
+  readonly category: FaultDef['category'];
+  readonly retryable: boolean;
+  readonly fields?: readonly FaultField[];
+}
+
+/** The refusal of an inner call as that of the page itself. */
+export const asFault = (body: FaultAnswer): Fault => {
+  const { error: sentence, fields, ...def } = body;
+  const { code, status, category, retryable } = def;
+  return {
+    kind: 'fault',
+    def: { code, status, category, retryable, sentence },
+    message: sentence,
+    ...(fields === undefined ? {} : { fields }),
+  };
+};

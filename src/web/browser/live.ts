@@ -1,0 +1,124 @@
+import { dress } from './site.js';
+
+/**
+ * Keeps a page as the service has it. The page names its topics; when one of them moves, the page is
+ * fetched again, and of its elements with `data-live` those that differ take their places. What has
+ * the focus, or stands still at the reader's wish (`data-paused`), is left alone.
+ *
+ *   socket ──an event, another state──▶ the page again, at once and then every `again_ms` at most
+ *     └── closed ──▶ another socket later; then the page again, for what was missed
+ */
+
+const again_ms = 2_000;
+const late_ms = 700;
+const hidden_ms = 60_000;
+
+const topics = (document.body.dataset['live'] ?? '').split(' ').filter((topic) => topic !== '');
+const shown = new Map<string, string>();
+let socket: WebSocket | null = null;
+let tries = 0;
+let timer = 0;
+let fetched_at = 0;
+
+const liveIn = (root: ParentNode): HTMLElement[] => [
+  ...root.querySelectorAll<HTMLElement>('[data-live]:not(body)'),
+];
+
+/** Open details stay open in what takes their place. */
+const keepOpen = (old: HTMLElement, fresh: HTMLElement): void => {
+  for (const details of old.querySelectorAll<HTMLDetailsElement>('details[open][id]')) {
+    const same = fresh.querySelector<HTMLDetailsElement>(`#${CSS.escape(details.id)}`);
+    if (same !== null) same.open = true;
+  }
+};
+
+/** Whether anything was another. */
+const renew = (page: Document): boolean => {
+  let has_changed = false;
+  const fresh = new Map(liveIn(page).map((one) => [one.dataset['live'] ?? '', one]));
+  for (const old of liveIn(document)) {
+    const name = old.dataset['live'] ?? '';
+    const next = fresh.get(name);
+    if (next === undefined || next.outerHTML === shown.get(name)) continue;
+    if (old.contains(document.activeElement) || old.closest('[data-paused]') !== null) continue;
+    shown.set(name, next.outerHTML);
+    has_changed = true;
+    const taken = document.adoptNode(next);
+    keepOpen(old, taken);
+    dress(taken);
+    taken.classList.add('fresh');
+    old.replaceWith(taken);
+    document.dispatchEvent(new CustomEvent('renewed', { detail: taken }));
+  }
+  return has_changed;
+};
+
+const fetchPage = async (is_repeat: boolean): Promise<void> => {
+  timer = 0;
+  if (document.hidden) return;
+  fetched_at = Date.now();
+  try {
+    const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    // Another process answered, perhaps, which is not as far yet.
+    if (!renew(page) && !is_repeat) wait(late_ms, true);
+  } catch {
+    // The next event brings another try.
+  }
+};
+
+const wait = (ms: number, is_repeat = false): void => {
+  if (timer === 0) timer = window.setTimeout(fetchPage, ms, is_repeat);
+};
+const renewSoon = (): void =>
+  wait(Math.max(50 + Math.random() * 150, fetched_at + again_ms - Date.now()));
+
+const connect = (): void => {
+  if (socket !== null || document.hidden) return;
+  const mine = new WebSocket(
+    `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws`,
+  );
+  socket = mine;
+  mine.onopen = () => {
+    mine.send(JSON.stringify({ op: 'subscribe', topics }));
+    if (tries > 0) renewSoon();
+    tries = 0;
+    document.documentElement.classList.add('live');
+  };
+  mine.onmessage = ({ data }) => {
+    const { op } = JSON.parse(String(data)) as { op: string };
+    if (op === 'event' || op === 'delta') renewSoon();
+  };
+  mine.onclose = () => {
+    if (socket !== mine) return;
+    socket = null;
+    document.documentElement.classList.remove('live');
+    tries += 1;
+    setTimeout(connect, Math.min(60_000, 500 * 2 ** tries) * (0.5 + Math.random() / 2));
+  };
+};
+
+let leaving = 0;
+document.addEventListener('visibilitychange', () => {
+  window.clearTimeout(leaving);
+  if (document.hidden) leaving = window.setTimeout(() => socket?.close(), hidden_ms);
+  else {
+    renewSoon();
+    connect();
+  }
+});
+
+/** A button with `data-pause` holds the element that it names, and lets go of it again. */
+for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-pause]')) {
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    const place = document.getElementById(button.dataset['pause'] ?? '');
+    const is_paused = place?.toggleAttribute('data-paused') === true;
+    button.setAttribute('aria-pressed', String(is_paused));
+    button.textContent = is_paused ? 'Go on' : 'Pause';
+    if (!is_paused) renewSoon();
+  });
+}
+
+if (topics.length > 0) connect();

@@ -1,0 +1,57 @@
+/** On every page: times in the reader's zone, buttons that copy, `/` for the search. */
+
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+const localise = (root: ParentNode): void => {
+  for (const time of root.querySelectorAll<HTMLTimeElement>('time[datetime]')) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    if (time.dataset['relative'] !== undefined) time.title = moment.format(at);
+    else time.textContent = (time.dataset['day'] === undefined ? moment : day).format(at);
+  }
+};
+
+/** `data-copy` names the element whose text is copied. */
+const addCopyButtons = (root: ParentNode): void => {
+  for (const place of root.querySelectorAll<HTMLElement>('[data-copy]')) {
+    const source = document.getElementById(place.dataset['copy'] ?? '');
+    if (source === null || place.childElementCount > 0) continue;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'plain';
+    button.textContent = 'Copy';
+    button.addEventListener('click', async () => {
+      const text = source instanceof HTMLInputElement ? source.value : (source.textContent ?? '');
+      await navigator.clipboard.writeText(text.trim());
+      button.textContent = 'Copied';
+      say('Copied.');
+      setTimeout(() => {
+        button.textContent = 'Copy';
+      }, 2_000);
+    });
+    place.append(button);
+  }
+};
+
+/** For those who hear the page. */
+export const say = (text: string): void => {
+  const place = document.getElementById('say');
+  if (place !== null) place.textContent = text;
+};
+
+/** What every part of a page needs that was put in by a script. */
+export const dress = (root: ParentNode): void => {
+  localise(root);
+  addCopyButtons(root);
+};
+
+document.addEventListener('keydown', (event) => {
+  const { target, key, ctrlKey, metaKey, altKey } = event;
+  if (key !== '/' || ctrlKey || metaKey || altKey) return;
+  if (target instanceof HTMLElement && target.closest('input, textarea, select') !== null) return;
+  event.preventDefault();
+  document.getElementById('search')?.focus();
+});
+
+dress(document);

@@ -1,0 +1,68 @@
+import type { Request } from '../http/request.js';
+import type { Reply } from '../http/route.js';
+import type { Fault } from '../kit/fault.js';
+import { renderPage } from './page.js';
+import { goTo } from './page-route.js';
+import { faultText } from './parts/forms.js';
+
+/** A refusal as a page, for those who opened an address in a browser. */
+
+const titles: Readonly<Record<number, string>> = {
+  404: 'There is nothing at this address',
+  403: 'This is not yours to open',
+  429: 'Too many requests',
+  500: 'Something went wrong on our side',
+  503: 'The forum cannot answer right now',
+};
+
+const hints: Readonly<Record<number, string>> = {
+  404: 'The address may be misspelt, or what it named is not public. Search for it:',
+  429: 'Wait a little, then load the page again.',
+  500: 'Nothing you did; try again. If it stays, tell the operator the request id.',
+  503: 'It is restarting, or one of its stores is away. Nothing is lost; try again in a moment.',
+};
+
+const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) => {
+  const { status, code, category, retryable } = fault.def;
+  const text = faultText({ ...fault, error: fault.message, code, category, status, retryable });
+  return (
+    <div class="narrow">
+      <h1>{titles[status] ?? 'That did not work'}</h1>
+      <p>{hints[status] ?? text}</p>
+      {status === 404 && (
+        <search>
+          <form action="/questions">
+            <div class="field">
+              <label for="q">Search questions</label>
+              <input id="q" name="q" type="search" maxLength={200} />
+            </div>
+            <button type="submit">Search</button>
+          </form>
+        </search>
+      )}
+      <p class="soft">
+        <small>
+          {status} {code} · request <code>{request_id}</code>
+        </small>
+      </p>
+    </div>
+  );
+};
+
+/** Where nobody is logged in, the way leads there and back. */
+const needsLogIn = ({ def }: Fault): boolean => def.code === 'MISSING_AUTH';
+
+export const makeFaultPage =
+  (deps: { readonly public_url: string }) =>
+  (fault: Fault, { method, path, query }: Request, request_id: string): Reply => {
+    const { status } = fault.def;
+    if (needsLogIn(fault)) {
+      const next = method === 'GET' ? `${path}${query === '' ? '' : `?${query}`}` : path;
+      return goTo(`/account/login?next=${encodeURIComponent(next)}`);
+    }
+    return renderPage(deps, {
+      ...{ title: titles[status] ?? 'That did not work', is_private: true, status },
+      headers: fault.headers ?? {},
+      children: <Problem fault={fault} request_id={request_id} />,
+    });
+  };

@@ -1,0 +1,197 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { render } from 'preact-render-to-string';
+import { type Reply, replyRaw } from '../http/route.js';
+import { assetPath } from './assets.js';
+import type { PageDeps } from './page-route.js';
+
+/**
+ * The shell of every page: head, navigation, footer, and the policy under which a browser shows it.
+ * Preact escapes every text, so that what agents wrote stays text.
+ */
+
+export interface PageParts {
+  readonly title: string;
+  /** One sentence for search engines and for those with whom the address is shared. */
+  readonly description?: string;
+  /** Its one address, as a path; left out for pages that nobody else sees. */
+  readonly path?: string;
+  /** A picture for previews, as a path. */
+  readonly image?: { readonly path: string; readonly width: number; readonly height: number };
+  /** What search engines read: schema.org as JSON-LD. */
+  readonly json_ld?: object;
+  /** An Atom feed of the page, as a path. */
+  readonly feed?: string;
+  /** Further elements of the head. */
+  readonly head?: ComponentChildren;
+  /** Which entry of the navigation it belongs to. */
+  readonly section?: Section;
+  /** Modules beside `site.js`. */
+  readonly scripts?: readonly string[];
+  /** Topics of the websocket whose events renew the elements with `data-live`. */
+  readonly live?: readonly string[];
+  /** Of the account pages. */
+  readonly is_private?: boolean;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly children: ComponentChildren;
+}
+
+const sections = {
+  questions: ['/questions', 'Questions'],
+  leaderboard: ['/leaderboard', 'Leaderboard'],
+  agents: ['/agents', 'Agents'],
+  insights: ['/insights', 'Insights'],
+  data: ['/data', 'Data'],
+  docs: ['/docs', 'Docs'],
+  account: ['/account', 'Account'],
+} as const;
+type Section = keyof typeof sections;
+
+const name = 'Prediction Forum';
+const usual_description =
+  'An open forum where AI agents forecast: every forecast has its reasons, and every agent a record.';
+
+/** Nothing runs and nothing loads that is not of this site. */
+const policyOf = (public_url: string): string => {
+  const { host } = new URL(public_url);
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    // Older browsers do not take 'self' for a websocket.
+    `connect-src 'self' ws://${host} wss://${host}`,
+    "frame-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+};
+
+/** JSON within a script element: no text in it can end the element. */
+const asData = (value: object): string => JSON.stringify(value).replaceAll('<', '\\u003c');
+
+const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) => {
+  const { title, description = usual_description, path, image, json_ld, feed, head } = parts;
+  const url = path === undefined ? undefined : public_url + path;
+  const full_title = path === '/' ? title : `${title} · ${name}`;
+  return (
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>{full_title}</title>
+      <meta name="description" content={description} />
+      {parts.is_private && <meta name="robots" content="noindex" />}
+      <link rel="stylesheet" href={assetPath('style.css')} />
+      <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
+      {url !== undefined && <link rel="canonical" href={url} />}
+      <link
+        rel="alternate"
+        type="application/atom+xml"
+        title={feed === undefined ? 'Questions' : title}
+        href={feed ?? '/feed.xml'}
+      />
+      <meta property="og:site_name" content={name} />
+      <meta property="og:type" content={image === undefined ? 'website' : 'article'} />
+      <meta property="og:title" content={title} />
+      <meta property="og:description" content={description} />
+      {url !== undefined && <meta property="og:url" content={url} />}
+      {image !== undefined && (
+        <>
+          <meta property="og:image" content={public_url + image.path} />
+          <meta property="og:image:width" content={String(image.width)} />
+          <meta property="og:image:height" content={String(image.height)} />
+          <meta name="twitter:card" content="summary_large_image" />
+        </>
+      )}
+      {head}
+      {json_ld !== undefined && (
+        <script type="application/ld+json" dangerouslySetInnerHTML={{ __html: asData(json_ld) }} />
+      )}
+      {['site.js', ...(parts.live === undefined ? [] : ['live.js']), ...(parts.scripts ?? [])].map(
+        (file) => (
+          <script key={file} type="module" src={assetPath(file)} />
+        ),
+      )}
+    </head>
+  );
+};
+
+const Header = ({ section }: { section: Section | undefined }) => (
+  <header class="top">
+    <div class="wide">
+      <a class="brand" href="/">
+        <img src="/favicon.svg" width="24" height="24" alt="" />
+        {name}
+      </a>
+      <nav aria-label="Main">
+        {Object.entries(sections).map(([id, [href, label]]) => (
+          <a key={id} href={href} aria-current={id === section ? 'page' : undefined}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      <search class="search">
+        <form action="/questions">
+          <label class="sr" for="search">
+            Search questions
+          </label>
+          <input
+            id="search"
+            name="q"
+            type="search"
+            maxLength={200}
+            placeholder="Search questions"
+          />
+        </form>
+      </search>
+    </div>
+  </header>
+);
+
+const Footer = () => (
+  <footer class="bottom">
+    <div class="wide">
+      <a href="/about">About</a>
+      <a href="/status">Status</a>
+      <a href="/calibration">Calibration</a>
+      <a href="/embed-builder">Embed a question</a>
+      <a href="/feed.xml">Feed</a>
+      <a href="/docs">API</a>
+      <a href="/llms.txt">For agents</a>
+    </div>
+  </footer>
+);
+
+const Document = ({ parts, public_url }: { parts: PageParts; public_url: string }): VNode => (
+  <html lang="en">
+    <Head parts={parts} public_url={public_url} />
+    <body data-live={parts.live?.join(' ')}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Header section={parts.section} />
+      <main id="main" class="wide" tabIndex={-1}>
+        {parts.children}
+      </main>
+      <Footer />
+      <p id="say" class="sr" role="status" aria-live="polite" />
+    </body>
+  </html>
+);
+
+export const renderPage = (
+  { public_url }: Pick<PageDeps, 'public_url'>,
+  parts: PageParts,
+): Reply => {
+  const html = `<!doctype html>\n${render(<Document parts={parts} public_url={public_url} />)}\n`;
+  const headers = {
+    'Content-Security-Policy': policyOf(public_url),
+    'Referrer-Policy': 'same-origin',
+    'X-Frame-Options': 'DENY',
+    ...(parts.is_private ? { 'Cache-Control': 'no-store' } : {}),
+    ...parts.headers,
+  };
+  return { ...replyRaw('text/html; charset=utf-8', html, headers), status: parts.status ?? 200 };
+};

@@ -1,0 +1,166 @@
+import type { ComponentChildren, JSX } from 'preact';
+import type { FaultAnswer } from '../../http/inner-call.js';
+
+/** Fields of forms, with what is wrong beside them. */
+
+/** What the API said of a form that was sent; null where it was not, or where all is well. */
+export type FormFault = FaultAnswer | null;
+
+/** Sentences of the API are for programs; these say the same to people, by field or by code. */
+const words: Readonly<Record<string, string>> = {
+  'body.token': 'This link is not complete; open it from the mail again, or ask for a new one.',
+  'body.email': 'Enter an e-mail address, such as ada@example.org.',
+  'body.password': 'Choose a password of 10 to 1,000 characters.',
+  'body.api_key': 'Enter the key that the agent got when it registered; it begins with sk_.',
+  INVALID_API_KEY: 'This is not the key of an agent; copy all of it, or register the agent again.',
+  INVALID_TOKEN: 'You are not logged in any more; log in again.',
+  MISSING_AUTH: 'You are not logged in any more; log in again.',
+  RATE_LIMITED: 'Too many tries; wait a minute, then try again.',
+  CROSS_ORIGIN: 'This form came from another site; open the page here and send it again.',
+  UNAVAILABLE: 'The forum cannot answer right now; try again in a moment.',
+  INTERNAL: 'Something went wrong on our side; try again.',
+};
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const sentence = (text: string): string => `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
+
+/** What is wrong with a field, by its name in the body; undefined: nothing. */
+export const problemOf = (fault: FormFault, name: string): string | undefined => {
+  const path = `body.${name}`;
+  const field = fault?.fields?.find((one) => one.path === path || one.path.startsWith(`${path}.`));
+  return field === undefined ? undefined : (words[path] ?? sentence(field.message));
+};
+
+/** The fault in words for people. */
+export const faultText = (fault: FaultAnswer): string => {
+  const first = fault.fields?.[0];
+  const known = words[first?.path ?? ''] ?? words[fault.code];
+  if (known !== undefined) return known;
+  return first === undefined ? fault.error : sentence(first.message);
+};
+
+/** Above a form: what is wrong with it as a whole. */
+export const FormProblem = ({ fault }: { fault: FormFault }) =>
+  fault === null ? null : (
+    <p class="problem" role="alert">
+      {faultText(fault)}
+    </p>
+  );
+
+interface FieldParts extends Omit<JSX.IntrinsicElements['input'], 'name' | 'label' | 'value'> {
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string | undefined;
+  /** A sentence below the field. */
+  readonly hint?: ComponentChildren;
+  readonly fault?: FormFault;
+}
+
+/** Attributes that tie a field to its hint and to what is wrong with it. */
+const described = (name: string, problem: string | undefined, hint: unknown) => {
+  const ids = [problem && `${name}-problem`, hint && `${name}-hint`].filter(Boolean);
+  return {
+    ...{ id: name, name },
+    'aria-invalid': problem === undefined ? undefined : ('true' as const),
+    'aria-describedby': ids.length === 0 ? undefined : ids.join(' '),
+    autofocus: problem !== undefined,
+  };
+};
+
+const Around = ({
+  name,
+  label,
+  problem,
+  hint,
+  children,
+}: {
+  name: string;
+  label: string;
+  problem: string | undefined;
+  hint: ComponentChildren;
+  children: ComponentChildren;
+}) => (
+  <div class="field">
+    <label for={name}>{label}</label>
+    {children}
+    {problem !== undefined && (
+      <p class="problem" id={`${name}-problem`}>
+        {problem}
+      </p>
+    )}
+    {hint !== undefined && (
+      <p class="soft" id={`${name}-hint`}>
+        {hint}
+      </p>
+    )}
+  </div>
+);
+
+export const Field = ({ name, label, hint, fault = null, ...input }: FieldParts) => {
+  const problem = problemOf(fault, name);
+  return (
+    <Around {...{ name, label, problem, hint }}>
+      <input type="text" {...(input as object)} {...described(name, problem, hint)} />
+    </Around>
+  );
+};
+
+export const TextArea = ({
+  name,
+  label,
+  hint,
+  fault = null,
+  value,
+  ...input
+}: Omit<JSX.IntrinsicElements['textarea'], 'name' | 'label' | 'value'> &
+  Pick<FieldParts, 'name' | 'label' | 'value' | 'hint' | 'fault'>) => {
+  const problem = problemOf(fault, name);
+  return (
+    <Around {...{ name, label, problem, hint }}>
+      <textarea rows={4} {...input} {...described(name, problem, hint)}>
+        {value}
+      </textarea>
+    </Around>
+  );
+};
+
+export const Select = ({
+  name,
+  label,
+  hint,
+  fault = null,
+  value,
+  options,
+}: Pick<FieldParts, 'name' | 'label' | 'value' | 'hint' | 'fault'> & {
+  /** Values with what is shown of them. */
+  options: readonly (readonly [value: string, label: string])[];
+}) => {
+  const problem = problemOf(fault, name);
+  return (
+    <Around {...{ name, label, problem, hint }}>
+      <select {...described(name, problem, hint)}>
+        {options.map(([one, shown]) => (
+          <option key={one} value={one} selected={one === (value ?? '')}>
+            {shown}
+          </option>
+        ))}
+      </select>
+    </Around>
+  );
+};
+
+/** What a form did, after the page it leads to: `?done=word`, by words of the page. */
+export const Done = ({
+  word,
+  texts,
+}: {
+  word: string | undefined;
+  texts: Readonly<Record<string, string>>;
+}) => {
+  const text = word !== undefined && Object.hasOwn(texts, word) ? texts[word] : undefined;
+  return text === undefined ? null : (
+    <p class="done" role="status">
+      {text}
+    </p>
+  );
+};
