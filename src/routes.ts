@@ -19,10 +19,8 @@ import { routes as taxonomy } from './features/taxonomy/index.js';
 import { routes as webhooks } from './features/webhooks/index.js';
 import { routes as pages } from './web/index.js';
 
-/**
- * Every route of the service, one line a feature: the server, the documents and the tests read it.
- */
-export const all_routes = [
+/** The routes of the API, one line a feature: the documents and the client library are made of them. */
+export const api_routes = [
   ...accounts,
   ...taxonomy,
   ...questions,
@@ -42,8 +40,10 @@ export const all_routes = [
   ...exports_,
   ...limits,
   ...docs,
-  ...pages,
 ];
+
+/** Every route of the service. */
+export const all_routes = [...api_routes, ...pages];
 
 export const api_info = {
   title: 'Prediction Forum',

@@ -84,6 +84,15 @@ const usual_body_limit = 65_536;
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
+/** Whether a refusal is shown as a page: where a page would be, and where a browser found nothing. */
+const showsPage = (
+  { path, headers }: Request,
+  found: Found<{ readonly route: Pick<Route, 'is_page'> }>,
+): boolean => {
+  if (found.kind === 'route' && !found.entry.route.is_page) return false;
+  return !path.startsWith('/api/') && headers['accept']?.includes('text/html') === true;
+};
+
 const lateFault = ({ awaits_body }: Request): Fault =>
   awaits_body ? refuse(common_faults.REQUEST_TIMEOUT) : refuseBusy();
 
@@ -115,6 +124,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
   const serve = (request: HttpCall, ctx: Context): void => {
     const { method, path } = request;
     const found = router.find(method, path);
+    ctx.shows_page = showsPage(request, found);
     if (request.headers_too_large) {
       finish(ctx, refuse(common_faults.HEADERS_TOO_LARGE));
     } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
@@ -476,16 +486,12 @@ const checkHeader = (name: string, value: string): [string, string] => {
 /** Sends the one answer of a call and writes its log line. */
 type Finish = (ctx: Context, outgoing: Reply | Fault) => void;
 
-/** Browsers say so, and calls of the API get JSON whoever they come from. */
-const wantsPage = ({ path, headers }: Request): boolean =>
-  !path.startsWith('/api/') && headers['accept']?.includes('text/html') === true;
-
 const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): Finish => {
   // Nothing of these lines is a secret by its name, and looking for such costs most of a line.
   const lines = log.child({}, { redact: { paths: [] } });
   return (ctx, answer) => {
     const { request, request_id, headers } = ctx;
-    const is_page = isFault(answer) && faultPage !== undefined && wantsPage(request);
+    const is_page = isFault(answer) && faultPage !== undefined && ctx.shows_page;
     const outgoing = is_page ? faultPage(answer, request, request_id) : answer;
     for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
       headers.push(checkHeader(name, value));

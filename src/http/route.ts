@@ -62,6 +62,8 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
   caller = anonymous as C;
   /** The claim of a call that came with an Idempotency-Key, for `keepAll` in a group commit. */
   claim: Claim | null = null;
+  /** A refusal is shown as a page. */
+  shows_page = false;
   /** Headers of the answer so far. */
   readonly headers: [name: string, value: string][] = [];
 

@@ -76,7 +76,7 @@ import { anonymous, type Route } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
-import { all_routes, api_info } from '../routes.js';
+import { all_routes, api_info, api_routes } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
 import { makeConnectionCounter } from '../socket/connections.js';
 import type { StateSource } from '../socket/states.js';
@@ -142,10 +142,10 @@ const makeApiParts = (deps: Deps, limiter: Limiter, innerCall: InnerCall) => {
     boards: createBoards(deps),
     webhooks: createWebhooks(config),
     exports: createExports(deps),
-    limits: createLimitReader(config, limiter, all_routes as readonly Route[]),
+    limits: createLimitReader(config, limiter, api_routes as readonly Route[]),
     log_watch: createLogWatch(sql, recent),
     site: createSite({
-      routes: all_routes as readonly Route[],
+      routes: api_routes as readonly Route[],
       info: api_info,
       limits: limitLines(config),
       public_url: () => deps.public_url,

@@ -5,7 +5,7 @@ import { catalogue } from '../features/events/index.js';
 import { faultsOf } from '../http/openapi.js';
 import type { Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
-import { all_routes } from '../routes.js';
+import { api_routes } from '../routes.js';
 
 /**
  * Writes `src/client/wire.ts` where it differs; the build runs it. It is what the client library
@@ -61,7 +61,7 @@ const print = (schema: TSchema, sent: boolean): string => {
   return plain[String(schema['type'])] ?? 'unknown';
 };
 
-const routes: readonly Route[] = (all_routes as readonly Route[])
+const routes: readonly Route[] = (api_routes as readonly Route[])
   .filter(({ documented }) => documented)
   .sort((a, b) => (a.id < b.id ? -1 : 1));
 

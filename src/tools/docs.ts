@@ -7,7 +7,7 @@ import { countedBy, type LimitName, limit_table } from '../features/limits/index
 import { faultsOf } from '../http/openapi.js';
 import type { Auth, Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
-import { all_routes } from '../routes.js';
+import { api_routes } from '../routes.js';
 import { close_codes, default_limits, type HubLimits, ws_faults } from '../socket/frames.js';
 import { type Call, runCommand, startCommand, writeLine } from './command.js';
 
@@ -51,7 +51,7 @@ const callers: Readonly<Record<Auth, string>> = {
   admin: 'an admin',
 };
 
-const routes: readonly Route[] = (all_routes as readonly Route[]).filter(
+const routes: readonly Route[] = (api_routes as readonly Route[]).filter(
   ({ documented }) => documented,
 );
 
@@ -71,7 +71,7 @@ const fieldsOf = ({ data }: EventDef): string => {
 /** Every refusal over HTTP, by code and then by status; one that two routes share stands once. */
 export const allFaults = (): readonly FaultDef[] => {
   const found = new Set<FaultDef>(Object.values(common_faults));
-  for (const route of all_routes as readonly Route[]) {
+  for (const route of api_routes as readonly Route[]) {
     for (const def of faultsOf(route)) found.add(def);
   }
   return [...found].sort((a, b) =>

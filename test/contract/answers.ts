@@ -14,18 +14,18 @@ const members = {
 
 const isSentence = (text: string): boolean => text.length <= 2_000 && /^\S.*[.!?]$/s.test(text);
 
-/** Where people look, and not programs, a page says that there is nothing. */
+/** Where people look, and not programs, a page says what is wrong. */
 const isPage = (headers: Headers, body: unknown): boolean =>
   headers.get('content-type') === 'text/html; charset=utf-8' &&
   headers.get('cache-control') === 'no-store' &&
   typeof body === 'string' &&
-  body.startsWith('<!DOCTYPE html>');
+  /^<!doctype html>/i.test(body);
 
 const problemOfError = (
   { status, headers, body }: Answered,
   known: readonly FaultDef[],
 ): string | null => {
-  if (status === 404 && isPage(headers, body)) return null;
+  if (isPage(headers, body)) return null;
   if (typeof body !== 'object' || body === null) return 'an error without a JSON body';
   for (const [name, type] of Object.entries(members)) {
     if (typeof body[name] !== type) return `${name} is ${JSON.stringify(body[name])}`;

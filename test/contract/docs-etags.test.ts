@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp } from '../help/app.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
@@ -12,7 +12,7 @@ const app = await startApp(t, {
   env: { ...no_limits, TRUSTED_PROXIES: '127.0.0.1', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
 });
 const prepare = await prepareExamples(app);
-const routes = (all_routes as readonly Route[]).filter(({ method }) => method === 'GET');
+const routes = (api_routes as readonly Route[]).filter(({ method }) => method === 'GET');
 const cacheable = routes.filter((route) => route.cacheable);
 
 const targets = new Map<string, string>();

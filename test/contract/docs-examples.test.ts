@@ -4,7 +4,7 @@ import { t } from 'tap';
 import { createClient } from '../../src/client/node.js';
 import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
 import { bodyOf, prepareExamples, statusOf } from './example-calls.js';
 
@@ -18,7 +18,7 @@ const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0
 const prepare = await prepareExamples(app);
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 const document: any = (await app.call('GET', '/openapi.json')).body;
-const routes = (all_routes as readonly Route[]).filter(({ documented }) => documented);
+const routes = (api_routes as readonly Route[]).filter(({ documented }) => documented);
 
 const operationOf = ({ path: where, method }: Route) => document.paths[where][method.toLowerCase()];
 

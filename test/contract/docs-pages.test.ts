@@ -1,7 +1,7 @@
 import { SaxesParser } from 'saxes';
 import { type Test, t } from 'tap';
 import type { Route } from '../../src/http/route.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { type BrowserPage, chromium, openBrowser } from '../help/browser.js';
 import { openCalls } from '../help/socket-calls.js';
@@ -10,7 +10,7 @@ import { until } from '../help/until.js';
 /** The pages of the reference and the text for agents: whole, safe, and true. */
 
 const app = await startApp(t, { roles: ['api'] });
-const routes = (all_routes as readonly Route[]).filter(({ documented }) => documented);
+const routes = (api_routes as readonly Route[]).filter(({ documented }) => documented);
 const pages = ['/docs', '/docs/webhooks'] as const;
 const texts = new Map<string, string>();
 for (const path of [...pages, '/llms.txt']) texts.set(path, (await app.call('GET', path)).body);

@@ -1,7 +1,7 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp, type TestApp } from '../help/app.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { openStores } from '../help/stores.js';
@@ -11,7 +11,7 @@ import { type ExampleCall, prepareExamples } from './example-calls.js';
 
 t.setTimeout(170_000);
 
-const posts = (all_routes as readonly Route[]).filter(({ method }) => method === 'POST');
+const posts = (api_routes as readonly Route[]).filter(({ method }) => method === 'POST');
 const inside = posts.filter(({ keeps }) => keeps === 'inside');
 
 /** No effect that counts twice, or the same one each time: these may keep their answer after it. */

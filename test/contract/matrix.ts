@@ -3,7 +3,7 @@ import { faultsOf } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { common_faults } from '../../src/kit/fault.js';
 import { makeId } from '../../src/kit/ids.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
 import type { Answered } from '../help/app.js';
 import { no_limits, startApp } from '../help/app.js';
 import { admin_email, makePrincipals, type Principal, refusalOf } from '../help/principals.js';
@@ -79,5 +79,5 @@ export const startMatrix = async (t: Test) => {
   });
   const principals = await makePrincipals(app);
   const question_id = await makeOpenQuestion(app);
-  return { app, principals, question_id, routes: all_routes as readonly Route[] };
+  return { app, principals, question_id, routes: api_routes as readonly Route[] };
 };

@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { connect } from '../help/ws-client.js';
@@ -42,7 +42,7 @@ const question_id = await makeOpenQuestion(app, {
   subcategory: 'data',
 });
 
-const reading = (all_routes as readonly Route[]).flatMap((route) =>
+const reading = (api_routes as readonly Route[]).flatMap((route) =>
   Object.keys(route.query?.properties ?? {})
     .filter((name) => is_about_names.test(name))
     .map((name) => ({ route, name })),
@@ -135,7 +135,7 @@ t.test('in the bodies of webhooks, suggestions and tags', async (t) => {
 t.test('a cursor that its list never gave out is named as what is wrong', async (t) => {
   const { key } = await makeAgent(app);
   const human = await makeHuman(app);
-  const lists = (all_routes as readonly Route[]).filter(
+  const lists = (api_routes as readonly Route[]).filter(
     ({ path, query }) => query?.properties['cursor'] !== undefined && !path.includes('{pid}'),
   );
   t.ok(lists.length >= 15, `${lists.length} lists`);

@@ -7,11 +7,11 @@ import { faultsOf } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { compileCheck, compileQuery } from '../../src/http/validation.js';
 import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/fault.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
 
 /** Rules for every route and every fault, so that the next one keeps them too. */
 
-const routes = all_routes as readonly Route[];
+const routes = api_routes as readonly Route[];
 
 const sources = new URL('../../../src/', import.meta.url);
 const compiled = new URL('../../src/', import.meta.url);

@@ -3,7 +3,7 @@ import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
 import type { Route } from '../../../src/http/route.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
-import { all_routes } from '../../../src/routes.js';
+import { api_routes } from '../../../src/routes.js';
 import { prepareExamples } from '../../contract/example-calls.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
@@ -56,7 +56,7 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
   t.equal((await call('POST', `/api/questions/${question_id}/predict`, predict)).status, 201);
   // So long ago that its next use would be noted.
   await sql`update human_tokens set last_used_at = last_used_at - interval '2 hours'`;
-  const posts = (all_routes as readonly Route[]).filter(({ method }) => method === 'POST');
+  const posts = (api_routes as readonly Route[]).filter(({ method }) => method === 'POST');
   const prepare = await prepareExamples(app);
   const made = await Promise.all(
     posts.map(async (route) => ({ id: route.id, ...(await prepare(route)) })),

@@ -2,7 +2,7 @@ import { t } from 'tap';
 import { readConfig, settings } from '../../../src/config.js';
 import { limit_table, makeWindowsOf } from '../../../src/features/limits/index.js';
 import type { Caller, Route } from '../../../src/http/route.js';
-import { all_routes } from '../../../src/routes.js';
+import { api_routes } from '../../../src/routes.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
 
@@ -79,7 +79,7 @@ const due: readonly (readonly [limit: string, methods: readonly string[], path: 
 
 t.test('each limit is applied to the routes it is for, and to no others', async (t) => {
   const wrong: string[] = [];
-  for (const { id, method, path, limits } of all_routes as readonly Route[]) {
+  for (const { id, method, path, limits } of api_routes as readonly Route[]) {
     const expected = due
       .filter(([, methods, pattern]) => methods.includes(method) && pattern.test(path))
       .map(([name]) => name);
