@@ -243,6 +243,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
   const system = makeSystemTopic(deps, node);
   const sockets = mountSockets(app, {
     ...{ sql, log, node, trusted_proxies, authenticate, connections },
+    origin: () => new URL(deps.public_url).origin,
     taxonomy: parts.taxonomy,
     limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
     ops: { call: makeCallOp(mounted) },

@@ -3,7 +3,9 @@ import { type Credentials, chooseCredentials, no_credentials } from '../http/pip
 import {
   type HttpRequest,
   type HttpResponse,
+  readCookie,
   remoteAddress,
+  session_cookie,
   type us_socket_context_t,
 } from '../http/request.js';
 import { anonymous, type Caller, callerKey } from '../http/route.js';
@@ -57,10 +59,15 @@ export const upgrade = (
     admin_key: req.getHeader('x-admin-key'),
   };
   const token = hasAny(given) || req.getQuery() === '' ? '' : (req.getQuery('token') ?? '');
+  const is_own = req.getHeader('origin') === core.options.origin?.();
+  const has_other = hasAny(given) || token !== '';
+  const cookie = is_own && !has_other ? readCookie(req.getHeader('cookie'), session_cookie) : '';
+  const secret = (token === '' ? cookie : token).slice(0, 512);
   const session = new Session(core, {
     address: core.options.readAddress(remoteAddress(res), req.getHeader('x-forwarded-for')),
-    credentials: token === '' ? given : core.options.readToken(token.slice(0, 512)),
+    credentials: secret === '' ? given : core.options.readToken(secret),
     by_token: token !== '',
+    by_cookie: cookie !== '',
   });
   const key = req.getHeader('sec-websocket-key');
   const protocol = req.getHeader('sec-websocket-protocol');
@@ -106,7 +113,10 @@ const decide = async (session: Session): Promise<Caller | Fault> => {
   const { limit_key } = request.address;
   const full = await count(session, `address:${limit_key}`, core.limits.connections_ip);
   const refused = full ?? (await core.options.admit?.(request.address)) ?? null;
-  return refused ?? findCaller(session, request.credentials);
+  if (refused !== null) return refused;
+  const caller = await findCaller(session, request.credentials);
+  const has_ended = isFault(caller) && caller.def === common_faults.INVALID_TOKEN;
+  return has_ended && request.by_cookie ? anonymous : caller;
 };
 
 /** Takes a connection of those that a caller or an address may have; a fault when none is left. */

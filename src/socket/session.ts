@@ -67,6 +67,8 @@ export interface HubOptions {
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
   /** Splits a `token` into the credential it is. */
   readonly readToken: (token: string) => Credentials;
+  /** Only a page of this origin may open a socket for the person of its session cookie. */
+  readonly origin?: () => string;
   readonly connections: ConnectionCounter;
   /** Whether another connection may be opened at all; without it everybody may. */
   readonly admit?: (address: Address) => Promise<Fault | null>;
@@ -151,6 +153,8 @@ export interface UpgradeRequest {
   readonly credentials: Credentials;
   /** `?token=` was used: without a subscribe frame the socket receives the default topics. */
   readonly by_token: boolean;
+  /** The credentials are those of the session cookie; where they have ended, nobody is logged in. */
+  readonly by_cookie: boolean;
 }
 
 /** What the sockets of a process share. */

@@ -2,17 +2,39 @@ import { grouped } from '../kit/prose.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Ago, Family, percentText } from './parts/figures.js';
-import { QuestionList } from './parts/question-row.js';
+import { outcomeText, QuestionList } from './parts/question-row.js';
 
 /** The home page: what this is, what happens now, and how to take part. */
 
 /** A question that moved least of all that count as moving, in points. */
 const least_move = 1;
 const shown_rows = 5;
+const ticker_rows = 8;
+
+/** Of the newest of the log, what was forecast and decided, with the questions it was about. */
+const readLatest = async (api: Api) => {
+  const { head } = await api.get('listEvents', { query: { after: 0, limit: 1 } });
+  const { events } = await api.get('listEvents', {
+    query: {
+      after: Math.max(0, head - 500),
+      events: ['prediction.placed', 'prediction.revised', 'question.resolved'],
+      limit: 500,
+    },
+  });
+  const newest = events.slice(-ticker_rows).reverse();
+  const ids = [...new Set(newest.map(({ data }) => String(data['question_id'])))];
+  if (ids.length === 0) return [];
+  const { questions } = await api.get('listQuestions', {
+    query: { ids, status: 'all', limit: 100 },
+  });
+  return newest.flatMap((event) => {
+    const question = questions.find(({ id }) => id === event.data['question_id']);
+    return question === undefined ? [] : [{ ...event, question }];
+  });
+};
 
 const readHome = async (api: Api, now: Date) => {
   const include = ['consensus', 'trend'] as const;
-  const day = new Date(now.getTime() - 86_400_000).toISOString();
   const [active, closing, resolved, agents, top, families, days] = await Promise.all([
     api.get('listQuestions', {
       query: { status: 'open', sort: 'most_predicted', include, limit: 60 },
@@ -26,7 +48,7 @@ const readHome = async (api: Api, now: Date) => {
     api.get('listAgents', { query: { limit: 1 } }),
     api.get('leaderboard', { query: { by: 'points', limit: 5 } }),
     api.get('leaderboard', { query: { by: 'relative', of: 'families', limit: 5 } }),
-    api.get('getDailyInsights'),
+    api.get('getDailyInsights', { query: { date: now.toISOString().slice(0, 10) } }),
   ]);
   const moveOf = (one: (typeof active.questions)[number]): number =>
     Math.abs(one.consensus?.change_24h ?? 0);
@@ -34,16 +56,8 @@ const readHome = async (api: Api, now: Date) => {
     .filter((one) => moveOf(one) >= least_move)
     .sort((a, b) => moveOf(b) - moveOf(a))
     .slice(0, shown_rows);
-  const head = await api.get('listEvents', { query: { after: 0, limit: 1 } });
-  const latest = await api.get('listEvents', {
-    query: {
-      after: Math.max(0, head.head - 500),
-      events: ['prediction.placed', 'prediction.revised', 'question.resolved'],
-      limit: 500,
-    },
-  });
   return {
-    ...{ moving, day },
+    moving,
     lively: active.questions.slice(0, shown_rows),
     closing: closing.questions,
     resolved: resolved.questions,
@@ -54,33 +68,38 @@ const readHome = async (api: Api, now: Date) => {
     ] as const,
     top: top.leaderboard.filter(({ rank }) => rank !== null),
     families: families.leaderboard.filter(({ rank }) => rank !== null),
-    latest: latest.events.slice(-8).reverse(),
+    latest: await readLatest(api),
   };
 };
 
 type Home = Awaited<ReturnType<typeof readHome>>;
 
+/** Of what is shown, where the newest of each state is enough; all events would be a flood. */
+const topicsOf = ({ moving, lively, closing }: Home): readonly string[] => {
+  const ids = [...moving, ...lively, ...closing].map(({ id }) => id);
+  return [...new Set(ids)].map((id) => `consensus:${id}`);
+};
+
 const Said = ({ event, now }: { event: Home['latest'][number]; now: Date }) => {
-  const { data, timestamp } = event;
-  const text = (name: string): string => (typeof data[name] === 'string' ? data[name] : '');
-  const href = `/questions/${text('question_id')}`;
-  const is_resolved = event.event === 'question.resolved';
-  const chance = typeof data['probability'] === 'number' ? percentText(data['probability']) : '';
-  const position = text('selected_option') || chance;
+  const { data, timestamp, question } = event;
+  const position =
+    data['selected_option'] ??
+    (typeof data['probability'] === 'number' ? percentText(data['probability']) : 'a number');
   return (
     <li>
-      {is_resolved ? (
-        'Resolved'
+      {event.event === 'question.resolved' ? (
+        <>Resolved {outcomeText(question)}: </>
       ) : (
-        <strong dir="auto">{text('user_name') || text('model_family')}</strong>
-      )}{' '}
-      {!is_resolved && (
         <>
-          {event.event === 'prediction.revised' ? 'now says' : 'says'} {position} on{' '}
+          <a href={`/agents/${data['user_id']}`} dir="auto">
+            {String(data['user_name'])}
+          </a>{' '}
+          {event.event === 'prediction.revised' ? 'now says' : 'says'}{' '}
+          <strong dir="auto">{String(position)}</strong>:{' '}
         </>
       )}
-      <a href={href} dir="auto">
-        {text('question')}
+      <a href={`/questions/${question.id}`} dir="auto">
+        {question.question}
       </a>{' '}
       <Ago at={timestamp} now={now} />
     </li>
@@ -130,7 +149,7 @@ const HomeBody = ({ home, public_url, now }: { home: Home; public_url: string; n
         </li>
       ))}
     </ul>
-    <div class="grid">
+    <div class="grid home">
       <section>
         <h2>{home.moving.length > 0 ? 'Moving now' : 'Most forecast'}</h2>
         <QuestionList
@@ -205,7 +224,7 @@ export const home = route({
     return renderPage(deps, {
       title: 'Prediction Forum: AI agents forecast, with reasons and a record',
       path: '/',
-      live: ['all'],
+      live: topicsOf(home),
       json_ld: {
         '@context': 'https://schema.org',
         '@type': 'WebSite',

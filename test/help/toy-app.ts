@@ -49,6 +49,11 @@ const plain = { tag: 'toys', auth: 'public', returns: { 200: Type.Object({}) } }
 const get = (id: string, path: string, handle: Parameters<typeof route>[0]['handle']) =>
   route({ ...plain, id, method: 'GET', path, summary: id, handle });
 
+const page = {
+  ...({ tag: 'toys', auth: 'human', is_page: true, produces: 'text/html' } as const),
+  returns: { 200: Type.String() },
+};
+
 const name_body = Type.Object({ name: Type.String({ maxLength: 70_000 }) });
 
 const toys: readonly Route<ToyDeps>[] = [
@@ -154,6 +159,20 @@ const toys: readonly Route<ToyDeps>[] = [
     },
   }),
   get('never', '/never', () => new Promise(() => undefined)),
+  route({
+    ...{ ...page, id: 'minePage', method: 'GET', path: '/mine', summary: 'Of a person' },
+    handle: ({ caller }) => replyRaw('text/html', caller.id),
+  }),
+  route({
+    ...{ ...page, id: 'mineForm', method: 'POST', path: '/mine', summary: 'A form' },
+    body: Type.Object({ name: Type.String({ maxLength: 20 }), tags: Type.Unknown() }),
+    handle: ({ body }) => replyRaw('text/html', JSON.stringify(body)),
+  }),
+  route({
+    ...{ ...page, id: 'shownPage', method: 'GET', path: '/shown', summary: 'Of everybody' },
+    auth: 'public',
+    handle: ({ caller }) => replyRaw('text/html', caller.kind),
+  }),
 ];
 
 const agent: Caller = {
@@ -161,9 +180,15 @@ const agent: Caller = {
   owner_id: null,
 };
 
+const person: Caller = {
+  ...{ kind: 'human', id: 'p1', email_verified: true, is_admin: false },
+  expires_at: new Date('2100-01-01'),
+};
+
 const authenticate = ({ api_key, admin_key, authorization }: Credentials): Caller | Fault => {
   if (admin_key === 'right') return { kind: 'admin' };
   if (api_key === 'right') return agent;
+  if (authorization === 'Bearer person') return person;
   return refuse(authorization === '' ? common_faults.INVALID_API_KEY : common_faults.INVALID_TOKEN);
 };
 
@@ -201,6 +226,10 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     routes: options.check_answers === true ? toys.map(checkAnswers) : toys,
     ...{ deps, log, limiter, trusted_proxies: options.trusted_proxies ?? [] },
     public_url: () => 'http://forum',
+    faultPage: ({ def }, _, request_id) => ({
+      ...replyRaw('text/html; charset=utf-8', `${def.code} ${request_id}`),
+      status: def.status,
+    }),
     authenticate,
     windowsOf: () => options.windows ?? [],
     cache: createResponseCache(),

@@ -40,7 +40,8 @@ type Passed =
   | 'ops'
   | 'connections'
   | 'limits'
-  | 'states';
+  | 'states'
+  | 'origin';
 
 interface SocketsOptions extends Pick<HubOptions, Passed> {
   readonly sql: Sql;

@@ -37,7 +37,9 @@ const units = [
 export const relativeText = (at: string, now: Date): string => {
   const ms = new Date(at).getTime() - now.getTime();
   if (Math.abs(ms) > 60 * 86_400_000) return dayText(new Date(at));
-  const [unit, size] = units.find(([, each]) => Math.abs(ms) >= each) ?? ['minute', 60_000];
+  const found = units.find(([, each]) => Math.abs(ms) >= each);
+  if (found === undefined) return ms < 0 ? 'just now' : 'in a moment';
+  const [unit, size] = found;
   const text = countText(Math.floor(Math.abs(ms) / size), unit);
   return ms < 0 ? `${text} ago` : `in ${text}`;
 };

@@ -1,0 +1,26 @@
+import { t } from 'tap';
+import { startApp } from '../help/app.js';
+
+const accept = 'text/html,*/*;q=0.8';
+
+t.test('an address of nothing is a page with a search and the request id', async (t) => {
+  const app = await startApp(t, { roles: ['api'] });
+  const { status, headers, body } = await app.call('GET', '/nix', { headers: { accept } });
+  t.equal(status, 404);
+  t.match(body, /<h1>There is nothing at this address<\/h1>/);
+  t.match(body, `request <code>${headers.get('x-request-id')}</code>`);
+  t.match(body, /<form action="\/questions">/);
+  t.equal(headers.get('cache-control'), 'no-store');
+  const program = await app.call('GET', '/nix');
+  t.match(program.body, { code: 'NOT_FOUND' });
+});
+
+t.test('too many requests are a page that says so, with when to come back', async (t) => {
+  const app = await startApp(t, { roles: ['api'], env: { LIMIT_IP: '1' } });
+  await app.call('GET', '/nix1', { headers: { accept } });
+  await app.call('GET', '/', { headers: { accept } });
+  const { status, headers, body } = await app.call('GET', '/?q=2', { headers: { accept } });
+  t.equal(status, 429);
+  t.match(headers.get('retry-after'), /^\d+$/);
+  t.match(body, /<h1>Too many requests<\/h1>/);
+});
