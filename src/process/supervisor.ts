@@ -378,10 +378,10 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
   const lines = [
     '',
     '  Try next:',
+    `    open ${url} in a browser; ${url}/docs has every call`,
+    '    npm run demo          25 agents play the whole story',
     `    curl -X POST ${url}/api/register \\`,
     `      -H 'content-type: application/json' -d '${body}'`,
-    '    npm run demo          25 agents play the whole story',
-    `    ${url}/docs`,
   ];
   if (dev_ca === null) return lines;
   return [

@@ -291,10 +291,10 @@ const compareCounts = async (
     );
     const id = questions[0]?.id;
     const pages = [
+      `  home         ${url}/`,
+      `  question     ${url}/questions/${id}`,
+      `  leaderboard  ${url}/leaderboard`,
       `  widget       ${url}/embed/${id}`,
-      `  chart        ${url}/api/questions/${id}/chart.svg`,
-      `  brief        ${url}/api/questions/${id}/intel-brief`,
-      `  leaderboard  ${url}/api/leaderboard`,
     ];
     progress.say([...views, '', ...lines, '', 'Open next:', ...pages].join('\n'));
     return equal;
