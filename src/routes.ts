@@ -17,9 +17,11 @@ import { routes as questions } from './features/questions/index.js';
 import { routes as resolution } from './features/resolution/index.js';
 import { routes as taxonomy } from './features/taxonomy/index.js';
 import { routes as webhooks } from './features/webhooks/index.js';
-import { routes as pages } from './web/index.js';
 
-/** The routes of the API, one line a feature: the documents and the client library are made of them. */
+/**
+ * The routes of the API, one line a feature: the documents and the client library are made of them.
+ * The pages are not among them: they need what is made of these.
+ */
 export const api_routes = [
   ...accounts,
   ...taxonomy,
@@ -41,9 +43,6 @@ export const api_routes = [
   ...limits,
   ...docs,
 ];
-
-/** Every route of the service. */
-export const all_routes = [...api_routes, ...pages];
 
 export const api_info = {
   title: 'Prediction Forum',

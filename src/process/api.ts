@@ -76,11 +76,11 @@ import { anonymous, type Route } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
-import { all_routes, api_info, api_routes } from '../routes.js';
+import { api_info, api_routes } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
 import { makeConnectionCounter } from '../socket/connections.js';
 import type { StateSource } from '../socket/states.js';
-import { makeFaultPage, type PageDeps } from '../web/index.js';
+import { makeFaultPage, type PageDeps, routes as pages } from '../web/index.js';
 import { type Base, measure, type RoleOptions } from './base.js';
 
 /** The api process: REST and websockets on one port, and everything they need at hand. */
@@ -227,7 +227,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
   const windowsOf = makeWindowsOf(config);
   const { TRUSTED_PROXIES: trusted_proxies } = config;
   const mounted: Mounted = mount(app, {
-    routes: (all_routes as readonly Route<ApiParts>[]).map(prepareRoute),
+    routes: ([...api_routes, ...pages] as readonly Route<ApiParts>[]).map(prepareRoute),
     deps: parts,
     ...{ limiter, log, trusted_proxies, authenticate, windowsOf },
     onThrown: parts.write_watch.note,

@@ -3,7 +3,8 @@ import { text as readText } from 'node:stream/consumers';
 import { faultsOf } from '../../src/http/openapi.js';
 import { type Auth, makeRouter, type Route } from '../../src/http/route.js';
 import { common_faults } from '../../src/kit/fault.js';
-import { all_routes } from '../../src/routes.js';
+import { api_routes } from '../../src/routes.js';
+import { routes as pages } from '../../src/web/index.js';
 import { type Answered, no_limits, type TestApp } from '../help/app.js';
 import { admin_email } from '../help/principals.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
@@ -25,9 +26,10 @@ const destructive = [
   ...['deleteWebhook', 'suspendAgent', 'unlinkAgent', 'logOut', 'rotateKey'],
 ];
 
-export const fuzz_routes: readonly Route[] = [...(all_routes as readonly Route[])].sort(
-  (a, b) => destructive.indexOf(a.id) - destructive.indexOf(b.id),
-);
+export const fuzz_routes: readonly Route[] = [
+  ...(api_routes as readonly Route[]),
+  ...(pages as readonly Route[]),
+].sort((a, b) => destructive.indexOf(a.id) - destructive.indexOf(b.id));
 
 type HeaderLines = Readonly<Record<string, string>>;
 

@@ -107,7 +107,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   socket: ['config', 'kit', 'db', 'redis', 'http'],
   features: features_need,
   web: [...features_need, 'features', 'client'],
-  routes: [...engine, 'features', 'web'],
+  routes: [...engine, 'features'],
   boot: [],
   client: [],
   process: [...features_need, 'features', 'web', 'routes', 'boot'],

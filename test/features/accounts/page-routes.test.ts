@@ -6,7 +6,7 @@ import { faultsOf } from '../../../src/http/openapi.js';
 import type { Route } from '../../../src/http/route.js';
 import { sayFirst } from '../../../src/http/validation.js';
 import { common_faults, faultBody, refuse } from '../../../src/kit/fault.js';
-import { all_routes } from '../../../src/routes.js';
+import { api_routes } from '../../../src/routes.js';
 import { shared_script } from '../../../src/web/account-script.js';
 import { secret_key, startApp } from '../../help/app.js';
 import { openRaw } from '../../help/raw-http.js';
@@ -97,7 +97,7 @@ t.test('no refusal of the account routes reaches a page in the words of the API'
     refusal = body;
     return call('POST', '/api/auth/login').catch(({ message }: Error) => message);
   };
-  const used = (all_routes as readonly Route[]).filter(({ path }) =>
+  const used = (api_routes as readonly Route[]).filter(({ path }) =>
     /^\/api\/(auth\/|me\/agents)/.test(path),
   );
   t.ok(used.length >= 9);
