@@ -1,5 +1,5 @@
 import type { Config } from '../config.js';
-import { createWriteWatch } from '../db/client.js';
+import { createWriteWatch, type Tx } from '../db/client.js';
 import {
   createLoginLimit,
   createPrincipals,
@@ -56,7 +56,7 @@ import {
 } from '../features/predictions/index.js';
 import { createQuestionCache, lists_tag } from '../features/questions/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
-import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
+import { createWebhooks, deleteWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import type { Deps } from '../http/deps.js';
 import { createIdempotency } from '../http/idempotency.js';
 import { type InnerCall, makeInnerCall } from '../http/inner-call.js';
@@ -128,6 +128,9 @@ const makeApiParts = (deps: Deps, limiter: Limiter, innerCall: InnerCall) => {
     principals: createPrincipals(deps),
     sessions: createSessions(deps),
     logins: createLoginLimit(config, limiter),
+    async endWebhooks(tx: Tx, id: string): Promise<void> {
+      await deleteWebhooks(tx, { kind: 'human', id });
+    },
     commenting: createCommenting(sql, wakeUp),
     voting: createVoting(sql),
     taxonomy: createTaxonomy(deps),

@@ -26,6 +26,9 @@ const bare = (answer: Answered | undefined): string =>
 const makeForeignThings = async () => {
   const owner = await makeHuman(app);
   const agent = await makeAgent(app, { human: owner });
+  const { token } = owner;
+  const { body: listed } = await app.call('GET', '/api/me/sessions', { token });
+  const [session] = listed.sessions as { id: string }[];
   const webhook = await app.call('POST', '/api/webhooks', {
     key: agent.key,
     body: { url: 'https://127.0.0.1:18443/hook', events: ['question.created'] },
@@ -49,6 +52,7 @@ const makeForeignThings = async () => {
   return {
     '/api/webhooks/': webhook.body.id,
     '/api/me/agents/': agent.id,
+    '/api/me/sessions/': session?.id ?? '',
     '/api/questions/': draft,
     // Everybody may read a dispute; only its author may do anything with it.
     '/api/disputes/{id}/withdraw': dispute?.id ?? '',

@@ -140,6 +140,10 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const MAIL_TOKEN = new URL(mail?.links[0] ?? '').searchParams.get('token') ?? '';
     return { EMAIL: email, MAIL_TOKEN };
   };
+  const mine = async () => {
+    const one = await makeHuman(app);
+    return { TOKEN: one.token, AGENT_ID: (await makeAgent(app, { human: one })).id };
+  };
   const question = async () => ({ QUESTION_ID: await makeOpenQuestion(app) });
   const draft = async () => ({ QUESTION_ID: await makeOpenQuestion(app, { publish: false }) });
   const asked = async () => ({ ...(await linked()), ...(await question()) });
@@ -227,14 +231,22 @@ const makeWorlds = (app: TestApp, owner: Human) => {
   const worlds: Readonly<Record<string, World>> = {
     rotateKey: linked,
     linkAgent: async () => ({ ...(await human()), API_KEY: (await makeAgent(app)).key }),
-    unlinkAgent: async () => {
-      const one = await makeHuman(app);
-      return { TOKEN: one.token, AGENT_ID: (await makeAgent(app, { human: one })).id };
-    },
+    unlinkAgent: mine,
+    myAgent: mine,
+    rotateAgentKey: mine,
     verifyAddress: () =>
       mailed(`${mark()}@people.dev`, '/api/auth/signup', { password: 'correct horse battery' }),
     logIn: human,
     logOut: human,
+    resendVerification: human,
+    updateAccount: human,
+    changePassword: human,
+    deleteAccount: human,
+    endSession: async () => {
+      const values = await human();
+      const { body } = await app.call('GET', '/api/me/sessions', { token: values.TOKEN });
+      return { ...values, SESSION_ID: body.sessions[0].id };
+    },
     forgotPassword: human,
     resetPassword: async () => mailed((await human()).EMAIL, '/api/auth/forgot'),
     readNotifications: notified,

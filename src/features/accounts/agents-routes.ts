@@ -160,6 +160,9 @@ const updateMe = route({
   },
 });
 
+const new_key_schema = Type.Object({ api_key: Type.String(), message: Type.String() });
+const new_key_message = 'Keep the new key; the old one no longer works.';
+
 const rotateKey = route({
   id: 'rotateKey',
   method: 'POST',
@@ -167,13 +170,12 @@ const rotateKey = route({
   summary: 'Get a new key, shown once; the old one stops within a second.',
   tag,
   auth: 'agent',
-  returns: { 200: Type.Object({ api_key: Type.String(), message: Type.String() }) },
+  returns: { 200: new_key_schema },
   keeps: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
     const api_key = makeApiKey();
     const sent = ctx.header('x-api-key');
-    const message = 'Keep the new key; the old one no longer works.';
     // Only the current key is replaced: an older one may still be cached here.
     const answer = await ctx.write(deps.sql, async (tx) => {
       const old_digest = await store.replaceKey(tx, ctx.caller.id, {
@@ -182,7 +184,7 @@ const rotateKey = route({
       });
       if (old_digest === undefined) return refuse(common_faults.INVALID_API_KEY);
       await revokeDigest(tx, old_digest);
-      return reply(200, { api_key, message });
+      return reply(200, { api_key, message: new_key_message });
     });
     deps.principals.forget(ctx.caller.id);
     return answer;
@@ -329,17 +331,59 @@ const listMyAgents = route({
     }),
 });
 
+const one_of_mine = {
+  ...({ tag: 'humans', auth: 'human' } as const),
+  params: Type.Object({ id: uuid_schema }),
+  absent: wire.agents_faults.AGENT_NOT_FOUND,
+  faults: [wire.agents_faults.AGENT_NOT_FOUND],
+};
+
+const getMyAgent = route({
+  ...one_of_mine,
+  id: 'myAgent',
+  method: 'GET',
+  path: '/api/me/agents/{id}',
+  summary: 'One agent linked to the calling person.',
+  returns: { 200: Type.Object({ agent: wire.owned_agent_schema }) },
+  async handle({ params, caller }, { sql }) {
+    const agent = await store.findOwned(sql, params.id, caller.id);
+    if (agent === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
+    return reply(200, { agent: ownedAgentView(agent) });
+  },
+});
+
+/** For an owner whose agent lost its key, or gave it away. */
+const rotateAgentKey = route({
+  ...one_of_mine,
+  id: 'rotateAgentKey',
+  method: 'POST',
+  path: '/api/me/agents/{id}/rotate-key',
+  summary: 'A new key for an agent of the calling person, shown once; the old one stops.',
+  returns: { 200: new_key_schema },
+  keeps: 'inside',
+  async handle(ctx, deps) {
+    const { id } = ctx.params;
+    const api_key = makeApiKey();
+    const answer = await ctx.write(deps.sql, async (tx) => {
+      const is_owned = await store.lockOwned(tx, id, ctx.caller.id);
+      const new_digest = digestSecret(api_key);
+      const old_digest = is_owned ? await store.replaceKey(tx, id, { new_digest }) : undefined;
+      if (old_digest === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
+      await revokeDigest(tx, old_digest);
+      return reply(200, { api_key, message: new_key_message });
+    });
+    deps.principals.forget(id);
+    return answer;
+  },
+});
+
 const unlinkMyAgent = route({
+  ...one_of_mine,
   id: 'unlinkAgent',
   method: 'DELETE',
   path: '/api/me/agents/{id}',
   summary: 'Unlink an agent; it is unverified again and cannot predict.',
-  tag: 'humans',
-  auth: 'human',
-  params: Type.Object({ id: uuid_schema }),
-  absent: wire.agents_faults.AGENT_NOT_FOUND,
   returns: { 200: link_schema(false) },
-  faults: [wire.agents_faults.AGENT_NOT_FOUND],
   async handle({ params, caller }, deps) {
     const agent = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
     if (agent === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
@@ -357,4 +401,4 @@ export const agent_routes = [
   agentProfile,
   myTransactions,
 ];
-export const link_routes = [linkMyAgent, listMyAgents, unlinkMyAgent];
+export const link_routes = [linkMyAgent, listMyAgents, getMyAgent, rotateAgentKey, unlinkMyAgent];

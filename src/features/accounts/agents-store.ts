@@ -108,6 +108,27 @@ export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<
   return rows.count === 1;
 };
 
+/** Takes all agents from their owner, and gives their ids. */
+export const clearOwners = async (tx: Tx, owner_id: string): Promise<string[]> => {
+  await tx`select from agents where owner_id = ${owner_id} order by id for update`;
+  const rows = await tx<{ id: string }[]>`
+    update agents
+    set owner_id = null, linked_at = null
+    where owner_id = ${owner_id}
+    returning id`;
+  return rows.map(({ id }) => id);
+};
+
+export const findOwned = (db: Db, id: string, owner_id: string) =>
+  firstRow(db<AgentRow[]>`${selectAgents(db)} where a.id = ${id} and a.owner_id = ${owner_id}`);
+
+/** Locks an agent of this owner until the transaction ends; false when it is not this owner's. */
+export const lockOwned = async (tx: Tx, id: string, owner_id: string): Promise<boolean> => {
+  const rows = await tx`
+    select from agents where id = ${id} and owner_id = ${owner_id} for update`;
+  return rows.count === 1;
+};
+
 export const readOwned = (db: Db, owner_id: string, page: PageRequest): Promise<AgentRow[]> =>
   db<AgentRow[]>`
     ${selectAgents(db)}

@@ -28,14 +28,14 @@ const public_call = {
   limits: ['login'],
 };
 
-const humanView = (row: store.HumanRow, sessions: Sessions) => {
+export const humanView = (row: store.HumanRow, sessions: Sessions) => {
   const { id, email, name, created_at } = row;
   const email_verified = row.email_verified_at !== null;
   const is_admin = email_verified && sessions.isAdminAddress(row.email_key);
   return { id, type: 'human', email, name, email_verified, is_admin, created_at };
 };
 
-const invalid = (path: string, message: string): Fault =>
+export const invalid = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
 
 /** Each mail has a link, and says what happens when it is ignored. */
@@ -57,6 +57,13 @@ const mails = {
       'Log in with your password, or choose a new one here, which also verifies the address',
     after: 'The link works for one hour. If it was not you, ignore this mail: nothing changed.',
   },
+  /** For one who asks for the first mail again, and does not need it. */
+  verified: {
+    kind: 'reset',
+    subject: 'Your address is verified already',
+    before: 'your address is verified already. Log in with your password, or choose a new one here',
+    after: 'The link works for one hour. If it was not you, ignore this mail: nothing changed.',
+  },
   reset: {
     kind: 'reset',
     subject: 'Choose a new password',
@@ -66,7 +73,7 @@ const mails = {
   },
 } as const;
 
-/** Queues a mail with a new link; left out when the address got too many reset links. */
+/** Queues a mail with a new link; left out when the address got too many of its kind. */
 const mailLink = async (
   tx: Tx,
   { public_url, config, clock }: Deps,
@@ -75,11 +82,10 @@ const mailLink = async (
 ): Promise<void> => {
   const { kind, subject, before, after } = mails[mail];
   const at = clock();
-  if (kind === 'reset') {
-    await store.lockHuman(tx, human.id);
-    const since = new Date(at.getTime() - 3_600_000);
-    if ((await store.countResets(tx, human.id, since)) >= rules.reset_mails_per_hour) return;
-  }
+  await store.lockHuman(tx, human.id);
+  const since = new Date(at.getTime() - 3_600_000);
+  const sent = await store.countTokens(tx, human.id, kind, since);
+  if (sent >= rules.link_mails_per_hour) return;
   const { token, digest } = rules.makeToken(kind);
   await store.insertToken(tx, human.id, { digest, kind, now: at });
   const link = `${public_url}/auth/${kind}?token=${token}`;
@@ -121,6 +127,37 @@ const signup = route({
     await waitUntilFloor(started_ms, floor_ms);
     return answer;
   },
+});
+
+/** Mails queued for an address that has an account, and the same answer for one that has none. */
+const mailTo = async (
+  ctx: Context<unknown, unknown, { readonly email: string }>,
+  deps: AccountDeps,
+  choose: (human: store.HumanRow) => keyof typeof mails,
+): Promise<Answer> => {
+  const started_ms = performance.now();
+  const email_key = rules.readAddress(ctx.body.email)?.email_key ?? '';
+  const human = await store.findHumanByEmail(deps.sql, email_key);
+  const message = 'If this address has an account, a mail is on its way.';
+  const answer = await ctx.write(deps.sql, async (tx) => {
+    if (human !== undefined) await mailLink(tx, deps, human, choose(human));
+    return reply(200, { message });
+  });
+  await waitUntilFloor(started_ms, floor_ms);
+  return answer;
+};
+
+const resend = route({
+  ...public_call,
+  id: 'resendVerification',
+  path: '/api/auth/resend',
+  summary: 'Ask for the mail that verifies an address again.',
+  body: wire.forgot_body,
+  returns: { 200: wire.message_schema },
+  handle: (ctx, deps) =>
+    mailTo(ctx, deps, ({ email_verified_at }) =>
+      email_verified_at === null ? 'verify' : 'verified',
+    ),
 });
 
 /** The link goes on working until it runs out. */
@@ -248,18 +285,7 @@ const forgot = route({
   summary: 'Ask for a mail with a link that sets a new password.',
   body: wire.forgot_body,
   returns: { 200: wire.message_schema },
-  async handle(ctx, deps) {
-    const started_ms = performance.now();
-    const email_key = rules.readAddress(ctx.body.email)?.email_key ?? '';
-    const human = await store.findHumanByEmail(deps.sql, email_key);
-    const message = 'If this address has an account, a mail is on its way.';
-    const answer = await ctx.write(deps.sql, async (tx) => {
-      if (human !== undefined) await mailLink(tx, deps, human, 'reset');
-      return reply(200, { message });
-    });
-    await waitUntilFloor(started_ms, floor_ms);
-    return answer;
-  },
+  handle: (ctx, deps) => mailTo(ctx, deps, () => 'reset'),
 });
 
 /** The link also proves the address. All links and all sessions of the account end. */
@@ -294,4 +320,4 @@ const reset = route({
   },
 });
 
-export const auth_routes = [signup, verify, login, logout, session, forgot, reset];
+export const auth_routes = [signup, resend, verify, login, logout, session, forgot, reset];

@@ -1,3 +1,4 @@
+import { account_routes } from './account-routes.js';
 import { agent_routes, link_routes } from './agents-routes.js';
 import { auth_routes } from './auth-routes.js';
 import { page_routes } from './page-routes.js';
@@ -13,4 +14,10 @@ export { cleanName, makeApiKey } from './rules.js';
 export { agents_faults, ledger_entry_schema } from './schema.js';
 export { createLoginLimit, createSessions, type LoginLimit, type Sessions } from './sessions.js';
 
-export const routes = [...agent_routes, ...auth_routes, ...link_routes, ...page_routes];
+export const routes = [
+  ...agent_routes,
+  ...auth_routes,
+  ...account_routes,
+  ...link_routes,
+  ...page_routes,
+];

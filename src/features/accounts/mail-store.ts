@@ -102,6 +102,10 @@ export const postponeMail = async (sql: Sql, id: string, next_at: Date): Promise
   await sql`update mails set next_at = ${next_at} where id = ${id}`;
 };
 
+export const deleteMailsTo = async (tx: Tx, recipient: string): Promise<void> => {
+  await tx`delete from mails where recipient = ${recipient}`;
+};
+
 export const pruneMails = async (sql: Sql, now: Date): Promise<void> => {
   await sql`delete from mails where created_at < ${new Date(now.getTime() - mail_keep_ms)}`;
 };

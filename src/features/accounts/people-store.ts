@@ -136,11 +136,70 @@ export const pruneTokens = async (tx: Tx, human_id: string, now: Date): Promise<
       )`;
 };
 
-export const countResets = (tx: Tx, human_id: string, since: Date) =>
+export const countTokens = (tx: Tx, human_id: string, kind: TokenKind, since: Date) =>
   readTotal(tx<{ total: number }[]>`
     select count(*)::int as total
     from human_tokens
-    where human_id = ${human_id} and kind = 'reset' and created_at > ${since}`);
+    where human_id = ${human_id} and kind = ${kind} and created_at > ${since}`);
+
+export interface SessionRow {
+  /** The first half of the digest: it names the session and opens nothing. */
+  readonly id: string;
+  readonly digest: Buffer;
+  readonly created_at: Date;
+  readonly last_used_at: Date;
+  readonly expires_at: Date;
+}
+
+const most_sessions = 100;
+
+/** The sessions of a person that still hold, the last used first. */
+export const listSessions = (db: Db, human_id: string, now: Date) =>
+  db<SessionRow[]>`
+    select substr(encode(digest, 'hex'), 1, 32)::uuid as id, digest, created_at, last_used_at,
+      expires_at
+    from human_tokens
+    where human_id = ${human_id} and kind = 'session' and expires_at > ${now}
+      and last_used_at > ${new Date(now.getTime() - session_idle_ms)}
+    order by last_used_at desc, digest
+    limit ${most_sessions}`;
+
+/** Ends one session of a person by its id, or all but the one of a digest; gives their digests. */
+export const deleteSessions = async (
+  tx: Tx,
+  human_id: string,
+  which: { readonly id: string } | { readonly but: Buffer },
+): Promise<Buffer[]> => {
+  const rows = await tx<{ digest: Buffer }[]>`
+    delete from human_tokens
+    where human_id = ${human_id}
+      and kind = 'session'
+      and ${
+        'id' in which
+          ? tx`substr(encode(digest, 'hex'), 1, 32)::uuid = ${which.id}::uuid`
+          : tx`digest <> ${which.but}`
+      }
+    returning digest`;
+  return rows.map(({ digest }) => digest);
+};
+
+/** Ends the links that were mailed to a person to choose a password. */
+export const deleteResets = async (tx: Tx, human_id: string): Promise<void> => {
+  await tx`delete from human_tokens where human_id = ${human_id} and kind = 'reset'`;
+};
+
+export const setPassword = async (tx: Tx, id: string, password_hash: string): Promise<void> => {
+  await tx`update humans set password_hash = ${password_hash} where id = ${id}`;
+};
+
+export const renameHuman = async (tx: Tx, id: string, name: string | null): Promise<void> => {
+  await tx`update humans set name = ${name} where id = ${id}`;
+};
+
+/** Forgets a person: address, name, sessions and known addresses. No agent may be linked to it. */
+export const deleteHuman = async (tx: Tx, id: string): Promise<void> => {
+  await tx`delete from humans where id = ${id}`;
+};
 
 /** Stores the network address of a person, and drops addresses not seen for long. */
 export const rememberAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {

@@ -113,6 +113,14 @@ export const unlinkAgent = async (
   return store.findAgent(tx, id);
 };
 
+/** Unlinks all agents of an owner, and gives their ids; their records stay. */
+export const unlinkAll = async (tx: Tx, owner_id: string): Promise<string[]> => {
+  const ids = await store.clearOwners(tx, owner_id);
+  await markStanding(tx, ids);
+  await markDebaters(tx, ids);
+  return ids;
+};
+
 /**
  * Settles referrals of an agent that was just linked; gives the agents whose points moved.
  *

@@ -151,8 +151,8 @@ export const token_life_ms = { session: 30 * day_ms, verify: 2 * day_ms, reset: 
 export type TokenKind = keyof typeof token_life_ms;
 /** A network address is known for so long after the person was last seen there. */
 export const address_life_ms = 180 * day_ms;
-/** Mails that anybody can cause to one address within an hour; more are silently left out. */
-export const reset_mails_per_hour = 5;
+/** Mails of a kind that anybody can cause to one address within an hour; more are left out. */
+export const link_mails_per_hour = 5;
 
 export const password_min = 10;
 export const password_max = 1_000;

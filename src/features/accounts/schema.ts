@@ -39,6 +39,8 @@ export const { INVALID_API_KEY: link_key_refused } = defineFaults({
 export const humans_faults = defineFaults({
   INVALID_CREDENTIALS: [401, 'auth', 'The address or the password is not right.'],
   INVALID_LINK: [400, 'auth', 'This link is not valid or has expired; ask for a new one.'],
+  WRONG_PASSWORD: [403, 'permission', 'This is not the password of your account.'],
+  SESSION_NOT_FOUND: [404, 'not_found', 'You have no such session.'],
 });
 
 const persona_schema = textEnum(persona_archetypes);
@@ -170,6 +172,22 @@ export const login_body = Type.Object({
 });
 export const forgot_body = Type.Object({ email });
 export const reset_body = Type.Object({ token: link_token, password: new_password });
+
+export const account_body = Type.Object({ name: nullable(Type.String({ maxLength: 200 })) });
+const old_password = Type.String({ minLength: 1, maxLength: password_max });
+export const password_body = Type.Object({
+  current_password: old_password,
+  password: new_password,
+});
+export const delete_body = Type.Object({ password: old_password });
+
+export const session_schema = Type.Object({
+  id: uuid_schema,
+  created_at: time_schema,
+  last_used_at: time_schema,
+  expires_at: time_schema,
+  current: Type.Boolean({ description: 'The session of this call.' }),
+});
 
 export const human_schema = Type.Object({
   id: uuid_schema,

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
+import { uuid_schema } from '../../http/openapi.js';
 import { pageSchema, replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
@@ -72,21 +73,28 @@ export const toWire = (row: NotificationRow): NotificationWire => ({
   created_at: row.created_at.toISOString(),
 });
 
+/** Of several agents, so each says whose it is. */
+const listed_schema = Type.Object({
+  ...notification_schema.properties,
+  agent: Type.Object({ id: uuid_schema, name: Type.String() }),
+});
+
 const getNotifications = route({
   id: 'listNotifications',
   method: 'GET',
   path,
-  summary: 'What the calling agent was told, newest first; ?unread=true leaves out what it read',
+  summary: 'What the calling agent, or the agents of the calling person, were told, newest first',
   tag,
-  auth: 'agent',
+  auth: 'either',
   query: notifications_query,
-  returns: { 200: pageSchema('notifications', notification_schema, { unread: Type.Integer() }) },
-  handle: ({ query, caller: { id } }, { sql }) =>
+  returns: { 200: pageSchema('notifications', listed_schema, { unread: Type.Integer() }) },
+  handle: ({ query, caller: reader }, { sql }) =>
     replyPage({
-      ...{ path, query, plural: 'notifications', show: toWire },
-      read: (page) => listNotifications(sql, { agent_id: id, unread: query.unread }, page),
+      ...{ path, query, plural: 'notifications' },
+      read: (page) => listNotifications(sql, { reader, unread: query.unread }, page),
+      show: ({ agent, ...row }) => ({ ...toWire(row), agent }),
       async count() {
-        const { total, unread } = await countNotifications(sql, id);
+        const { total, unread } = await countNotifications(sql, reader);
         if (query.unread === undefined) return { total, unread };
         return { total: query.unread ? unread : total - unread, unread };
       },
@@ -115,7 +123,7 @@ const readNotifications = route({
     return ctx.write(sql, async (tx) => {
       const named = { ids: ids ?? null, until: until ?? null };
       const marked = await markRead(tx, { agent_id, ...named, at: clock() });
-      const { unread } = await countNotifications(tx, agent_id);
+      const { unread } = await countNotifications(tx, ctx.caller);
       return reply(200, { marked, unread });
     });
   },

@@ -33,7 +33,9 @@ export const notification_schema = Type.Object({
 export type NotificationWire = Static<typeof notification_schema>;
 
 export const notifications_query = Type.Object({
-  unread: Type.Optional(Type.Boolean()),
+  unread: Type.Optional(
+    Type.Boolean({ description: 'True: what was not read yet; false: what was.' }),
+  ),
   ...page_query,
 });
 

@@ -49,26 +49,49 @@ export interface NotificationRow {
   readonly read_at: Date | null;
 }
 
-/** Newest first; `unread` selects by that state. One row more than the page. */
+/** An agent, or a person for all agents that are linked to it. */
+export type Reader = { readonly kind: 'agent' | 'human'; readonly id: string };
+
+const agentsOf = (db: Db, { kind, id }: Reader) =>
+  kind === 'agent' ? db`a.id = ${id}` : db`a.owner_id = ${id}`;
+
+/**
+ * Newest first; `unread` selects by that state. One row more than the page. Of each agent no more
+ * are read than the page may need, by its own index.
+ */
 export const listNotifications = (
   db: Db,
-  { agent_id, unread }: { readonly agent_id: string; readonly unread?: boolean | undefined },
+  { reader, unread }: { readonly reader: Reader; readonly unread?: boolean | undefined },
   page: PageRequest,
-) =>
-  db<NotificationRow[]>`
+) => {
+  const state = unread ? db`and read_at is null` : db`and read_at is not null`;
+  return db<
+    (NotificationRow & { readonly agent: { readonly id: string; readonly name: string } })[]
+  >`
     select
-      n.id, n.kind, n.question_id, q.question, n.subject_id, n.details, n.created_at, n.read_at
-    from notifications n
+      n.id, n.kind, n.question_id, q.question, n.subject_id, n.details, n.created_at, n.read_at,
+      json_build_object('id', a.id, 'name', a.name) as agent
+    from agents a
+    cross join lateral (
+      select *
+      from notifications
+      where agent_id = a.id
+        ${unread === undefined ? db`` : state}
+        ${newestFirst(db, 'id', { ...page, limit: page.limit + page.offset, offset: 0 })}
+    ) n
     left join questions q on q.id = n.question_id
-    where n.agent_id = ${agent_id}
-      ${unread === undefined ? db`` : unread ? db`and n.read_at is null` : db`and n.read_at is not null`}
-      ${newestFirst(db, 'n.id', page)}`;
+    where ${agentsOf(db, reader)}
+    order by n.id desc
+    limit ${page.limit + 1}
+    offset ${page.offset}`;
+};
 
-export const countNotifications = async (db: Db, agent_id: string) => {
+export const countNotifications = async (db: Db, reader: Reader) => {
   const [row] = await db<{ total: number; unread: number }[]>`
-    select count(*)::int as total, (count(*) filter (where read_at is null))::int as unread
-    from notifications
-    where agent_id = ${agent_id}`;
+    select count(*)::int as total, (count(*) filter (where n.read_at is null))::int as unread
+    from agents a
+    join notifications n on n.agent_id = a.id
+    where ${agentsOf(db, reader)}`;
   return row ?? { total: 0, unread: 0 };
 };
 

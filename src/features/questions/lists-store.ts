@@ -1,5 +1,5 @@
 import type { Db, Fragment } from '../../db/client.js';
-import { readTotal } from '../../db/rows.js';
+import { newestFirst, readTotal } from '../../db/rows.js';
 import type { CursorKey, CursorKind, PageRequest } from '../../http/page.js';
 import { tagOf } from '../taxonomy/index.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
@@ -172,3 +172,29 @@ export const countQuestions = (db: Db, list: ListRequest) =>
     select count(*)::int as total
     from questions q
     where ${conditions(db, list)}`);
+
+/** An agent, or a person for all agents that are linked to it. */
+type Author = { readonly kind: 'agent' | 'human'; readonly id: string };
+
+const suggestedBy = (db: Db, { kind, id }: Author) =>
+  kind === 'agent'
+    ? db`q.author_id = ${id}`
+    : db`q.author_id in (select id from agents where owner_id = ${id})`;
+
+interface SuggestedRow extends QuestionRow {
+  readonly author: { readonly id: string; readonly name: string };
+}
+
+/** What was suggested and not rejected, in every status, the newest first. */
+export const listSuggestions = (db: Db, author: Author, page: PageRequest) =>
+  db<SuggestedRow[]>`
+    select ${questionColumns(db)}, json_build_object('id', a.id, 'name', a.name) as author
+    from questions q
+    join agents a on a.id = q.author_id
+    left join question_counts c on c.question_id = q.id
+    where ${suggestedBy(db, author)}
+      ${newestFirst(db, 'q.id', page)}`;
+
+export const countSuggestions = (db: Db, author: Author) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::int as total from questions q where ${suggestedBy(db, author)}`);

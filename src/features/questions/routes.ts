@@ -15,10 +15,12 @@ import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import * as life from './life.js';
 import {
   countQuestions,
+  countSuggestions,
   keyOf,
   kindsOf,
   type ListedRow,
   listQuestions,
+  listSuggestions,
   readListQuery,
 } from './lists-store.js';
 import * as wire from './schema.js';
@@ -114,6 +116,24 @@ const suggest = route({
       return isFault(row) ? row : reply(201, { question: toWire(row) });
     });
   },
+});
+
+const getSuggestions = route({
+  id: 'listSuggestions',
+  method: 'GET',
+  path: '/api/me/suggestions',
+  summary: 'Questions that the caller, or an agent of the calling person, suggested; newest first',
+  tag,
+  auth: 'either',
+  query: wire.suggestions_query,
+  returns: { 200: wire.suggestions_answer },
+  handle: ({ query, caller }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/me/suggestions', query, plural: 'suggestions' },
+      read: (page) => listSuggestions(sql, caller, page),
+      count: async () => ({ total: await countSuggestions(sql, caller) }),
+      show: ({ author, ...row }) => ({ ...toWire(row), author }),
+    }),
 });
 
 /** A question as this caller may see it: drafts exist for admins and their author only. */
@@ -276,6 +296,7 @@ const removeDraft = route({
 export const routes = [
   getQuestions,
   suggest,
+  getSuggestions,
   postQuestion,
   getAdminQuestions,
   patchQuestion,

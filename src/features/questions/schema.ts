@@ -138,6 +138,15 @@ export const admin_questions_answer = pageSchema(
   Type.Object({ ...listed.properties, author_id: nullable(id) }),
 );
 
+export const suggestions_query = Type.Object(page_query);
+export const suggestions_answer = pageSchema(
+  'suggestions',
+  Type.Object({
+    ...question_schema.properties,
+    author: Type.Object({ id, name: Type.String() }),
+  }),
+);
+
 export const sorts = [
   'newest',
   'closing_soon',

@@ -235,7 +235,7 @@ const removeWebhook = route({
     }),
   },
   handle: async ({ caller, params: { id } }, { sql }) =>
-    (await store.deleteWebhook(sql, caller, id))
+    (await sql.begin((tx) => store.deleteWebhooks(tx, caller, id))) > 0
       ? reply(200, { message: 'Webhook deleted.', deleted: true, id })
       : webhookAbsent(),
 });

@@ -1,4 +1,4 @@
-import type { Db, Sql } from '../../db/client.js';
+import type { Db, Sql, Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
 import type { FilterMembers } from '../events/index.js';
 import { skipQueued } from './maintenance-store.js';
@@ -149,13 +149,18 @@ export const rotateSecret = async (
   return row;
 };
 
-/** Deletes a webhook; false when there was none. Its deliveries are removed soon after. */
-export const deleteWebhook = async (sql: Sql, owner: Owner, id: string): Promise<boolean> =>
-  sql.begin(async (tx) => {
-    const gone = await tx`
-      delete from webhooks where id = ${id} and ${ownedBy(tx, owner)} returning id`;
-    if (gone.length === 0) return false;
-    await tx`delete from webhook_replays where webhook_id = ${id}`;
-    await tx`insert into webhook_leavings (webhook_id) values (${id})`;
-    return true;
-  });
+/**
+ * Deletes a webhook, or all of an owner that goes; gives how many there were. Their deliveries are
+ * removed soon after.
+ */
+export const deleteWebhooks = async (tx: Tx, owner: Owner, id?: string): Promise<number> => {
+  const one = id === undefined ? tx`` : tx`and id = ${id}`;
+  const rows = await tx<{ id: string }[]>`
+    delete from webhooks where ${ownedBy(tx, owner)} ${one} returning id`;
+  const ids = rows.map((row) => row.id);
+  await tx`delete from webhook_replays where webhook_id = any (${ids}::uuid[])`;
+  await tx`
+    insert into webhook_leavings (webhook_id)
+    select w.id from unnest(${ids}::uuid[]) as w (id)`;
+  return ids.length;
+};

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import type { Tx } from '../../../src/db/client.js';
 import {
   createLoginLimit,
   createPrincipals,
@@ -13,6 +14,7 @@ import { bearerToken, makeToken } from '../../../src/features/accounts/rules.js'
 import { createSessions } from '../../../src/features/accounts/sessions.js';
 import { createBoards } from '../../../src/features/leaderboards/index.js';
 import { makeWindowsOf } from '../../../src/features/limits/index.js';
+import { deleteWebhooks } from '../../../src/features/webhooks/index.js';
 import { createLimiter } from '../../../src/http/limits.js';
 import { mount } from '../../../src/http/pipeline.js';
 import {
@@ -55,6 +57,9 @@ const serve = async (t: Teardown, options: PartsOptions) => {
     sessions: createSessions(parts.deps),
     logins: createLoginLimit(config, limiter),
     boards: createBoards(parts.deps),
+    async endWebhooks(tx: Tx, id: string): Promise<void> {
+      await deleteWebhooks(tx, { kind: 'human', id });
+    },
   };
   const app = App();
   const mounted = mount(app, {

@@ -247,3 +247,26 @@ t.test('a bonus that lifts the recruiter to another tier notifies it', async (t)
     t.equal(list.length, 1, way);
   }
 });
+
+t.test(
+  'a person reads what its agents were told, a page at a time, and nothing else',
+  async (t) => {
+    const human = await makeHuman(app);
+    const [first, second] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
+    const stranger = await makeAgent(app, { human: await makeHuman(app) });
+    for (const agent of [first, stranger, second, first]) await tell(agent, 1);
+    const ask = async (query: string) =>
+      (await app.call('GET', `/api/me/notifications${query}`, { token: human.token })).body;
+    const names = (list: readonly { agent: { name: string } }[]) =>
+      list.map((one) => one.agent.name);
+    const page = await ask('?limit=2');
+    t.match(page, { total: 3, unread: 3 });
+    t.same(names(page.notifications), [first.name, second.name]);
+    t.same(names((await ask(`?limit=2&cursor=${page.next_cursor}`)).notifications), [first.name]);
+    t.same(names((await ask('?limit=2&offset=2')).notifications), [first.name]);
+    const { notifications } = await read(second);
+    t.match(notifications[0].agent, { id: second.id });
+    await mark(second, { until: notifications[0].id });
+    t.same(names((await ask('?unread=true')).notifications), [first.name, first.name]);
+  },
+);

@@ -192,3 +192,25 @@ test('so many suggestions of an agent wait for review, also when they come at on
     where id = (select id from questions where author_id = ${agent.id} limit 1)`;
   t.equal((await suggest(suggestion())).status, 201, 'one can no longer be published');
 });
+
+test('an author and its owner list what it suggested, in every status', async (t) => {
+  const human = await makeHuman(app);
+  const [agent, other] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
+  const stranger = await makeAgent(app, { human: await makeHuman(app) });
+  const ids: string[] = [];
+  for (const { key } of [agent, other, stranger]) {
+    const { body } = await app.call('POST', '/api/questions/suggest', { key, body: suggestion() });
+    ids.push(body.question.id);
+  }
+  await app.call('POST', `/api/admin/questions/${ids[0]}/publish`, { admin: true });
+  const list = async (who: object) => (await app.call('GET', '/api/me/suggestions', who)).body;
+  t.match(await list({ key: agent.key }), {
+    total: 1,
+    suggestions: [{ id: ids[0], status: 'open', author: { id: agent.id, name: agent.name } }],
+  });
+  const { suggestions } = await list({ token: human.token });
+  t.same(
+    suggestions.map(({ id }: { id: string }) => id),
+    [ids[1], ids[0]],
+  );
+});

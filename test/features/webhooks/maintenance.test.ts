@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { makeMailOpener, readUnsent } from '../../../src/features/accounts/mail-store.js';
-import { deleteWebhook, updateWebhook } from '../../../src/features/webhooks/store.js';
+import { deleteWebhooks, updateWebhook } from '../../../src/features/webhooks/store.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { until } from '../../help/until.js';
 import { addAgent, addHuman, type Hook, healthOf, makeWorld, many, newAgent } from './world.js';
@@ -63,7 +63,7 @@ t.test('deleting is one short step, and nothing is left in the end', async (t) =
     insert into attempts (webhook_id, event_id, attempt, at, latency_ms)
     select webhook_id, event_id, 1, now(), 5 from deliveries`;
   await fill(other, 3);
-  t.equal(await deleteWebhook(sql, hook.owner, hook.id), true);
+  t.equal(await sql.begin((tx) => deleteWebhooks(tx, hook.owner, hook.id)), 1);
   await setActive(other, false);
   await world.startSigner({ maintenance });
   await until('only the other is left', async () => (await countRows('deliveries')) === 3);
