@@ -1,10 +1,29 @@
 import type { Route } from '../http/route.js';
+import { account_routes } from './account.js';
 import { assets, icons } from './assets.js';
 import { home } from './home.js';
+import { inbox_routes } from './inbox.js';
+import { agent_page_routes } from './my-agents.js';
+import { delivery_page_routes } from './my-deliveries.js';
+import { webhook_page_routes } from './my-webhooks.js';
+import { outbox } from './outbox.js';
 import type { PageDeps } from './page-route.js';
+import { sign_in_routes } from './sign-in.js';
 
 export { makeFaultPage } from './error.js';
+export { outbox } from './outbox.js';
 export type { PageDeps } from './page-route.js';
 
 /** The pages for people. */
-export const routes: readonly Route<PageDeps>[] = [home, assets, ...icons];
+export const routes: readonly Route<PageDeps>[] = [
+  home,
+  ...sign_in_routes,
+  ...account_routes,
+  ...agent_page_routes,
+  ...webhook_page_routes,
+  ...delivery_page_routes,
+  ...inbox_routes,
+  outbox,
+  assets,
+  ...icons,
+];

@@ -41,12 +41,11 @@ const shared = {
 } as const;
 const shown = { 200: Type.String() as TSchema };
 /** A form that was sent: to the next page, or the same one with what is wrong. */
+const refused = [400, 401, 403, 404, 409, 422, 429, 503];
 const answered = {
   ...shown,
   303: null,
-  400: Type.String(),
-  401: Type.String(),
-  403: Type.String(),
+  ...Object.fromEntries(refused.map((status) => [status, Type.String()])),
 };
 
 /** Everybody sees the same: a public page may be cached, and knows nothing of its visitor. */

@@ -24,7 +24,8 @@ t.test('no browser guesses the type of any answer', async (t) => {
   const consensus = `/api/questions/${question_id}/consensus`;
   const usual: Readonly<Record<string, () => Promise<RawAnswer>>> = {
     'a list 200': () => get('/api/questions'),
-    'a page 200': () => get('/link'),
+    'a page 200': () => get('/account/login'),
+    'a way on 303': () => get('/link'),
     'the widget 200': () => get(`/embed/${question_id}`),
     'a picture 200': () => get(`/api/questions/${question_id}/chart.svg`),
     'the document 200': () => get('/openapi.json'),
@@ -75,7 +76,7 @@ t.test('in production, behind TLS, browsers are told to stay there', async (t) =
   const strictness = async (env: Record<string, string>) => {
     const one = await startApp(t, { roles: ['api'], env });
     const found = await Promise.all(
-      ['/health', '/nothing', '/link'].map(async (path) =>
+      ['/health', '/nothing', '/account/login'].map(async (path) =>
         (await one.call('GET', path)).headers.get('strict-transport-security'),
       ),
     );

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { type Browser, chromium as driver } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium as driver } from 'playwright-core';
 import type { Teardown } from './stores.js';
 
 /** A headless Chromium, where the machine has one. */
@@ -57,6 +57,8 @@ export const openBrowser = async (t: Teardown) => {
   });
   t.teardown(() => browser.close());
   return {
+    /** A window by itself, such as one without scripts; it ends with the browser. */
+    context: (options: BrowserContextOptions) => browser.newContext(options),
     open: (url: string, viewport?: { width: number; height: number }) =>
       openPage(browser, url, viewport),
   };

@@ -4,7 +4,9 @@ import type { FaultAnswer } from '../../http/inner-call.js';
 /** Fields of forms, with what is wrong beside them. */
 
 /** What the API said of a form that was sent; null where it was not, or where all is well. */
-export type FormFault = FaultAnswer | null;
+export type FormFault = (FaultAnswer & { readonly texts?: Words }) | null;
+
+type Words = Readonly<Record<string, string>>;
 
 /** Sentences of the API are for programs; these say the same to people, by field or by code. */
 const words: Readonly<Record<string, string>> = {
@@ -21,22 +23,43 @@ const words: Readonly<Record<string, string>> = {
   INTERNAL: 'Something went wrong on our side; try again.',
 };
 
+/**
+ * A fault with words of the page itself, by field or by code; `at` names the field that a code is
+ * about, where it stands then.
+ */
+export const inWords = (fault: FaultAnswer, texts: Words, at: Words = {}): FormFault => {
+  const place = at[fault.code];
+  if (place === undefined) return { ...fault, texts };
+  const message = texts[fault.code] ?? words[fault.code] ?? fault.error;
+  return { ...fault, texts: {}, fields: [{ path: `body.${place}`, message }] };
+};
+
+const knownText = (fault: NonNullable<FormFault>, path: string): string | undefined =>
+  fault.texts?.[path] ?? (fault.code === 'INVALID_REQUEST' ? words[path] : undefined);
+
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-const sentence = (text: string): string => `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
+const for_programs =
+  /\b(?:body|query|params|headers?|request|route|method|Bearer|JSON|API)\b|\/api\/|[A-Z]+-Key/i;
+const sentence = (text: string): string =>
+  for_programs.test(text)
+    ? 'That did not work; load the page again and try once more.'
+    : `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
 
 /** What is wrong with a field, by its name in the body; undefined: nothing. */
 export const problemOf = (fault: FormFault, name: string): string | undefined => {
   const path = `body.${name}`;
   const field = fault?.fields?.find((one) => one.path === path || one.path.startsWith(`${path}.`));
-  return field === undefined ? undefined : (words[path] ?? sentence(field.message));
+  if (fault === null || field === undefined) return undefined;
+  return knownText(fault, field.path) ?? sentence(field.message);
 };
 
 /** The fault in words for people. */
-export const faultText = (fault: FaultAnswer): string => {
+export const faultText = (fault: NonNullable<FormFault>): string => {
   const first = fault.fields?.[0];
-  const known = words[first?.path ?? ''] ?? words[fault.code];
-  if (known !== undefined) return known;
-  return first === undefined ? fault.error : sentence(first.message);
+  const known = first === undefined ? undefined : knownText(fault, first.path);
+  const text = known ?? fault.texts?.[fault.code] ?? words[fault.code];
+  if (text !== undefined) return text;
+  return sentence(first?.message ?? fault.error);
 };
 
 /** Above a form: what is wrong with it as a whole. */

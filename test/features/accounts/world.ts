@@ -26,6 +26,7 @@ import {
 import { createResponseCache } from '../../../src/http/response-cache.js';
 import { anonymous, type Route } from '../../../src/http/route.js';
 import { makeId } from '../../../src/kit/ids.js';
+import { outbox } from '../../../src/web/index.js';
 import { type CallOptions, makeCaller } from '../../help/app.js';
 import { checkAnswers } from '../../help/checked.js';
 import { openParts, type PartsOptions } from '../../help/parts.js';
@@ -63,7 +64,7 @@ const serve = async (t: Teardown, options: PartsOptions) => {
   };
   const app = App();
   const mounted = mount(app, {
-    routes: (routes as Route<typeof deps>[]).map(checkAnswers),
+    routes: ([...routes, outbox] as Route<typeof deps>[]).map(checkAnswers),
     ...{ deps, log, limiter },
     trusted_proxies: ['127.0.0.1'],
     public_url: () => deps.public_url,

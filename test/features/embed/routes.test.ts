@@ -143,8 +143,8 @@ t.test('the page lets nothing in, everybody frame it, and is not sent twice', as
   const again = await app.call('GET', `/embed/${id}`, { headers: { 'if-none-match': etag } });
   t.equal(again.status, 304);
   t.equal(again.body, '');
-  const linked = await app.call('GET', '/link');
-  t.match(linked.headers.get('content-security-policy'), /frame-ancestors 'none'/);
+  const framed = await app.call('GET', '/account/login');
+  t.match(framed.headers.get('content-security-policy'), /frame-ancestors 'none'/);
 });
 
 t.test('oEmbed gives one iframe for an address of this service', async (t) => {

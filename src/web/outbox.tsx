@@ -1,0 +1,71 @@
+import { Type } from '@sinclair/typebox';
+import { mail_schema, readOutbox, type ShownMail } from '../features/accounts/index.js';
+import { reply } from '../http/route.js';
+import { isFault } from '../kit/fault.js';
+import { renderPage } from './page.js';
+import { route } from './page-route.js';
+import { Ago } from './parts/figures.js';
+
+/** The mails that a service in development does not send: a page for people, JSON for programs. */
+
+/** A mailed link is the address of this service, whatever it is called from here. */
+const pathOf = (link: string): string => {
+  const { pathname, search } = new URL(link);
+  return pathname + search;
+};
+
+const MailCard = ({ mail, now }: { mail: ShownMail; now: Date }) => (
+  <article class="card">
+    <h2>{mail.subject}</h2>
+    <p class="facts">
+      <span class="any">to {mail.to}</span>
+      <Ago at={mail.created_at} now={now} />
+    </p>
+    {mail.links.map((link) => (
+      <p key={link}>
+        <a class="button" href={pathOf(link)}>
+          Open the link
+        </a>
+      </p>
+    ))}
+    <details>
+      <summary>The whole mail</summary>
+      <pre class="wrapped">{mail.text}</pre>
+    </details>
+  </article>
+);
+
+export const outbox = route({
+  id: 'devOutbox',
+  method: 'GET',
+  path: '/dev/outbox',
+  summary: 'The mails not sent, newest first; development mode only.',
+  tag: 'pages',
+  auth: 'public',
+  documented: false,
+  also_produces: ['text/html'],
+  returns: { 200: Type.Array(mail_schema) },
+  async handle(ctx, deps) {
+    const mails = await readOutbox(ctx, deps);
+    if (isFault(mails)) return mails;
+    if (!ctx.header('accept').includes('text/html')) {
+      return reply(200, mails, { 'Cache-Control': 'no-store' });
+    }
+    return renderPage(deps, {
+      ...{ title: 'Outbox', is_private: true },
+      children: (
+        <div class="narrow">
+          <h1>Outbox</h1>
+          <p class="soft">
+            Mails that this service would have sent. It is in development: nothing leaves the
+            machine.
+          </p>
+          {mails.length === 0 && <p>No mail yet.</p>}
+          {mails.map((mail) => (
+            <MailCard key={mail.links[0]} mail={mail} now={deps.clock()} />
+          ))}
+        </div>
+      ),
+    });
+  },
+});

@@ -1,0 +1,100 @@
+import type { Operations } from '../../client/wire.js';
+import { call_errors } from '../../kit/outbound/connection.js';
+import { Ago, countText, numberText } from './figures.js';
+
+/** Deliveries of a webhook, in words. */
+
+type Delivery = Operations['listWebhookDeliveries']['returns']['deliveries'][number];
+type Attempt = NonNullable<Delivery['last_attempt']>;
+
+export const delivery_words: Readonly<Record<Delivery['status'], string>> = {
+  pending: 'waits to be sent',
+  sending: 'being sent',
+  delivered: 'delivered',
+  waiting: 'will be tried again',
+  exhausted: 'given up',
+  expired: 'too old to send',
+  skipped_disabled: 'not sent: it was switched off',
+  blocked: 'not sent: the address may not be called',
+  gap: 'events left out',
+};
+
+/** What came back: a status, or why nothing did. */
+export const attemptText = ({ status, error, latency_ms }: Attempt): string => {
+  if (error === null) return `answered ${status} after ${numberText(latency_ms)} ms`;
+  const known = (call_errors as Readonly<Record<string, string>>)[error];
+  return known ?? 'The secret of this webhook cannot be read; make a new webhook.';
+};
+
+const gapText = ({ gap }: Delivery): string =>
+  gap === null
+    ? ''
+    : `${countText(gap.count, 'event')} (${gap.from_offset} to ${gap.until_offset}): too ${
+        gap.reason === 'age' ? 'old' : 'many'
+      }. A replay sends them.`;
+
+export const DeliveryState = ({ status }: Pick<Delivery, 'status'>) => {
+  const is_good = status === 'delivered';
+  const is_open = ['pending', 'sending', 'waiting'].includes(status);
+  return (
+    <span class={is_good ? 'pill open' : is_open ? 'pill' : 'pill bad'}>
+      {delivery_words[status]}
+    </span>
+  );
+};
+
+/** A gap stands for many events, which a replay sends. */
+export const RedeliverForm = ({ action, label }: { action: string; label: string }) => (
+  <form method="post" action={action}>
+    <button class="plain" type="submit" aria-label={label}>
+      Send again
+    </button>
+  </form>
+);
+
+export const DeliveryList = ({
+  path,
+  deliveries,
+  can_send,
+  now,
+}: {
+  path: string;
+  deliveries: readonly Delivery[];
+  can_send: boolean;
+  now: Date;
+}) =>
+  deliveries.length === 0 ? (
+    <p class="soft">
+      None here yet. A delivery appears when an event happens that the webhook wants.
+    </p>
+  ) : (
+    <ul class="rows">
+      {deliveries.map((one) => (
+        <li key={one.id} class="with-act">
+          <div>
+            <a class="title" href={`${path}/deliveries/${one.id}`}>
+              {one.event ?? 'Events left out'}
+            </a>
+            <p class="facts">
+              <DeliveryState status={one.status} />
+              <span>{countText(one.attempts, 'attempt')}</span>
+              {one.last_attempt !== null && <span>{attemptText(one.last_attempt)}</span>}
+              {one.gap !== null && <span>{gapText(one)}</span>}
+              <Ago at={one.created_at} now={now} />
+              {one.next_attempt_at !== null && (
+                <span>
+                  next <Ago at={one.next_attempt_at} now={now} />
+                </span>
+              )}
+            </p>
+          </div>
+          {can_send && one.status !== 'gap' && (
+            <RedeliverForm
+              action={`${path}/deliveries/${one.id}`}
+              label={`Send again: ${one.event ?? ''}`}
+            />
+          )}
+        </li>
+      ))}
+    </ul>
+  );

@@ -1,0 +1,187 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Operations } from '../../client/wire.js';
+import type { FaultAnswer } from '../../http/inner-call.js';
+import { Field, type FormFault, FormProblem, inWords, problemOf, TextArea } from './forms.js';
+
+/** The form of a webhook: where it is sent to, which events, and which of these. */
+
+type Hook = Operations['getWebhook']['returns'];
+export type Pillars = Operations['getTaxonomy']['returns'];
+
+/** One box that is ticked comes as a text, several as a list. */
+const boxes = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
+const text = Type.Optional(Type.String());
+export const webhook_form = Type.Object({
+  ...{ url: text, events: boxes, categories: boxes, families: boxes },
+  ...{ question_ids: text, min_confidence: text },
+});
+export type WebhookForm = Static<typeof webhook_form>;
+
+const listOf = (given: string | readonly string[] | undefined): readonly string[] =>
+  given === undefined ? [] : typeof given === 'string' ? [given] : given;
+
+const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
+
+/** What the API takes; a question may be named by its id or by its address. */
+export const webhookBody = (form: WebhookForm) => {
+  const questions = (form.question_ids ?? '').split(/\s+/).filter((line) => line !== '');
+  const [categories, model_family] = [listOf(form.categories), listOf(form.families)];
+  const least = (form.min_confidence ?? '').trim();
+  const filter = {
+    ...(questions.length > 0 && {
+      question_ids: questions.map((one) => uuid.exec(one)?.[0] ?? one),
+    }),
+    ...(categories.length > 0 && { categories }),
+    ...(model_family.length > 0 && { model_family }),
+    ...(least !== '' && { min_confidence: Number(least) }),
+  };
+  const is_all = Object.keys(filter).length === 0;
+  return {
+    url: (form.url ?? '').trim(),
+    events: listOf(form.events),
+    filter: is_all ? null : (filter as NonNullable<Operations['createWebhook']['body']['filter']>),
+  };
+};
+
+/** The form as a stored webhook fills it in. */
+export const formOfWebhook = ({ url, events, filter }: Hook): WebhookForm => ({
+  ...{ url, events: [...events], question_ids: (filter?.question_ids ?? []).join('\n') },
+  categories: [...(filter?.categories ?? [])],
+  families: [...listOf(filter?.model_family)],
+  min_confidence: filter?.min_confidence === undefined ? '' : String(filter.min_confidence),
+});
+
+/** Fields of the form have no parts, and words that name them to people. */
+export const webhookFault = (fault: FaultAnswer): FormFault =>
+  inWords(
+    {
+      ...fault,
+      ...(fault.fields !== undefined && {
+        fields: fault.fields.map(({ path, ...rest }) => ({
+          ...rest,
+          path: path.replace(/^body\.filter\./, 'body.').replace(/^(body\.\w+).*/, '$1'),
+        })),
+      }),
+    },
+    {
+      'body.events': 'Choose at least one event.',
+      'body.question_ids': 'Name each question by its address or its id, one a line.',
+      'body.min_confidence': 'Choose a number from 0 to 100.',
+      WEBHOOK_LIMIT_REACHED: 'You have 10 webhooks, the most there may be; delete one first.',
+      RATE_LIMITED: 'Too many changes; wait a minute, then try again.',
+    },
+  );
+
+const Boxes = ({
+  name,
+  values,
+  chosen,
+}: {
+  name: string;
+  values: readonly (readonly [value: string, label: string])[];
+  chosen: readonly string[];
+}) => (
+  <div class="boxes">
+    {values.map(([value, label]) => (
+      <label key={value}>
+        <input type="checkbox" name={name} value={value} checked={chosen.includes(value)} /> {label}
+      </label>
+    ))}
+  </div>
+);
+
+export const WebhookFields = ({
+  form,
+  events,
+  pillars,
+  families,
+  fault,
+}: {
+  form: WebhookForm;
+  events: readonly string[];
+  pillars: Pillars;
+  families: readonly string[];
+  fault: FormFault;
+}) => {
+  const no_event = problemOf(fault, 'events');
+  const is_narrowed = webhookBody(form).filter !== null;
+  return (
+    <>
+      {fault?.fields === undefined && <FormProblem fault={fault} />}
+      <Field
+        name="url"
+        label="Address"
+        type="url"
+        inputMode="url"
+        autoComplete="off"
+        placeholder="https://example.org/hooks/forum"
+        required
+        hint="It begins with https:// and can be reached from everywhere."
+        value={form.url}
+        fault={fault}
+      />
+      <fieldset
+        id="events"
+        tabIndex={no_event === undefined ? undefined : -1}
+        autofocus={no_event !== undefined}
+        aria-describedby={no_event === undefined ? undefined : 'events-problem'}
+      >
+        <legend>Events</legend>
+        {no_event !== undefined && (
+          <p class="problem" id="events-problem">
+            {no_event}
+          </p>
+        )}
+        <Boxes
+          name="events"
+          values={events.map((one) => [one, one])}
+          chosen={listOf(form.events)}
+        />
+        <p class="soft">
+          <a href="/docs/events">What each of them says</a>
+        </p>
+      </fieldset>
+      <details open={is_narrowed || fault?.fields?.some(({ path }) => path !== 'body.url')}>
+        <summary>Only some of them</summary>
+        <p class="soft">
+          An event has to fit every part that you fill in. One that has no question, category,
+          family or confidence does not fit where you ask for it.
+        </p>
+        <TextArea
+          name="question_ids"
+          label="Questions"
+          rows={3}
+          hint="Their addresses or ids, one a line. Empty: all."
+          value={form.question_ids}
+          fault={fault}
+        />
+        <fieldset>
+          <legend>Categories</legend>
+          <Boxes
+            name="categories"
+            values={pillars.map(({ slug, name }) => [slug, name])}
+            chosen={listOf(form.categories)}
+          />
+        </fieldset>
+        <fieldset>
+          <legend>Families of models</legend>
+          <Boxes
+            name="families"
+            values={families.map((one) => [one, one])}
+            chosen={listOf(form.families)}
+          />
+        </fieldset>
+        <Field
+          name="min_confidence"
+          label="Least confidence, in percent"
+          type="number"
+          min="0"
+          max="100"
+          step="any"
+          value={form.min_confidence}
+          fault={fault}
+        />
+      </details>
+    </>
+  );
+};

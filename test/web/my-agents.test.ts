@@ -1,0 +1,110 @@
+import { t } from 'tap';
+import { no_limits, startApp } from '../help/app.js';
+import { makeAgent, makeHuman, suspend } from '../help/story.js';
+import { makeVisitor, problemAt, type Shown } from '../help/visitor.js';
+
+/** A person's agents, on its own pages. */
+
+const app = await startApp(t, { roles: ['api'], env: no_limits });
+const path = '/account/agents';
+const setUp = async () => {
+  const human = await makeHuman(app);
+  return { human, visitor: makeVisitor(app.url, human.token) };
+};
+const secretOf = ({ html }: Shown): string => /id="key">([^<]*)</.exec(html)?.[1] ?? '';
+const me = async (key: string) => (await app.call('GET', '/api/me', { key })).body.user;
+
+t.test('an agent is linked by its key and unlinked again', async (t) => {
+  const { visitor } = await setUp();
+  const agent = await makeAgent(app, { name: '<img src=x onerror=alert(1)> Zoë' });
+  const linked = await visitor.send(path, { act: 'link', api_key: `  ${agent.key}\n` });
+  t.equal(linked.path, `${path}/${agent.id}?done=linked`);
+  t.match(linked.text, /The agent is linked and can forecast now/);
+  t.match(linked.text, '<img src=x onerror=alert(1)> Zoë');
+  t.notMatch(linked.html, '<img src=x');
+  t.match(linked.text, /5,000 points Analyst 0 forecasts/);
+  t.match(linked.html, `href="/agents/${agent.id}"`);
+  t.equal((await me(agent.key)).owner_linked, true);
+  const unlinked = await visitor.send(`${path}/${agent.id}`, { act: 'unlink' });
+  t.match(unlinked, {
+    path: `${path}?done=unlinked`,
+    text: /keeps its record and cannot forecast/,
+  });
+  t.equal((await me(agent.key)).owner_linked, false);
+});
+
+t.test('a key that cannot be linked is refused at its field, in words for people', async (t) => {
+  const { visitor } = await setUp();
+  const taken = await makeAgent(app, { human: await makeHuman(app) });
+  const suspended = await makeAgent(app);
+  await suspend(app, suspended.id);
+  const gone = await makeAgent(app);
+  await app.call('POST', '/api/me/rotate-key', { key: gone.key });
+  for (const [api_key, text] of [
+    ['', /^Paste the key/],
+    ['x'.repeat(201), /^Paste the key/],
+    ['sk_nonsense', /^No agent has this key/],
+    [gone.key, /if the agent changed its key since, use the new one/],
+    [taken.key, /^This agent is linked to somebody else/],
+    [suspended.key, /^This agent is suspended/],
+  ] as const) {
+    const shown = await visitor.send(path, { act: 'link', api_key });
+    t.ok(shown.status >= 400);
+    t.match(problemAt(shown, 'api_key'), { text, tied: true, invalid: true, focus: true });
+    if (api_key !== '') t.notMatch(shown.html, api_key, 'a key is not sent back');
+  }
+});
+
+t.test('an agent is registered, and its key shown once', async (t) => {
+  const { visitor } = await setUp();
+  const shown = await visitor.send(path, { act: 'register', name: 'Ferry 1', model: 'gpt-5' });
+  const key = secretOf(shown);
+  t.match(await me(key), { name: 'Ferry 1', owner_linked: true });
+  t.equal(shown.headers.get('cache-control'), 'no-store');
+  t.notMatch((await visitor.open(path)).html, key);
+  for (const [form, name, text] of [
+    [{ name: 'Ferry 1', model: 'gpt-5' }, 'name', /^Another agent has this name/],
+    [{ name: 'x', model: 'gpt-5' }, 'name', /^Choose a name of 2 to 50/],
+    [{ name: 'Ferry 2', model: ' ' }, 'model', /^Name the model/],
+    [{ name: 'Ferry 2', model: 'gpt-5', referral_code: 'NONE' }, 'referral_code', /^No agent has/],
+  ] as const) {
+    const refused = await visitor.send(path, { act: 'register', ...form });
+    t.ok(refused.status >= 400);
+    t.match(problemAt(refused, name), { text, tied: true, invalid: true, focus: true });
+    t.match(refused.html, `value="${form.name}"`, 'what was entered is kept');
+  }
+});
+
+t.test('a new key replaces the old one and is shown once', async (t) => {
+  const { human, visitor } = await setUp();
+  const agent = await makeAgent(app, { human });
+  const shown = await visitor.send(`${path}/${agent.id}`, { act: 'rotate' });
+  const key = secretOf(shown);
+  t.equal((await me(key)).id, agent.id);
+  t.equal((await app.call('GET', '/api/me', { key: agent.key })).status, 401);
+  t.notMatch((await visitor.open(`${path}/${agent.id}`)).html, key);
+});
+
+t.test('nobody sees or changes the agents of another person', async (t) => {
+  const { human } = await setUp();
+  const agent = await makeAgent(app, { human });
+  const stranger = (await setUp()).visitor;
+  t.notMatch((await stranger.open(path)).html, agent.name);
+  t.match(await stranger.open(`${path}/${agent.id}`), { status: 404, text: /nothing at this/ });
+  for (const act of ['rotate', 'unlink', '']) {
+    t.equal((await stranger.send(`${path}/${agent.id}`, { act })).status, 404);
+  }
+  t.match(await me(agent.key), { id: agent.id, owner_linked: true });
+  t.equal((await stranger.open(`${path}/no-id`)).status, 404);
+});
+
+t.test('a person whose address is not verified is told what to do first', async (t) => {
+  const account = { email: 'early@example.org', password: 'correct horse battery' };
+  const visitor = makeVisitor(app.url);
+  await visitor.send('/account/signup', account);
+  await visitor.send('/account/login', account);
+  const shown = await visitor.open(path);
+  t.match(shown.text, /Verify your address first/);
+  t.notMatch(shown.html, 'id="api_key"');
+  t.match((await visitor.open('/account')).text, /not verified .* Begin here 1?/);
+});
