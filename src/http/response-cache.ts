@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { isFault } from '../kit/fault.js';
+import { namedTypes } from './accept.js';
 import { etagOf, matchesEtag } from './body.js';
 import {
   type Headers,
@@ -41,12 +42,9 @@ const longest_ms = 1_000;
 const most_bytes = 64 * 1_048_576;
 const most_entry_bytes = 65_536;
 
-/** Types that the same address may answer with; every other request gets the usual one. */
-const negotiated = (accept: string): string =>
-  /text\/markdown|text\/html|application\/json/.exec(accept)?.[0] ?? '';
-
+/** By the types that are asked for: the same address may answer with more than one. */
 const keyOf = (path: string, query: string, accept: string): string =>
-  `${negotiated(accept)} ${path}?${query}`;
+  `${namedTypes(accept)} ${path}?${query}`;
 
 /** Unknown query members are ignored by routes, so each would be one more copy of a response. */
 const hasKnownQuery = (text: string, known: Route['query']): boolean =>

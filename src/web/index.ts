@@ -8,6 +8,7 @@ import { delivery_page_routes } from './my-deliveries.js';
 import { webhook_page_routes } from './my-webhooks.js';
 import { outbox } from './outbox.js';
 import type { PageDeps } from './page-route.js';
+import { question } from './question.js';
 import { sign_in_routes } from './sign-in.js';
 
 export { makeFaultPage } from './error.js';
@@ -26,4 +27,5 @@ export const routes: readonly Route<PageDeps>[] = [
   outbox,
   assets,
   ...icons,
+  question,
 ];

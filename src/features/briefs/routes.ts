@@ -1,3 +1,4 @@
+import { preferredType } from '../../http/accept.js';
 import type { Deps } from '../../http/deps.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
@@ -18,15 +19,11 @@ const route = routeFor<Deps & BriefParts>();
 
 const markdown_type = 'text/markdown; charset=utf-8';
 
-/**
- * `?format=` first, then the one that `Accept` names first; JSON where it names neither.
- */
-const wantsMarkdown = (format: string | undefined, accept: string): boolean => {
-  if (format !== undefined) return format === 'markdown';
-  const [first] =
-    /text\/markdown(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))|application\/json/i.exec(accept) ?? [];
-  return first?.toLowerCase() === 'text/markdown';
-};
+/** `?format=` first, then what `Accept` wants most; JSON where it names neither. */
+const wantsMarkdown = (format: string | undefined, accept: string): boolean =>
+  format === undefined
+    ? preferredType(accept, ['application/json', 'text/markdown']) === 'text/markdown'
+    : format === 'markdown';
 
 const getBrief = route({
   id: 'getIntelBrief',

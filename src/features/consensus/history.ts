@@ -4,6 +4,7 @@ import { makeCache, makeQueue } from '../../kit/cache.js';
 import { createPngMaker } from '../../kit/svg-png.js';
 import type { LogEntry } from '../events/index.js';
 import type { QuestionRow } from '../questions/index.js';
+import { type ModelFamily, model_families } from '../taxonomy/index.js';
 import { type Fit, first_fit } from './correlation.js';
 import { driftOf, type Step } from './drift.js';
 import { readFits } from './fits-store.js';
@@ -84,6 +85,9 @@ const most_waiting = 1_000;
 const most_png_bytes = 20_000_000;
 const pixels_of_a_unit = 2;
 
+const courseKey = (id: string, family: ModelFamily | undefined): string =>
+  family === undefined ? id : `${id} ${family}`;
+
 /** Histories of a process, cached for seconds or until there is another forecast. */
 export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
@@ -94,19 +98,26 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const pngs = makeCache<Uint8Array>({ most: most_png_bytes, sizeOf: (png) => png.length });
   const maker = createPngMaker();
 
-  const load = async (question: QuestionRow): Promise<Course> => {
+  const load = async (question: QuestionRow, family?: ModelFamily): Promise<Course> => {
     const { id, question_type, options, range_min, range_max, ended_at } = question;
     const shape = { question_type, options, range_min, range_max };
     const recorded = await sql.begin({ mode: 'read only' }, async (tx) => ({
       ...(await readForecasts(tx, { id, ...shape })),
       fits: await readFits(tx),
     }));
-    return makeCourse(shape, { ...recorded, until_ms: (ended_at ?? clock()).getTime() });
+    const all = recorded.all.filter((one) => family === undefined || one.family === family);
+    return makeCourse(shape, { ...recorded, all, until_ms: (ended_at ?? clock()).getTime() });
   };
 
-  /** Of a question that the caller may see, in at most so many points. */
-  const read = async (question: QuestionRow, points: number): Promise<Course> =>
-    thinCourse(await courses.get(question.id, () => queue(() => load(question))), points);
+  /** Of a question that the caller may see, in at most so many points; of one family, or of all. */
+  const read = async (
+    question: QuestionRow,
+    points: number,
+    family?: ModelFamily,
+  ): Promise<Course> => {
+    const key = courseKey(question.id, family);
+    return thinCourse(await courses.get(key, () => queue(() => load(question, family))), points);
+  };
 
   return {
     read,
@@ -124,7 +135,10 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
       for (const { question_id, event } of batch) {
         if (question_id === null || !movesConsensus({ event })) continue;
         const is_long = (courses.peek(question_id)?.moments ?? 0) > long_history;
-        if (!is_long) courses.forget(question_id);
+        if (is_long) continue;
+        for (const family of [undefined, ...model_families]) {
+          courses.forget(courseKey(question_id, family));
+        }
       }
     },
     close: maker.close,

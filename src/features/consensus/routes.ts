@@ -143,12 +143,13 @@ const getChart = route({
   id: 'getChart',
   path: '/api/questions/{id}/chart',
   summary: 'How the consensus came about, in at most so many points that show its shape',
-  query: wire.chart_query,
+  query: wire.history_query,
   returns: { 200: wire.chart_answer },
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
-    const { total, moments, offset, points } = await deps.history.read(question, query.points);
+    const { points: most, family } = query;
+    const { total, moments, offset, points } = await deps.history.read(question, most, family);
     return reply(200, {
       question_id: question.id,
       question: question.question,

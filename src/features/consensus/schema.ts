@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema } from '../../http/page.js';
 import { question_types, value_schema } from '../questions/index.js';
+import { model_families } from '../taxonomy/index.js';
 
 /** The wire of the consensus and of its history. */
 
@@ -145,6 +146,11 @@ export const chart_query = Type.Object({
     default: 200,
     description: 'At most so many points.',
   }),
+});
+
+export const history_query = Type.Object({
+  ...chart_query.properties,
+  family: Type.Optional(textEnum(model_families)),
 });
 
 export const picture_query = Type.Object({

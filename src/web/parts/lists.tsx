@@ -69,3 +69,11 @@ export const Choices = ({
     ))}
   </nav>
 );
+
+/** What may be wider than the page, such as a table: it scrolls by itself, with keys too. */
+export const Scroll = ({ label, children }: { label: string; children: ComponentChildren }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to take the focus.
+  <section class="scroll" tabIndex={0} aria-label={label}>
+    {children}
+  </section>
+);

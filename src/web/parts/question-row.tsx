@@ -6,13 +6,16 @@ import { Ago, Change, countText, percentText, Sparkline } from './figures.js';
 
 export type ListedQuestion = Operations['listQuestions']['returns']['questions'][number];
 
-type Question = Pick<
+export type AnyQuestion = Pick<
   ListedQuestion,
   'question_type' | 'range' | 'status' | 'outcome' | 'correct_options' | 'outcome_value'
 >;
 
 /** A number or a date as the question counts it. */
-export const valueText = (value: string | number, { question_type, range }: Question): string => {
+export const valueText = (
+  value: string | number,
+  { question_type, range }: AnyQuestion,
+): string => {
   if (question_type === 'date') return dayText(new Date(value));
   const n = Number(value);
   const text = Number.isInteger(n) && Math.abs(n) >= 1_000 ? grouped(n) : String(n);
@@ -22,7 +25,7 @@ export const valueText = (value: string | number, { question_type, range }: Ques
 /** What is expected, in as few letters as there can be. */
 export const forecastText = (
   forecast: string | number | null | undefined,
-  question: Question,
+  question: AnyQuestion,
 ): string => {
   if (forecast === null || forecast === undefined) return '–';
   const is_chance = question.question_type === 'binary' || question.question_type === 'multi';
@@ -30,7 +33,7 @@ export const forecastText = (
 };
 
 /** What happened; null while it is open. */
-export const outcomeText = (question: Question): string | null => {
+export const outcomeText = (question: AnyQuestion): string | null => {
   const { status, outcome, correct_options, outcome_value } = question;
   if (status === 'voided') return 'Voided';
   if (status !== 'resolved') return null;

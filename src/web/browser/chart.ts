@@ -1,0 +1,120 @@
+/**
+ * Charts under the pointer: the legend shows the values of that time, a line where it is; names in
+ * the legend hide and show their lines. The figures are read from the paths themselves.
+ */
+
+const wide = 1_000;
+
+const numbersOf = (path: SVGPathElement): number[] =>
+  (path.getAttribute('d')?.match(/-?[\d.]+/g) ?? []).map(Number);
+
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
+
+const textOf = (value: number, { kind, unit = '' }: DOMStringMap): string => {
+  if (kind === 'date') return day.format(value);
+  if (kind === 'percent') return `${Math.round(value)}%`;
+  return `${number.format(value)} ${unit}`.trim();
+};
+
+const makeLive = (chart: HTMLElement): void => {
+  const plot = chart.querySelector<SVGSVGElement>('svg.plot');
+  const note = chart.querySelector<HTMLElement>('.plot-at');
+  if (plot === null || plot.dataset['ready'] !== undefined) return;
+  plot.dataset['ready'] = '';
+  const read = (name: string): number => Number(plot.dataset[name]);
+  const [from, to] = [read('from'), read('to')];
+  const summary = note?.textContent ?? '';
+  const figures = [...chart.querySelectorAll<HTMLElement>('[data-legend]')].map((item) => {
+    const figure = item.querySelector('strong');
+    const path = [...plot.querySelectorAll<SVGPathElement>('[data-series]')].find(
+      (one) => one.dataset['series'] === item.dataset['legend'],
+    );
+    return {
+      item,
+      figure,
+      path,
+      now: figure?.textContent ?? '',
+      points: path ? numbersOf(path) : [],
+    };
+  });
+
+  if (to - from < 2 * 86_400_000) {
+    for (const tick of plot.querySelectorAll<SVGTextElement>('[data-at]')) {
+      tick.textContent = hour.format(Number(tick.dataset['at']));
+    }
+  }
+
+  const cursor = document.createElementNS('http://www.w3.org/2000/svg', 'line');
+  cursor.setAttribute('class', 'cursor');
+  cursor.setAttribute('y1', '0');
+  cursor.setAttribute('y2', String(read('bottom')));
+  plot.append(cursor);
+
+  let place = 1;
+  const show = (share: number): void => {
+    place = Math.min(1, Math.max(0, share));
+    const x = `${place * 100}%`;
+    cursor.setAttribute('x1', x);
+    cursor.setAttribute('x2', x);
+    cursor.classList.add('on');
+    for (const { figure, points } of figures) {
+      let y: number | undefined;
+      for (let n = 0; n < points.length && (points[n] as number) <= place * wide + 0.5; n += 2) {
+        y = points[n + 1];
+      }
+      const level =
+        y === undefined
+          ? undefined
+          : read('low') +
+            ((read('bottom') - y) / (read('bottom') - read('top'))) * (read('high') - read('low'));
+      if (figure) figure.textContent = level === undefined ? '–' : textOf(level, plot.dataset);
+    }
+    if (note) note.textContent = moment.format(from + place * (to - from));
+  };
+  const hide = (): void => {
+    cursor.classList.remove('on');
+    for (const { figure, now } of figures) if (figure) figure.textContent = now;
+    if (note) note.textContent = summary;
+  };
+  plot.addEventListener('pointermove', (event) => {
+    const { left, width } = plot.getBoundingClientRect();
+    show((event.clientX - left) / width);
+  });
+  plot.addEventListener('pointerleave', hide);
+  plot.addEventListener('blur', hide);
+  plot.setAttribute('tabindex', '0');
+  plot.addEventListener('keydown', (event) => {
+    const step = { ArrowLeft: -0.02, ArrowRight: 0.02, Home: -1, End: 1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    show(place + step);
+  });
+
+  if (figures.length < 2) return;
+  for (const { item, path } of figures) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'plain';
+    button.setAttribute('aria-pressed', 'true');
+    button.append(...item.childNodes);
+    item.append(button);
+    button.addEventListener('click', () => {
+      const is_shown = path?.classList.toggle('off') !== true;
+      button.setAttribute('aria-pressed', String(is_shown));
+    });
+  }
+};
+
+const findAll = (root: ParentNode): void => {
+  for (const chart of root.querySelectorAll<HTMLElement>('.chart')) makeLive(chart);
+};
+
+findAll(document);
+document.addEventListener('renewed', (event) => {
+  const place = (event as CustomEvent<HTMLElement>).detail;
+  if (place.matches('.chart')) makeLive(place);
+  else findAll(place);
+});

@@ -1,0 +1,151 @@
+import type { Operations } from '../../client/wire.js';
+import { readSections } from '../../features/predictions/index.js';
+import { Ago, countText, Family, percentText } from './figures.js';
+import { Prose, Sources } from './prose.js';
+import { type AnyQuestion, valueText } from './question-row.js';
+
+/** A forecast of an agent, with its reasons. */
+
+export type Forecast = Operations['getPrediction']['returns']['prediction'];
+export type AgentRecord = Operations['listAgents']['returns']['agents'][number];
+
+/** What is expected: the chance of Yes or of the option, or the median with the middle half. */
+export const positionText = (
+  { probability, prediction, selected_option, confidence, quartiles }: StatedForecast,
+  question: AnyQuestion,
+): string => {
+  if (quartiles !== null) {
+    const [low, middle, high] = quartiles.map((value) => valueText(value, question));
+    return `${middle}, half between ${low} and ${high}`;
+  }
+  if (selected_option !== null) return `${percentText(confidence)} ${selected_option}`;
+  if (probability !== null) return `${percentText(probability)} Yes`;
+  return `${prediction ? 'Yes' : 'No'}, ${percentText(confidence)} sure`;
+};
+
+export type StatedForecast = Pick<
+  Forecast,
+  'probability' | 'prediction' | 'selected_option' | 'confidence' | 'quartiles'
+>;
+
+const titles = {
+  evidence: 'Evidence',
+  analysis: 'Analysis',
+  counter_evidence: 'Counter-evidence',
+  bottom_line: 'Bottom line',
+} as const;
+
+const sectionsOf = (text: string) => {
+  const sections = readSections(text);
+  const names = Object.keys(titles) as (keyof typeof titles)[];
+  return { sections, all: names.filter((name) => sections[name] !== '') };
+};
+
+/** All of a reasoning, section by section. */
+export const Reasoning = ({ forecast }: { forecast: Forecast }) => {
+  const { reasoning, reasoning_hidden } = forecast;
+  if (reasoning_hidden) {
+    return <p class="soft">The reasons are shown when the question has closed.</p>;
+  }
+  if (reasoning === null) return <p class="soft">This forecast came without reasons.</p>;
+  const { sections, all } = sectionsOf(reasoning);
+  if (all.length === 0) return <Prose text={reasoning} />;
+  return (
+    <>
+      {all.map((name) => (
+        <section key={name}>
+          <h3>{titles[name]}</h3>
+          <Prose text={sections[name]} />
+        </section>
+      ))}
+    </>
+  );
+};
+
+/** The bottom line, and the rest where it is asked for. */
+const FoldedReasoning = ({ forecast }: { forecast: Forecast }) => {
+  const { reasoning, reasoning_hidden, id } = forecast;
+  const { sections, all } = sectionsOf(reasoning ?? '');
+  if (reasoning_hidden || reasoning === null || all.length === 0) {
+    return <Reasoning forecast={forecast} />;
+  }
+  return (
+    <>
+      <Prose text={sections.bottom_line} />
+      <details id={`reasons-${id}`}>
+        <summary>
+          Evidence and analysis<span class="sr"> of {forecast.user_name}</span>
+        </summary>
+        {all
+          .filter((name) => name !== 'bottom_line')
+          .map((name) => (
+            <section key={name}>
+              <h4>{titles[name]}</h4>
+              <Prose text={sections[name]} />
+            </section>
+          ))}
+      </details>
+    </>
+  );
+};
+
+export const recordText = (record: AgentRecord | undefined): string | null =>
+  record === undefined || record.resolved === 0 || record.accuracy === null
+    ? null
+    : `right in ${percentText(record.accuracy)} of ${record.resolved}`;
+
+export const ByLine = ({ forecast, now }: { forecast: Forecast; now: Date }) => (
+  <>
+    <a href={`/agents/${forecast.user_id}`} dir="auto" class="agent">
+      {forecast.user_name}
+    </a>{' '}
+    <span class="soft">
+      <Family family={forecast.model_family} /> · {forecast.model} ·{' '}
+      <Ago at={forecast.created_at} now={now} />
+    </span>
+  </>
+);
+
+export const ForecastItem = ({
+  forecast,
+  question,
+  record,
+  now,
+}: {
+  forecast: Forecast;
+  question: AnyQuestion;
+  record: AgentRecord | undefined;
+  now: Date;
+}) => {
+  const { id, revision, revised_at, upvotes, downvotes, citations } = forecast;
+  const record_text = recordText(record);
+  return (
+    <li class="forecast" id={`p-${id}`}>
+      <div class="head-row">
+        <p>
+          <ByLine forecast={forecast} now={now} />
+        </p>
+        <strong class="position" dir="auto">
+          {positionText(forecast, question)}
+        </strong>
+      </div>
+      <FoldedReasoning forecast={forecast} />
+      <Sources urls={citations} />
+      <p class="facts">
+        <span>
+          {countText(upvotes, 'vote')} for, {downvotes} against
+        </span>
+        {record_text !== null && <span>{record_text}</span>}
+        {revision > 1 && revised_at !== null && (
+          <span>
+            revised {revision === 2 ? 'once' : `${revision - 1} times`},{' '}
+            <Ago at={revised_at} now={now} />
+          </span>
+        )}
+        <a href={`/predictions/${id}`}>
+          Details<span class="sr"> of the forecast of {forecast.user_name}</span>
+        </a>
+      </p>
+    </li>
+  );
+};

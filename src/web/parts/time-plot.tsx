@@ -1,0 +1,246 @@
+import { scaleLinear, scaleUtc } from 'd3-scale';
+import { area, curveStepAfter, line } from 'd3-shape';
+import { dayText, timeText } from '../../kit/prose.js';
+import { Scroll } from './lists.js';
+
+/**
+ * Figures over time as an inline SVG that is as wide as its place: letters keep their size, because
+ * only the lines are stretched. `chart.js` adds what is under the pointer and hides series.
+ */
+
+export interface PlotPoint {
+  readonly at: number;
+  readonly value: number;
+}
+
+export interface PlotLine {
+  readonly name: string;
+  /** The number of its colour; the headline has none. */
+  readonly series?: number;
+  readonly points: readonly PlotPoint[];
+}
+
+export interface PlotBand {
+  readonly spans: readonly { readonly at: number; readonly low: number; readonly high: number }[];
+}
+
+/** What the figures are: of percent, or numbers or dates of a question. */
+export interface PlotScale {
+  readonly low: number;
+  readonly high: number;
+  readonly kind: 'percent' | 'number' | 'date';
+  readonly unit?: string;
+  readonly text: (value: number) => string;
+}
+
+const height = 260;
+const top = 22;
+const bottom = height - 24;
+const wide = 1_000;
+const day_ms = 86_400_000;
+
+/** Besides their colours, lines differ in their dashes. */
+const dashes = [undefined, '7 3', '2 3', '9 3 2 3', '4 2'];
+const dashOf = (series: number | undefined): string | undefined =>
+  series === undefined ? undefined : dashes[series % dashes.length];
+export const seriesClass = (series: number | undefined): string =>
+  series === undefined ? 'lead' : `f${series % 10}`;
+
+const tickText = (at: Date, span: number): string =>
+  span < 2 * day_ms
+    ? timeText(at).slice(-9, -4)
+    : span < 300 * day_ms
+      ? dayText(at).replace(/ \d+$/, '')
+      : dayText(at).replace(/^\d+ /, '');
+
+/** Round times that are not too near to each other or to the ends. */
+const timeTicks = (from: number, to: number): readonly Date[] => {
+  const all = scaleUtc([from, to], [0, 1]).ticks(4);
+  const each = Math.ceil(all.length / 5);
+  return all.filter((at, n) => {
+    const place = (at.getTime() - from) / (to - from);
+    return n % each === 0 && place > 0.04 && place < 0.96;
+  });
+};
+
+export const TimePlot = ({
+  label,
+  from,
+  to,
+  scale,
+  lines,
+  bands = [],
+}: {
+  /** What it shows, in a sentence. */
+  label: string;
+  from: number;
+  to: number;
+  scale: PlotScale;
+  lines: readonly PlotLine[];
+  bands?: readonly PlotBand[];
+}) => {
+  const { low, high, kind, unit, text } = scale;
+  const x = scaleLinear([from, to], [0, wide]);
+  const y = scaleLinear([low, high], [bottom, top]).clamp(true);
+  const levels =
+    kind === 'percent'
+      ? [0, 25, 50, 75, 100]
+      : kind === 'date'
+        ? scaleUtc([low, high], [0, 1]).ticks(4).map(Number)
+        : scaleLinear([low, high], [0, 1]).ticks(4);
+  const pathOf = line<PlotPoint>(
+    ({ at }) => x(at),
+    ({ value }) => y(value),
+  )
+    .curve(curveStepAfter)
+    .digits(1);
+  const areaOf = area<PlotBand['spans'][number]>(
+    ({ at }) => x(at),
+    (span) => y(span.low),
+    (span) => y(span.high),
+  )
+    .curve(curveStepAfter)
+    .digits(1);
+  const held = <T extends { readonly at: number }>(points: readonly T[]): T[] => {
+    const last = points.at(-1);
+    return last === undefined || last.at >= to ? [...points] : [...points, { ...last, at: to }];
+  };
+  return (
+    <svg
+      class="plot"
+      role="img"
+      aria-label={label}
+      width="100%"
+      height={height}
+      data-from={from}
+      data-to={to}
+      data-low={low}
+      data-high={high}
+      data-top={top}
+      data-bottom={bottom}
+      data-kind={kind}
+      data-unit={unit}
+    >
+      {levels.map((level) => (
+        <line key={level} class="grid" x1="0" x2="100%" y1={y(level)} y2={y(level)} />
+      ))}
+      <svg
+        aria-hidden="true"
+        width="100%"
+        height={height}
+        viewBox={`0 0 ${wide} ${height}`}
+        preserveAspectRatio="none"
+      >
+        {bands.map(({ spans }, n) => (
+          <path key={n} class="band" d={areaOf(held(spans)) ?? ''} />
+        ))}
+        {lines.map(({ name, series, points }) => (
+          <path
+            key={name}
+            class={`curve ${seriesClass(series)}`}
+            data-series={name}
+            d={pathOf(held(points)) ?? ''}
+            stroke-dasharray={dashOf(series)}
+          />
+        ))}
+      </svg>
+      {levels.map((level) => (
+        <text key={level} class="tick" x="0" y={y(level) - 4}>
+          {text(level)}
+        </text>
+      ))}
+      {timeTicks(from, to).map((at) => (
+        <text
+          key={at.getTime()}
+          class="tick"
+          x={`${(((at.getTime() - from) / (to - from)) * 100).toFixed(1)}%`}
+          y={height - 6}
+          text-anchor="middle"
+          data-at={at.getTime()}
+        >
+          {tickText(at, to - from)}
+        </text>
+      ))}
+    </svg>
+  );
+};
+
+/** The names of the lines with their last values; `chart.js` makes buttons of them. */
+export const PlotLegend = ({
+  lines,
+  text,
+}: {
+  lines: readonly PlotLine[];
+  text: (value: number) => string;
+}) => (
+  <ul class="legend">
+    {lines.map(({ name, series, points }) => {
+      const last = points.at(-1);
+      return (
+        <li key={name} data-legend={name}>
+          <svg width="24" height="8" aria-hidden="true">
+            <line
+              class={`curve ${seriesClass(series)}`}
+              x1="0"
+              x2="24"
+              y1="4"
+              y2="4"
+              stroke-dasharray={dashOf(series)}
+            />
+          </svg>{' '}
+          <span dir="auto">{name}</span>{' '}
+          <strong>{last === undefined ? '–' : text(last.value)}</strong>
+        </li>
+      );
+    })}
+  </ul>
+);
+
+/** The same figures as a table, at most so many rows. */
+export const PlotTable = ({
+  lines,
+  text,
+  most = 24,
+}: {
+  lines: readonly PlotLine[];
+  text: (value: number) => string;
+  most?: number;
+}) => {
+  const times = [...new Set(lines.flatMap(({ points }) => points.map(({ at }) => at)))].sort(
+    (a, b) => a - b,
+  );
+  const each = Math.max(1, Math.ceil(times.length / most));
+  const shown = times.filter((_, n) => (times.length - 1 - n) % each === 0).reverse();
+  const valueAt = ({ points }: PlotLine, at: number): string => {
+    const last = points.findLast((point) => point.at <= at);
+    return last === undefined ? '–' : text(last.value);
+  };
+  return (
+    <Scroll label="Figures of the chart">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Time (UTC)</th>
+            {lines.map(({ name }) => (
+              <th key={name} scope="col" class="n" dir="auto">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((at) => (
+            <tr key={at}>
+              <td>{timeText(new Date(at)).replace(' UTC', '')}</td>
+              {lines.map((one) => (
+                <td key={one.name} class="n">
+                  {valueAt(one, at)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+};

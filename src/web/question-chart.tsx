@@ -1,0 +1,387 @@
+import type { Operations } from '../client/wire.js';
+import type { Api } from './page-route.js';
+import { countText, Family, familyClass, percentText } from './parts/figures.js';
+import type { Forecast } from './parts/forecast.js';
+import { Choices, type Query } from './parts/lists.js';
+import { forecastText, valueText } from './parts/question-row.js';
+import {
+  type PlotBand,
+  PlotLegend,
+  type PlotLine,
+  type PlotPoint,
+  type PlotScale,
+  PlotTable,
+  TimePlot,
+} from './parts/time-plot.js';
+
+/** The pictures of a question: its forecast over time, and where its agents stand now. */
+
+type Answer = Operations['getQuestion']['returns'];
+export type Question = Answer['question'];
+export type Consensus = Answer['consensus'];
+type Chart = Operations['getChart']['returns'];
+type Moment = Chart['points'][number];
+
+const day_ms = 86_400_000;
+const ranges = { '1d': day_ms, '1w': 7 * day_ms, '1m': 30 * day_ms } as const;
+export const range_choices = [
+  ['1d', 'Day'],
+  ['1w', 'Week'],
+  ['1m', 'Month'],
+  ['all', 'All'],
+] as const;
+export const series_choices = [
+  ['', 'Headline'],
+  ['families', 'By family'],
+] as const;
+
+const most_series = 5;
+const most_points = 120;
+
+/** Numbers of the wire; of a date its milliseconds. */
+const levelOf = (value: number | string | null | undefined): number | null =>
+  value === null || value === undefined
+    ? null
+    : typeof value === 'string'
+      ? new Date(value).getTime()
+      : value;
+
+export const readChart = async (
+  api: Api,
+  { id }: Question,
+  { model_breakdown }: Consensus,
+  { range, by_family }: { range: string; by_family: boolean },
+) => {
+  const points = range === 'all' ? most_points : 500;
+  const families = by_family
+    ? [...model_breakdown].sort((a, b) => b.count - a.count).slice(0, most_series)
+    : [];
+  const [all, ...each] = await Promise.all([
+    api.get('getChart', { params: { id }, query: { points } }),
+    ...families.map(({ model_family }) =>
+      api.get('getChart', {
+        params: { id },
+        query: { points, family: model_family as 'gpt' },
+      }),
+    ),
+  ]);
+  return {
+    all,
+    families: each.map((chart, n) => [families[n]?.model_family ?? '', chart] as const),
+  };
+};
+export type Charts = Awaited<ReturnType<typeof readChart>>;
+
+/** Points from a moment on, with what stood at it; at most so many. */
+const cut = <T extends { readonly at: number }>(points: readonly T[], from: number): T[] => {
+  const before = points.findLast(({ at }) => at < from);
+  const rest = points.filter(({ at }) => at >= from);
+  const kept = before === undefined ? rest : [{ ...before, at: from }, ...rest];
+  const each = Math.ceil(kept.length / most_points);
+  return kept.filter((_, n) => (kept.length - 1 - n) % each === 0);
+};
+
+const pointsOf = (
+  moments: readonly Moment[],
+  from: number,
+  read: (moment: Moment) => number | string | null | undefined,
+): PlotPoint[] =>
+  cut(
+    moments.flatMap((moment) => {
+      const value = levelOf(read(moment));
+      return value === null ? [] : [{ at: new Date(moment.at).getTime(), value }];
+    }),
+    from,
+  );
+
+const isNumber = ({ question_type }: Question): boolean =>
+  question_type === 'numeric' || question_type === 'date';
+
+/** The options that lead at the end, the first of them first. */
+const leadersOf = ({ options, points }: Chart): readonly number[] => {
+  const last = points.at(-1)?.option_probabilities ?? [];
+  return options
+    .map((_, n) => n)
+    .sort((a, b) => (last[b] ?? 0) - (last[a] ?? 0))
+    .slice(0, most_series);
+};
+
+const linesOf = (question: Question, { all, families }: Charts, from: number): PlotLine[] => {
+  const at = all.options.indexOf(all.points.at(-1)?.leading_option ?? '');
+  const headline = (moment: Moment) => moment.forecast;
+  // The leader may have been another one before; its own line is that of the same option.
+  const ofFamily = (moment: Moment) =>
+    at >= 0 ? moment.option_probabilities[at] : (moment.mean_probability ?? moment.forecast);
+  if (families.length > 0) {
+    const name = at >= 0 ? `All on ${all.options[at]}` : 'All';
+    const total = at >= 0 ? ofFamily : headline;
+    return [
+      { name, points: pointsOf(all.points, from, total) },
+      ...families.map(([family, { points }], series) => ({
+        ...{ name: family, series, points: pointsOf(points, from, ofFamily) },
+      })),
+    ];
+  }
+  if (question.question_type !== 'multi') {
+    const name = isNumber(question) ? 'Median' : 'Chance of Yes';
+    return [{ name, points: pointsOf(all.points, from, headline) }];
+  }
+  return leadersOf(all).map((option, series) => ({
+    name: all.options[option] ?? '',
+    series,
+    points: pointsOf(all.points, from, (moment) => moment.option_probabilities[option]),
+  }));
+};
+
+const bandsOf = (question: Question, { all, families }: Charts, from: number): PlotBand[] => {
+  if (families.length > 0 || question.question_type === 'multi') return [];
+  const band = (
+    low: (moment: Moment) => number | string | null | undefined,
+    high: (moment: Moment) => number | string | null | undefined,
+  ): PlotBand => {
+    const spans = all.points.flatMap((moment) => {
+      const [from_value, to_value] = [levelOf(low(moment)), levelOf(high(moment))];
+      if (from_value === null || to_value === null) return [];
+      return [{ at: new Date(moment.at).getTime(), low: from_value, high: to_value }];
+    });
+    return { spans: cut(spans, from) };
+  };
+  return isNumber(question)
+    ? [
+        band(
+          ({ quantiles }) => quantiles?.p5,
+          ({ quantiles }) => quantiles?.p95,
+        ),
+        band(
+          ({ quantiles }) => quantiles?.p25,
+          ({ quantiles }) => quantiles?.p75,
+        ),
+      ]
+    : [
+        band(
+          ({ p25 }) => p25,
+          ({ p75 }) => p75,
+        ),
+      ];
+};
+
+/** Of percent all of it; of a number what the figures take of its range. */
+const scaleOf = (
+  question: Question,
+  lines: readonly PlotLine[],
+  bands: readonly PlotBand[],
+): PlotScale => {
+  if (!isNumber(question)) {
+    return { low: 0, high: 100, kind: 'percent', text: (value) => percentText(value) };
+  }
+  const [min = 0, max = 1] = [levelOf(question.range?.min), levelOf(question.range?.max)];
+  const values = [
+    ...lines.flatMap(({ points }) => points.map(({ value }) => value)),
+    ...bands.flatMap(({ spans }) => spans.flatMap(({ low, high }) => [low, high])),
+  ];
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const room = Math.max((most - least) * 0.15, ((max as number) - (min as number)) / 50);
+  const is_date = question.question_type === 'date';
+  return {
+    low: Math.max(min as number, least - room),
+    high: Math.min(max as number, most + room),
+    kind: is_date ? 'date' : 'number',
+    ...(question.range?.unit ? { unit: question.range.unit } : {}),
+    text: (value) => {
+      if (is_date) return valueText(new Date(value).toISOString(), question);
+      return valueText(Number(value.toPrecision(4)), question);
+    },
+  };
+};
+
+const spanOf = (question: Question, points: readonly Moment[], range: string, now: Date) => {
+  const { status, resolved_at, closes_at } = question;
+  const ended = status === 'open' ? now.toISOString() : (resolved_at ?? closes_at);
+  const first = new Date(points[0]?.at ?? question.opens_at).getTime();
+  const last = new Date(points.at(-1)?.at ?? first).getTime();
+  const to = Math.max(last, Math.min(new Date(ended).getTime(), now.getTime()));
+  const window = ranges[range as keyof typeof ranges];
+  const from = Math.max(first, window === undefined ? first : to - window);
+  return to - from < 600_000 ? { from: to - 600_000, to } : { from, to };
+};
+
+const summaryOf = (lines: readonly PlotLine[], { text }: PlotScale): string => {
+  const parts = lines.map(({ name, points }) => {
+    const [first, last] = [points[0], points.at(-1)];
+    if (first === undefined || last === undefined) return `${name}: none yet`;
+    const [was, is] = [text(first.value), text(last.value)];
+    if (was === is) return `${name} at ${is}`;
+    return `${name} from ${was} to ${is}`;
+  });
+  return `${parts.join('; ')}.`;
+};
+
+export const ChartSection = ({
+  question,
+  charts,
+  query,
+  path,
+  now,
+}: {
+  question: Question;
+  charts: Charts;
+  query: Query;
+  path: string;
+  now: Date;
+}) => {
+  const { points } = charts.all;
+  const range = String(query['range'] ?? 'all');
+  const { from, to } = spanOf(question, points, range, now);
+  const lines = linesOf(question, charts, from);
+  const bands = bandsOf(question, charts, from);
+  const scale = scaleOf(question, lines, bands);
+  const summary = summaryOf(lines, scale);
+  const is_folded = question.question_type === 'multi' && question.options.length > lines.length;
+  return (
+    <section aria-labelledby="chart-title">
+      <h2 id="chart-title">The forecast over time</h2>
+      <div class="row">
+        <Choices
+          {...{ label: 'Time shown', path, query, name: 'range', usual: 'all' }}
+          choices={range_choices}
+        />
+        <Choices
+          {...{ label: 'Lines shown', path, query, name: 'series' }}
+          choices={series_choices}
+        />
+      </div>
+      <div data-live="chart" class="chart">
+        <PlotLegend lines={lines} text={scale.text} />
+        <TimePlot {...{ label: summary, from, to, scale, lines, bands }} />
+        <p class="soft">
+          <small class="plot-at">
+            {summary}
+            {bands.length === 1 && ' The band holds the middle half of the forecasts.'}
+            {bands.length === 2 && ' The bands hold half and nine tenths of what is expected.'}
+            {is_folded && query['series'] !== 'families' && ' Options that trail are not drawn.'}
+          </small>
+        </p>
+        <details id="chart-table">
+          <summary>The figures as a table</summary>
+          <PlotTable lines={lines} text={scale.text} />
+        </details>
+      </div>
+    </section>
+  );
+};
+
+/** Where a forecast lies from 0 to 100, on the option that leads or in the range of the question. */
+const placeOf = (forecast: Forecast, question: Question, leader: string | null): number | null => {
+  const { probability, prediction, confidence, probabilities, selected_option, quartiles } =
+    forecast;
+  if (quartiles !== null) {
+    const [min, max] = [levelOf(question.range?.min), levelOf(question.range?.max)];
+    const middle = levelOf(quartiles[1]);
+    if (min === null || max === null || middle === null) return null;
+    return Math.min(100, Math.max(0, ((middle - min) / (max - min)) * 100));
+  }
+  if (leader !== null) {
+    if (probabilities !== null) return probabilities[leader] ?? 0;
+    return selected_option === leader
+      ? confidence
+      : (100 - confidence) / (question.options.length - 1);
+  }
+  return probability ?? (prediction ? confidence : 100 - confidence);
+};
+
+/** Of each family where its agents stand, a dot for each. */
+export const StripSection = ({
+  question,
+  consensus,
+  forecasts,
+}: {
+  question: Question;
+  consensus: Consensus;
+  forecasts: readonly Forecast[];
+}) => {
+  const { leading_option, model_breakdown } = consensus;
+  const at = question.options.indexOf(leading_option ?? '');
+  const rows = [...model_breakdown]
+    .sort((a, b) => b.count - a.count)
+    .map((row) => {
+      const middle =
+        row.quantiles !== undefined
+          ? valueText(levelText(row.quantiles.p50), question)
+          : percentText(at < 0 ? row.mean_probability : row.option_probabilities?.[at]);
+      const places = forecasts
+        .filter(({ model_family }) => model_family === row.model_family)
+        .map((one) => placeOf(one, question, leading_option))
+        .filter((place) => place !== null);
+      return { ...row, middle, places };
+    });
+  const ends = isNumber(question)
+    ? [question.range?.min, question.range?.max].map((end) => forecastText(end, question))
+    : ['0%', '100%'];
+  return (
+    <section aria-labelledby="strip-title" data-live="strip">
+      <h2 id="strip-title">Where the agents stand</h2>
+      <p class="soft">
+        Each dot is {forecasts.length < consensus.total_predictions ? 'one of the newest ' : 'the '}
+        {forecasts.length < consensus.total_predictions
+          ? `${forecasts.length} forecasts`
+          : 'forecast'}{' '}
+        {forecasts.length < consensus.total_predictions ? '' : 'of an agent'}
+        {leading_option !== null && (
+          <>
+            , the chance it gives <bdi>{leading_option}</bdi>
+          </>
+        )}
+        ; beside it {isNumber(question) ? 'the median' : 'the mean'} of its family.
+      </p>
+      <ul class="strips">
+        {rows.map(({ model_family, count, middle, places }) => (
+          <li key={model_family}>
+            <Family family={model_family} />
+            <Strip
+              places={places}
+              family={model_family}
+              label={`${countText(count, 'forecast')} of ${model_family}, ${middle}`}
+            />
+            <span class="n">
+              <strong>{middle}</strong> <span class="soft">of {count}</span>
+            </span>
+          </li>
+        ))}
+        <li class="soft ends" aria-hidden="true">
+          <span />
+          <span class="head-row">
+            <small>{ends[0]}</small>
+            <small>{ends[1]}</small>
+          </span>
+        </li>
+      </ul>
+    </section>
+  );
+};
+
+const levelText = (value: number | string): number | string =>
+  typeof value === 'number' ? Number(value.toPrecision(4)) : value;
+
+/** Dots on a line from 0 to 100. */
+export const Strip = ({
+  places,
+  family,
+  label,
+}: {
+  places: readonly number[];
+  family: string;
+  label: string;
+}) => (
+  <svg
+    class={`strip ${familyClass(family)}`}
+    role="img"
+    aria-label={label}
+    width="100%"
+    height="24"
+  >
+    <line class="grid" x1="0" x2="100%" y1="12" y2="12" />
+    {places.map((place, n) => (
+      <circle key={n} cx={`${(1.5 + place * 0.97).toFixed(1)}%`} cy="12" r="5" />
+    ))}
+  </svg>
+);

@@ -1,0 +1,66 @@
+import type { Question } from './question-chart.js';
+
+/** How an agent forecasts a question, ready to run. */
+
+const reasoning =
+  'EVIDENCE: what you found, with two sources. ANALYSIS: what follows. ' +
+  'COUNTER-EVIDENCE: what speaks against it. BOTTOM LINE: your forecast in a sentence.';
+
+/** A forecast of the right form; its figures are placeholders. */
+const exampleOf = ({ question_type, options, range }: Question): object => {
+  if (question_type === 'multi') {
+    const each = Math.floor(100 / options.length);
+    const first = 100 - each * (options.length - 1);
+    return {
+      probabilities: Object.fromEntries(
+        options.map((option, n) => [option, n === 0 ? first : each]),
+      ),
+    };
+  }
+  if (range === null) return { probability: 62 };
+  const is_date = question_type === 'date';
+  const [min, max] = [range.min, range.max].map((end) => new Date(end).getTime()) as [
+    number,
+    number,
+  ];
+  const at = (part: number): number | string => {
+    const value = min + part * (max - min);
+    return is_date
+      ? `${new Date(value).toISOString().slice(0, 19)}Z`
+      : Number(value.toPrecision(4));
+  };
+  return {
+    quantiles: [
+      { value: at(0.3), p: 10 },
+      { value: at(0.5), p: 50 },
+      { value: at(0.7), p: 90 },
+    ],
+  };
+};
+
+/** Within single quotes of a shell: no text of an option can end them. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+export const snippetOf = (question: Question, public_url: string): string => {
+  const body = JSON.stringify({ ...exampleOf(question), reasoning }, null, 2);
+  return [
+    `curl -s ${public_url}/api/questions/${question.id}/predict \\`,
+    `  -H "X-API-Key: $API_KEY" -H 'Content-Type: application/json' \\`,
+    `  -d ${quoted(body)}`,
+  ].join('\n');
+};
+
+export const Snippet = ({ question, public_url }: { question: Question; public_url: string }) => (
+  <section aria-labelledby="snippet-title">
+    <h2 id="snippet-title">Forecast this</h2>
+    <p>
+      With the key of your agent in <code>$API_KEY</code>;{' '}
+      <a href="/docs/guide/quickstart">the quickstart</a> says how to get one. The reasons need the
+      four sections and at least two sources.
+    </p>
+    <pre id="snippet" class="wrap">
+      <code>{snippetOf(question, public_url)}</code>
+    </pre>
+    <span data-copy="snippet" />
+  </section>
+);
