@@ -8,7 +8,9 @@ import { delivery_page_routes } from './my-deliveries.js';
 import { webhook_page_routes } from './my-webhooks.js';
 import { outbox } from './outbox.js';
 import type { PageDeps } from './page-route.js';
+import { prediction } from './prediction.js';
 import { question } from './question.js';
+import { questions } from './questions.js';
 import { sign_in_routes } from './sign-in.js';
 
 export { makeFaultPage } from './error.js';
@@ -28,4 +30,6 @@ export const routes: readonly Route<PageDeps>[] = [
   assets,
   ...icons,
   question,
+  questions,
+  prediction,
 ];

@@ -314,6 +314,7 @@ export const StripSection = ({
         .filter((place) => place !== null);
       return { ...row, middle, places };
     });
+  const is_all = forecasts.length >= consensus.total_predictions;
   const ends = isNumber(question)
     ? [question.range?.min, question.range?.max].map((end) => forecastText(end, question))
     : ['0%', '100%'];
@@ -321,11 +322,7 @@ export const StripSection = ({
     <section aria-labelledby="strip-title" data-live="strip">
       <h2 id="strip-title">Where the agents stand</h2>
       <p class="soft">
-        Each dot is {forecasts.length < consensus.total_predictions ? 'one of the newest ' : 'the '}
-        {forecasts.length < consensus.total_predictions
-          ? `${forecasts.length} forecasts`
-          : 'forecast'}{' '}
-        {forecasts.length < consensus.total_predictions ? '' : 'of an agent'}
+        Each dot is {is_all ? 'an agent' : `one of the newest ${forecasts.length} forecasts`}
         {leading_option !== null && (
           <>
             , the chance it gives <bdi>{leading_option}</bdi>

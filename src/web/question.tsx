@@ -6,7 +6,7 @@ import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';
 import { Change, countText, percentText, Time } from './parts/figures.js';
-import { type AgentRecord, ForecastItem } from './parts/forecast.js';
+import { type AgentRecord, type Forecast, ForecastItem } from './parts/forecast.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { OutLink, Prose, Sources, safeUrl } from './parts/prose.js';
 import { forecastText, outcomeText, valueText } from './parts/question-row.js';
@@ -64,25 +64,33 @@ const readTalk = async (api: Api, id: string, { talk, talk_cursor: cursor }: Pag
   return { total, trees: treesOf(comments.body.comments), next };
 };
 
+const readRecords = async (api: Api, forecasts: readonly Forecast[]) => {
+  const ids = [...new Set(forecasts.map(({ user_id }) => user_id))];
+  if (ids.length === 0) return new Map<string, AgentRecord>();
+  const { agents } = await api.get('listAgents', { query: { ids, limit: ids.length } });
+  return new Map<string, AgentRecord>(agents.map((agent) => [agent.id, agent]));
+};
+
 const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
   const params = { id };
   const { question, consensus } = await api.get('getQuestion', { params });
   const { sort = 'new', cursor, range = 'all', series } = query;
   const paged = { limit: shown_forecasts, ...(cursor === undefined ? {} : { cursor }) };
-  const [charts, brief, forecasts, dots, talk, disputes] = await Promise.all([
+  const [charts, brief, forecasts, dots, talk, disputes, changes] = await Promise.all([
     readChart(api, question, consensus, { range, by_family: series === 'families' }),
     api.get('getIntelBrief', { params }),
     api('listPredictions', { params, query: { sort: sort as 'new', ...paged } }),
     api.get('listPredictions', { params, query: { limit: most_dots } }),
     readTalk(api, id, query),
     api.get('listDisputes', { params, query: { limit: 20 } }),
+    api.get('listChanges', { params }),
   ]);
   return {
     ...{ question, consensus, charts, brief, talk, disputes: disputes.disputes },
-    dots: dots.predictions,
+    ...{ dots: dots.predictions, changes: changes.changes },
     /** Null where the cursor is none. */
     forecasts: forecasts.ok ? forecasts.body : null,
-    records: new Map<string, AgentRecord>(),
+    records: await readRecords(api, forecasts.ok ? forecasts.body.predictions : []),
   };
 };
 type Page = Awaited<ReturnType<typeof readQuestionPage>>;
@@ -130,7 +138,7 @@ const captionOf = ({ question_type }: Question, leader: string | null) =>
     'median'
   );
 
-const Hero = ({ page, now }: { page: Page; now: Date }) => {
+const Hero = ({ page }: { page: Page }) => {
   const { question, consensus, brief } = page;
   const { forecast, leading_option, total_predictions, quantile_average } = consensus;
   const outcome = outcomeText(question);
@@ -202,7 +210,6 @@ const Hero = ({ page, now }: { page: Page; now: Date }) => {
           <Time at={question.resolution_date} day />.
         </p>
       )}
-      <span class="sr">As of {now.toISOString().slice(0, 16)}</span>
     </div>
   );
 };
@@ -263,7 +270,33 @@ const Source = ({ question }: { question: Question }) => {
   return safeUrl(url) === null ? <bdi>{text}</bdi> : <OutLink url={url ?? ''}>{text}</OutLink>;
 };
 
-const Terms = ({ question }: { question: Question }) => {
+const act_words: Readonly<Record<string, string>> = {
+  'question.publish': 'Published',
+  'question.update': 'Edited',
+  'question.close': 'Closed',
+  'question.reopen': 'Opened again',
+  'question.resolve': 'Resolved',
+  'question.void': 'Voided',
+};
+
+/** What admins changed since it was published. */
+const Changes = ({ changes }: Pick<Page, 'changes'>) => (
+  <details id="changes">
+    <summary>Changes ({changes.length})</summary>
+    {changes.length === 0 && <p class="soft">It stands as it was published.</p>}
+    <ul>
+      {changes.map(({ at, act, changed }) => (
+        <li key={at}>
+          {act_words[act] ?? act}
+          {changed.length > 0 && `: ${changed.map((one) => one.replaceAll('_', ' ')).join(', ')}`},{' '}
+          <Time at={at} />
+        </li>
+      ))}
+    </ul>
+  </details>
+);
+
+const Terms = ({ page: { question, changes } }: { page: Page }) => {
   const { range, description } = question;
   return (
     <section aria-labelledby="terms-title" data-live="terms">
@@ -308,6 +341,7 @@ const Terms = ({ question }: { question: Question }) => {
           </>
         )}
       </dl>
+      <Changes changes={changes} />
     </section>
   );
 };
@@ -530,20 +564,30 @@ const Body = (props: BodyProps) => {
   return (
     <article class="question">
       <Head question={question} />
-      <Hero page={page} now={now} />
-      {consensus.total_predictions > 0 && (
-        <>
-          <ChartSection {...{ question, charts, query, path, now }} />
-          <StripSection question={question} consensus={consensus} forecasts={dots} />
-        </>
-      )}
-      <Terms question={question} />
-      <Cases brief={page.brief} />
-      <Forecasts {...props} />
-      <Talk {...props} />
-      <Disputes page={page} />
-      {question.status === 'open' && <Snippet question={question} public_url={public_url} />}
-      <Share question={question} public_url={public_url} />
+      <div class="with-aside">
+        <div>
+          <Hero page={page} />
+          {consensus.total_predictions > 0 && (
+            <ChartSection {...{ question, charts, query, path, now }} />
+          )}
+        </div>
+        <aside aria-label="About the question">
+          <Terms page={page} />
+        </aside>
+        <div>
+          {consensus.total_predictions > 0 && (
+            <StripSection question={question} consensus={consensus} forecasts={dots} />
+          )}
+          <Cases brief={page.brief} />
+          <Forecasts {...props} />
+          <Talk {...props} />
+          <Disputes page={page} />
+        </div>
+        <aside aria-label="Use the question">
+          <Share question={question} public_url={public_url} />
+          {question.status === 'open' && <Snippet question={question} public_url={public_url} />}
+        </aside>
+      </div>
     </article>
   );
 };

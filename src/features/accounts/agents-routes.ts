@@ -227,8 +227,8 @@ const listAgents = route({
   returns: { 200: pageSchema('agents', wire.listed_agent_schema) },
   cacheable: true,
   handle({ query }, { sql }) {
-    const { kind = 'agent', sort = 'new', q = '', family } = query;
-    const wanted = { kind, sort, family, name_start: foldName(q) };
+    const { kind = 'agent', sort = 'new', q = '', family, ids } = query;
+    const wanted = { kind, sort, family, ids, name_start: foldName(q) };
     return replyPage({
       ...{ path: '/api/agents', query, plural: 'agents', show: listedView },
       kinds: directory.directoryKinds(sort),

@@ -16,6 +16,7 @@ export interface DirectoryQuery {
   /** As `name_key` has it; blank: any. */
   readonly name_start: string;
   readonly family?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
   readonly sort: DirectorySort;
 }
 
@@ -44,8 +45,9 @@ const last_sign = '\u{10ffff}';
 const startsWith = (db: Db, start: string) => db`
   a.name_key collate "C" >= ${start} and a.name_key collate "C" < ${start + last_sign}`;
 
-const conditions = (db: Db, { kind, name_start, family }: DirectoryQuery) => db`
+const conditions = (db: Db, { kind, name_start, family, ids }: DirectoryQuery) => db`
   b.kind = ${kind}
+  ${ids === undefined ? db`` : db`and b.agent_id = any(${[...ids]}::uuid[])`}
   ${family === undefined ? db`` : db`and a.model_family = ${family}`}
   ${name_start === '' ? db`` : db`and ${startsWith(db, name_start)}`}`;
 

@@ -120,6 +120,7 @@ export const directory_query = Type.Object({
   ),
   family: Type.Optional(textEnum(model_families)),
   kind: Type.Optional(textEnum(agent_kinds)),
+  ids: Type.Optional(Type.Array(uuid_schema, { minItems: 1, maxItems: 100 })),
   sort: Type.Optional(textEnum(directory_sorts)),
   ...page_query,
 });

@@ -1,3 +1,3 @@
 export { routes } from './routes.js';
 export type { Act } from './schema.js';
-export { adminName, type RecordedAct, recordAct } from './store.js';
+export { adminName, listPublicActs, type RecordedAct, recordAct } from './store.js';

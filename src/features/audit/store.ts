@@ -63,6 +63,26 @@ export const listActs = (db: Db, query: AuditQuery, page: PageRequest): Promise<
     where ${conditions(db, query)}
       ${newestFirst(db, 'id', page)}`;
 
+/** Acts on a question that everybody may know of: what changed and when, not who did it or why. */
+const public_acts = [
+  'question.publish',
+  'question.update',
+  'question.close',
+  'question.reopen',
+  'question.resolve',
+  'question.void',
+] as const satisfies readonly Act[];
+const most_public = 100;
+
+/** Newest first. */
+export const listPublicActs = (db: Db, question_id: string) =>
+  db<{ at: Date; act: string; changed: string[] | null }[]>`
+    select at, act, details->'changed' as changed
+    from audit_log
+    where subject_id = ${question_id} and act = any(${[...public_acts]})
+    order by id desc
+    limit ${most_public}`;
+
 export const countActs = (db: Db, query: AuditQuery) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::int as total from audit_log where ${conditions(db, query)}`);

@@ -10,7 +10,7 @@ import {
   routeFor,
 } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { adminName } from '../audit/index.js';
+import { adminName, listPublicActs } from '../audit/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import * as life from './life.js';
 import {
@@ -144,6 +144,28 @@ export const findVisible = async (deps: Deps, id: string, caller: Caller) => {
   if (caller.kind === 'agent' && caller.id === row.author_id) return row;
   return refuse(wire.question_faults.QUESTION_NOT_FOUND);
 };
+
+const getChanges = route({
+  id: 'listChanges',
+  method: 'GET',
+  path: '/api/questions/{id}/changes',
+  summary: 'What admins changed on a question, newest first, the last hundred',
+  tag,
+  auth: 'public',
+  params: wire.question_params,
+  absent: wire.question_faults.QUESTION_NOT_FOUND,
+  returns: { 200: wire.changes_answer },
+  faults: [wire.question_faults.QUESTION_NOT_FOUND],
+  cacheable: true,
+  handle: async ({ params, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const acts = await listPublicActs(deps.sql, question.id);
+    return reply(200, {
+      changes: acts.map(({ at, act, changed }) => ({ at, act, changed: changed ?? [] })),
+    });
+  },
+});
 
 const postQuestion = route({
   id: 'createQuestion',
@@ -295,6 +317,7 @@ const removeDraft = route({
 
 export const routes = [
   getQuestions,
+  getChanges,
   suggest,
   getSuggestions,
   postQuestion,

@@ -113,6 +113,16 @@ export type QuestionEdit = Static<typeof question_edit>;
 export const reopen_body = Type.Object({ closes_at: time, resolution_date: optional_time });
 export type ReopenBody = Static<typeof reopen_body>;
 
+export const changes_answer = Type.Object({
+  changes: Type.Array(
+    Type.Object({
+      at: time,
+      act: Type.String({ description: 'Such as `question.update`.' }),
+      changed: Type.Array(Type.String({ description: 'A field of the question.' })),
+    }),
+  ),
+});
+
 export const question_answer = Type.Object({ question: question_schema });
 const percent = nullable(Type.Number());
 const headline_schema = Type.Object({

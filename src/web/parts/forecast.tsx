@@ -7,7 +7,11 @@ import { type AnyQuestion, valueText } from './question-row.js';
 /** A forecast of an agent, with its reasons. */
 
 export type Forecast = Operations['getPrediction']['returns']['prediction'];
-export type AgentRecord = Operations['listAgents']['returns']['agents'][number];
+/** How often an agent was right. */
+export interface AgentRecord {
+  readonly resolved: number;
+  readonly accuracy: number | null;
+}
 
 /** What is expected: the chance of Yes or of the option, or the median with the middle half. */
 export const positionText = (
@@ -130,11 +134,13 @@ export const ForecastItem = ({
         </strong>
       </div>
       <FoldedReasoning forecast={forecast} />
-      <Sources urls={citations} />
-      <p class="facts">
-        <span>
-          {countText(upvotes, 'vote')} for, {downvotes} against
-        </span>
+      <div class="facts">
+        <Sources urls={citations} />
+        {upvotes + downvotes > 0 && (
+          <span>
+            {countText(upvotes, 'vote')} for, {downvotes} against
+          </span>
+        )}
         {record_text !== null && <span>{record_text}</span>}
         {revision > 1 && revised_at !== null && (
           <span>
@@ -145,7 +151,7 @@ export const ForecastItem = ({
         <a href={`/predictions/${id}`}>
           Details<span class="sr"> of the forecast of {forecast.user_name}</span>
         </a>
-      </p>
+      </div>
     </li>
   );
 };

@@ -1,6 +1,6 @@
 import type { Operations } from '../../client/wire.js';
 import { dayText, grouped } from '../../kit/prose.js';
-import { Ago, Change, countText, percentText, Sparkline } from './figures.js';
+import { Ago, Change, countText, familyClass, percentText, Sparkline } from './figures.js';
 
 /** A question in a list, with its headline forecast. */
 
@@ -17,7 +17,7 @@ export const valueText = (
   { question_type, range }: AnyQuestion,
 ): string => {
   if (question_type === 'date') return dayText(new Date(value));
-  const n = Number(value);
+  const n = Number(Number(value).toPrecision(4));
   const text = Number.isInteger(n) && Math.abs(n) >= 1_000 ? grouped(n) : String(n);
   return range?.unit ? `${text} ${range.unit}` : text;
 };
@@ -51,7 +51,42 @@ const When = ({ question, now }: { question: ListedQuestion; now: Date }) => {
   return <>{status}</>;
 };
 
-export const QuestionRow = ({ question, now }: { question: ListedQuestion; now: Date }) => {
+/** Where a family stands, from 0 to 100. */
+export interface FamilyDot {
+  readonly family: string;
+  readonly place: number;
+}
+
+/** The families of a question on one line; those who need their names find them on its page. */
+const Spread = ({ dots }: { dots: readonly FamilyDot[] }) => {
+  const places = dots.map(({ place }) => place);
+  const [low, high] = [Math.min(...places), Math.max(...places)].map((one) => Math.round(one));
+  const label = `${countText(dots.length, 'family', 'families')}, between ${low} and ${high} of 100`;
+  return (
+    <svg class="dots" role="img" aria-label={label} width="120" height="14">
+      <line class="grid" x1="0" x2="120" y1="7" y2="7" />
+      {dots.map(({ family, place }) => (
+        <circle
+          key={family}
+          class={familyClass(family)}
+          cx={(5 + Math.min(100, Math.max(0, place)) * 1.1).toFixed(1)}
+          cy="7"
+          r="4"
+        />
+      ))}
+    </svg>
+  );
+};
+
+export const QuestionRow = ({
+  question,
+  now,
+  dots = [],
+}: {
+  question: ListedQuestion;
+  now: Date;
+  dots?: readonly FamilyDot[];
+}) => {
   const { id, consensus, trend, prediction_count, question_type } = question;
   const outcome = outcomeText(question);
   const leader = consensus?.leading_option;
@@ -64,7 +99,7 @@ export const QuestionRow = ({ question, now }: { question: ListedQuestion; now: 
         {outcome === null ? (
           <>
             <strong>{forecastText(consensus?.forecast, question)}</strong>
-            {question_type === 'binary' && <small>Yes</small>}
+            {question_type === 'binary' && prediction_count > 0 && <small>Yes</small>}
             {leader != null && <small dir="auto">{leader}</small>}
           </>
         ) : (
@@ -74,8 +109,11 @@ export const QuestionRow = ({ question, now }: { question: ListedQuestion; now: 
         )}
       </span>
       <Sparkline trend={trend} />
+      {dots.length > 1 && <Spread dots={dots} />}
       <p class="facts">
-        {outcome === null && <Change points={consensus?.change_24h} over="24 h" />}
+        {outcome === null && consensus?.forecast != null && (
+          <Change points={consensus?.change_24h} over="24 h" />
+        )}
         <span>{countText(prediction_count, 'forecast')}</span>
         <span>
           <When question={question} now={now} />

@@ -1,0 +1,321 @@
+import { Type } from '@sinclair/typebox';
+import type { Operations } from '../client/wire.js';
+import { renderPage } from './page.js';
+import { type Api, apiOf, public_page, route } from './page-route.js';
+import { countText } from './parts/figures.js';
+import { faultText } from './parts/forms.js';
+import { Choices, linkTo, Pager } from './parts/lists.js';
+import { type FamilyDot, QuestionRow } from './parts/question-row.js';
+
+/** The list of questions: what narrows it stands in the address, each part a link that takes it away. */
+
+const page_size = 20;
+
+const word = Type.Optional(Type.String({ maxLength: 512 }));
+const query_schema = Type.Object({
+  ...{ q: word, status: word, category: word, subcategory: word, tag: word },
+  ...{ question_type: word, sort: word, cursor: word },
+});
+
+const statuses = [
+  ['open', 'Open'],
+  ['closed', 'Closed'],
+  ['resolved', 'Resolved'],
+  ['voided', 'Voided'],
+  ['all', 'All'],
+] as const;
+const types = [
+  ['', 'Any type'],
+  ['binary', 'Yes or no'],
+  ['multi', 'Options'],
+  ['numeric', 'A number'],
+  ['date', 'A date'],
+] as const;
+const sorts = [
+  ['newest', 'Newest'],
+  ['closing_soon', 'Closing soon'],
+  ['most_predicted', 'Most forecast'],
+  ['least_predicted', 'Least forecast'],
+  ['contested', 'Contested'],
+  ['recently_resolved', 'Recently resolved'],
+  ['relevance', 'Best match'],
+] as const;
+
+type Taxonomy = Operations['getTaxonomy']['returns'];
+type ListQuery = NonNullable<Operations['listQuestions']['query']>;
+type Asked = Readonly<Record<keyof typeof query_schema.properties, string | undefined>>;
+
+const names = {
+  q: 'Search',
+  status: 'Status',
+  category: 'Topic',
+  subcategory: 'Part',
+  tag: 'Tag',
+  question_type: 'Type',
+  sort: 'Order',
+} as const;
+type Name = keyof typeof names;
+
+/** What the address asks for: what there is, and what there is not, which is said and left out. */
+const readAsked = (given: Partial<Record<string, string>>, taxonomy: Taxonomy) => {
+  const parts = taxonomy.filter(({ slug }) => slug === (given['category'] ?? slug));
+  const subcategories = parts.flatMap((one) => one.subcategories);
+  const known: Partial<Record<Name, readonly string[]>> = {
+    status: statuses.map(([value]) => value),
+    question_type: types.map(([value]) => value),
+    sort: sorts.map(([value]) => value),
+    category: taxonomy.map(({ slug }) => slug),
+    subcategory: subcategories.map(({ slug }) => slug),
+    tag: taxonomy.flatMap((one) => one.subcategories.flatMap(({ tags }) => tags)),
+  };
+  const asked: Partial<Record<keyof Asked, string>> = {};
+  const wrong: (readonly [Name, string])[] = [];
+  for (const name of Object.keys(names) as Name[]) {
+    const value = given[name]?.trim() ?? '';
+    if (value === '') continue;
+    const same = known[name] === undefined ? value : known[name].find((one) => one === value);
+    if (same === undefined || value.length > 200) wrong.push([name, value]);
+    else asked[name] = value;
+  }
+  if (given['cursor'] !== undefined) asked.cursor = given['cursor'];
+  return { asked: asked as Partial<Asked>, wrong };
+};
+
+type List = Operations['listQuestions']['returns'];
+
+/** Where each family stands, from 0 to 100: on the leader, or in the range. */
+const dotsOf = (
+  { model_breakdown, leading_option, options = [] }: Spread,
+  question: List['questions'][number],
+): readonly FamilyDot[] => {
+  const at = options.findIndex(({ option }) => option === leading_option);
+  const { range } = question;
+  return model_breakdown.flatMap((row) => {
+    const { model_family: family, mean_probability, option_probabilities, quantiles } = row;
+    if (quantiles !== undefined && range !== null) {
+      const [min, max, middle] = [range.min, range.max, quantiles.p50].map((value) =>
+        new Date(value).getTime(),
+      ) as [number, number, number];
+      return [{ family, place: (100 * (middle - min)) / (max - min) }];
+    }
+    const place = at < 0 ? mean_probability : option_probabilities?.[at];
+    return place == null ? [] : [{ family, place }];
+  });
+};
+type Spread = Operations['listConsensus']['returns']['consensus'][number];
+
+const readList = async (api: Api, asked: Partial<Asked>) => {
+  const query = { status: 'open', limit: page_size, include: 'consensus,trend', ...asked };
+  const list = await api('listQuestions', { query: query as unknown as ListQuery });
+  if (!list.ok) return { fault: list.fault, list: null, dots: new Map() } as const;
+  const ids = list.body.questions.map(({ id }) => id);
+  const spread =
+    ids.length === 0 ? [] : (await api.get('listConsensus', { query: { ids } })).consensus;
+  const dots = new Map(
+    list.body.questions.map((question) => {
+      const one = spread.find(({ question_id }) => question_id === question.id);
+      return [question.id, one === undefined ? [] : dotsOf(one, question)] as const;
+    }),
+  );
+  return { fault: null, list: list.body, dots } as const;
+};
+
+const path = '/questions';
+const labelOf = (name: Name, value: string, taxonomy: Taxonomy): string => {
+  const inList = (all: readonly (readonly [string, string])[]): string =>
+    all.find(([one]) => one === value)?.[1] ?? value;
+  if (name === 'status') return inList(statuses);
+  if (name === 'question_type') return inList(types);
+  if (name === 'sort') return inList(sorts);
+  if (name === 'category') return taxonomy.find(({ slug }) => slug === value)?.name ?? value;
+  if (name !== 'subcategory') return value;
+  const parts = taxonomy.flatMap(({ subcategories }) => subcategories);
+  return parts.find(({ slug }) => slug === value)?.name ?? value;
+};
+
+/** What is on, each with a link that takes it away. */
+const Active = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy }) => {
+  const on = (Object.keys(names) as Name[]).filter((name) => asked[name] !== undefined);
+  if (on.length === 0) return null;
+  return (
+    <ul class="chips" aria-label="What narrows the list">
+      {on.map((name) => {
+        const label = labelOf(name, asked[name] ?? '', taxonomy);
+        // A part of a topic says nothing without it.
+        const without = name === 'category' ? { category: undefined, subcategory: undefined } : {};
+        const to = linkTo(path, asked, { ...without, [name]: undefined, cursor: undefined });
+        return (
+          <li key={name}>
+            <a class="chip" href={to}>
+              <span class="sr">Take away </span>
+              {names[name]}: <bdi>{label}</bdi> <span aria-hidden="true">×</span>
+            </a>
+          </li>
+        );
+      })}
+      {on.length > 1 && (
+        <li>
+          <a class="chip" href={path}>
+            Take all away
+          </a>
+        </li>
+      )}
+    </ul>
+  );
+};
+
+const Topics = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy }) => {
+  const chosen = taxonomy.find(({ slug }) => slug === asked.category);
+  const part = chosen?.subcategories.find(({ slug }) => slug === asked.subcategory);
+  const query = { ...asked, tag: undefined, subcategory: undefined };
+  return (
+    <>
+      <Choices
+        {...{ label: 'Topic', path, query, name: 'category' }}
+        choices={[['', 'All topics'], ...taxonomy.map(({ slug, name }) => [slug, name] as const)]}
+      />
+      {chosen !== undefined && (
+        <Choices
+          {...{ label: 'Part of the topic', path, name: 'subcategory' }}
+          query={{ ...query, subcategory: asked.subcategory }}
+          choices={[
+            ['', `All of ${chosen.name}`],
+            ...chosen.subcategories.map(({ slug, name }) => [slug, name] as const),
+          ]}
+        />
+      )}
+      {part !== undefined && (
+        <Choices
+          {...{ label: 'Tag', path, query: asked, name: 'tag' }}
+          choices={[['', 'Any tag'], ...part.tags.map((tag) => [tag, tag] as const)]}
+        />
+      )}
+    </>
+  );
+};
+
+const Search = ({ asked }: { asked: Partial<Asked> }) => (
+  <search>
+    <form action={path} class="row">
+      {(Object.keys(names) as Name[])
+        .filter((name) => name !== 'q' && asked[name] !== undefined)
+        .map((name) => (
+          <input key={name} type="hidden" name={name} value={asked[name]} />
+        ))}
+      <label class="sr" for="q">
+        Words in the question
+      </label>
+      <input id="q" name="q" type="search" maxLength={200} value={asked.q} placeholder="Words" />
+      <button type="submit">Search</button>
+    </form>
+  </search>
+);
+
+interface Shown {
+  readonly asked: Partial<Asked>;
+  readonly wrong: readonly (readonly [Name, string])[];
+  readonly taxonomy: Taxonomy;
+  readonly found: Awaited<ReturnType<typeof readList>>;
+  readonly now: Date;
+}
+
+const Results = ({ asked, found, now }: Shown) => {
+  const { list, fault, dots } = found;
+  if (list === null) {
+    const first = linkTo(path, asked, { cursor: undefined });
+    return (
+      <p class="problem">
+        {asked.cursor === undefined ? faultText(fault) : 'This page of the list is not there.'}{' '}
+        <a href={first}>Go to the first page.</a>
+      </p>
+    );
+  }
+  return (
+    <>
+      <p class="soft" role="status">
+        {countText(list.total, 'question')}
+        {asked.q !== undefined && (
+          <>
+            {' '}
+            for “<bdi>{asked.q}</bdi>”
+          </>
+        )}
+      </p>
+      {list.total === 0 && (
+        <p>
+          Nothing is like that. <a href="/questions?status=all">Look at all questions.</a>
+        </p>
+      )}
+      <ul class="question-list table" id="rows">
+        {list.questions.map((question) => (
+          <QuestionRow
+            key={question.id}
+            {...{ question, now }}
+            dots={dots.get(question.id) ?? []}
+          />
+        ))}
+      </ul>
+      <Pager path={path} query={asked} next={list.next_cursor} />
+    </>
+  );
+};
+
+const Body = (shown: Shown) => {
+  const { asked, wrong, taxonomy } = shown;
+  const relevant = sorts.filter(
+    ([value]) =>
+      (value !== 'relevance' || asked.q !== undefined) &&
+      (value !== 'recently_resolved' || ['resolved', 'all'].includes(asked.status ?? '')),
+  );
+  return (
+    <>
+      <h1>Questions</h1>
+      <Search asked={asked} />
+      <div class="facets">
+        <Topics asked={asked} taxonomy={taxonomy} />
+        <Choices
+          {...{ label: 'Type', path, query: asked, name: 'question_type', choices: types }}
+        />
+        <Choices
+          {...{ label: 'Status', path, query: asked, name: 'status', usual: 'open' }}
+          choices={statuses}
+        />
+        <Choices
+          {...{ label: 'Order', path, query: asked, name: 'sort', choices: relevant }}
+          usual={asked.q === undefined ? 'newest' : 'relevance'}
+        />
+      </div>
+      <Active asked={asked} taxonomy={taxonomy} />
+      {wrong.map(([name, value]) => (
+        <p key={name} class="problem">
+          There is no {names[name].toLowerCase()} “<bdi>{value.slice(0, 60)}</bdi>”; it is left out.
+        </p>
+      ))}
+      <Results {...shown} />
+    </>
+  );
+};
+
+export const questions = route({
+  ...public_page,
+  id: 'questionsPage',
+  path,
+  query: query_schema,
+  cache: { tag: () => 'questions' },
+  async handle(ctx, deps) {
+    const api = apiOf(ctx, deps);
+    const taxonomy = await api.get('getTaxonomy');
+    const { asked, wrong } = readAsked(ctx.query, taxonomy);
+    const found = await readList(api, asked);
+    const rows = found.list?.questions ?? [];
+    return renderPage(deps, {
+      title: asked.q === undefined ? 'Questions' : `Questions for “${asked.q}”`,
+      description: 'Questions that AI agents forecast, with what they expect.',
+      path: linkTo(path, { ...asked, cursor: undefined }),
+      section: 'questions',
+      live: rows.filter(({ status }) => status === 'open').map(({ id }) => `consensus:${id}`),
+      scripts: ['rows.js'],
+      children: <Body {...{ asked, wrong, taxonomy, found, now: deps.clock() }} />,
+    });
+  },
+});
