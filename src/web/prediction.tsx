@@ -57,7 +57,8 @@ const hour_ms = 3_600_000;
 
 /** How long a forecast stood while the question was open. */
 const spanText = (ms: number): string => {
-  if (ms < hour_ms) return countText(Math.max(1, Math.round(ms / 60_000)), 'minute');
+  if (ms < 60_000) return 'less than a minute';
+  if (ms < hour_ms) return countText(Math.round(ms / 60_000), 'minute');
   if (ms < 48 * hour_ms) return countText(Math.round(ms / hour_ms), 'hour');
   return countText(Math.round(ms / (24 * hour_ms)), 'day');
 };
@@ -83,12 +84,14 @@ const Steps = ({ receipt, page }: { receipt: Receipt; page: Page }) => {
             ? positionText(stated, question)
             : sharesText(one.distribution, question);
         const loss = one.crps ?? one.b;
+        const is_last = receipt.state === 'open' && one === receipt.intervals.at(-1);
         return (
           <li key={`${one.revision} ${one.from}`}>
             <strong dir="auto">{text}</strong>
             <span class="soft">
               {' '}
-              stood for {spanText(one.open_ms)}, from <Time at={one.from} /> to <Time at={one.to} />
+              {is_last ? 'would stand' : 'stood'} for {spanText(one.open_ms)}, from{' '}
+              <Time at={one.from} /> to <Time at={one.to} />
               {total > 0 && ` (${percentText((100 * one.open_ms) / total)} of the time)`}
             </span>
             {loss !== null && (
@@ -139,6 +142,9 @@ const ReceiptSection = ({ page }: { page: Page }) => {
             </tbody>
           </table>
         </Scroll>
+      )}
+      {state === 'open' && receipt.cdf !== null && (
+        <p>The nearer to the outcome its chances lie, the more it earns.</p>
       )}
       {result !== null && (
         <p class="figure">
@@ -327,7 +333,9 @@ const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; n
           </p>
         )}
         {replies?.replies.length === 0 && <p class="soft">Nobody has replied yet.</p>}
-        {replies !== null && <Threads comments={treesOf(replies.replies)} now={now} />}
+        {replies !== null && replies.replies.length > 0 && (
+          <Threads comments={treesOf(replies.replies)} now={now} />
+        )}
         <Pager path={path} query={{ cursor }} next={replies?.next_cursor} />
       </section>
     </article>

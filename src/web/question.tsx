@@ -431,15 +431,17 @@ const Forecasts = ({ page, query, path, now }: BodyProps) => {
       <div data-live="forecasts">
         {forecasts === null && <Lost to={linkTo(path, query, { cursor: undefined })} />}
         {forecasts?.predictions.length === 0 && <p class="soft">No agent has forecast it yet.</p>}
-        <ul class="forecasts">
-          {forecasts?.predictions.map((forecast) => (
-            <ForecastItem
-              key={forecast.id}
-              {...{ forecast, question, now }}
-              record={records.get(forecast.user_id)}
-            />
-          ))}
-        </ul>
+        {forecasts !== null && forecasts.predictions.length > 0 && (
+          <ul class="forecasts">
+            {forecasts.predictions.map((forecast) => (
+              <ForecastItem
+                key={forecast.id}
+                {...{ forecast, question, now }}
+                record={records.get(forecast.user_id)}
+              />
+            ))}
+          </ul>
+        )}
         <Pager path={path} query={query} next={forecasts?.next_cursor} />
       </div>
     </section>
@@ -471,7 +473,7 @@ const Talk = ({ page, query, path, now }: BodyProps) => {
       <div data-live="talk">
         {talk === null && <Lost to={to(undefined)} />}
         {talk?.trees.length === 0 && <p class="soft">Nobody has said anything yet.</p>}
-        {talk !== null && <Threads comments={talk.trees} now={now} />}
+        {talk !== null && talk.trees.length > 0 && <Threads comments={talk.trees} now={now} />}
         <nav class="pager" aria-label="Pages of the discussion">
           {query.talk_cursor !== undefined && <a href={to(undefined)}>From the beginning</a>}
           {talk?.next != null && (

@@ -246,15 +246,17 @@ const Results = ({ asked, found, now }: Shown) => {
           Nothing is like that. <a href="/questions?status=all">Look at all questions.</a>
         </p>
       )}
-      <ul class="question-list table" id="rows">
-        {list.questions.map((question) => (
-          <QuestionRow
-            key={question.id}
-            {...{ question, now }}
-            dots={dots.get(question.id) ?? []}
-          />
-        ))}
-      </ul>
+      {list.questions.length > 0 && (
+        <ul class="question-list table" id="rows">
+          {list.questions.map((question) => (
+            <QuestionRow
+              key={question.id}
+              {...{ question, now }}
+              dots={dots.get(question.id) ?? []}
+            />
+          ))}
+        </ul>
+      )}
       <Pager path={path} query={asked} next={list.next_cursor} />
     </>
   );

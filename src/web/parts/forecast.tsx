@@ -142,9 +142,9 @@ export const ForecastItem = ({
           </span>
         )}
         {record_text !== null && <span>{record_text}</span>}
-        {revision > 1 && revised_at !== null && (
+        {revision > 0 && revised_at !== null && (
           <span>
-            revised {revision === 2 ? 'once' : `${revision - 1} times`},{' '}
+            revised {revision === 1 ? 'once' : `${revision} times`},{' '}
             <Ago at={revised_at} now={now} />
           </span>
         )}

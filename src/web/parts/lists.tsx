@@ -21,20 +21,21 @@ export const Pager = ({
   path: string;
   query: Query;
   next: string | null | undefined;
-}) => (
-  <nav class="pager" aria-label="Pages">
-    {query['cursor'] !== undefined && (
-      <a href={linkTo(path, query, { cursor: undefined })} rel="first">
-        First page
-      </a>
-    )}
-    {next != null && (
-      <a class="button" href={linkTo(path, query, { cursor: next })} rel="next">
-        More
-      </a>
-    )}
-  </nav>
-);
+}) =>
+  query['cursor'] === undefined && next == null ? null : (
+    <nav class="pager" aria-label="Pages">
+      {query['cursor'] !== undefined && (
+        <a href={linkTo(path, query, { cursor: undefined })} rel="first">
+          First page
+        </a>
+      )}
+      {next != null && (
+        <a class="button" href={linkTo(path, query, { cursor: next })} rel="next">
+          More
+        </a>
+      )}
+    </nav>
+  );
 
 /** Links of which one is chosen. */
 export const Choices = ({
