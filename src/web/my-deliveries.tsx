@@ -1,64 +1,36 @@
-import { Type } from '@sinclair/typebox';
-import { uuid_schema } from '../http/openapi.js';
-import { type Api, apiOf, goTo, own_form, own_page, type PageDeps, route } from './page-route.js';
-import { renderAccount } from './parts/account-frame.js';
+import { goTo } from './page-route.js';
+import { ownForm, ownPage, Pairs, renderAccount, type Visit } from './parts/account-frame.js';
 import { attemptText, DeliveryState, RedeliverForm } from './parts/deliveries.js';
 import { Time } from './parts/figures.js';
-import { Done, type FormFault, FormProblem, inWords } from './parts/forms.js';
+import { type FormFault, FormProblem, inWords } from './parts/forms.js';
 
 /** One delivery of a webhook, with every attempt and the beginning of what came back. */
 
 const path = '/account/webhooks/{id}/deliveries/{did}';
-const params = Type.Object({ id: uuid_schema, did: uuid_schema });
+const delivery_done = {
+  again: 'It is sent again, with all its attempts before it. Load the page for news.',
+};
 
-interface Shown {
-  readonly id: string;
-  readonly did: string;
-  readonly done?: string | undefined;
-  readonly fault?: FormFault;
-}
-
-const showDelivery = async (api: Api, deps: PageDeps, { id, did, done, fault = null }: Shown) => {
+const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null) => {
+  const { id = '', did = '', done } = form;
   const one = await api.get('getWebhookDelivery', { params: { id, did } });
-  const title = one.event ?? 'Events left out';
+  const { status, event_id, created_at, next_attempt_at: next } = one;
   return renderAccount(deps, {
-    ...{ tab: 'webhooks', title, status: fault?.status ?? 200 },
+    ...{ tab: 'webhooks', title: one.event ?? 'Events left out', fault },
+    ...{ back: [`/account/webhooks/${id}#deliveries`, 'All deliveries'] },
+    done: [done, delivery_done],
     children: (
       <>
-        <p>
-          <a href={`/account/webhooks/${id}#deliveries`}>All deliveries</a>
-        </p>
-        <h1 class="any">{title}</h1>
-        <Done
-          word={done}
-          texts={{
-            again: 'It is sent again, with all its attempts before it. Load the page for news.',
-          }}
-        />
         <FormProblem fault={fault} />
-        <dl class="pairs">
-          <dt>State</dt>
-          <dd>
-            <DeliveryState status={one.status} />
-          </dd>
-          <dt>Event</dt>
-          <dd>
-            <code>{one.event_id}</code>, number {one.offset} of the log
-          </dd>
-          <dt>Made</dt>
-          <dd>
-            <Time at={one.created_at} />
-          </dd>
-          {one.next_attempt_at !== null && (
-            <>
-              <dt>Next attempt</dt>
-              <dd>
-                <Time at={one.next_attempt_at} />
-              </dd>
-            </>
-          )}
-        </dl>
-        {one.status !== 'gap' && (
+        <Pairs
+          of={[
+            ['State', <DeliveryState status={status} />],
+            ['Event', `${event_id}, number ${one.offset} of the log`],
+            ['Made', <Time at={created_at} />],
+            ['Next attempt', next !== null && <Time at={next} />],
+          ]}
+        />
+        {status !== 'gap' && (
           <RedeliverForm action={`/account/webhooks/${id}/deliveries/${did}`} label="Send again" />
         )}
         <h2>Attempts</h2>
@@ -88,30 +60,14 @@ const showDelivery = async (api: Api, deps: PageDeps, { id, did, done, fault = n
   });
 };
 
-const deliveryPage = route({
-  ...own_page,
-  id: 'deliveryPage',
-  path,
-  params,
-  query: Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) }),
-  handle: (ctx, deps) => showDelivery(apiOf(ctx, deps), deps, { ...ctx.query, ...ctx.params }),
-});
+const words = { WEBHOOK_INACTIVE: 'The webhook is switched off; switch it on first.' };
 
-const deliveryForm = route({
-  ...own_form,
-  id: 'deliveryForm',
-  path,
-  params,
-  async handle(ctx, deps) {
-    const api = apiOf(ctx, deps);
-    const { id, did } = ctx.params;
-    const outcome = await api('redeliverWebhook', { params: { id, did } });
-    if (outcome.ok) return goTo(`/account/webhooks/${id}/deliveries/${did}?done=again`);
-    const fault = inWords(outcome.fault, {
-      WEBHOOK_INACTIVE: 'The webhook is switched off; switch it on first.',
-    });
-    return showDelivery(api, deps, { id, did, fault });
-  },
-});
-
-export const delivery_page_routes = [deliveryPage, deliveryForm];
+export const delivery_page_routes = [
+  ownPage('deliveryPage', path, ['done'], showDelivery),
+  ownForm('deliveryForm', path, [], async (visit) => {
+    const { id = '', did = '' } = visit.form;
+    const outcome = await visit.api('redeliverWebhook', { params: { id, did } });
+    if (!outcome.ok) return showDelivery(visit, inWords(outcome.fault, words));
+    return goTo(`/account/webhooks/${id}/deliveries/${did}?done=again`);
+  }),
+];

@@ -1,16 +1,15 @@
-import { Type } from '@sinclair/typebox';
+import { goTo, localPath, type PageDeps } from './page-route.js';
 import {
-  apiOf,
-  goTo,
-  localPath,
-  own_form,
-  type PageDeps,
-  public_form,
-  public_page,
-  route,
-} from './page-route.js';
-import { type Form, formOf, renderEntry, sessionCookie } from './parts/account-frame.js';
-import { Done, Field, type FormFault, FormProblem, inWords } from './parts/forms.js';
+  account_fields,
+  entryForm,
+  entryPage,
+  FormCard,
+  ownForm,
+  renderEntry,
+  sessionCookie,
+  type Visit,
+} from './parts/account-frame.js';
+import { type FormFault, inWords } from './parts/forms.js';
 import { linkTo } from './parts/lists.js';
 
 /**
@@ -18,75 +17,32 @@ import { linkTo } from './parts/lists.js';
  * by scanners too, so that opening one changes nothing: its page has a button.
  */
 
-/** Each is new for every visitor: no page of these is kept. */
-const entry_page = { ...public_page, cacheable: false } as const;
+const { password, new_password, name: name_field } = account_fields;
+const email_field = { ...account_fields.email, autoComplete: 'username' };
 
 const home_path = '/account';
 const pathAfter = (next: string | undefined): string => localPath(next, home_path);
+/** Undefined where it needs no word. */
 const shownNext = (next: string | undefined) => {
   const path = pathAfter(next);
   return path === home_path ? undefined : path;
 };
 
-const EmailField = ({ value, fault }: { value?: string | undefined; fault: FormFault }) => (
-  <Field
-    name="email"
-    label="E-mail address"
-    type="email"
-    autoComplete="username"
-    maxLength={254}
-    required
-    value={value}
-    fault={fault}
-  />
-);
-
-const NewPasswordField = ({ fault }: { fault: FormFault }) => (
-  <Field
-    name="password"
-    label="Password"
-    type="password"
-    autoComplete="new-password"
-    minLength={10}
-    maxLength={1000}
-    required
-    hint="At least 10 characters. A few words that belong only to you are better than a short riddle."
-    fault={fault}
-  />
-);
-
-const next_query = Type.Object({ next: Type.Optional(Type.String({ maxLength: 2_000 })) });
-const Next = ({ next }: { next: string | undefined }) => {
-  const path = shownNext(next);
-  return path === undefined ? null : <input type="hidden" name="next" value={path} />;
-};
-
-const showSignUp = (deps: PageDeps, form: Form, fault: FormFault = null) =>
+const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    title: 'Sign up',
-    status: fault?.status ?? 200,
+    ...{ title: 'Sign up', fault },
     children: (
       <>
-        <h1>Sign up</h1>
         <p>
           An agent forecasts once a person answers for it. Your address is never shown to anybody;
           reading needs no account.
         </p>
-        {fault?.fields === undefined && <FormProblem fault={fault} />}
-        <form class="card" method="post" action="/account/signup">
-          <EmailField value={form['email']} fault={fault} />
-          <NewPasswordField fault={fault} />
-          <Field
-            name="name"
-            label="Name (optional)"
-            autoComplete="name"
-            maxLength={80}
-            hint="How mails to you begin; nobody else sees it."
-            value={form['name']}
-            fault={fault}
-          />
-          <button type="submit">Sign up</button>
-        </form>
+        <FormCard
+          action="/account/signup"
+          button="Sign up"
+          fields={[email_field, new_password, name_field]}
+          {...{ form, fault }}
+        />
         <h2>What happens next</h2>
         <ol>
           <li>A mail brings you a link that verifies your address.</li>
@@ -101,27 +57,6 @@ const showSignUp = (deps: PageDeps, form: Form, fault: FormFault = null) =>
     ),
   });
 
-const signUpPage = route({
-  ...entry_page,
-  id: 'signUpPage',
-  path: '/account/signup',
-  query: next_query,
-  handle: ({ query }, deps) => showSignUp(deps, query),
-});
-
-const signUpForm = route({
-  ...public_form,
-  id: 'signUpForm',
-  path: '/account/signup',
-  body: formOf('email', 'password', 'name'),
-  async handle(ctx, deps) {
-    const { email = '', password = '', name = '' } = ctx.body;
-    const outcome = await apiOf(ctx, deps)('signUp', { body: { email, password, name } });
-    if (outcome.ok) return goTo(linkTo('/account/check-mail', { email }));
-    return showSignUp(deps, ctx.body, outcome.fault);
-  },
-});
-
 /** In development no mail leaves the machine. */
 const OutboxHint = ({ deps }: { deps: PageDeps }) =>
   deps.config.NODE_ENV === 'production' ? null : (
@@ -131,29 +66,29 @@ const OutboxHint = ({ deps }: { deps: PageDeps }) =>
     </p>
   );
 
-const ResendForm = ({ email, fault }: { email: string | undefined; fault: FormFault }) => (
-  <form class="card" method="post" action="/account/check-mail">
-    <EmailField value={email} fault={fault} />
-    <button class="plain" type="submit">
-      Send the mail again
-    </button>
-  </form>
+const ResendForm = (parts: Pick<Parameters<typeof FormCard>[0], 'form' | 'fault'>) => (
+  <FormCard
+    action="/account/check-mail"
+    button="Send the mail again"
+    look="plain"
+    fields={[email_field]}
+    {...parts}
+  />
 );
 
-const showCheckMail = (deps: PageDeps, { email, done }: Form, fault: FormFault = null) =>
+const resend_done = {
+  sent: 'Sent, if this address has an account. It may take a minute to arrive.',
+};
+
+const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    title: 'Check your mail',
-    status: fault?.status ?? 200,
+    ...{ title: 'Check your mail', fault, done: [form['done'], resend_done] },
     children: (
       <>
-        <h1>Check your mail</h1>
-        <Done
-          word={done}
-          texts={{ sent: 'Sent, if this address has an account. It may take a minute to arrive.' }}
-        />
         <p>
-          A mail is on its way to {email ? <strong class="any">{email}</strong> : 'your address'}.
-          Open the link in it within two days: it verifies your address.
+          A mail is on its way to{' '}
+          {form['email'] ? <strong class="any">{form['email']}</strong> : 'your address'}. Open the
+          link in it within two days: it verifies your address.
         </p>
         <OutboxHint deps={deps} />
         <p>
@@ -163,89 +98,44 @@ const showCheckMail = (deps: PageDeps, { email, done }: Form, fault: FormFault =
         <p>
           Look among the spam first. A wrong address gets nothing: sign up again with the right one.
         </p>
-        {fault?.fields === undefined && <FormProblem fault={fault} />}
-        <ResendForm email={email} fault={fault} />
+        <ResendForm {...{ form, fault }} />
       </>
     ),
   });
 
-const checkMailPage = route({
-  ...entry_page,
-  id: 'checkMailPage',
-  path: '/account/check-mail',
-  query: Type.Object({
-    email: Type.Optional(Type.String({ maxLength: 254 })),
-    done: Type.Optional(Type.String({ maxLength: 20 })),
-  }),
-  handle: ({ query }, deps) => showCheckMail(deps, query),
-});
-
-const checkMailForm = route({
-  ...public_form,
-  id: 'checkMailForm',
-  path: '/account/check-mail',
-  body: formOf('email'),
-  async handle(ctx, deps) {
-    const { email = '' } = ctx.body;
-    const outcome = await apiOf(ctx, deps)('resendVerification', { body: { email } });
-    if (outcome.ok) return goTo(linkTo('/account/check-mail', { email, done: 'sent' }));
-    return showCheckMail(deps, ctx.body, outcome.fault);
-  },
-});
-
-const token_query = Type.Object({ token: Type.Optional(Type.String({ maxLength: 500 })) });
 const link_ended =
   'This link is not complete, was used up, or has run out. Open it from the newest mail, or ask for another.';
+const token_words = { INVALID_LINK: link_ended, 'body.token': link_ended };
+const Ended = () => (
+  <p class="problem" role="alert">
+    {link_ended}
+  </p>
+);
+/** A link that will never work; one that came too soon may. */
+const isEnded = (token: string | undefined, fault: FormFault): boolean =>
+  !token || fault?.code === 'INVALID_LINK';
 
-const showVerify = (deps: PageDeps, token: string | undefined, fault: FormFault = null) =>
+const showVerify = ({ deps, form: { token } }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    title: 'Verify your address',
-    status: fault?.status ?? 200,
-    children: (
+    ...{ title: 'Verify your address', fault },
+    children: isEnded(token, fault) ? (
       <>
-        <h1>Verify your address</h1>
-        {token && fault === null ? (
-          <>
-            <p>Press the button if you signed up. If you did not, close this page.</p>
-            <form class="card" method="post" action="/auth/verify">
-              <input type="hidden" name="token" value={token} />
-              <button type="submit">Yes, this is my address</button>
-            </form>
-          </>
-        ) : (
-          <>
-            <p class="problem" role="alert">
-              {fault?.code === 'RATE_LIMITED' ? 'Too many tries; wait a minute.' : link_ended}
-            </p>
-            <ResendForm email={undefined} fault={null} />
-          </>
-        )}
+        <Ended />
+        <ResendForm />
       </>
+    ) : (
+      <FormCard
+        action="/auth/verify"
+        button="Yes, this is my address"
+        hidden={{ token }}
+        fault={fault}
+      >
+        <p>Press the button if you signed up. If you did not, close this page.</p>
+      </FormCard>
     ),
   });
 
-const verifyPage = route({
-  ...entry_page,
-  id: 'verifyPage',
-  path: '/auth/verify',
-  query: token_query,
-  handle: ({ query: { token } }, deps) => showVerify(deps, token),
-});
-
 const verified_path = '/account/agents?done=verified';
-
-const verifyForm = route({
-  ...public_form,
-  id: 'verifyForm',
-  path: '/auth/verify',
-  body: formOf('token'),
-  async handle(ctx, deps) {
-    const { token = '' } = ctx.body;
-    const outcome = await apiOf(ctx, deps)('verifyAddress', { body: { token } });
-    // Who is not logged in is asked to first, and comes there then.
-    return outcome.ok ? goTo(verified_path) : showVerify(deps, token, outcome.fault);
-  },
-});
 
 const login_done = {
   out: 'You are logged out.',
@@ -254,39 +144,28 @@ const login_done = {
   verified: 'Your address is verified. Log in to link an agent.',
 };
 
-const showLogIn = (deps: PageDeps, { email, next, done }: Form, fault: FormFault = null) => {
-  const path = shownNext(next);
-  const is_linking = path?.startsWith('/account/agents') === true;
+const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
+  const next = shownNext(form['next']);
+  const is_verified = next === verified_path;
   return renderEntry(deps, {
-    title: 'Log in',
-    status: fault?.status ?? 200,
+    ...{ title: 'Log in', fault, done: [is_verified ? 'verified' : form['done'], login_done] },
     children: (
       <>
-        <h1>Log in</h1>
-        <Done word={path === verified_path ? 'verified' : done} texts={login_done} />
-        {is_linking && path !== verified_path && (
+        {next?.startsWith('/account/agents') && !is_verified && (
           <p>
             An agent forecasts once a person with a verified address answers for it. Log in to link
             yours, or sign up first.
           </p>
         )}
-        {fault?.fields === undefined && <FormProblem fault={fault} />}
-        <form class="card" method="post" action="/account/login">
-          <Next next={next} />
-          <EmailField value={email} fault={fault} />
-          <Field
-            name="password"
-            label="Password"
-            type="password"
-            autoComplete="current-password"
-            maxLength={1000}
-            required
-            fault={fault}
-          />
-          <button type="submit">Log in</button>
-        </form>
+        <FormCard
+          action="/account/login"
+          button="Log in"
+          fields={[email_field, password]}
+          hidden={{ next }}
+          {...{ form, fault }}
+        />
         <p>
-          No account yet? <a href={linkTo('/account/signup', { next: path })}>Sign up</a> ·{' '}
+          No account yet? <a href={linkTo('/account/signup', { next })}>Sign up</a> ·{' '}
           <a href="/account/forgot">Forgot the password?</a>
         </p>
       </>
@@ -294,67 +173,37 @@ const showLogIn = (deps: PageDeps, { email, next, done }: Form, fault: FormFault
   });
 };
 
-const logInPage = route({
-  ...entry_page,
-  id: 'logInPage',
-  path: '/account/login',
-  query: Type.Object({
-    ...next_query.properties,
-    done: Type.Optional(Type.String({ maxLength: 20 })),
-  }),
-  handle: ({ query }, deps) => showLogIn(deps, query),
-});
-
 const login_words = {
   'body.password': 'Enter your password.',
   INVALID_CREDENTIALS: 'The address or the password is not right.',
 };
 
-const logInForm = route({
-  ...public_form,
-  id: 'logInForm',
-  path: '/account/login',
-  body: formOf('email', 'password', 'next'),
-  async handle(ctx, deps) {
-    const { email = '', password = '', next } = ctx.body;
-    const outcome = await apiOf(ctx, deps)('logIn', { body: { email, password } });
-    if (outcome.ok) return goTo(pathAfter(next), sessionCookie(deps, outcome.body.token));
-    const { fault } = outcome;
-    // The API says how long to wait, which is an hour and not a minute after many wrong passwords.
-    const texts = fault.code === 'RATE_LIMITED' ? { RATE_LIMITED: fault.error } : login_words;
-    const wrong = inWords(fault, texts, { INVALID_CREDENTIALS: 'password' });
-    return showLogIn(deps, ctx.body, wrong);
-  },
-});
+const logIn = async (visit: Visit) => {
+  const { api, deps, form } = visit;
+  const { email = '', password: given = '', next } = form;
+  const outcome = await api('logIn', { body: { email, password: given } });
+  if (outcome.ok) return goTo(pathAfter(next), sessionCookie(deps, outcome.body.token));
+  const { fault } = outcome;
+  // The API says how long to wait, which is an hour and not a minute after many wrong passwords.
+  const texts = fault.code === 'RATE_LIMITED' ? { RATE_LIMITED: fault.error } : login_words;
+  return showLogIn(visit, inWords(fault, texts, { INVALID_CREDENTIALS: 'password' }));
+};
 
-const logOutForm = route({
-  ...own_form,
-  id: 'logOutForm',
-  path: '/account/logout',
-  async handle(ctx, deps) {
-    await apiOf(ctx, deps).get('logOut');
-    return goTo('/account/login?done=out', sessionCookie(deps));
-  },
-});
+const forgot_done = { sent: 'If this address has an account, a mail with a link is on its way.' };
 
-const showForgot = (deps: PageDeps, { email, done }: Form, fault: FormFault = null) =>
+const showForgot = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    title: 'Forgot the password',
-    status: fault?.status ?? 200,
+    ...{ title: 'Forgot the password?', fault, done: [form['done'], forgot_done] },
     children: (
       <>
-        <h1>Forgot the password?</h1>
-        <Done
-          word={done}
-          texts={{ sent: 'If this address has an account, a mail with a link is on its way.' }}
-        />
-        {done === 'sent' && <OutboxHint deps={deps} />}
+        {form['done'] === 'sent' && <OutboxHint deps={deps} />}
         <p>A mail brings you a link, which works for an hour, to choose a new one.</p>
-        {fault?.fields === undefined && <FormProblem fault={fault} />}
-        <form class="card" method="post" action="/account/forgot">
-          <EmailField value={email} fault={fault} />
-          <button type="submit">Send me a link</button>
-        </form>
+        <FormCard
+          action="/account/forgot"
+          button="Send me a link"
+          fields={[email_field]}
+          {...{ form, fault }}
+        />
         <p>
           <a href="/account/login">Log in</a>
         </p>
@@ -362,82 +211,69 @@ const showForgot = (deps: PageDeps, { email, done }: Form, fault: FormFault = nu
     ),
   });
 
-const forgotPage = route({
-  ...entry_page,
-  id: 'forgotPage',
-  path: '/account/forgot',
-  query: Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) }),
-  handle: ({ query }, deps) => showForgot(deps, query),
-});
-
-const forgotForm = route({
-  ...public_form,
-  id: 'forgotForm',
-  path: '/account/forgot',
-  body: formOf('email'),
-  async handle(ctx, deps) {
-    const { email = '' } = ctx.body;
-    const outcome = await apiOf(ctx, deps)('forgotPassword', { body: { email } });
-    if (outcome.ok) return goTo('/account/forgot?done=sent');
-    return showForgot(deps, ctx.body, outcome.fault);
-  },
-});
-
-const showReset = (deps: PageDeps, token: string | undefined, fault: FormFault = null) => {
-  const is_ended = !token || fault?.code === 'INVALID_LINK';
-  return renderEntry(deps, {
-    title: 'Choose a new password',
-    status: fault?.status ?? 200,
-    children: (
+const showReset = ({ deps, form: { token } }: Visit, fault: FormFault = null) =>
+  renderEntry(deps, {
+    ...{ title: 'Choose a new password', fault },
+    children: isEnded(token, fault) ? (
       <>
-        <h1>Choose a new password</h1>
-        {is_ended ? (
-          <>
-            <p class="problem" role="alert">
-              {link_ended}
-            </p>
-            <a class="button" href="/account/forgot">
-              Ask for another link
-            </a>
-          </>
-        ) : (
-          <>
-            <p>You are logged out everywhere; your agents stay linked.</p>
-            {fault?.fields === undefined && <FormProblem fault={fault} />}
-            <form class="card" method="post" action="/auth/reset">
-              <input type="hidden" name="token" value={token} />
-              <NewPasswordField fault={fault} />
-              <button type="submit">Set the password</button>
-            </form>
-          </>
-        )}
+        <Ended />
+        <a class="button" href="/account/forgot">
+          Ask for another link
+        </a>
       </>
+    ) : (
+      <FormCard
+        action="/auth/reset"
+        button="Set the password"
+        fields={[new_password]}
+        hidden={{ token }}
+        fault={fault}
+      >
+        <p>You are logged out everywhere; your agents stay linked.</p>
+      </FormCard>
     ),
   });
-};
-
-const resetPage = route({
-  ...entry_page,
-  id: 'resetPage',
-  path: '/auth/reset',
-  query: token_query,
-  handle: ({ query: { token } }, deps) => showReset(deps, token),
-});
-
-const resetForm = route({
-  ...public_form,
-  id: 'resetForm',
-  path: '/auth/reset',
-  body: formOf('token', 'password'),
-  async handle(ctx, deps) {
-    const { token = '', password = '' } = ctx.body;
-    const outcome = await apiOf(ctx, deps)('resetPassword', { body: { token, password } });
-    if (outcome.ok) return goTo('/account/login?done=reset', sessionCookie(deps));
-    return showReset(deps, token, outcome.fault);
-  },
-});
 
 export const sign_in_routes = [
-  ...[signUpPage, signUpForm, checkMailPage, checkMailForm, verifyPage, verifyForm],
-  ...[logInPage, logInForm, logOutForm, forgotPage, forgotForm, resetPage, resetForm],
+  entryPage('signUpPage', '/account/signup', ['next'], showSignUp),
+  entryForm('signUpForm', '/account/signup', ['email', 'password', 'name'], async (visit) => {
+    const { email = '', password: given = '', name = '' } = visit.form;
+    const outcome = await visit.api('signUp', { body: { email, password: given, name } });
+    if (outcome.ok) return goTo(linkTo('/account/check-mail', { email }));
+    return showSignUp(visit, outcome.fault);
+  }),
+  entryPage('checkMailPage', '/account/check-mail', ['email', 'done'], showCheckMail),
+  entryForm('checkMailForm', '/account/check-mail', ['email'], async (visit) => {
+    const { email = '' } = visit.form;
+    const outcome = await visit.api('resendVerification', { body: { email } });
+    if (outcome.ok) return goTo(linkTo('/account/check-mail', { email, done: 'sent' }));
+    return showCheckMail(visit, outcome.fault);
+  }),
+  entryPage('verifyPage', '/auth/verify', ['token'], showVerify),
+  entryForm('verifyForm', '/auth/verify', ['token'], async (visit) => {
+    const { token = '' } = visit.form;
+    const outcome = await visit.api('verifyAddress', { body: { token } });
+    // Who is not logged in is asked to first, and comes there then.
+    if (outcome.ok) return goTo(verified_path);
+    return showVerify(visit, inWords(outcome.fault, token_words));
+  }),
+  entryPage('logInPage', '/account/login', ['next', 'done'], showLogIn),
+  entryForm('logInForm', '/account/login', ['email', 'password', 'next'], logIn),
+  ownForm('logOutForm', '/account/logout', [], async ({ api, deps }) => {
+    await api.get('logOut');
+    return goTo('/account/login?done=out', sessionCookie(deps));
+  }),
+  entryPage('forgotPage', '/account/forgot', ['done'], showForgot),
+  entryForm('forgotForm', '/account/forgot', ['email'], async (visit) => {
+    const { email = '' } = visit.form;
+    const outcome = await visit.api('forgotPassword', { body: { email } });
+    return outcome.ok ? goTo('/account/forgot?done=sent') : showForgot(visit, outcome.fault);
+  }),
+  entryPage('resetPage', '/auth/reset', ['token'], showReset),
+  entryForm('resetForm', '/auth/reset', ['token', 'password'], async (visit) => {
+    const { token = '', password: given = '' } = visit.form;
+    const outcome = await visit.api('resetPassword', { body: { token, password: given } });
+    if (outcome.ok) return goTo('/account/login?done=reset', sessionCookie(visit.deps));
+    return showReset(visit, inWords(outcome.fault, token_words));
+  }),
 ];
