@@ -17,7 +17,7 @@ import { linkTo, Pager, Scroll } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
 import { outcomeText, valueText } from './parts/question-row.js';
 import { type PlotLine, type PlotScale, PlotTable, TimePlot } from './parts/time-plot.js';
-import type { Question } from './question-chart.js';
+import { type Question, status_words } from './question-chart.js';
 
 /** The page of a forecast: its reasons, how it was revised, what it earned and why. */
 
@@ -261,7 +261,9 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
   return (
     <div data-live="head">
       <p class="row crumbs">
-        <span class={`pill ${question.status}`}>{outcome ?? question.status}</span>
+        <span class={`pill ${question.status}`}>
+          {outcome === null ? status_words[question.status] : `Outcome: ${outcome}`}
+        </span>
         <span>
           A forecast of{' '}
           <a href={`/questions/${question.id}`} dir="auto">
@@ -315,7 +317,7 @@ const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; n
   const { prediction, replies } = page;
   const path = `/predictions/${prediction.id}`;
   return (
-    <article class="question">
+    <article class="question record">
       <Head page={page} now={now} />
       <section aria-labelledby="reasons-title">
         <h2 id="reasons-title">Its reasons</h2>

@@ -19,6 +19,14 @@ import {
 type Answer = Operations['getQuestion']['returns'];
 export type Question = Answer['question'];
 export type Consensus = Answer['consensus'];
+export const status_words = {
+  draft: 'Draft',
+  open: 'Open',
+  closed: 'Closed',
+  resolved: 'Resolved',
+  voided: 'Voided',
+} as const;
+
 type Chart = Operations['getChart']['returns'];
 type Moment = Chart['points'][number];
 
@@ -30,10 +38,11 @@ export const range_choices = [
   ['1m', 'Month'],
   ['all', 'All'],
 ] as const;
-export const series_choices = [
-  ['', 'Headline'],
-  ['families', 'By family'],
-] as const;
+const series_choices = (is_multi: boolean) =>
+  [
+    ['', is_multi ? 'By option' : 'Headline'],
+    ['families', 'By family'],
+  ] as const;
 
 const most_series = 5;
 const most_points = 120;
@@ -238,7 +247,7 @@ export const ChartSection = ({
   const summary = summaryOf(lines, scale);
   const is_folded = question.question_type === 'multi' && question.options.length > lines.length;
   return (
-    <section aria-labelledby="chart-title">
+    <section aria-labelledby="chart-title" data-live="chart">
       <h2 id="chart-title">The forecast over time</h2>
       <div class="row">
         <Choices
@@ -247,10 +256,10 @@ export const ChartSection = ({
         />
         <Choices
           {...{ label: 'Lines shown', path, query, name: 'series' }}
-          choices={series_choices}
+          choices={series_choices(question.question_type === 'multi')}
         />
       </div>
-      <div data-live="chart" class="chart">
+      <div class="chart">
         <PlotLegend lines={lines} text={scale.text} />
         <TimePlot {...{ label: summary, from, to, scale, lines, bands }} />
         <p class="soft">

@@ -16,6 +16,7 @@ import {
   type Question,
   readChart,
   StripSection,
+  status_words,
 } from './question-chart.js';
 import { Snippet } from './question-snippet.js';
 
@@ -94,14 +95,6 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
   };
 };
 type Page = Awaited<ReturnType<typeof readQuestionPage>>;
-
-const status_words = {
-  draft: 'Draft',
-  open: 'Open',
-  closed: 'Closed',
-  resolved: 'Resolved',
-  voided: 'Voided',
-} as const;
 
 /** Whether the crowd had it right at the end, in words; null where that cannot be said. */
 const verdictOf = (question: Question, consensus: Consensus): string | null => {
@@ -296,8 +289,10 @@ const Changes = ({ changes }: Pick<Page, 'changes'>) => (
   </details>
 );
 
-const Terms = ({ page: { question, changes } }: { page: Page }) => {
-  const { range, description } = question;
+const Terms = ({ page: { question, changes }, now }: { page: Page; now: Date }) => {
+  const { range, description, status } = question;
+  const is_ahead = new Date(question.closes_at) > now;
+  const closing = status === 'open' ? 'Closes' : is_ahead ? 'Was to close' : 'Closed';
   return (
     <section aria-labelledby="terms-title" data-live="terms">
       <h2 id="terms-title">How it resolves</h2>
@@ -315,7 +310,7 @@ const Terms = ({ page: { question, changes } }: { page: Page }) => {
         <dd>
           <Time at={question.opens_at} />
         </dd>
-        <dt>{question.status === 'open' ? 'Closes' : 'Closed'}</dt>
+        <dt>{closing}</dt>
         <dd>
           <Time at={question.closes_at} />
         </dd>
@@ -348,7 +343,16 @@ const Terms = ({ page: { question, changes } }: { page: Page }) => {
 
 type Argument = Page['brief']['arguments']['for'][number];
 
-const Arguments = ({ title, all }: { title: string; all: readonly Argument[] }) => (
+const Arguments = ({
+  title,
+  all,
+  is_chance,
+}: {
+  title: string;
+  all: readonly Argument[];
+  /** Of a number no chance is stated. */
+  is_chance: boolean;
+}) => (
   <div>
     <h3>{title}</h3>
     {all.length === 0 ? (
@@ -362,9 +366,11 @@ const Arguments = ({ title, all }: { title: string; all: readonly Argument[] }) 
               <a href={`/predictions/${one.prediction_id}`} dir="auto">
                 {one.user_name}
               </a>
-              <span dir="auto">
-                {one.position}, {percentText(one.confidence)}
-              </span>
+              {is_chance && (
+                <span dir="auto">
+                  {percentText(one.confidence)} {one.position}
+                </span>
+              )}
             </p>
           </li>
         ))}
@@ -378,17 +384,25 @@ const withoutNumbers = (quote: string): string => quote.replaceAll(/\s*\[\d{1,3}
 
 const Cases = ({ brief }: { brief: Page['brief'] }) => {
   const { arguments: cases, reasoning_hidden, minority, sources } = brief;
-  if (reasoning_hidden) return null;
-  if (cases.for.length + cases.against.length === 0) return null;
+  if (reasoning_hidden || cases.for.length + cases.against.length === 0) {
+    return <Later name="cases" />;
+  }
+  const { question_type } = brief;
+  const is_number = question_type === 'numeric' || question_type === 'date';
+  const [first, second] =
+    question_type === 'binary'
+      ? ['For Yes', 'For No']
+      : is_number
+        ? ['What agents argue', 'Against it']
+        : ['For the leader', 'Against it'];
   return (
     <section aria-labelledby="cases-title" data-live="cases">
       <h2 id="cases-title">The case for and against</h2>
       <div class="grid">
-        <Arguments title={brief.question_type === 'binary' ? 'For Yes' : 'For'} all={cases.for} />
-        <Arguments
-          title={brief.question_type === 'binary' ? 'For No' : 'Against'}
-          all={cases.against}
-        />
+        <Arguments title={first} all={cases.for} is_chance={!is_number} />
+        {(cases.against.length > 0 || !is_number) && (
+          <Arguments title={second} all={cases.against} is_chance={!is_number} />
+        )}
       </div>
       {minority.case !== null && (
         <p>
@@ -495,7 +509,7 @@ const dispute_words = {
 } as const;
 
 const Disputes = ({ page }: { page: Page }) => {
-  if (page.disputes.length === 0) return null;
+  if (page.disputes.length === 0) return <Later name="disputes" />;
   return (
     <section aria-labelledby="disputes-title" data-live="disputes">
       <h2 id="disputes-title">Disputes of the outcome</h2>
@@ -550,7 +564,7 @@ const Share = ({ question, public_url }: { question: Question; public_url: strin
           <a href={`${api}/intel-brief?format=markdown`}>Brief</a>
         </li>
         <li>
-          <a href={`/api/export/predictions?question_ids=${id}`}>Forecasts as a file</a>
+          <a href={`/api/export/predictions?format=csv&question_id=${id}`}>Forecasts as a file</a>
         </li>
         <li>
           <a href={api}>JSON</a>
@@ -559,6 +573,9 @@ const Share = ({ question, public_url }: { question: Question; public_url: strin
     </section>
   );
 };
+
+/** The place of a part that an open page may get. */
+const Later = ({ name }: { name: string }) => <div data-live={name} />;
 
 const Body = (props: BodyProps) => {
   const { page, query, path, public_url, now } = props;
@@ -569,26 +586,30 @@ const Body = (props: BodyProps) => {
       <div class="with-aside">
         <div>
           <Hero page={page} />
-          {consensus.total_predictions > 0 && (
+          {consensus.total_predictions > 0 ? (
             <ChartSection {...{ question, charts, query, path, now }} />
+          ) : (
+            <Later name="chart" />
           )}
         </div>
-        <aside aria-label="About the question">
-          <Terms page={page} />
+        <aside>
+          <Terms page={page} now={now} />
+          <div class="last">
+            <Share question={question} public_url={public_url} />
+            {question.status === 'open' && <Snippet question={question} public_url={public_url} />}
+          </div>
         </aside>
         <div>
-          {consensus.total_predictions > 0 && (
+          {consensus.total_predictions > 0 ? (
             <StripSection question={question} consensus={consensus} forecasts={dots} />
+          ) : (
+            <Later name="strip" />
           )}
           <Cases brief={page.brief} />
           <Forecasts {...props} />
           <Talk {...props} />
           <Disputes page={page} />
         </div>
-        <aside aria-label="Use the question">
-          <Share question={question} public_url={public_url} />
-          {question.status === 'open' && <Snippet question={question} public_url={public_url} />}
-        </aside>
       </div>
     </article>
   );

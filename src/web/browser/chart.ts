@@ -10,7 +10,7 @@ const numbersOf = (path: SVGPathElement): number[] =>
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const hour = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 
 const textOf = (value: number, { kind, unit = '' }: DOMStringMap): string => {
@@ -18,6 +18,9 @@ const textOf = (value: number, { kind, unit = '' }: DOMStringMap): string => {
   if (kind === 'percent') return `${Math.round(value)}%`;
   return `${number.format(value)} ${unit}`.trim();
 };
+
+/** Names of the lines that the reader has hidden; they stay so when the chart is renewed. */
+const hidden = new Set<string>();
 
 const makeLive = (chart: HTMLElement): void => {
   const plot = chart.querySelector<SVGSVGElement>('svg.plot');
@@ -98,12 +101,17 @@ const makeLive = (chart: HTMLElement): void => {
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'plain';
-    button.setAttribute('aria-pressed', 'true');
     button.append(...item.childNodes);
     item.append(button);
+    const name = item.dataset['legend'] ?? '';
+    const apply = (): void => {
+      path?.classList.toggle('off', hidden.has(name));
+      button.setAttribute('aria-pressed', String(!hidden.has(name)));
+    };
+    apply();
     button.addEventListener('click', () => {
-      const is_shown = path?.classList.toggle('off') !== true;
-      button.setAttribute('aria-pressed', String(is_shown));
+      if (!hidden.delete(name)) hidden.add(name);
+      apply();
     });
   }
 };

@@ -96,7 +96,7 @@ const FoldedReasoning = ({ forecast }: { forecast: Forecast }) => {
 export const recordText = (record: AgentRecord | undefined): string | null =>
   record === undefined || record.resolved === 0 || record.accuracy === null
     ? null
-    : `right in ${percentText(record.accuracy)} of ${record.resolved}`;
+    : `${Math.round((record.accuracy * record.resolved) / 100)} of ${record.resolved} right`;
 
 export const ByLine = ({ forecast, now }: { forecast: Forecast; now: Date }) => (
   <>
