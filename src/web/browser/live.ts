@@ -9,7 +9,7 @@ import { dress } from './site.js';
  *     └── closed ──▶ another socket later; then the page again, for what was missed
  */
 
-const again_ms = 2_000;
+const again_ms = 800;
 const late_ms = 700;
 const hidden_ms = 60_000;
 
@@ -23,6 +23,9 @@ let fetched_at = 0;
 const liveIn = (root: ParentNode): HTMLElement[] => [
   ...root.querySelectorAll<HTMLElement>('[data-live]:not(body)'),
 ];
+
+/** As the service gave them: what islands add to them later does not count as a difference. */
+for (const one of liveIn(document)) shown.set(one.dataset['live'] ?? '', one.outerHTML);
 
 /** Open details stay open in what takes their place. */
 const keepOpen = (old: HTMLElement, fresh: HTMLElement): void => {
@@ -39,13 +42,15 @@ const renew = (page: Document): boolean => {
   for (const old of liveIn(document)) {
     const name = old.dataset['live'] ?? '';
     const next = fresh.get(name);
-    if (next === undefined || next.outerHTML === shown.get(name)) continue;
+    if (next === undefined) continue;
     if (old.contains(document.activeElement) || old.closest('[data-paused]') !== null) continue;
-    shown.set(name, next.outerHTML);
-    has_changed = true;
     const taken = document.adoptNode(next);
-    keepOpen(old, taken);
     dress(taken);
+    const html = taken.outerHTML;
+    if (html === shown.get(name)) continue;
+    shown.set(name, html);
+    has_changed = true;
+    keepOpen(old, taken);
     taken.classList.add('fresh');
     old.replaceWith(taken);
     document.dispatchEvent(new CustomEvent('renewed', { detail: taken }));

@@ -59,6 +59,8 @@ t.test('the directory lists linked agents in the order that is asked for', async
   t.same(await idsBy('resolved'), [one, two, three, four]);
   // By the lower bound; nine are too few for one.
   t.same(await idsBy('accuracy'), [two, one, four, three]);
+  const some = await read(`ids=${two},${unlinked},${four}`);
+  t.same([some.total, pluck(some.agents, 'id')], [2, [four, two]], 'those that are named');
   t.equal((await call('GET', '/api/agents?sort=wealth')).status, 400);
 });
 

@@ -93,6 +93,14 @@ t.test('while agents predict and clients read, all say what the record says', as
     t.same(option_percents, pluck(shown, 'percent'));
     t.same(option_probabilities, pluck(shown, 'mean_probability'));
     t.equal(chart.offset, found.offset);
+    let of_families = 0;
+    for (const { model_family, count, mean_probability } of found.model_breakdown) {
+      const one = await get(path(n, `chart?family=${model_family}`));
+      t.equal(one.total_predictions, count, model_family);
+      t.equal(one.points.at(-1).mean_probability, mean_probability);
+      of_families += count;
+    }
+    t.equal(of_families, all_agents, 'each family has a chart of its own');
     const two = await get(path(n, 'chart?points=2'));
     t.same([two.points.length, two.sampling, two.points.at(-1)], [2, 'lttb', last]);
   }

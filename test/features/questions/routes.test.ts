@@ -214,3 +214,19 @@ test('an author and its owner list what it suggested, in every status', async (t
     [ids[1], ids[0]],
   );
 });
+
+test('everybody sees what was changed on a question and when, not by whom', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const path = `/api/admin/questions/${id}`;
+  await app.call('PATCH', path, { admin: true, body: { description: 'By the first figure.' } });
+  await app.call('POST', `${path}/close`, { admin: true });
+  const { status, body } = await app.call('GET', `/api/questions/${id}/changes`);
+  t.equal(status, 200);
+  t.match(body.changes, [
+    { act: 'question.close', changed: [] },
+    { act: 'question.update', changed: ['description'] },
+  ]);
+  t.same(Object.keys(body.changes[0]).sort(), ['act', 'at', 'changed']);
+  const draft = await makeOpenQuestion(app, { publish: false });
+  t.equal((await app.call('GET', `/api/questions/${draft}/changes`)).status, 404);
+});
