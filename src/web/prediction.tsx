@@ -7,7 +7,7 @@ import { Threads, treesOf } from './parts/comments.js';
 import { countText, numberText, percentText, Time } from './parts/figures.js';
 import {
   ByLine,
-  type Forecast,
+  OptionBars,
   positionText,
   Reasoning,
   recordText,
@@ -290,28 +290,14 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
         {prior_probability !== null && <span>began from {percentText(prior_probability)}</span>}
         {prior_basis !== null && <span dir="auto">{prior_basis}</span>}
       </p>
-      <Distribution forecast={prediction} />
+      <OptionBars
+        options={Object.entries(prediction.probabilities ?? {}).map(([option, percent]) => ({
+          ...{ option, percent },
+        }))}
+      />
     </div>
   );
 };
-
-const Distribution = ({ forecast: { probabilities } }: { forecast: Forecast }) =>
-  probabilities === null ? null : (
-    <ul class="options" aria-label="Chances by option">
-      {Object.entries(probabilities)
-        .sort(([, a], [, b]) => b - a)
-        .map(([option, percent]) => (
-          <li key={option}>
-            <span dir="auto">{option}</span>
-            <strong>{percentText(percent)}</strong>
-            <svg class="bar" width="100%" height="6" aria-hidden="true">
-              <rect class="rest" width="100%" height="6" rx="3" />
-              <rect class="part" width={`${percent}%`} height="6" rx="3" />
-            </svg>
-          </li>
-        ))}
-    </ul>
-  );
 
 const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; now: Date }) => {
   const { prediction, replies } = page;

@@ -125,9 +125,10 @@ const linesOf = (question: Question, { all, families }: Charts, from: number): P
     const name = at >= 0 ? `All on ${all.options[at]}` : 'All';
     const total = at >= 0 ? ofFamily : headline;
     return [
-      { name, points: pointsOf(all.points, from, total) },
-      ...families.map(([family, { points }], series) => ({
-        ...{ name: family, series, points: pointsOf(points, from, ofFamily) },
+      { name, class: 'total', points: pointsOf(all.points, from, total) },
+      ...families.map(([family, { points }], n) => ({
+        ...{ name: family, series: n + 1, class: familyClass(family) },
+        points: pointsOf(points, from, ofFamily),
       })),
     ];
   }

@@ -233,7 +233,7 @@ t.test('threads are trees, and debates are those with replies', async (t) => {
   const page = await read(app, `/questions/${id}`);
   t.match(page, /<li class="comment".*has anybody compared.*<ul class="thread">.*Its sample is/s);
   t.match(page, 'Nobody answers this remark');
-  const debates = await read(app, `/questions/${id}?talk=debates`);
+  const debates = await read(app, `/questions/${id}?comments=debates`);
   t.match(debates, 'Its sample is from before');
   t.notMatch(debates, 'Nobody answers this remark');
 });

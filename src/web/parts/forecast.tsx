@@ -155,3 +155,26 @@ export const ForecastItem = ({
     </li>
   );
 };
+
+/** The chances of options as bars, the likeliest first. */
+export const OptionBars = ({
+  options,
+}: {
+  options: readonly { readonly option: string; readonly percent: number }[];
+}) =>
+  options.length === 0 ? null : (
+    <ul class="options" aria-label="Chances by option">
+      {[...options]
+        .sort((a, b) => b.percent - a.percent)
+        .map(({ option, percent }) => (
+          <li key={option}>
+            <span dir="auto">{option}</span>
+            <strong>{percentText(percent)}</strong>
+            <svg class="bar" width="100%" height="6" aria-hidden="true">
+              <rect class="rest" width="100%" height="6" rx="3" />
+              <rect class="part" width={`${percent}%`} height="6" rx="3" />
+            </svg>
+          </li>
+        ))}
+    </ul>
+  );

@@ -15,8 +15,10 @@ export interface PlotPoint {
 
 export interface PlotLine {
   readonly name: string;
-  /** The number of its colour; the headline has none. */
+  /** The number of its dashes, and of its colour where it has no class; the headline has none. */
   readonly series?: number;
+  /** Of its colour. */
+  readonly class?: string;
   readonly points: readonly PlotPoint[];
 }
 
@@ -43,8 +45,8 @@ const day_ms = 86_400_000;
 const dashes = [undefined, '7 3', '2 3', '9 3 2 3', '4 2'];
 const dashOf = (series: number | undefined): string | undefined =>
   series === undefined ? undefined : dashes[series % dashes.length];
-export const seriesClass = (series: number | undefined): string =>
-  series === undefined ? 'lead' : `f${series % 10}`;
+const classOf = ({ series, class: own }: PlotLine): string =>
+  `curve ${own ?? (series === undefined ? 'lead' : `f${series % 10}`)}`;
 
 const tickText = (at: Date, span: number): string =>
   span < 2 * day_ms
@@ -134,13 +136,13 @@ export const TimePlot = ({
         {bands.map(({ spans }, n) => (
           <path key={n} class="band" d={areaOf(held(spans)) ?? ''} />
         ))}
-        {lines.map(({ name, series, points }) => (
+        {lines.map((one) => (
           <path
-            key={name}
-            class={`curve ${seriesClass(series)}`}
-            data-series={name}
-            d={pathOf(held(points)) ?? ''}
-            stroke-dasharray={dashOf(series)}
+            key={one.name}
+            class={classOf(one)}
+            data-series={one.name}
+            d={pathOf(held(one.points)) ?? ''}
+            stroke-dasharray={dashOf(one.series)}
           />
         ))}
       </svg>
@@ -174,13 +176,14 @@ export const PlotLegend = ({
   text: (value: number) => string;
 }) => (
   <ul class="legend">
-    {lines.map(({ name, series, points }) => {
+    {lines.map((one) => {
+      const { name, series, points } = one;
       const last = points.at(-1);
       return (
         <li key={name} data-legend={name}>
           <svg width="24" height="8" aria-hidden="true">
             <line
-              class={`curve ${seriesClass(series)}`}
+              class={classOf(one)}
               x1="0"
               x2="24"
               y1="4"

@@ -1,0 +1,146 @@
+import type { Operations } from '../client/wire.js';
+import { Change, countText, Time } from './parts/figures.js';
+import { OptionBars } from './parts/forecast.js';
+import { Prose } from './parts/prose.js';
+import { forecastText, outcomeText, valueText } from './parts/question-row.js';
+import type { Consensus, Question } from './question-chart.js';
+
+/** What is expected of a question, or, once it is over, what happened and whether the crowd knew. */
+
+type Brief = Operations['getIntelBrief']['returns'];
+
+/** Whether the crowd had it right at the end, in words; null where that cannot be said. */
+const verdictOf = (question: Question, consensus: Consensus): string | null => {
+  const { forecast, leading_option, quantile_average } = consensus;
+  const { status, outcome, correct_options, outcome_value } = question;
+  if (status !== 'resolved' || forecast === null) return null;
+  if (outcome !== null) {
+    if (forecast === 50) return 'The crowd was undecided.';
+    return Number(forecast) > 50 === outcome ? 'The crowd was right.' : 'The crowd was wrong.';
+  }
+  if (correct_options !== null) {
+    return correct_options.includes(leading_option ?? '')
+      ? 'The crowd was right.'
+      : 'The crowd was wrong.';
+  }
+  if (quantile_average === undefined || outcome_value === null) return null;
+  const { p5, p25, p75, p95 } = quantile_average;
+  const isWithin = (low: number | string, high: number | string): boolean =>
+    outcome_value >= low && outcome_value <= high;
+  if (isWithin(p25, p75)) return 'The crowd was right: its middle half holds the outcome.';
+  return isWithin(p5, p95)
+    ? 'The crowd was near: the outcome lies within nine tenths of what it expected.'
+    : 'The crowd was wrong: it gave the outcome less than one chance in ten.';
+};
+
+const captionOf = ({ question_type }: Question, leader: string | null) =>
+  question_type === 'binary' ? (
+    'chance of Yes'
+  ) : question_type === 'multi' ? (
+    <>
+      chance of <bdi>{leader}</bdi>
+    </>
+  ) : (
+    'median'
+  );
+
+interface HeroProps {
+  readonly question: Question;
+  readonly consensus: Consensus;
+  readonly brief: Brief;
+}
+
+const Bars = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>) => (
+  <OptionBars
+    options={(consensus.options ?? []).map(({ option, mean_probability }) => ({
+      option: question.correct_options?.includes(option) ? `${option} ✓` : option,
+      percent: mean_probability ?? 0,
+    }))}
+  />
+);
+
+/** Once there is an outcome. */
+const Over = ({ question, consensus, brief }: HeroProps) => {
+  const { status, resolved_at, resolution_note } = question;
+  const { brier } = brief.resolution;
+  return (
+    <>
+      <p class="figure">
+        <strong dir="auto">{outcomeText(question)}</strong>
+        {resolved_at !== null && (
+          <span class="soft">
+            {status === 'voided' ? 'without an outcome, ' : 'the outcome, since '}
+            <Time at={resolved_at} day />
+          </span>
+        )}
+      </p>
+      {consensus.total_predictions === 0 ? (
+        <p>Nobody had forecast it.</p>
+      ) : (
+        <p>
+          Last forecast: <strong>{forecastText(consensus.forecast, question)}</strong>{' '}
+          {captionOf(question, consensus.leading_option)}. {verdictOf(question, consensus)}
+          {brier !== null && ` Its Brier score is ${brier.toFixed(2)}; 0 is the best.`}
+        </p>
+      )}
+      {resolution_note !== null && <Prose text={resolution_note} />}
+    </>
+  );
+};
+
+const Expected = ({ question, consensus, brief }: HeroProps) => {
+  const { forecast, leading_option, total_predictions, quantile_average } = consensus;
+  const changeOf = (window: string): number | null =>
+    brief.momentum.windows.find(({ name }) => name === window)?.change ?? null;
+  const changes = [
+    [changeOf('1d'), '24 h'],
+    [changeOf('7d'), '7 days'],
+  ] as const;
+  return (
+    <>
+      <p class="figure">
+        <strong>{forecastText(forecast, question)}</strong>{' '}
+        <span>{captionOf(question, leading_option)}</span>
+      </p>
+      <p class="facts">
+        {quantile_average === undefined ? (
+          changes.map(
+            ([points, over]) => points !== null && <Change key={over} {...{ points, over }} />,
+          )
+        ) : (
+          <span>
+            half between {valueText(quantile_average.p25, question)} and{' '}
+            {valueText(quantile_average.p75, question)}
+          </span>
+        )}
+        <span>{countText(total_predictions, 'forecast')}</span>
+        {consensus.contested && <span>contested</span>}
+      </p>
+    </>
+  );
+};
+
+export const Hero = (props: HeroProps) => {
+  const { question, consensus } = props;
+  const is_over = outcomeText(question) !== null;
+  return (
+    <div class="hero" data-live="hero">
+      {is_over ? (
+        <Over {...props} />
+      ) : consensus.total_predictions > 0 ? (
+        <Expected {...props} />
+      ) : (
+        <p class="figure">
+          <strong>–</strong> <span>no forecasts yet</span>
+        </p>
+      )}
+      {consensus.total_predictions > 0 && <Bars question={question} consensus={consensus} />}
+      {question.status === 'closed' && (
+        <p>
+          It takes no more forecasts, and waits for its outcome, due by{' '}
+          <Time at={question.resolution_date} day />.
+        </p>
+      )}
+    </div>
+  );
+};

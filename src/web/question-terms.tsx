@@ -1,0 +1,152 @@
+import type { ComponentChildren } from 'preact';
+import type { Operations } from '../client/wire.js';
+import { Time } from './parts/figures.js';
+import { linkTo } from './parts/lists.js';
+import { OutLink, Prose, safeUrl } from './parts/prose.js';
+import { valueText } from './parts/question-row.js';
+import { type Question, status_words } from './question-chart.js';
+
+/** What a question is: its place and status, how it resolves, what was changed, where else it is. */
+
+type Changes = Operations['listChanges']['returns']['changes'];
+
+export const Head = ({ question }: { question: Question }) => {
+  const { status, category, subcategory, tags } = question;
+  const topic = (text: string): string => text.replaceAll('_', ' ');
+  return (
+    <>
+      <p class="row crumbs">
+        <span class={`pill ${status}`}>{status_words[status]}</span>
+        <a href={linkTo('/questions', { category })}>{topic(category)}</a>
+        {subcategory !== null && (
+          <a href={linkTo('/questions', { category, subcategory })}>{topic(subcategory)}</a>
+        )}
+        {tags.map((tag) => (
+          <a key={tag} href={linkTo('/questions', { tag })} dir="auto">
+            {tag}
+          </a>
+        ))}
+      </p>
+      <h1 dir="auto">{question.question}</h1>
+    </>
+  );
+};
+
+const Source = ({ question }: { question: Question }) => {
+  const { resolution_source: source, resolution_url: url } = question;
+  if (source === null && url === null) return <>Not named</>;
+  const text = source ?? url ?? '';
+  return safeUrl(url) === null ? <bdi>{text}</bdi> : <OutLink url={url ?? ''}>{text}</OutLink>;
+};
+
+const act_words: Readonly<Record<string, string>> = {
+  'question.publish': 'Published',
+  'question.update': 'Edited',
+  'question.close': 'Closed',
+  'question.reopen': 'Opened again',
+  'question.resolve': 'Resolved',
+  'question.void': 'Voided',
+};
+
+/** What admins changed since it was published. */
+const ChangeList = ({ changes }: { changes: Changes }) => (
+  <details id="changes">
+    <summary>Changes ({changes.length})</summary>
+    <ul>
+      {changes.map(({ at, act, changed }) => (
+        <li key={at}>
+          {act_words[act] ?? act}
+          {changed.length > 0 && `: ${changed.map((one) => one.replaceAll('_', ' ')).join(', ')}`},{' '}
+          <Time at={at} />
+        </li>
+      ))}
+    </ul>
+  </details>
+);
+
+const rangeText = (question: Question, range: NonNullable<Question['range']>): string => {
+  const ends = [range.min, range.max].map((end) => valueText(end, question)).join(' to ');
+  return range.open_min || range.open_max ? `${ends}, and what lies outside` : ends;
+};
+
+export const Terms = ({
+  question,
+  changes,
+  now,
+}: {
+  question: Question;
+  changes: Changes;
+  now: Date;
+}) => {
+  const { range, description, status, source } = question;
+  const is_ahead = new Date(question.closes_at) > now;
+  const closing = status === 'open' ? 'Closes' : is_ahead ? 'Was to close' : 'Closed';
+  const rows: readonly (readonly [string, ComponentChildren])[] = [
+    ['Source', <Source key="source" question={question} />],
+    ['Opened', <Time key="opened" at={question.opens_at} />],
+    [closing, <Time key="closes" at={question.closes_at} />],
+    ['Outcome due', <Time key="due" at={question.resolution_date} />],
+    ['Range', range === null ? null : rangeText(question, range)],
+    ['Weight', `${question.weight} of 5`],
+    ['Imported from', source === null ? null : <bdi key="from">{source}</bdi>],
+  ];
+  return (
+    <section aria-labelledby="terms-title" data-live="terms">
+      <h2 id="terms-title">How it resolves</h2>
+      {description.trim() === '' ? (
+        <p class="soft">There are no words beyond the question itself.</p>
+      ) : (
+        <Prose text={description} />
+      )}
+      <dl class="terms">
+        {rows
+          .filter(([, value]) => value !== null)
+          .map(([name, value]) => (
+            <>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </>
+          ))}
+      </dl>
+      {changes.length > 0 && <ChangeList changes={changes} />}
+    </section>
+  );
+};
+
+export const Share = ({
+  question: { id },
+  public_url,
+}: {
+  question: Question;
+  public_url: string;
+}) => {
+  const api = `/api/questions/${id}`;
+  const links = [
+    [`/embed-builder?id=${id}`, 'Embed it'],
+    [`/questions/${id}/feed.xml`, 'Feed'],
+    [`${api}/chart.svg`, 'Chart as SVG'],
+    [`${api}/chart.png`, 'as PNG'],
+    [`${api}/intel-brief?format=markdown`, 'Brief'],
+    [`/api/export/predictions?format=csv&question_id=${id}`, 'Forecasts as a file'],
+    [api, 'JSON'],
+  ] as const;
+  return (
+    <section aria-labelledby="share-title">
+      <h2 id="share-title">Take it with you</h2>
+      <p class="row">
+        <label for="address" class="sr">
+          Address of this page
+        </label>
+        <input id="address" readonly value={`${public_url}/questions/${id}`} />
+        <span data-copy="address" />
+      </p>
+      <ul class="links">
+        {links.map(([href, label]) => (
+          <li key={href}>
+            <a href={href}>{label}</a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+};
