@@ -196,10 +196,12 @@ const deleteAccount = route({
     if (isFault(human)) return human;
     let unlinked: readonly string[] = [];
     const answer = await ctx.write(deps.sql, async (tx) => {
+      // Agents are locked before their owner everywhere; those that were linked meanwhile come after.
+      const before = await unlinkAll(tx, human.id);
       if ((await store.lockHuman(tx, human.id)) === undefined) {
         return refuse(common_faults.INVALID_TOKEN);
       }
-      unlinked = await unlinkAll(tx, human.id);
+      unlinked = [...before, ...(await unlinkAll(tx, human.id))];
       await deps.endWebhooks(tx, human.id);
       await deleteMailsTo(tx, human.email);
       await revokeSessions(tx, human.id);

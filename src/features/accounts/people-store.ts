@@ -41,6 +41,10 @@ export const findHumanByEmail = (db: Db, email_key: string) =>
 export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
 
 /** Locks the person's row, so that two changes of one account follow each other. */
+/** Whether there is such a person, who stays until the transaction ends. */
+export const holdHuman = async (tx: Tx, id: string): Promise<boolean> =>
+  (await tx`select 1 from humans where id = ${id} for key share`).length > 0;
+
 export const lockHuman = (tx: Tx, id: string) => readHuman(tx, tx`id = ${id} for update`);
 
 /**

@@ -8,6 +8,7 @@ import { noteTiers } from '../notifications/index.js';
 import { openAccount, postEntry } from '../points/index.js';
 import { modelFamily } from '../taxonomy/index.js';
 import * as store from './agents-store.js';
+import { holdHuman } from './people-store.js';
 import * as rules from './rules.js';
 import { agents_faults, link_key_refused, type register_body } from './schema.js';
 
@@ -43,6 +44,9 @@ export interface Registered {
   readonly api_key: string;
 }
 
+/** The account was deleted after its session had been read. */
+const refuseGone = (): Fault => refuse(common_faults.INVALID_TOKEN);
+
 /** Registers an agent with its account; with an owner it is linked at once. */
 export const registerAgent = async (
   tx: Tx,
@@ -53,6 +57,7 @@ export const registerAgent = async (
   if (isFault(profile)) return profile;
   const referred_by = await findReferrer(tx, body.referral_code ?? '');
   if (isFault(referred_by)) return referred_by;
+  if (owner_id !== null && !(await holdHuman(tx, owner_id))) return refuseGone();
   const id = makeId();
   const api_key = rules.makeApiKey();
   const is_new = await store.insertAgent(tx, {
@@ -90,6 +95,7 @@ export const linkAgent = async (
   if (agent.suspended_at !== null) return refuse(common_faults.ACCOUNT_SUSPENDED);
   if (agent.owner_id === owner_id) return agent;
   if (agent.owner_id !== null) return refuse(agents_faults.AGENT_ALREADY_LINKED);
+  if (!(await holdHuman(tx, owner_id))) return refuseGone();
   const link = { agent_id: agent.id, owner_id, at };
   await store.setOwner(tx, link);
   const moved = await settleReferrals(tx, link);

@@ -1,5 +1,6 @@
 import { t } from 'tap';
 import { link_mails_per_hour } from '../../../src/features/accounts/rules.js';
+import { untilLocked } from '../../help/until-locked.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
 /** What people do with their own account and their own agents, and never with those of others. */
@@ -153,6 +154,25 @@ t.test('deleting an account erases the person and leaves the record of its agent
   const again = await makeClient()('POST', '/api/auth/signup', { body: { email, password } });
   t.equal(again.status, 201, 'the address is free again');
 });
+
+t.test(
+  'an agent that is linked while its account is deleted is refused, and stays as it was',
+  async (t) => {
+    const { call, token, id } = await addPerson();
+    const agent = await forum.addAgent({});
+    let linking: ReturnType<Client> | undefined;
+    await sql.begin(async (tx) => {
+      await tx`select from humans where id = ${id} for update`;
+      linking = call('POST', '/api/me/agents', { token, body: { api_key: agent.key } });
+      await untilLocked('the link', tx);
+      await tx`delete from humans where id = ${id}`;
+    });
+    t.match(await linking, { status: 401, body: { code: 'INVALID_TOKEN' } });
+    t.match((await agent.call('GET', '/api/me', { key: agent.key })).body.user, {
+      owner_linked: false,
+    });
+  },
+);
 
 t.test('an owner gets a new key for its agent, and nobody else does', async (t) => {
   const owner = await addPerson();
