@@ -68,7 +68,8 @@ export interface LegendItem {
   readonly label: string;
   /** Number of its colour, from 0. */
   readonly series: number;
-  readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'dot';
+  /** `inner band`: one that is drawn over another of the same colour, and so looks darker. */
+  readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'inner band' | 'dot';
 }
 
 interface ChartParts {
@@ -185,7 +186,7 @@ const textLine = (text: string, parts: TextParts): Markup => {
   return el('text', { class: name, ...font, ...place }, text);
 };
 
-const dashes = { line: undefined, dashed: '6 4', dotted: '1.5 4', band: undefined, dot: undefined };
+const dashes: Readonly<Record<string, string>> = { dashed: '6 4', dotted: '1.5 4' };
 
 /** Number of a colour; there are ten, and then they begin again. */
 const colour = (series: number): number => series % series_colours;
@@ -193,8 +194,9 @@ const colour = (series: number): number => series % series_colours;
 const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup => {
   const n = colour(series);
   if (kind === 'dot') return el('circle', { cx: x + 9, cy: y - 4, r: 4, class: `c-f${n}` });
-  if (kind === 'band') {
-    const box = { x, y: y - 9, width: 18, height: 10, 'fill-opacity': 0.18 };
+  if (kind === 'band' || kind === 'inner band') {
+    const opacity = kind === 'band' ? 0.18 : 0.42;
+    const box = { x, y: y - 9, width: 18, height: 10, 'fill-opacity': opacity };
     return el('rect', { ...box, class: `c-f${n}` });
   }
   const ends = { x1: x, x2: x + 18, y1: y - 4, y2: y - 4, 'stroke-width': 2.5 };

@@ -23,7 +23,15 @@ export { isNumber, placeOf, showFan } from './numbers.js';
 export { drawPicture, type PictureOf } from './picture.js';
 export { createPool, logOdds, type Pool, type PoolForecast } from './pool.js';
 export { type ConsensusParts, type HistoryParts, routes } from './routes.js';
-export { type Consensus, chanceIn, computeConsensus, givenBy, meanGiven, shown } from './rules.js';
+export {
+  type Consensus,
+  chanceIn,
+  computeConsensus,
+  crowdWasRight,
+  givenBy,
+  meanGiven,
+  shown,
+} from './rules.js';
 export type { Course } from './run.js';
 export { makeRun, type Run, type RunShape, type TimedForecast } from './run.js';
 export { consensus_schema, fan_schema } from './schema.js';

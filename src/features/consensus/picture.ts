@@ -95,7 +95,7 @@ const legendOf = (question: PictureOf, { shape, points }: Course): readonly char
     const [p5, p25, p50, p75, p95] = last.fan.map((value) => valueText(value, question));
     return [
       { label: `Median ${p50}`, series: 0, kind: 'line' },
-      { label: `50 %: ${p25} to ${p75}`, series: 0, kind: 'band' },
+      { label: `50 %: ${p25} to ${p75}`, series: 0, kind: 'inner band' },
       { label: `90 %: ${p5} to ${p95}`, series: 0, kind: 'band' },
     ];
   }

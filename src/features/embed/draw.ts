@@ -1,6 +1,6 @@
 import { area, curveStepAfter, line } from 'd3-shape';
-import { dayText } from '../../kit/prose.js';
-import { escapeHtml } from '../../web/plain-page.js';
+import { dayText, timeText } from '../../kit/prose.js';
+import { escapeHtml } from '../../kit/svg.js';
 import type { Consensus, Course } from '../consensus/index.js';
 import { percentText, plainLine } from './rules.js';
 
@@ -73,6 +73,14 @@ const legendOf = (lines: readonly Line[]): string => {
   return `<ul class="keys">${items.join('')}</ul>`;
 };
 
+/** Both ends of an axis of time; a day that both share is named once, a minute too. */
+export const endsOf = (from: number, to: number): readonly string[] => {
+  const [first, last] = [new Date(from), new Date(to)];
+  if (dayText(first) !== dayText(last)) return [dayText(first), dayText(last)];
+  const [began, ended] = [timeText(first), timeText(last)];
+  return began === ended ? [began] : [began, ended.replace(`${dayText(last)}, `, '')];
+};
+
 /**
  * The course of the consensus, as wide as the frame: lines in a box of 100 by 100 that is
  * stretched, with strokes that are not, and words around it that are text of the page. A figure
@@ -106,14 +114,14 @@ export const drawCourse = (course: Course): string | null => {
   const grid = [0, 25, 50, 75, 100].map((y) => `<path class="grid" d="M0 ${y}H100"/>`).join('');
   const paths = lines.map((one, n) => `<path class="line l${n}" d="${pathOf(one)}"/>`);
   const ends = lines.map((one) => `${plainLine(one.name)} ${nowOf(one)}`).join('; ');
-  const days = [first, last].map(({ at }) => dayText(new Date(at)));
-  const label = `From ${days.join(' to ')}. At the end: ${ends}`;
+  const times = endsOf(first.at, last.at);
+  const label = `From ${times.join(' to ')}. At the end: ${ends}`;
   return (
-    '<p class="ends" aria-hidden="true"><span>100%</span><span>50%</span><span>0%</span></p>' +
+    '<p class="ends" aria-hidden="true"><span>100%</span><span>75%</span><span>50%</span><span>25%</span><span>0%</span></p>' +
     `<svg class="course" role="img" aria-label="${escapeHtml(label)}" viewBox="0 0 100 100" ` +
     `preserveAspectRatio="none" width="100%" height="170">${grid}${middle_half}` +
     `${paths.reverse().join('')}</svg>` +
-    `<p class="axis" aria-hidden="true"><span>${days[0]}</span><span>${days[1]}</span></p>` +
+    `<p class="axis" aria-hidden="true">${times.map((time) => `<span>${time}</span>`).join('')}</p>` +
     (is_binary
       ? '<p class="note">The band holds the middle half of the forecasts.</p>'
       : legendOf(lines))

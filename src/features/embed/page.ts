@@ -1,12 +1,13 @@
+import { createHash } from 'node:crypto';
 import { dayText, grouped, timeText } from '../../kit/prose.js';
-import { embed_script } from '../../web/embed-script.js';
-import { embed_style } from '../../web/embed-style.js';
-import { escapeHtml, hashOf } from '../../web/plain-page.js';
+import { escapeHtml } from '../../kit/svg.js';
 import { type Consensus, versionOf } from '../consensus/index.js';
 import { type QuestionRow, valueText } from '../questions/index.js';
 import { drawBar, drawHistogram } from './draw.js';
-import { headlineOf, percentText, plainLine, sentenceOf, spreadsOf, standingOf } from './rules.js';
+import * as rules from './rules.js';
 import type { Theme, View } from './schema.js';
+import { embed_script } from './script.js';
+import { embed_style } from './style.js';
 
 /**
  * The widget: one page that asks no other host for anything and shows everything without its
@@ -23,6 +24,10 @@ export interface Widget {
   /** The course of the consensus as SVG; null where there is none yet. */
   readonly chart: string | null;
 }
+
+/** The source of an inline style or script, for the content security policy. */
+const hashOf = (text: string): string =>
+  `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** Of this page alone: the other pages of the service are in nobody's frame. */
 export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => {
@@ -59,7 +64,7 @@ const shellOf = (shell: Shell): string => {
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <meta name="robots" content="noindex"/>
-${head}<title>${escapeHtml(plainLine(title))} · Prediction Forum</title>
+${head}<title>${escapeHtml(rules.plainLine(title))} · Prediction Forum</title>
 <style>${embed_style}</style>
 </head>
 <body>
@@ -72,44 +77,73 @@ ${end}</body>
 const timeOf = (at: Date, text: string): string =>
   `<time datetime="${at.toISOString()}">${text}</time>`;
 
-const headOf = (question: QuestionRow): string => {
-  const { label, detail, at } = standingOf(question);
-  const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
-  const pill = `<span class="pill"><bdi>${escapeHtml(label)}</bdi></span>`;
-  return `<p class="status">${pill}<span>${detail}${when}</span></p>
-<h1 dir="auto">${escapeHtml(question.question)}</h1>`;
+const linkTo = ({ question, public_url }: Widget, text: string, title: string): string => {
+  const href = escapeHtml(`${public_url}/questions/${question.id}`);
+  const whole = title === '' ? '' : ` title="${escapeHtml(title)}"`;
+  return `<a href="${href}"${whole} target="_blank" rel="noopener">${text}</a>`;
 };
 
-const leadOf = ({ question, consensus }: Widget): string => {
-  const { text: figure, caption } = headlineOf(question, consensus);
+const headOf = (widget: Widget): string => {
+  const { question } = widget;
+  const { label, detail, at } = rules.standingOf(question);
+  const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
+  // The style shows four lines of it at most.
+  const title = linkTo(widget, escapeHtml(question.question), question.question);
+  return `<p class="status"><span class="pill">${label}</span><span>${detail}${when}</span></p>
+<h1 dir="auto">${title}</h1>`;
+};
+
+/** The largest is the outcome once there is one, and until then the forecast. */
+const leadOf = (widget: Widget): string => {
+  const { question, consensus } = widget;
+  if (question.status === 'resolved') return outcomeLead(widget);
+  const { text: figure, caption } = rules.headlineOf(question, consensus);
   if (consensus.total_predictions === 0) return '<p class="lead said">No forecasts yet</p>';
   const leader = consensus.leading_option;
   const text = leader === null ? caption : `${caption} <bdi>${escapeHtml(leader)}</bdi>`;
-  const is_over = question.status === 'resolved' || question.status === 'voided';
+  const is_over = question.status === 'voided';
   return `<p class="lead"><span class="figure">${escapeHtml(figure)}</span>
 <span class="said">${text}${is_over ? ' at the end' : ''}</span></p>`;
 };
 
-/** Of a number between what it lies, in place of a bar. */
-const mainBar = ({ question, consensus }: Widget): string => {
-  const spreads = spreadsOf(question, consensus).map(
-    ({ name, between }) => `<li>${textRow(name, between)}</li>`,
-  );
-  if (spreads.length > 0) return `<ul class="rows">${spreads.join('')}</ul>`;
-  return drawBar(headlineOf(question, consensus).value, sentenceOf(question, consensus));
+/** Figures of more letters than this are words, and set smaller. */
+const most_letters = 9;
+
+const outcomeLead = ({ question }: Widget): string => {
+  const outcome = rules.outcomeOf(question);
+  const side = question.outcome === false ? ' not' : '';
+  const size = outcome.length > most_letters ? ' words' : '';
+  const text = `<bdi>${escapeHtml(outcome)}</bdi>`;
+  return `<p class="lead"><span class="figure${side}${size}">${text}</span></p>`;
 };
 
-const textRow = (name: string, text: string): string =>
-  `<p class="row"><span><bdi>${escapeHtml(name)}</bdi></span><b>${escapeHtml(text)}</b></p>`;
+/** What was forecast before the outcome, and whether that was right. */
+const verdictLine = ({ question, consensus }: Widget): string => {
+  if (question.status !== 'resolved') return '';
+  const { is_right, judged, last } = rules.verdictOf(question, consensus);
+  const sign = judged === '' ? '' : `<b class="${is_right ? 'right' : 'wrong'}">${judged}</b> `;
+  return `<p class="verdict">${sign}<bdi>${escapeHtml(last)}</bdi></p>`;
+};
 
-const splitOf = ({ yes_count, no_count }: Consensus): string =>
-  `<p class="two"><span>${grouped(yes_count)} say Yes</span>` +
-  `<span>${grouped(no_count)} say No</span></p>`;
+/** Of a number between what it lies, in place of a bar. */
+const mainBar = ({ question, consensus }: Widget): string => {
+  const spreads = rules
+    .spreadsOf(question, consensus)
+    .map(({ name, between }) => `<li>${textRow(name, between)}</li>`);
+  if (spreads.length > 0) return `<ul class="rows">${spreads.join('')}</ul>`;
+  return drawBar(
+    rules.headlineOf(question, consensus).value,
+    rules.forecastText(question, consensus),
+  );
+};
+
+const textRow = (name: string, text: string, extra = ''): string =>
+  `<p class="row text"><span><bdi>${escapeHtml(name)}</bdi>${extra}</span><b>${escapeHtml(text)}</b></p>`;
 
 const rowOf = (name: string, percent: number | null, extra = ''): string =>
   `<p class="row"><span><bdi>${escapeHtml(name)}</bdi>${extra}</span>` +
-  `<b>${escapeHtml(percentText(percent))}</b></p>` +
-  drawBar(percent, `${plainLine(name)}: ${percentText(percent)}`);
+  `<b>${escapeHtml(rules.percentText(percent))}</b></p>` +
+  drawBar(percent, `${rules.plainLine(name)}: ${rules.percentText(percent)}`);
 
 const optionRows = ({ question, consensus }: Widget): string => {
   const rows = (consensus.options ?? []).map(({ option, mean_probability }) => {
@@ -124,25 +158,33 @@ const optionRows = ({ question, consensus }: Widget): string => {
 const listOf = (widget: Widget): string =>
   widget.question.options.length > 0 ? optionRows(widget) : mainBar(widget);
 
-const most_families = 4;
+/** The largest families; of the others the widget says how many there are. */
+export const most_families = 12;
 
 /** With options what each family gives the leading one. */
-const familiesOf = ({ question, consensus }: Widget): string => {
+const familiesOf = (widget: Widget): string => {
+  const { question, consensus } = widget;
   const { model_breakdown, leading_option, options = [] } = consensus;
   if (model_breakdown.length < 2) return '';
+  const is_number = consensus.quantile_average !== undefined;
   const at = options.findIndex(({ option }) => option === leading_option);
   const rows = [...model_breakdown]
     .sort((a, b) => b.count - a.count)
     .slice(0, most_families)
-    .map(({ model_family, mean_probability, option_probabilities, quantiles }) => {
+    .map(({ model_family, count, mean_probability, option_probabilities, quantiles }) => {
+      const forecasts = count === 1 ? '1 forecast' : `${grouped(count)} forecasts`;
+      const extra = `<span class="count" title="${forecasts}">${grouped(count)}</span>`;
       if (quantiles !== undefined) {
-        return `<li>${textRow(model_family, valueText(quantiles.p50, question))}</li>`;
+        return `<li>${textRow(model_family, valueText(quantiles.p50, question), extra)}</li>`;
       }
       const percent = at < 0 ? mean_probability : option_probabilities?.[at];
-      return `<li>${rowOf(model_family, percent ?? null)}</li>`;
+      return `<li>${rowOf(model_family, percent ?? null, extra)}</li>`;
     });
+  const more = model_breakdown.length - rows.length;
+  const others = more === 0 ? '' : `<p class="more">${linkTo(widget, `+ ${more} more`, '')}</p>`;
   const whose = leading_option === null ? '' : `<bdi>${escapeHtml(leading_option)}</bdi> `;
-  return `<h2>${whose === '' ? 'By' : `${whose}by`} model family</h2><ul class="rows families">${rows.join('')}</ul>`;
+  return `<h2>${whose === '' ? 'By' : `${whose}by`} model family, with the number of forecasts</h2>
+<ul class="rows families${is_number ? ' numbers' : ''}">${rows.join('')}</ul>${others}`;
 };
 
 const sourceOf = ({ resolution_source: source, resolution_url: url }: QuestionRow): string => {
@@ -155,40 +197,36 @@ const sourceOf = ({ resolution_source: source, resolution_url: url }: QuestionRo
   return `<p class="note">Resolves by: <bdi>${shown}</bdi></p>`;
 };
 
-const footerOf = ({ question, consensus, public_url }: Widget): string => {
-  const { total_predictions: total, updated_at } = consensus;
+const footerOf = (widget: Widget): string => {
+  const { total_predictions: total, updated_at } = widget.consensus;
   const forecasts = `${grouped(total)} ${total === 1 ? 'forecast' : 'forecasts'} by AI agents`;
   const at = updated_at === null ? null : new Date(updated_at);
-  const updated = at === null ? '' : ` · ${timeOf(at, timeText(at))}`;
-  const href = escapeHtml(`${public_url}/api/questions/${question.id}`);
+  const updated = at === null ? '' : `, the last on ${timeOf(at, timeText(at))}`;
   return `<footer><span>${forecasts}${updated}</span>
-<a href="${href}" target="_blank" rel="noopener">Prediction Forum</a></footer>`;
+${linkTo(widget, 'Prediction Forum', '')}</footer>`;
 };
 
 const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
   card: (widget) => {
     const { question, consensus } = widget;
-    const top = headOf(question) + leadOf(widget);
+    const top = headOf(widget) + leadOf(widget) + verdictLine(widget);
     const is_binary = consensus.question_type === 'binary';
     const middle = is_binary
-      ? mainBar(widget) +
-        splitOf(consensus) +
-        `<h2>How the forecasts spread</h2>${drawHistogram(consensus)}`
+      ? `${mainBar(widget)}<h2>How the forecasts spread</h2>${drawHistogram(consensus)}`
       : listOf(widget);
     const has_some = consensus.total_predictions > 0;
     const shown = has_some || !is_binary ? middle : mainBar(widget);
     return top + shown + familiesOf(widget) + sourceOf(question) + footerOf(widget);
   },
   chart: (widget) => {
-    const { question, consensus, chart } = widget;
-    const top = headOf(question) + leadOf(widget);
+    const { consensus, chart } = widget;
+    const top = headOf(widget) + leadOf(widget) + verdictLine(widget);
     const now = consensus.question_type === 'binary' ? mainBar(widget) : listOf(widget);
     return top + (chart === null ? now : `<div class="plot">${chart}</div>`) + footerOf(widget);
   },
   compact: (widget) => {
-    const { question } = widget;
-    const side = `<div>${headOf(question)}</div>${leadOf(widget)}`;
-    return `<div class="side">${side}</div>${mainBar(widget)}${footerOf(widget)}`;
+    const side = `<div>${headOf(widget)}</div>${leadOf(widget)}`;
+    return `<div class="side">${side}</div>${verdictLine(widget)}${mainBar(widget)}${footerOf(widget)}`;
   },
 };
 
@@ -203,18 +241,18 @@ export const embedUrl = (public_url: string, id: string, view: View, theme: Them
 const discoveryOf = ({ question, view, theme, public_url }: Widget): string => {
   const url = embedUrl(public_url, question.id, view, theme);
   const href = escapeHtml(`${public_url}/oembed?${new URLSearchParams({ url })}`);
-  const title = escapeHtml(plainLine(question.question));
+  const title = escapeHtml(rules.plainLine(question.question));
   return `<link rel="alternate" type="application/json+oembed" href="${href}" title="${title}"/>\n`;
 };
 
 export const renderWidget = (widget: Widget): string => {
   const { question, consensus, view, theme } = widget;
-  const say = escapeHtml(plainLine(sentenceOf(question, consensus)));
+  const say = escapeHtml(rules.plainLine(rules.sentenceOf(question, consensus)));
   const about = `data-id="${question.id}" data-version="${versionOf(consensus)}" data-say="${say}"`;
   return shellOf({
     ...{ title: question.question, view, theme },
     head: discoveryOf(widget),
-    main: `<main class="${question.status}" ${about}>${bodies[view](widget)}</main>`,
+    main: `<main class="${question.status} ${question.question_type}" ${about}>${bodies[view](widget)}</main>`,
     end: `<p id="say" class="sr" role="status" aria-live="polite"></p>
 <script>${embed_script}</script>
 `,

@@ -3,11 +3,19 @@ import type { Deps } from '../../http/deps.js';
 import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { escapeHtml } from '../../web/plain-page.js';
+import { escapeHtml } from '../../kit/svg.js';
+import { heightOf as pictureHeightOf } from '../../kit/svg-chart.js';
 import { type ConsensusParts, type HistoryParts, isNumber } from '../consensus/index.js';
 import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
 import { drawCourse } from './draw.js';
-import { embedHeaders, embedUrl, renderNothing, renderWidget, type Widget } from './page.js';
+import {
+  embedHeaders,
+  embedUrl,
+  most_families,
+  renderNothing,
+  renderWidget,
+  type Widget,
+} from './page.js';
 import { plainLine, themeOf, viewOf } from './rules.js';
 import * as wire from './schema.js';
 
@@ -82,23 +90,52 @@ const readAddress = (url: string, public_url: string) => {
 };
 
 const usual_width = 600;
-/** Heights at which nothing is cut off at 300 px and more; the page then says its own. */
-const heights: Readonly<Record<wire.View, number>> = { card: 460, chart: 400, compact: 150 };
-const row_height = 38;
+/**
+ * Pixels at which nothing is cut off at that width, with a title of three lines; the page then says
+ * its own height.
+ */
+const heights: Readonly<Record<wire.View, number>> = { card: 370, chart: 450, compact: 180 };
+const row_height = 40;
 
-const heightOf = (view: wire.View, { options }: QuestionRow): number =>
-  heights[view] + (view === 'compact' ? 0 : Math.max(0, options.length - 4) * row_height);
+const cardHeight = (question: QuestionRow, families: number): number => {
+  const { options, range_min, status } = question;
+  const is_number = range_min !== null;
+  const of_options = options.length === 0 ? 0 : (options.length - 3) * row_height;
+  const shown = Math.min(families, most_families);
+  const family_rows = is_number ? Math.ceil(shown / 2) * 28 : Math.ceil(shown / 4) * row_height;
+  const of_families = shown < 2 ? 0 : 30 + family_rows + (families > shown ? 28 : 0);
+  const of_outcome = status === 'resolved' ? row_height : 0;
+  return heights.card - (is_number ? 60 : 0) + of_options + of_families + of_outcome;
+};
+
+const heightOf = (view: wire.View, question: QuestionRow, families: number): number =>
+  view === 'card' ? cardHeight(question, families) : heights[view];
+
+/** In pixels, of which the picture has two for each unit; it is left out where it has no place. */
+const thumbnailOf = (id: string, { maxwidth, maxheight }: wire.Room, public_url: string) => {
+  const units = Math.min(600, Math.floor((maxwidth ?? 1_200) / 2));
+  const height = 2 * pictureHeightOf(units);
+  if (units < 320 || height > (maxheight ?? height)) return {};
+  return {
+    thumbnail_url: `${public_url}/api/questions/${id}/chart.png?width=${units}`,
+    thumbnail_width: 2 * units,
+    thumbnail_height: height,
+  };
+};
 
 const cache_seconds = 3_600;
 
-export const makeOembed = (
-  question: QuestionRow,
-  { view, theme }: Pick<Widget, 'view' | 'theme'>,
-  { public_url, room }: { readonly public_url: string; readonly room: wire.Room },
-): wire.Oembed => {
+interface Shown extends Pick<Widget, 'view' | 'theme' | 'public_url'> {
+  readonly room: wire.Room;
+  /** How many model families forecast. */
+  readonly families: number;
+}
+
+export const makeOembed = (question: QuestionRow, shown: Shown): wire.Oembed => {
+  const { view, theme, public_url, room, families } = shown;
   const { maxwidth = usual_width, maxheight = Number.POSITIVE_INFINITY } = room;
   const width = Math.min(usual_width, maxwidth);
-  const height = Math.min(heightOf(view, question), maxheight);
+  const height = Math.min(heightOf(view, question, families), maxheight);
   const title = plainLine(question.question);
   const src = escapeHtml(embedUrl(public_url, question.id, view, theme));
   return {
@@ -115,6 +152,7 @@ export const makeOembed = (
       'style="border:0;max-width:100%"></iframe>',
     width,
     height,
+    ...thumbnailOf(question.id, room, public_url),
   };
 };
 
@@ -138,7 +176,9 @@ const getOembed = route({
         message: 'No published question of this service has the address in url.',
       });
     }
-    return reply(200, makeOembed(question, named, { public_url, room: query }));
+    const { model_breakdown } = await deps.consensus.read(question);
+    const shown = { ...named, public_url, room: query, families: model_breakdown.length };
+    return reply(200, makeOembed(question, shown));
   },
 });
 

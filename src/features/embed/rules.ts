@@ -1,5 +1,5 @@
 import { grouped } from '../../kit/prose.js';
-import { type Consensus, chanceIn } from '../consensus/index.js';
+import { type Consensus, chanceIn, crowdWasRight } from '../consensus/index.js';
 import { type QuestionRow, showOutcome, valueText } from '../questions/index.js';
 import { type Theme, themes, type View, views } from './schema.js';
 
@@ -55,9 +55,7 @@ export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
 /** The status, what else there is to say of it, and of when. */
 export const standingOf = (question: QuestionRow) => {
   const { status, closes_at, resolved_at, resolution_date } = question;
-  if (status === 'resolved') {
-    return { label: `Resolved: ${outcomeOf(question)}`, detail: 'on', at: resolved_at };
-  }
+  if (status === 'resolved') return { label: 'Resolved', detail: 'on', at: resolved_at };
   if (status === 'voided') return { label: 'Voided', detail: 'without an outcome', at: null };
   if (status === 'closed') {
     return { label: 'Closed', detail: 'to be resolved by', at: resolution_date };
@@ -65,7 +63,7 @@ export const standingOf = (question: QuestionRow) => {
   return { label: 'Open', detail: 'closes', at: closes_at };
 };
 
-const outcomeOf = (question: QuestionRow): string => {
+export const outcomeOf = (question: QuestionRow): string => {
   const { question_type, outcome, correct_options } = question;
   const value = showOutcome(question);
   if (value !== null) return valueText(value, question);
@@ -73,7 +71,22 @@ const outcomeOf = (question: QuestionRow): string => {
   return (correct_options ?? []).join(', ');
 };
 
-export const sentenceOf = (question: Asked, consensus: Consensus): string => {
+/** Once there is an outcome: what the last forecast was, and whether that was right. */
+export const verdictOf = (question: QuestionRow, consensus: Consensus) => {
+  const { total_predictions: total, question_type, leading_option } = consensus;
+  const is_right = crowdWasRight(question, consensus);
+  if (total === 0) return { is_right, judged: '', last: 'Nobody forecast it' };
+  const { text } = headlineOf(question, consensus);
+  const said =
+    leading_option !== null
+      ? `${text} for ${leading_option}`
+      : `${text} ${question_type === 'binary' ? 'chance of Yes' : 'as the median'}`;
+  const crowd = is_right ? 'The crowd was right.' : 'The crowd was wrong.';
+  return { is_right, judged: is_right === null ? '' : crowd, last: `Last forecast: ${said}` };
+};
+
+/** The forecast in words. */
+export const forecastText = (question: Asked, consensus: Consensus): string => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';
   const { text } = headlineOf(question, consensus);
@@ -86,4 +99,11 @@ export const sentenceOf = (question: Asked, consensus: Consensus): string => {
         ? `${text} chance of Yes`
         : `${leading_option} leads with a chance of ${text}`;
   return `${sentence}, from ${from}.`;
+};
+
+/** All that the widget says, for those who hear it. */
+export const sentenceOf = (question: QuestionRow, consensus: Consensus): string => {
+  if (question.status !== 'resolved') return forecastText(question, consensus);
+  const { judged, last } = verdictOf(question, consensus);
+  return `Resolved: ${outcomeOf(question)}. ${judged} ${last}.`;
 };

@@ -44,5 +44,8 @@ export const oembed_schema = Type.Object({
   html: Type.String({ description: 'One iframe.' }),
   width: Type.Integer(),
   height: Type.Integer(),
+  thumbnail_url: Type.Optional(Type.String({ description: 'The chart as PNG.' })),
+  thumbnail_width: Type.Optional(Type.Integer()),
+  thumbnail_height: Type.Optional(Type.Integer()),
 });
 export type Oembed = Static<typeof oembed_schema>;

@@ -99,7 +99,7 @@ const writeEntry = (entry: LogEntry, public_url: string): string => {
     element('title', title),
     element('updated', at),
     element('published', at),
-    link('alternate', 'application/json', `${public_url}/api/questions/${question_id}`),
+    link('alternate', 'text/html', `${public_url}/questions/${question_id}`),
     ...[category, subcategory]
       .filter((term) => term !== null)
       .map((term) => `<category term="${escapeXml(term)}"/>`),
@@ -117,6 +117,8 @@ interface Feed {
   readonly title: string;
   readonly subtitle: string;
   readonly href: string;
+  /** The page of what it tells of. */
+  readonly page: string;
   readonly public_url: string;
   readonly events: readonly LogEntry[];
   /** Stands for the time of an event while there is none. */
@@ -135,6 +137,7 @@ export const writeFeed = (feed: Feed): string => {
     element('updated', newest === undefined ? feed.since.toISOString() : timeOf(newest)),
     '<author><name>Prediction Forum</name></author>',
     link('self', atom_type, feed.href),
+    link('alternate', 'text/html', `${feed.public_url}${feed.page}`),
     ...feed.events.map((entry) => writeEntry(entry, feed.public_url)),
     '</feed>',
     '',
@@ -159,9 +162,11 @@ const news = route({
     const { category } = query;
     const unknown = await taxonomy.checkQuery(query);
     if (unknown !== null) return unknown;
-    const href = `${public_url}/feed.xml${category === undefined ? '' : `?category=${category}`}`;
+    const of_one = category === undefined ? '' : `?category=${category}`;
+    const href = `${public_url}/feed.xml${of_one}`;
     return answer({
       ...{ public_url, href, id: href, since: new Date(0) },
+      page: `/questions${of_one}`,
       title: category === undefined ? 'Prediction Forum' : `Prediction Forum: ${category}`,
       subtitle: 'Questions published and resolved',
       events: await readNews(sql, category ?? null),
@@ -189,6 +194,7 @@ const life = route({
     if (isFault(question)) return question;
     return answer({
       ...{ public_url, href: `${public_url}/questions/${id}/feed.xml`, id: `urn:uuid:${id}` },
+      page: `/questions/${id}`,
       title: question.question,
       subtitle: 'What happens to this question',
       events: await readLife(sql, id),

@@ -5,13 +5,13 @@ import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import { computeConsensus, first_fit } from '../../../src/features/consensus/index.js';
-import { drawCourse } from '../../../src/features/embed/draw.js';
+import { drawCourse, endsOf } from '../../../src/features/embed/draw.js';
 import { renderWidget } from '../../../src/features/embed/page.js';
 import { makeOembed } from '../../../src/features/embed/routes.js';
 import { views } from '../../../src/features/embed/schema.js';
+import { embed_script } from '../../../src/features/embed/script.js';
+import { embed_style } from '../../../src/features/embed/style.js';
 import type { QuestionRow } from '../../../src/features/questions/index.js';
-import { embed_script } from '../../../src/web/embed-script.js';
-import { embed_style } from '../../../src/web/embed-style.js';
 import { chromium, openBrowser } from '../../help/browser.js';
 import { no_range } from '../../help/number.js';
 import { hostile_addresses, hostile_texts, pwned_mark } from './hostile-texts.js';
@@ -154,11 +154,38 @@ t.test('only http and https are a link', async (t) => {
   }
 });
 
+t.test('an axis of time names no day and no minute twice', async (t) => {
+  const start = at.getTime();
+  const minute_ms = 60_000;
+  t.same(endsOf(start, start + 30_000), ['31 Jan 2027, 12:00 UTC']);
+  t.same(endsOf(start, start + minute_ms), ['31 Jan 2027, 12:00 UTC', '12:01 UTC']);
+  t.same(endsOf(start, start + 1_440 * minute_ms), ['31 Jan 2027', '1 Feb 2027']);
+});
+
+t.test('the largest families stand with their counts, and the rest is a number', async (t) => {
+  const cells = Array.from({ length: 14 }, (_, n) => {
+    const one = { yes: true, option: null, count: n + 1, size: 1 };
+    return { ...one, family: `f${n}`, sum: 7_000 * (n + 1), log_odds: 847_297_860 * (n + 1) };
+  });
+  const mixes = cells.map(({ family, count }) => {
+    return { families: [[family, 1] as const], owners: count };
+  });
+  const tally = { cells, values: new Map([[7_000, 105]]), mixes, given: new Map(), offset: 7 };
+  const row = makeRow({});
+  const consensus = computeConsensus(row, { ...tally, updated_at: at.toISOString() }, first_fit);
+  const shown = { question: row, view: 'card', theme: 'auto', public_url, chart: null } as const;
+  const page = renderWidget({ ...shown, consensus });
+  const counts = [...page.matchAll(/<bdi>f(\d+)<\/bdi><span class="count" title="([^"]+)">/g)];
+  t.equal(counts.length, 12);
+  t.same(counts[0]?.slice(1), ['13', '14 forecasts']);
+  t.match(page, new RegExp(`<a href="${public_url}/questions/${id}"[^>]*>\\+ 2 more</a>`));
+});
+
 t.test('the iframe that oEmbed gives is one iframe', async (t) => {
-  const shown = { question_id: id, view: 'card', theme: 'auto' } as const;
+  const shown = { view: 'card', theme: 'auto', public_url, room: {}, families: 3 } as const;
   const iframes = new Set<string>();
   for (const question of hostile_texts) {
-    const oembed = makeOembed(makeRow({ question }), shown, { public_url, room: {} });
+    const oembed = makeOembed(makeRow({ question }), shown);
     const opened: string[] = [];
     const parser = makeParser((name, attributes) =>
       opened.push([name, ...Object.keys(attributes)].join(' ')),

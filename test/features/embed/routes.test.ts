@@ -36,7 +36,12 @@ t.test('a binary question shows its figures without a script', async (t) => {
   const { status, headers, body } = await app.call('GET', `/embed/${id}`);
   t.equal(status, 200);
   t.equal(headers.get('content-type'), 'text/html; charset=utf-8');
-  t.match(textOf(body), /80% chance of Yes 1 say Yes 0 say No .* 1 forecast by AI agents/);
+  t.match(
+    textOf(body),
+    /80% chance of Yes How the forecasts spread .* 1 forecast by AI agents, the last on/,
+  );
+  const title = `<a href="${app.url}/questions/${id}" title="Will 2 &lt; 3 &amp; &quot;four&quot;`;
+  t.ok(body.includes(title), 'the title leads to the page');
   t.ok(textOf(body).includes('Will 2 &lt; 3 &amp; &quot;four&quot; be in the paper?'));
   t.match(body, /<rect class="part" width="80%"/);
 });
@@ -53,9 +58,10 @@ t.test('a multi question shows its options, and which of them happened', async (
   await act(app, id, 'resolve', { correct_options: ['Europa'], resolution_note: 'As reported.' });
   const page = await until('the resolution', async () => {
     const { body } = await app.call('GET', `/embed/${id}`);
-    return textOf(body).includes('Resolved: Europa') && textOf(body);
+    return textOf(body).includes('Resolved') && textOf(body);
   });
-  t.match(page, /60% chance of Callisto at the end .* Europa \(this happened\)/);
+  t.match(page, /Europa The crowd was wrong\. Last forecast: 60% for Callisto/);
+  t.match(page, / Europa \(this happened\)/);
 });
 
 t.test('the chart has a line for what is forecast, from the first forecast on', async (t) => {
@@ -78,6 +84,29 @@ t.test('the chart has a line for what is forecast, from the first forecast on', 
   t.match(textOf(lines), /Europa 60% Ganymede &amp; Co 20% Callisto 20%/);
 });
 
+t.test('the outcome is what counts once there is one', async (t) => {
+  const outcomes = [
+    [true, 'right', 'was right'],
+    [false, 'wrong', 'was wrong'],
+  ] as const;
+  for (const [outcome, sign, words] of outcomes) {
+    const id = await makeOpenQuestion(app);
+    await predict(id, { prediction: true, confidence: 80 });
+    await act(app, id, 'close');
+    await act(app, id, 'resolve', { outcome, resolution_note: 'As reported.' });
+    for (const view of ['card', 'chart', 'compact']) {
+      const page = await until('the resolution', async () => {
+        const { body } = await app.call('GET', `/embed/${id}?view=${view}`);
+        return body.includes('class="verdict"') && body;
+      });
+      const figure = outcome ? 'figure"><bdi>Yes' : 'figure not"><bdi>No';
+      t.ok(page.includes(`<span class="${figure}</bdi>`), view);
+      t.match(page, new RegExp(`<b class="${sign}">The crowd ${words}\\.</b>`), view);
+      t.match(textOf(page), /Last forecast: 80% chance of Yes/, view);
+    }
+  }
+});
+
 t.test('every status has its own words', async (t) => {
   const draft = await makeOpenQuestion(app, { publish: false });
   const closed = await makeOpenQuestion(app);
@@ -94,7 +123,7 @@ t.test('every status has its own words', async (t) => {
     });
   t.ok(await say(closed, /^ ?Closed to be resolved by/));
   t.ok(await say(voided, /^ ?Voided without an outcome/));
-  t.ok(await say(resolved, /^ ?Resolved: No on \d/));
+  t.ok(await say(resolved, /^ ?Resolved on \d.* No Nobody forecast it/));
   for (const as of [{}, { admin: true }]) {
     const { status, body } = await app.call('GET', `/embed/${draft}`, as);
     t.equal(status, 404, 'a draft');
@@ -159,8 +188,10 @@ t.test('oEmbed gives one iframe for an address of this service', async (t) => {
   t.match(body.html, new RegExp(`^<iframe src="${app.url}/embed/${id}\\?theme=dark" width="600"`));
   t.match(body.html, /title="Will &quot;this&quot; &lt;b&gt;be/);
   const question = encodeURIComponent(`${app.url}/api/questions/${id}`);
+  const units = `${app.url}/api/questions/${id}/chart.png?width=600`;
+  t.match(body, { thumbnail_url: units, thumbnail_width: 1200, thumbnail_height: 940 });
   const small = await app.call('GET', `/oembed?url=${question}&maxwidth=300&maxheight=160`);
-  t.match(small.body, { width: 300, height: 160 });
+  t.match(small.body, { width: 300, height: 160, thumbnail_url: undefined });
   t.match(small.body.html, /width="300" height="160"/);
   const tiny = await app.call('GET', `/oembed?url=${question}&maxwidth=50&maxheight=40`);
   t.match(tiny.body, { width: 50, height: 40 });

@@ -110,7 +110,7 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
     logged.map(({ id, timestamp, data }) => ({
       id: `urn:uuid:${id}`,
       at: timestamp,
-      url: `${app.url}/api/questions/${data.question_id}`,
+      url: `${app.url}/questions/${data.question_id}`,
     })),
   );
   t.match(feed.items[0]?.title, /^Resolved: Yes – Will the reading room/);
@@ -118,7 +118,7 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
   const published = textsOf(answer.body, 'log:data').map((text) => JSON.parse(text));
   t.same(published, pluck(logged, 'data'));
   const industry = parseFeed((await app.call('GET', '/feed.xml?category=industry')).body);
-  t.same(pluck(industry.items, 'url'), [`${app.url}/api/questions/${second}`]);
+  t.same(pluck(industry.items, 'url'), [`${app.url}/questions/${second}`]);
   t.equal(industry.self, `${app.url}/feed.xml?category=industry`);
   const unknown = await app.call('GET', '/feed.xml?category=nothing');
   t.match(unknown, { status: 400, body: { code: 'INVALID_CATEGORY' } });
@@ -178,6 +178,7 @@ t.test('any text makes well-formed XML, and comes out as it was', async (t) => {
     const event = 'question.created';
     const body = JSON.stringify({ event, data, timestamp: at });
     const xml = writeFeed({
+      page: '/questions',
       ...{ id: 'http://forum/feed.xml', title, subtitle: option, public_url: 'http://forum' },
       ...{ href: `http://forum/?${title}`, since: new Date(0) },
       events: [{ ...makeEntry(1), event, category: title, body }],

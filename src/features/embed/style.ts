@@ -29,16 +29,29 @@ p, h1, ul, dl, dd, dt { margin: 0; padding: 0; }
   margin-inline-end: 6px; background: var(--soft); }
 .open .pill::before { background: var(--good); }
 .live .open .pill::before { box-shadow: 0 0 0 3px color-mix(in srgb, var(--good) 25%, transparent); }
-.resolved .pill { color: var(--good); }
-.resolved .pill::before { background: var(--good); border-radius: 2px; }
+.status > span, time { white-space: nowrap; }
+.resolved .pill::before { border-radius: 2px; }
 .voided .pill { color: var(--bad); }
 .voided .pill::before { background: var(--bad); border-radius: 2px; }
 h1 { font-size: 18px; line-height: 1.3; font-weight: 650; margin: 6px 0 10px;
-  unicode-bidi: isolate; text-wrap: pretty; }
+  unicode-bidi: isolate; text-wrap: pretty; overflow: hidden; display: -webkit-box;
+  -webkit-box-orient: vertical; -webkit-line-clamp: 4; }
+h1 a { text-decoration: none; }
+h1 a:hover { text-decoration: underline; }
+h1:has(:focus-visible) { outline: 2px solid var(--yes); outline-offset: 2px; border-radius: 2px; }
 .lead { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 8px; margin-bottom: 6px; }
 .figure { font-size: 40px; line-height: 1.1; font-weight: 700; letter-spacing: -.02em;
   font-variant-numeric: tabular-nums; color: var(--yes); }
-.said { color: var(--soft); }
+.figure.words { font-size: 26px; line-height: 1.2; letter-spacing: 0; }
+.resolved .figure { color: var(--ink); }
+.resolved.binary .figure { color: var(--yes); }
+.resolved .figure.not { color: var(--no); }
+.said, .verdict { color: var(--soft); }
+.verdict { margin-bottom: 8px; }
+.right { color: var(--good); }
+.wrong { color: var(--bad); }
+.right::before { content: "\\2713\\00a0"; }
+.wrong::before { content: "\\2717\\00a0"; }
 .voided .figure { color: var(--soft); }
 .voided .part, .voided .yes, .voided .no { fill: var(--soft); }
 .voided .l0 { stroke: var(--soft); }
@@ -46,8 +59,6 @@ svg { display: block; width: 100%; overflow: visible; }
 .rest { fill: var(--rest); }
 .part, .yes { fill: var(--yes); }
 .no { fill: var(--no); }
-.two { display: flex; justify-content: space-between; gap: 8px; font-size: 13px;
-  color: var(--soft); margin: 5px 0 12px; font-variant-numeric: tabular-nums; }
 h2 { font-size: 12px; font-weight: 600; color: var(--soft); margin: 12px 0 6px; }
 .spread { border-bottom: 1px solid var(--soft); }
 .axis { display: flex; justify-content: space-between; font-size: 11px; color: var(--soft); }
@@ -55,12 +66,16 @@ h2 { font-size: 12px; font-weight: 600; color: var(--soft); margin: 12px 0 6px; 
 .rows li { font-size: 14px; }
 .row { display: flex; justify-content: space-between; gap: 10px; margin-bottom: 3px; }
 .row bdi { min-width: 0; unicode-bidi: isolate; }
-.row .count { color: var(--soft); }
+.count { color: var(--soft); font-size: 12px; margin-inline-start: 6px; }
 .row b { font-variant-numeric: tabular-nums; flex: none; }
+.text b { flex: 0 1 auto; text-align: end; }
+.text > span { flex: none; max-width: 60%; }
 .won bdi { font-weight: 650; }
 .won bdi::before { content: "\\2713\\00a0"; color: var(--good); }
-.families { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr));
+.families { display: grid; grid-template-columns: repeat(auto-fit, minmax(118px, 1fr));
   gap: 8px 16px; }
+.numbers { grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); gap: 2px 16px; }
+.more { font-size: 13px; margin-top: 8px; color: var(--soft); }
 .note { font-size: 13px; color: var(--soft); margin: 10px 0 0; unicode-bidi: isolate; }
 footer { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 12px;
   border-top: 1px solid var(--line); margin-top: 12px; padding-top: 8px; font-size: 12px;
@@ -75,6 +90,8 @@ a:hover { color: var(--ink); }
 .compact .said { font-size: 11px; text-align: end; }
 .compact .lead { display: block; margin: 0; max-width: 9em; }
 .compact .figure, .compact .said { display: block; }
+.compact .words { font-size: 17px; }
+.compact .verdict { font-size: 13px; margin-bottom: 6px; }
 .compact footer { border: 0; margin-top: 6px; padding: 0; }
 .gone { text-align: center; color: var(--soft); padding: 24px 16px; }
 .gone h1 { color: var(--ink); }

@@ -16,6 +16,7 @@ const root = document.documentElement;
 const main = () => document.querySelector('main');
 const id = main().dataset.id, topic = 'consensus:' + id;
 const base = location.pathname.replace(/\\/embed\\/.*$/, '');
+const links = () => [...main().querySelectorAll('a')];
 const version = () => Number(main().dataset.version);
 const figure = () => document.querySelector('.figure')?.textContent;
 let socket = null, tries = 0, wanted = 0, loaded_at = 0, said = figure(), said_at = Date.now();
@@ -43,11 +44,15 @@ const reload = async () => {
   loaded_at = Date.now();
   try {
     const answer = await fetch(location.href, { credentials: 'omit' });
-    if (!answer.ok || main().contains(document.activeElement)) return;
+    if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const other = page.querySelector('main');
     if (other?.dataset.id !== id) return;
-    if (other.outerHTML !== main().outerHTML) main().replaceWith(document.adoptNode(other));
+    if (other.outerHTML !== main().outerHTML) {
+      const focused = links().indexOf(document.activeElement);
+      main().replaceWith(document.adoptNode(other));
+      links()[focused]?.focus({ preventScroll: true });
+    }
     say();
     // Another process answered, which is not as far yet.
     if (version() < wanted) reloadSoon();
