@@ -1,5 +1,9 @@
 import type { Route } from '../http/route.js';
 import { account_routes } from './account.js';
+import { admin_routes } from './admin.js';
+import { admin_import_routes } from './admin-import.js';
+import { admin_people_routes } from './admin-people.js';
+import { admin_question_routes } from './admin-questions.js';
 import { assets, icons } from './assets.js';
 import { home } from './home.js';
 import { inbox_routes } from './inbox.js';
@@ -32,4 +36,8 @@ export const routes: readonly Route<PageDeps>[] = [
   question,
   questions,
   prediction,
+  ...admin_routes,
+  ...admin_question_routes,
+  ...admin_people_routes,
+  ...admin_import_routes,
 ];

@@ -98,7 +98,9 @@ t.test('every example body belongs to an operation, and is shown there', async (
 });
 
 // First: what is done a second time may leave no line.
-const acting = routes.filter(({ auth, method }) => auth === 'admin' && method !== 'GET');
+const acting = routes.filter(
+  ({ id, auth, method }) => auth === 'admin' && method !== 'GET' && id !== 'previewResolution',
+);
 
 const countLines = async (): Promise<number> => {
   const [row] = await app.sql<{ n: number }[]>`select count(*)::int as n from audit_log`;

@@ -261,6 +261,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     deleteQuestion: draft,
     closeQuestion: question,
     reopenQuestion: closed,
+    previewResolution: closed,
     resolveQuestion: closed,
     voidQuestion: question,
     importPredictions: async () => {

@@ -1,4 +1,5 @@
 import { account_routes } from './account-routes.js';
+import { admin_routes } from './admin-routes.js';
 import { agent_routes, link_routes } from './agents-routes.js';
 import { auth_routes } from './auth-routes.js';
 
@@ -14,4 +15,10 @@ export { cleanName, makeApiKey } from './rules.js';
 export { agents_faults, ledger_entry_schema, mail_schema } from './schema.js';
 export { createLoginLimit, createSessions, type LoginLimit, type Sessions } from './sessions.js';
 
-export const routes = [...agent_routes, ...auth_routes, ...account_routes, ...link_routes];
+export const routes = [
+  ...agent_routes,
+  ...auth_routes,
+  ...account_routes,
+  ...link_routes,
+  ...admin_routes,
+];

@@ -66,6 +66,7 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   createComment: comment,
   replyToPrediction: comment,
   replyToComment: comment,
+  previewResolution: { outcome: true },
   resolveQuestion: { outcome: true, resolution_note: 'Published on the last day of the season.' },
   voidQuestion: { resolution_note: 'The report is not made any more.' },
   simulatePoints: { probability: 80, weight: 1 },

@@ -17,6 +17,7 @@ import {
 } from '../questions/index.js';
 import { type Decided, type DecisionRequest, decideQuestion } from './deciding.js';
 import { decideDispute, fileDispute, withdrawDispute } from './disputes.js';
+import { preview } from './preview.js';
 import { receipt_routes } from './receipts.js';
 import { readDecision, readVoiding } from './rules.js';
 import * as wire from './schema.js';
@@ -226,6 +227,7 @@ const listAll = route({
 
 export const routes = [
   resolve,
+  preview,
   voidQuestion,
   ...receipt_routes,
   file,

@@ -8,12 +8,17 @@ import type { Decision, StatedAt } from './rules.js';
 
 /** The SQL of the settling job; accounts and boards are written by their own features. */
 
-/** A decision that is under way, with what the question adds to it. */
-export interface Job
-  extends Pick<Decision, 'kind' | 'outcome' | 'correct_options' | 'outcome_value'>,
-    Pick<QuestionRow, 'category' | 'question_type' | 'options' | 'weight'>,
+/** A decision, with what the question adds to it: what each prediction is paid follows from it. */
+export interface Decided
+  extends Pick<Decision, 'outcome' | 'correct_options' | 'outcome_value'>,
+    Pick<QuestionRow, 'question_type' | 'options' | 'weight'>,
     Omit<RangeColumns, 'unit'>,
     QuestionTimes {
+  readonly points_rule: PointsRule;
+}
+
+/** One that is under way. */
+export interface Job extends Decided, Pick<Decision, 'kind'>, Pick<QuestionRow, 'category'> {
   readonly question_id: string;
   readonly revision: number;
   /** `rescoring`: it is paid and everybody was notified; the scores are made anew. */
@@ -21,7 +26,6 @@ export interface Job
   /** The last agent that is settled; null at the beginning. */
   readonly cursor_agent: string | null;
   readonly total: number;
-  readonly points_rule: PointsRule;
   readonly created_at: Date;
 }
 
@@ -39,6 +43,11 @@ export const questionTimes = (db: Db) => db`
     from closed_times t
     where t.question_id = q.id
   ) as closed_times`;
+
+/** The times of a question that is not decided yet, or is decided anew. */
+export const readTimes = (db: Db, question_id: string) =>
+  firstRow(db<Omit<QuestionTimes, 'known_at'>[]>`
+    select ${questionTimes(db)} from questions q where q.id = ${question_id}`);
 
 /** Of a prediction `p`: every forecast that stood, as `StatedAt`, in their order. */
 export const statedForecasts = (db: Db) => db`

@@ -71,16 +71,10 @@ const settlePrediction = (
     const score = scoreNumberOf(job, prediction, job.outcome_value);
     return { settlement: settlementOf(score?.net ?? 0), score };
   }
-  if (others === null) return { settlement: settlementOf(0), score: null };
-  const { weight, options, points_rule: rule } = job;
-  const correct = correctIndices(job, options);
-  const forecasts = prediction.forecasts.map((one) => toTimed(one, countOptions(options)));
-  const spans = spansOf(forecasts, scoringTimeOf(job, forecasts));
-  const last = spans.at(-1);
-  if (last === undefined) return { settlement: settlementOf(0), score: null };
-  const score = scoreOverTime(spans, { correct, weight });
+  const own = others === null ? null : scoreChancesOf(job, prediction);
+  if (others === null || own === null) return { settlement: settlementOf(0), score: null };
+  const { score, spans, last, net } = own;
   const { crowd, ...peers } = others.scoresOf(agent_id, spans, score);
-  const net = rule === points_rule ? score.net : netOf({ ...last, weight, correct, rule });
   const { parts: _parts, ...figures } = score;
   return {
     settlement: settlementOf(net),
@@ -91,8 +85,34 @@ const settlePrediction = (
   };
 };
 
+/** What a decision says of the forecasts of one agent; null: none came in time. */
+const scoreChancesOf = (job: store.Decided, prediction: store.SettledPrediction) => {
+  const { weight, options, points_rule: rule } = job;
+  const correct = correctIndices(job, options);
+  const forecasts = prediction.forecasts.map((one) => toTimed(one, countOptions(options)));
+  const spans = spansOf(forecasts, scoringTimeOf(job, forecasts));
+  const last = spans.at(-1);
+  if (last === undefined) return null;
+  const score = scoreOverTime(spans, { correct, weight });
+  const net = rule === points_rule ? score.net : netOf({ ...last, weight, correct, rule });
+  return { score, spans, last, net };
+};
+
+/** What a decision pays for a prediction, whether it is made or only thought of. */
+export const netOfPrediction = (
+  job: store.Decided,
+  prediction: store.SettledPrediction,
+): number => {
+  const { outcome_value } = job;
+  const score =
+    outcome_value === null
+      ? scoreChancesOf(job, prediction)
+      : scoreNumberOf(job, prediction, outcome_value);
+  return score?.net ?? 0;
+};
+
 const scoreNumberOf = (
-  job: store.Job,
+  job: store.Decided,
   { agent_id, id: prediction_id, forecasts }: store.SettledPrediction,
   outcome_value: number,
 ): store.ScoreRow | null => {

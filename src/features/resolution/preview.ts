@@ -1,0 +1,95 @@
+import { Type } from '@sinclair/typebox';
+import type { Deps } from '../../http/deps.js';
+import { nullable } from '../../http/openapi.js';
+import { reply, routeFor } from '../../http/route.js';
+import { isFault, refuse } from '../../kit/fault.js';
+import { type ConsensusParts, crowdWasRight } from '../consensus/index.js';
+import { points_rule } from '../points/index.js';
+import { question_faults, question_params, readQuestion } from '../questions/index.js';
+import { readDecision } from './rules.js';
+import * as wire from './schema.js';
+import { netOfPrediction } from './settling.js';
+import { read_at_once, readNext, readTimes } from './settling-store.js';
+
+/** What a decision would pay, by the functions that settle it, before anybody is paid. */
+
+const route = routeFor<Deps & ConsensusParts>();
+
+/** So many are counted at most, so that a call has an end. */
+const most_counted = 30_000;
+
+const preview_answer = Type.Object({
+  predictions: Type.Integer({ description: 'Of the question.' }),
+  counted: Type.Integer({
+    description: `The figures below are of these, ${most_counted} at most.`,
+  }),
+  winners: Type.Integer({ description: 'Predictions that would win points.' }),
+  losers: Type.Integer({ description: 'Predictions that would lose points.' }),
+  sum: Type.Integer({ description: 'Of all nets, in points.' }),
+  highest: nullable(Type.Integer()),
+  lowest: nullable(Type.Integer()),
+  moved: Type.Integer({ description: 'Predictions whose account would change from now.' }),
+  crowd_was_right: nullable(Type.Boolean({ description: 'Null: undecided.' })),
+});
+
+export const preview = route({
+  id: 'previewResolution',
+  method: 'POST',
+  path: '/api/admin/questions/{id}/resolve/preview',
+  summary: 'What resolving a question so would pay; changes nothing',
+  tag: 'resolution',
+  auth: 'admin',
+  params: question_params,
+  absent: question_faults.QUESTION_NOT_FOUND,
+  body: wire.resolve_body,
+  returns: { 200: preview_answer },
+  faults: [
+    question_faults.QUESTION_NOT_FOUND,
+    question_faults.INVALID_TRANSITION,
+    wire.resolution_faults.INVALID_OUTCOME,
+  ],
+  async handle({ params: { id }, body }, { sql, consensus, clock }) {
+    const [question, times] = await Promise.all([readQuestion(sql, id), readTimes(sql, id)]);
+    if (question === undefined || times === undefined) {
+      return refuse(question_faults.QUESTION_NOT_FOUND);
+    }
+    const { status } = question;
+    if (status !== 'closed' && status !== 'resolved') {
+      const message = `Only a closed question is resolved, or a resolved one anew; this one is ${status}.`;
+      return refuse(question_faults.INVALID_TRANSITION, { message });
+    }
+    const decision = readDecision(body, question, clock());
+    if (isFault(decision)) return decision;
+    const decided = { ...question, ...times, ...decision, points_rule };
+    const nets: number[] = [];
+    let moved = 0;
+    let cursor_agent: string | null = null;
+    for (let is_more = true; is_more && nets.length < most_counted; ) {
+      const read: Awaited<ReturnType<typeof readNext>> = await readNext(sql, {
+        question_id: id,
+        cursor_agent,
+      });
+      for (const prediction of read) {
+        const net = netOfPrediction(decided, prediction);
+        nets.push(net);
+        if (net !== (prediction.paid_net ?? 0)) moved += 1;
+      }
+      cursor_agent = read.at(-1)?.agent_id ?? null;
+      is_more = read.length === read_at_once;
+    }
+    const extreme = (pick: (a: number, b: number) => number): number | null =>
+      nets.length === 0 ? null : nets.reduce((a, b) => pick(a, b));
+    const as_resolved = { ...question, ...decision, status: 'resolved' as const };
+    return reply(200, {
+      predictions: question.prediction_count,
+      counted: nets.length,
+      winners: nets.filter((net) => net > 0).length,
+      losers: nets.filter((net) => net < 0).length,
+      sum: nets.reduce((sum, net) => sum + net, 0),
+      highest: extreme(Math.max),
+      lowest: extreme(Math.min),
+      moved,
+      crowd_was_right: crowdWasRight(as_resolved, await consensus.read(question)),
+    });
+  },
+});

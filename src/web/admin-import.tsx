@@ -1,0 +1,252 @@
+import { Type } from '@sinclair/typebox';
+import type { FaultAnswer } from '../http/inner-call.js';
+import { renderPage } from './page.js';
+import { type Api, admin_form, admin_page, apiOf, type PageDeps, route } from './page-route.js';
+import { AdminNav } from './parts/admin.js';
+import { countText } from './parts/figures.js';
+import { faultText, TextArea } from './parts/forms.js';
+
+/**
+ * Import of a file, line by line: questions, agents, forecasts, resolutions, by the routes of the
+ * import, so that the same file again adds nothing. Without a script the text is pasted.
+ */
+
+/** In the order in which they need each other. */
+const imports = {
+  question: 'importQuestions',
+  agent: 'importAgents',
+  forecast: 'importPredictions',
+  resolution: 'importResolutions',
+} as const;
+type Kind = keyof typeof imports;
+
+interface Line {
+  readonly number: number;
+  readonly item: Readonly<Record<string, unknown>>;
+}
+
+interface Result {
+  readonly number: number;
+  readonly status: 'created' | 'exists' | 'refused';
+  readonly text?: string;
+}
+
+const isKind = (name: unknown): name is Kind =>
+  typeof name === 'string' && Object.hasOwn(imports, name);
+
+/** One object a line, whose `type` says what it is; a question where it does not. */
+const readLines = (text: string, publish: boolean) => {
+  const lines: Record<Kind, Line[]> = { question: [], agent: [], forecast: [], resolution: [] };
+  const wrong: Result[] = [];
+  for (const [index, line] of text.split('\n').entries()) {
+    const number = index + 1;
+    if (line.trim() === '') continue;
+    try {
+      const value = JSON.parse(line) as unknown;
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error();
+      const { type = 'question', ...item } = value as Record<string, unknown>;
+      if (!isKind(type)) {
+        wrong.push({ number, status: 'refused', text: `There is no type ${String(type)}.` });
+        continue;
+      }
+      const more = type === 'question' && publish ? { publish: true } : {};
+      lines[type].push({ number, item: { ...more, ...item } });
+    } catch {
+      wrong.push({ number, status: 'refused', text: 'This line is no JSON object.' });
+    }
+  }
+  return { lines, wrong };
+};
+
+const most_items = 100;
+
+interface Answered {
+  readonly index: number;
+  readonly status: Result['status'];
+  readonly error?: string;
+  readonly fields?: readonly { readonly path: string; readonly message: string }[];
+}
+
+const textOf = ({ error, fields }: Answered): string =>
+  [error, ...(fields ?? []).map(({ path, message }) => `${path}: ${message}`)]
+    .filter((one, n, all) => one !== undefined && all.indexOf(one) === n)
+    .join(' – ');
+
+const send = async (api: Api, kind: Kind, lines: readonly Line[]): Promise<readonly Result[]> => {
+  const answer = await api(imports[kind], { body: { items: lines.map(({ item }) => item) } });
+  if (!answer.ok) {
+    const text = faultText(answer.fault as FaultAnswer);
+    return lines.map(({ number }) => ({ number, status: 'refused' as const, text }));
+  }
+  return (answer.body.results as readonly Answered[]).map((one, n) => ({
+    number: lines[n]?.number ?? 0,
+    status: one.status,
+    text: textOf(one),
+  }));
+};
+
+type Read = ReturnType<typeof readLines>;
+
+const importAll = async (api: Api, { lines, wrong }: Read): Promise<readonly Result[]> => {
+  const results = [...wrong];
+  for (const kind of Object.keys(imports) as Kind[]) {
+    const all = lines[kind];
+    for (let from = 0; from < all.length; from += most_items) {
+      results.push(...(await send(api, kind, all.slice(from, from + most_items))));
+    }
+  }
+  return results.sort((a, b) => a.number - b.number);
+};
+
+const RefusedLines = ({ refused }: { refused: readonly Result[] }) =>
+  refused.length === 0 ? null : (
+    <table>
+      <caption>Lines that are refused; the others go in.</caption>
+      <thead>
+        <tr>
+          <th scope="col" class="n">
+            Line
+          </th>
+          <th scope="col">Why</th>
+        </tr>
+      </thead>
+      <tbody>
+        {refused.map((one) => (
+          <tr key={one.number}>
+            <td class="n">{one.number}</td>
+            <td>{one.text}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+
+const Results = ({ results }: { results: readonly Result[] }) => {
+  const count = (status: Result['status']): number =>
+    results.filter((one) => one.status === status).length;
+  return (
+    <div role="status">
+      <p class="done">
+        {countText(count('created'), 'line')} added, {count('exists')} there already,{' '}
+        {count('refused')} refused.
+      </p>
+      <RefusedLines refused={results.filter(({ status }) => status === 'refused')} />
+    </div>
+  );
+};
+
+/** What would be sent, before it is. */
+const Found = ({ read: { lines, wrong } }: { read: Read }) => (
+  <div role="status">
+    <p class="done">
+      To be imported:{' '}
+      {(Object.keys(imports) as Kind[])
+        .map((kind) => countText(lines[kind].length, kind))
+        .join(', ')}
+      .
+    </p>
+    <RefusedLines refused={wrong} />
+  </div>
+);
+
+const example = [
+  '{"source":"mine","source_id":"1","question":"Will it rain in Lisbon on 1 June 2027?","category":"society","closes_at":"2027-05-31T00:00:00Z","resolution_date":"2027-06-02T00:00:00Z"}',
+  '{"type":"resolution","source":"mine","source_id":"1","outcome":true}',
+].join('\n');
+
+interface Shown {
+  readonly text?: string;
+  readonly publish?: boolean;
+  readonly read?: Read;
+  readonly results?: readonly Result[];
+}
+
+const showImport = (deps: PageDeps, { text = '', publish = false, read, results }: Shown) =>
+  renderPage(deps, {
+    ...{ title: 'Import', is_private: true, section: 'account', scripts: ['file-text.js'] },
+    children: (
+      <>
+        <h1>Import</h1>
+        <AdminNav here="/admin/import" />
+        {results !== undefined && <Results results={results} />}
+        {read !== undefined && <Found read={read} />}
+        <form method="post" action="/admin/import">
+          <div class="field" hidden data-file-into="lines">
+            <label for="file">A file</label>
+            <input id="file" type="file" accept=".jsonl,.ndjson,.json,.txt" />
+          </div>
+          <TextArea
+            name="lines"
+            label="Lines of JSON"
+            hint="One object a line. A type of question (where there is none), agent, forecast or resolution; what is there already, by source and source_id, stays as it is."
+            rows={12}
+            spellcheck={false}
+            required
+            value={text}
+          />
+          <div class="field">
+            <input id="publish" name="publish" type="checkbox" checked={publish} />{' '}
+            <label class="beside" for="publish">
+              Publish new questions at once
+            </label>
+          </div>
+          <div class="row">
+            <button type="submit" name="step" value="check" class={read && 'plain'}>
+              {read === undefined ? 'Check the lines' : 'Check again'}
+            </button>
+            {read !== undefined && (
+              <button type="submit" name="step" value="import">
+                Import them
+              </button>
+            )}
+          </div>
+        </form>
+        <details>
+          <summary>An example</summary>
+          <pre>
+            <code>{example}</code>
+          </pre>
+          <p>
+            <a href="/docs/guide/import">All fields, and files with other names</a>
+          </p>
+        </details>
+      </>
+    ),
+  });
+
+const importPage = route({
+  ...admin_page,
+  id: 'adminImportPage',
+  path: '/admin/import',
+  handle: (_ctx, deps) => showImport(deps, {}),
+});
+
+const importForm = route({
+  ...admin_form,
+  id: 'adminImport',
+  path: '/admin/import',
+  body_limit: 4 * 1024 * 1024,
+  body: Type.Object({
+    lines: Type.String(),
+    publish: Type.Optional(Type.String()),
+    step: Type.Optional(Type.String()),
+  }),
+  async handle(ctx, deps) {
+    const { lines, step } = ctx.body;
+    const publish = ctx.body.publish === 'on';
+    const read = readLines(lines, publish);
+    if (step !== 'import') return showImport(deps, { text: lines, publish, read });
+    const results = await importAll(apiOf(ctx, deps), read);
+    // What is in need not be sent again; what was refused is there to be put right.
+    const refused = new Set(
+      results.flatMap(({ number, status }) => (status === 'refused' ? [number] : [])),
+    );
+    const text = lines
+      .split('\n')
+      .filter((_, n) => refused.has(n + 1))
+      .join('\n');
+    return showImport(deps, { text, results });
+  },
+});
+
+export const admin_import_routes = [importPage, importForm];

@@ -1,0 +1,118 @@
+import type { Operations } from '../../client/wire.js';
+
+/** What a question resolves to, as fields of a form: by its type. */
+
+export type AdminQuestion = Operations['listAdminQuestions']['returns']['questions'][number];
+
+export type OutcomeForm = {
+  readonly outcome?: string;
+  readonly outcome_value?: string;
+  readonly correct_options?: string | readonly string[];
+};
+
+/** The members of a body of the API: a number as one, a time to the minute in UTC. */
+export const readOutcome = (form: OutcomeForm) => {
+  const { outcome, outcome_value: value = '', correct_options: options = [] } = form;
+  const number = Number(value);
+  return {
+    ...(outcome === undefined ? {} : { outcome: outcome === 'yes' }),
+    ...(options.length === 0 ? {} : { correct_options: [options].flat() }),
+    ...(value === '' ? {} : { outcome_value: Number.isNaN(number) ? `${value}:00Z` : number }),
+  };
+};
+
+const Choice = ({
+  id,
+  name,
+  value,
+  label,
+  type,
+  chosen,
+}: {
+  id: string;
+  name: string;
+  value: string;
+  label: string;
+  type: 'radio' | 'checkbox';
+  chosen: boolean;
+}) => (
+  <div>
+    <input
+      id={id}
+      type={type}
+      name={name}
+      value={value}
+      checked={chosen}
+      required={type === 'radio'}
+    />{' '}
+    <label class="beside" for={id} dir="auto">
+      {label}
+    </label>
+  </div>
+);
+
+/** `id` keeps the ids of several such forms on a page apart. */
+export const OutcomeFields = ({
+  question,
+  id,
+  form = {},
+}: {
+  question: Pick<AdminQuestion, 'question_type' | 'options' | 'range'>;
+  id: string;
+  form?: OutcomeForm;
+}) => {
+  const { question_type, options, range } = question;
+  if (question_type === 'binary') {
+    return (
+      <fieldset>
+        <legend>Outcome</legend>
+        {['yes', 'no'].map((value) => (
+          <Choice
+            key={value}
+            id={`${value}-${id}`}
+            type="radio"
+            name="outcome"
+            value={value}
+            label={value === 'yes' ? 'Yes' : 'No'}
+            chosen={form.outcome === value}
+          />
+        ))}
+      </fieldset>
+    );
+  }
+  if (question_type === 'multi') {
+    const named = [form.correct_options ?? []].flat();
+    return (
+      <fieldset>
+        <legend>Options that came about</legend>
+        {options.map((option, n) => (
+          <Choice
+            key={option}
+            id={`option-${n}-${id}`}
+            type="checkbox"
+            name="correct_options"
+            value={option}
+            label={option}
+            chosen={named.includes(option)}
+          />
+        ))}
+      </fieldset>
+    );
+  }
+  const unit = range?.unit ?? null;
+  return (
+    <div class="field">
+      <label for={`value-${id}`}>
+        {question_type === 'date' ? 'When it came about (UTC)' : 'The number'}
+        {unit === null ? '' : ` (${unit})`}
+      </label>
+      <input
+        id={`value-${id}`}
+        {...(question_type === 'date' ? { type: 'datetime-local' as const } : {})}
+        name="outcome_value"
+        required
+        value={form.outcome_value}
+      />
+    </div>
+  );
+};
