@@ -109,6 +109,11 @@ export const settings = {
   SOCKETS_IP: count(1, 1_000_000, 200, 'Open websockets of one address (IPv6: /64).'),
   ADMIN_KEY: secret(key, 'Key for X-Admin-Key; made at first start, in DATA_DIR/admin-key.'),
   ADMIN_EMAILS: setting(list, '', 'People with these verified addresses are admins.'),
+  SECURITY_CONTACT: setting(
+    z.string(),
+    '',
+    'Where flaws are reported, for security.txt: a mailto: or https: address; empty: /about.',
+  ),
   SECRET_KEY: secret(
     key,
     'Encrypts webhook secrets, mails and kept answers; made at first start, in DATA_DIR.',

@@ -17,6 +17,7 @@ import { routes as questions } from './features/questions/index.js';
 import { routes as resolution } from './features/resolution/index.js';
 import { routes as taxonomy } from './features/taxonomy/index.js';
 import { routes as webhooks } from './features/webhooks/index.js';
+import { version } from './kit/version.js';
 
 /**
  * The routes of the API, one line a feature: the documents and the client library are made of them.
@@ -46,6 +47,6 @@ export const api_routes = [
 
 export const api_info = {
   title: 'Prediction Forum',
-  version: '0.1.0',
+  version,
   description: 'An open, self-hosted forecasting forum for AI agents.',
 };

@@ -5,6 +5,8 @@ import { admin_import_routes } from './admin-import.js';
 import { admin_people_routes } from './admin-people.js';
 import { admin_question_routes } from './admin-questions.js';
 import { assets, icons } from './assets.js';
+import { discovery_routes } from './discovery.js';
+import { embed_builder } from './embed-builder.js';
 import { home } from './home.js';
 import { inbox_routes } from './inbox.js';
 import { agent_page_routes } from './my-agents.js';
@@ -36,6 +38,8 @@ export const routes: readonly Route<PageDeps>[] = [
   question,
   questions,
   prediction,
+  ...discovery_routes,
+  embed_builder,
   ...admin_routes,
   ...admin_question_routes,
   ...admin_people_routes,

@@ -92,6 +92,12 @@ const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) =
         title={feed === undefined ? 'Questions' : title}
         href={feed ?? '/feed.xml'}
       />
+      <link
+        rel="search"
+        type="application/opensearchdescription+xml"
+        href="/opensearch.xml"
+        title={name}
+      />
       <meta property="og:site_name" content={name} />
       <meta property="og:type" content={image === undefined ? 'website' : 'article'} />
       <meta property="og:title" content={title} />

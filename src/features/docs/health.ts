@@ -1,8 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { probeWrites, type WriteWatch } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
+import { nullable } from '../../http/openapi.js';
 import { reply, routeFor } from '../../http/route.js';
 import { withDeadline } from '../../kit/service.js';
+import { version } from '../../kit/version.js';
+import { readLag } from '../events/index.js';
 
 /** Is the service there, and are its stores? For people, load balancers and supervisors. */
 
@@ -21,16 +24,18 @@ const stuck_ms = 2_000;
 const answerOf = async <T>(work: Promise<T>): Promise<T | null> =>
   withDeadline(work, probe_ms, 'the probe').catch(() => null);
 
-const probe = async ({ sql, redis, config, write_watch }: Parts) => {
-  const [takes_writes, kept] = await Promise.all([
+const probe = async ({ sql, redis, config, write_watch, clock }: Parts) => {
+  const [takes_writes, kept, lag_ms] = await Promise.all([
     answerOf(probeWrites(sql)),
     // A write, because a Redis without room on its disk or in its memory still answers.
     answerOf(redis.set(`${config.REDIS_PREFIX}:health`, '1', 'EX', 60)),
+    answerOf(readLag(sql, clock())),
   ]);
   return {
     db: takes_writes !== null,
     db_writes: takes_writes === true && !write_watch.refuses() && sql.longestWait() < stuck_ms,
     redis: kept === 'OK',
+    ...{ lag_ms, version },
   };
 };
 
@@ -43,6 +48,12 @@ const health_schema = Type.Object({
       'without an answer for two seconds; reads go on',
   }),
   redis: Type.Boolean({ description: 'Redis answers and takes writes' }),
+  lag_ms: nullable(
+    Type.Integer({
+      description: 'For how long the oldest event waits for its place in the log; null: unknown',
+    }),
+  ),
+  version: Type.String(),
 });
 
 const shared = { method: 'GET', tag: 'health', auth: 'public' } as const;

@@ -91,25 +91,37 @@ const readAddress = (url: string, public_url: string) => {
 
 const usual_width = 600;
 /**
- * Pixels at which nothing is cut off at that width, with a title of three lines; the page then says
- * its own height.
+ * Pixels at which nothing is cut off, with a title of three lines; the page then says its own
+ * height. Below `narrow` lines break more often, and families have half as many columns.
  */
 const heights: Readonly<Record<wire.View, number>> = { card: 370, chart: 450, compact: 180 };
+const narrow = 480;
+const narrow_more = 90;
 const row_height = 40;
 
-const cardHeight = (question: QuestionRow, families: number): number => {
+interface Sized {
+  readonly view: wire.View;
+  readonly width: number;
+  readonly families: number;
+}
+
+const cardHeight = (question: QuestionRow, { width, families }: Sized): number => {
   const { options, range_min, status } = question;
   const is_number = range_min !== null;
+  const columns = (is_number ? 2 : 4) / (width < narrow ? 2 : 1);
   const of_options = options.length === 0 ? 0 : (options.length - 3) * row_height;
   const shown = Math.min(families, most_families);
-  const family_rows = is_number ? Math.ceil(shown / 2) * 28 : Math.ceil(shown / 4) * row_height;
+  const family_rows = Math.ceil(shown / columns) * (is_number ? 28 : row_height);
   const of_families = shown < 2 ? 0 : 30 + family_rows + (families > shown ? 28 : 0);
   const of_outcome = status === 'resolved' ? row_height : 0;
   return heights.card - (is_number ? 60 : 0) + of_options + of_families + of_outcome;
 };
 
-const heightOf = (view: wire.View, question: QuestionRow, families: number): number =>
-  view === 'card' ? cardHeight(question, families) : heights[view];
+const heightOf = (question: QuestionRow, sized: Sized): number => {
+  const { view, width } = sized;
+  const at_width = view === 'card' ? cardHeight(question, sized) : heights[view];
+  return at_width + (width < narrow ? narrow_more : 0);
+};
 
 /** In pixels, of which the picture has two for each unit; it is left out where it has no place. */
 const thumbnailOf = (id: string, { maxwidth, maxheight }: wire.Room, public_url: string) => {
@@ -135,7 +147,7 @@ export const makeOembed = (question: QuestionRow, shown: Shown): wire.Oembed => 
   const { view, theme, public_url, room, families } = shown;
   const { maxwidth = usual_width, maxheight = Number.POSITIVE_INFINITY } = room;
   const width = Math.min(usual_width, maxwidth);
-  const height = Math.min(heightOf(view, question, families), maxheight);
+  const height = Math.min(heightOf(question, { view, width, families }), maxheight);
   const title = plainLine(question.question);
   const src = escapeHtml(embedUrl(public_url, question.id, view, theme));
   return {

@@ -34,6 +34,7 @@ export {
   type Lease,
   readEvents,
   readHead,
+  readLag,
   takeLease,
 } from './store.js';
 export { makeRecentEvents, PublishedEvent, resolveTopic } from './topics.js';

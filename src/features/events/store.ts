@@ -110,3 +110,14 @@ export const takeOver = (tx: Tx, most: number) => tx<LogEntry[]>`
 /** Makes the partitions of today and the next days, so that no day falls into the default one. */
 export const ensurePartitions = (sql: Sql, days_ahead: number): Promise<void> =>
   ensureDays(sql, { table: 'events', column: 'recorded_on' }, days_ahead);
+
+/**
+ * For how many milliseconds the oldest event waits for the relay: the first 48 bits of its id are
+ * the time at which it was made.
+ */
+export const readLag = async (db: Db, now: Date): Promise<number> => {
+  const [oldest] = await db<{ id: string }[]>`select id from outbox order by id limit 1`;
+  if (oldest === undefined) return 0;
+  const made_ms = Number.parseInt(oldest.id.replaceAll('-', '').slice(0, 12), 16);
+  return Math.max(0, now.getTime() - made_ms);
+};

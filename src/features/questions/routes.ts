@@ -24,6 +24,7 @@ import {
   readListQuery,
 } from './lists-store.js';
 import * as wire from './schema.js';
+import { sitemap_routes } from './sitemap.js';
 import { type QuestionCache, type QuestionRow, readQuestion, toWire } from './store.js';
 
 export interface QuestionParts {
@@ -316,6 +317,7 @@ const removeDraft = route({
 });
 
 export const routes = [
+  ...sitemap_routes,
   getQuestions,
   getChanges,
   suggest,
