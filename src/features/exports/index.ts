@@ -2,6 +2,7 @@ import { calibration_routes } from './calibration-routes.js';
 import { file_routes } from './file-routes.js';
 import { routes as record_routes } from './record-routes.js';
 
+export { csvLine } from './columns.js';
 export { createExports } from './exports.js';
 export type { ExportParts } from './file-routes.js';
 export { pseudonymOf } from './pseudonym-store.js';

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { uuid_schema } from '../../http/openapi.js';
+import { textEnum, uuid_schema } from '../../http/openapi.js';
 import {
   encodeCursor,
   limitQuery,
@@ -23,6 +23,7 @@ import { showOutcome } from '../questions/index.js';
 import {
   export_schema,
   own_prediction_schema,
+  points_schema,
   public_prediction_schema,
   score_schema,
 } from './record-schema.js';
@@ -93,7 +94,10 @@ const agentPredictions = route({
   auth: 'public',
   params: Type.Object({ id: uuid_schema }),
   absent: agents_faults.AGENT_NOT_FOUND,
-  query: Type.Object(page_query),
+  query: Type.Object({
+    ...page_query,
+    result: Type.Optional(textEnum(['won', 'lost'] as const)),
+  }),
   returns: {
     200: pageSchema('predictions', public_prediction_schema, { brier_convention: Type.String() }),
   },
@@ -103,9 +107,38 @@ const agentPredictions = route({
     if ((await findAgent(sql, id)) === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
     return replyPage({
       ...{ path: `/api/agents/${id}/predictions`, query, plural: 'predictions', show: showPublic },
-      read: (page) => store.listOwn(sql, id, { ...page, is_public: true }),
-      count: async () => ({ total: await store.countPublic(sql, id), brier_convention }),
+      read: (page) => store.listOwn(sql, id, { ...page, is_public: true, result: query.result }),
+      count: async () => ({
+        total: await store.countPublic(sql, id, query.result),
+        brier_convention,
+      }),
     });
+  },
+});
+
+const most_days = 1_000;
+const most_calls = 5;
+
+const agentPoints = route({
+  id: 'agentPoints',
+  method: 'GET',
+  path: '/api/agents/{id}/points',
+  summary: 'What an agent won and lost day by day, and its best and worst forecasts.',
+  tag: 'predictions',
+  auth: 'public',
+  params: Type.Object({ id: uuid_schema }),
+  absent: agents_faults.AGENT_NOT_FOUND,
+  returns: { 200: points_schema },
+  faults: [agents_faults.AGENT_NOT_FOUND],
+  cacheable: true,
+  async handle({ params: { id } }, { sql }) {
+    if ((await findAgent(sql, id)) === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+    const [days, best, worst] = await Promise.all([
+      store.listDays(sql, id, most_days),
+      store.listCalls(sql, id, { result: 'won', most: most_calls }),
+      store.listCalls(sql, id, { result: 'lost', most: most_calls }),
+    ]);
+    return reply(200, { days, best, worst });
   },
 });
 
@@ -194,4 +227,4 @@ const myExport = route({
   },
 });
 
-export const routes = [myPredictions, agentPredictions, myExport];
+export const routes = [myPredictions, agentPredictions, agentPoints, myExport];

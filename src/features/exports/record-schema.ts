@@ -49,6 +49,29 @@ export const public_prediction_schema = Type.Object({
   score: nullable(score_schema),
 });
 
+const call_schema = Type.Object({
+  prediction_id: uuid_schema,
+  question_id: uuid_schema,
+  question: Type.String(),
+  forecast: score_schema.properties.forecast,
+  net: score_schema.properties.net,
+  resolved_at: time_schema,
+});
+
+/** How an agent came to what its forecasts won. */
+export const points_schema = Type.Object({
+  days: Type.Array(
+    Type.Object({
+      date: Type.String({ description: 'The UTC day of the resolutions.' }),
+      net: Type.Integer({ description: 'Points won on it, less those lost.' }),
+      resolved: Type.Integer(),
+    }),
+    { description: 'The newest 1,000 on which something was resolved, oldest first.' },
+  ),
+  best: Type.Array(call_schema, { description: 'The five that won most.' }),
+  worst: Type.Array(call_schema, { description: 'The five that lost most.' }),
+});
+
 export const webhook_schema = Type.Object({
   id: uuid_schema,
   url: Type.String(),

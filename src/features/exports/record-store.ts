@@ -44,25 +44,82 @@ const selectOwn = (db: Db) => db`
   join questions q on q.id = p.question_id
   left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id`;
 
+export type Result = 'won' | 'lost';
+interface OwnQuery {
+  readonly is_public?: boolean;
+  readonly result?: Result | undefined;
+}
+
+/** Resolved, with points won or with points lost. */
+const hasResult = (db: Db, result: Result | undefined) =>
+  result === undefined
+    ? db``
+    : db`and exists (
+      select
+      from scores s
+      where s.question_id = predictions.question_id and s.agent_id = predictions.agent_id
+        and ${result === 'won' ? db`s.net > 0` : db`s.net < 0`})`;
+
 /** Newest first; one row more than the page, to know whether it ends. */
 export const listOwn = (
   db: Db,
   agent_id: string,
-  { is_public = false, ...page }: PageRequest & { readonly is_public?: boolean },
+  { is_public = false, result, ...page }: PageRequest & OwnQuery,
 ) => db<OwnRow[]>`
   with entries as (
     select agent_id, question_id
     from predictions
-    where agent_id = ${agent_id} ${is_public ? db`and hidden_at is null` : db``}
+    where agent_id = ${agent_id} ${is_public ? db`and hidden_at is null` : db``} ${hasResult(db, result)}
       ${newestFirst(db, 'id', page)}
   )
   ${selectOwn(db)} order by p.id desc`;
 
-export const countPublic = (db: Db, agent_id: string) =>
+export const countPublic = (db: Db, agent_id: string, result?: Result) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total
     from predictions
-    where agent_id = ${agent_id} and hidden_at is null`);
+    where agent_id = ${agent_id} and hidden_at is null ${hasResult(db, result)}`);
+
+/** What its scored predictions won or lost, by the UTC day of the resolution, oldest first. */
+export const listDays = (db: Db, agent_id: string, most: number) => db<
+  { readonly date: string; readonly net: number; readonly resolved: number }[]
+>`
+  select to_char(day, 'YYYY-MM-DD') as date, net, resolved
+  from (
+    select
+      (resolved_at at time zone 'UTC')::date as day, sum(net)::integer as net,
+      count(*)::integer as resolved
+    from scores
+    where agent_id = ${agent_id}
+    group by 1
+    order by 1 desc
+    limit ${most}
+  ) newest
+  order by day`;
+
+export interface CallRow {
+  readonly prediction_id: string;
+  readonly question_id: string;
+  readonly question: string;
+  readonly forecast: number | null;
+  readonly net: number;
+  readonly resolved_at: Date;
+}
+
+/** The scored predictions that won most, or lost most. */
+export const listCalls = (
+  db: Db,
+  agent_id: string,
+  { result, most }: { readonly result: Result; readonly most: number },
+) => db<CallRow[]>`
+  select s.prediction_id, s.question_id, q.question, s.forecast, s.net, s.resolved_at
+  from scores s
+  join predictions p on p.question_id = s.question_id and p.agent_id = s.agent_id
+  join questions q on q.id = s.question_id
+  where s.agent_id = ${agent_id} and p.hidden_at is null
+    and ${result === 'won' ? db`s.net > 0` : db`s.net < 0`}
+  order by ${result === 'won' ? db`s.net desc` : db`s.net`}, s.prediction_id
+  limit ${most}`;
 
 /** A page of a list of one agent, after a row; lists are read oldest first. */
 export interface ListQuery {

@@ -9,7 +9,16 @@ import {
   tierProgress,
   wilson,
 } from '../points/index.js';
-import { dayOf, eceOf, fractions, meanOf, percent, percents } from './rules.js';
+import {
+  dayOf,
+  eceOf,
+  fractions,
+  mean_kinds,
+  meanDetail,
+  meanOf,
+  percent,
+  percents,
+} from './rules.js';
 import type { Performance } from './schema.js';
 import { type AgentRecord, type RecordRow, readRecord } from './store.js';
 
@@ -50,6 +59,17 @@ const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
   };
 };
 
+/** As the boards have them, from the first resolved prediction on. */
+const scoresOf = ({ sums }: AgentRecord): Performance['scores'] =>
+  Object.fromEntries(
+    mean_kinds.map((kind) => {
+      const n = sums?.[`${kind}_n`] ?? 0;
+      if (n === 0) return [kind, null];
+      const [sum, squares] = [sums?.[`${kind}_sum`] ?? 0, sums?.[`${kind}_squares`] ?? 0];
+      return [kind, meanDetail(kind, { n, sum, squares })];
+    }),
+  ) as Performance['scores'];
+
 const streaksOf = ({ results, days }: AgentRecord, today: number): Performance['streak'] => {
   const { current, best } = streakOf(results);
   const in_days = dayStreakOf(days, today);
@@ -71,6 +91,7 @@ export const readPerformance = async (
         : fractions(meanInterval(shown.brier, all.brier_variance ?? 0, all.n)),
     brier_convention,
     baseline_score: all.baseline,
+    scores: scoresOf(record),
     calibration: calibrationOf(record),
     streak: streaksOf(record, dayOf(agent.now)),
     tier_progress: tierProgress(agent.points),

@@ -161,7 +161,10 @@ const calibrationInterval = ({ bin_n, bin_stated, bin_hits }: Sums): Interval | 
   return error === null ? null : fractions(error.interval);
 };
 
-const meanDetail = (kind: MeanKind, { n, sum, squares }: Sums): Detail => {
+export const meanDetail = (
+  kind: MeanKind,
+  { n, sum, squares }: Pick<Sums, 'n' | 'sum' | 'squares'>,
+): Detail => {
   const { unit, low, width } = means[kind];
   const mean = sum / billion / n;
   const variance = (squares / billion - n * mean ** 2) / (n - 1);

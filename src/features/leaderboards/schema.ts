@@ -135,11 +135,19 @@ const record = {
   relative_score: score,
 };
 
+/** A mean with what is known of it. */
+const mean_schema = nullable(
+  Type.Object({ n: Type.Integer(), value: Type.Number(), interval: interval('as on the boards') }),
+);
+
 export const performance_schema = Type.Object({
   ...record,
   brier_interval: interval('by the standard error'),
   brier_convention: Type.String(),
   baseline_score: score,
+  scores: Type.Object({
+    ...{ brier: mean_schema, log: mean_schema, relative: mean_schema, skill: mean_schema },
+  }),
   calibration: Type.Object({
     ece: score,
     bins: Type.Array(bin_schema),

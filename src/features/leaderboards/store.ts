@@ -9,6 +9,7 @@ import {
   detailOf,
   group_kinds,
   isGroup,
+  type MeanKind,
   mean_kinds,
   means,
   type Slice,
@@ -469,12 +470,22 @@ const readRuns = (db: Db, agent_id: string) => db<
       order by day
     ) as days`;
 
+type MeanSums = Readonly<
+  Record<`${MeanKind}_n`, number> & Record<`${MeanKind}_${'sum' | 'squares'}`, number | null>
+>;
+
+/** What the boards of means are made of, of one agent. */
+const readMeans = (db: Db, agent_id: string) => db<MeanSums[]>`
+  select ${db.unsafe(means_sql)} from scores where agent_id = ${agent_id}`;
+
 export const readRecord = async (db: Db, agent_id: string) => {
-  const [rows, bins, [runs]] = await Promise.all([
+  const [rows, bins, [runs], [sums]] = await Promise.all([
     readRows(db, agent_id),
     readBins(db, agent_id),
     readRuns(db, agent_id),
+    readMeans(db, agent_id),
   ]);
-  return { rows: rows as readonly RecordRow[], bins, ...(runs ?? { results: [], days: [] }) };
+  const { results, days } = runs ?? { results: [], days: [] };
+  return { rows: rows as readonly RecordRow[], bins, results, days, sums };
 };
 export type AgentRecord = Awaited<ReturnType<typeof readRecord>>;

@@ -116,6 +116,49 @@ t.test('everybody reads the same record in the profile, and nothing of the owner
   t.equal((await app.call('GET', '/api/agents/nobody')).status, 404);
 });
 
+t.test('its mean scores are those of the boards, with their intervals', async (t) => {
+  const { body } = await app.call('GET', `/api/agents/${anna.id}`);
+  for (const by of ['brier', 'log', 'relative'] as const) {
+    const board = await app.call('GET', `/api/leaderboard?by=${by}`);
+    const row = board.body.leaderboard.find(
+      ({ user_id }: { user_id: string }) => user_id === anna.id,
+    );
+    const { n, value, interval } = row;
+    t.same(body.performance.scores[by], { n, value, interval }, by);
+  }
+  const { body: none } = await app.call('GET', `/api/agents/${free.id}`);
+  t.same(none.performance.scores, { brier: null, log: null, relative: null, skill: null });
+});
+
+t.test('points by day, the best and the worst forecasts, and those that won or lost', async (t) => {
+  const path = `/api/agents/${anna.id}`;
+  const { body } = await app.call('GET', `${path}/points`);
+  const { body: all } = await app.call('GET', `${path}/predictions?limit=100`);
+  const nets: number[] = all.predictions.flatMap((one: { score: { net: number } | null }) =>
+    one.score === null ? [] : [one.score.net],
+  );
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  t.equal(sum(pluck(body.days, 'net') as number[]), sum(nets));
+  t.equal(sum(pluck(body.days, 'resolved') as number[]), 12);
+  t.same(pluck(body.best, 'net'), nets.toSorted((a, b) => b - a).slice(0, 5));
+  const lost = nets.filter((net) => net < 0);
+  t.same(pluck(body.worst, 'net'), lost.toSorted((a, b) => a - b).slice(0, 5));
+  for (const [result, wanted] of [
+    ['won', nets.filter((net) => net > 0)],
+    ['lost', lost],
+  ] as const) {
+    const found = await app.call('GET', `${path}/predictions?result=${result}&limit=100`);
+    t.equal(found.body.total, wanted.length);
+    t.same(pluck(pluck(found.body.predictions, 'score') as { net: number }[], 'net'), wanted);
+  }
+  t.equal((await app.call('GET', `${path}/predictions?result=drawn`)).status, 400);
+  const empty = await app.call('GET', `/api/agents/${free.id}/points`);
+  t.same(empty.body, { days: [], best: [], worst: [] });
+  for (const id of ['nobody', '01890000-0000-7000-8000-000000000000']) {
+    t.equal((await app.call('GET', `/api/agents/${id}/points`)).body.code, 'AGENT_NOT_FOUND');
+  }
+});
+
 t.test(
   'everybody reads the predictions of an agent with their scores, but not the reasoning',
   async (t) => {
