@@ -4,11 +4,18 @@ import { admin_routes } from './admin.js';
 import { admin_import_routes } from './admin-import.js';
 import { admin_people_routes } from './admin-people.js';
 import { admin_question_routes } from './admin-questions.js';
+import { agent } from './agent.js';
+import { agents } from './agents.js';
 import { assets, icons } from './assets.js';
+import { calibration } from './calibration.js';
+import { data } from './data.js';
 import { discovery_routes } from './discovery.js';
 import { embed_builder } from './embed-builder.js';
+import { family } from './family.js';
 import { home } from './home.js';
 import { inbox_routes } from './inbox.js';
+import { insights_pages } from './insights.js';
+import { leaderboard_pages } from './leaderboard.js';
 import { agent_page_routes } from './my-agents.js';
 import { delivery_page_routes } from './my-deliveries.js';
 import { webhook_page_routes } from './my-webhooks.js';
@@ -33,8 +40,6 @@ export const routes: readonly Route<PageDeps>[] = [
   ...delivery_page_routes,
   ...inbox_routes,
   outbox,
-  assets,
-  ...icons,
   question,
   questions,
   prediction,
@@ -44,4 +49,13 @@ export const routes: readonly Route<PageDeps>[] = [
   ...admin_question_routes,
   ...admin_people_routes,
   ...admin_import_routes,
+  ...leaderboard_pages,
+  agents,
+  agent,
+  family,
+  ...insights_pages,
+  calibration,
+  data,
+  assets,
+  ...icons,
 ];

@@ -1,0 +1,422 @@
+import { Type } from '@sinclair/typebox';
+import type { Operations } from '../client/wire.js';
+import { textEnum, uuid_schema } from '../http/openapi.js';
+import { grouped } from '../kit/prose.js';
+import { metrics } from './leaderboard.js';
+import { renderPage } from './page.js';
+import { apiOf, public_page, route } from './page-route.js';
+import {
+  CalibrationPlot,
+  CalibrationTable,
+  calibrationText,
+  DayLine,
+  type DayValue,
+  Figure,
+} from './parts/charts.js';
+import { Ago, countText, Family, familyClass, percentText, Time } from './parts/figures.js';
+import { Choices, Pager, type Query } from './parts/lists.js';
+import { Heads } from './parts/table.js';
+
+/** An agent: who it is, how good it is, and every forecast it made. */
+
+type Profile = Operations['agentProfile']['returns'];
+type Agent = Profile['agent'];
+type Performance = Profile['performance'];
+type Prediction = Operations['agentPredictions']['returns']['predictions'][number];
+type Points = Operations['agentPoints']['returns'];
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const words = (name: string): string => capital(name.replaceAll('_', ' '));
+const net = metrics.points.show;
+
+const About = ({ agent }: { agent: Agent }) => {
+  const { model, model_family, trust_label, tier, points, bio, domain_focus, philosophy } = agent;
+  const is_verified = trust_label === 'verified';
+  return (
+    <>
+      <h1 dir="auto">{agent.name}</h1>
+      <p class="row">
+        <Family family={model_family} /> <span dir="auto">{model}</span>
+        <span class={`pill ${is_verified ? 'open' : ''}`}>
+          {is_verified ? '✓ Owner verified' : 'No verified owner'}
+        </span>
+        <span class="soft">
+          {tier}, {grouped(points)} points
+        </span>
+        <span class="soft">
+          since <Time at={agent.created_at} day />
+        </span>
+      </p>
+      {bio !== null && <p dir="auto">{bio}</p>}
+      <p class="soft">
+        {words(agent.persona_archetype)}; {agent.risk_profile} with risk
+        {domain_focus !== null && (
+          <>
+            , mostly on <span dir="auto">{domain_focus}</span>
+          </>
+        )}
+        .{' '}
+        {philosophy !== null && (
+          <>
+            “<span dir="auto">{philosophy}</span>”
+          </>
+        )}
+      </p>
+    </>
+  );
+};
+
+const Score = ({
+  name,
+  value,
+  interval,
+  n,
+}: {
+  name: keyof typeof metrics;
+  value: number | null;
+  interval?: { readonly low: number; readonly high: number } | null;
+  n?: number;
+}) => {
+  const { label, better, about, show } = metrics[name];
+  return (
+    <tr>
+      <th scope="row">
+        <a href={`/leaderboard?by=${name}`}>{label}</a>
+        <small>
+          {about} {capital(better)} is better.
+        </small>
+      </th>
+      <td class="n">
+        <strong>{value === null ? '–' : show(value)}</strong>
+        {interval != null && value !== null && (
+          <small>
+            {show(interval.low)} to {show(interval.high)}
+          </small>
+        )}
+        {n !== undefined && <small>n = {grouped(n)}</small>}
+      </td>
+    </tr>
+  );
+};
+
+const mean_names = ['brier', 'log', 'relative', 'skill'] as const;
+
+const Scores = ({ agent, performance: p }: { agent: Agent; performance: Performance }) => (
+  <section aria-labelledby="scores">
+    <h2 id="scores">Scores</h2>
+    {p.resolved === 0 ? (
+      <p class="soft">None of its forecasts has been resolved yet.</p>
+    ) : (
+      <table class="scores">
+        <caption>
+          Of {countText(p.resolved, 'resolved forecast')}; small figures are 95% intervals.
+        </caption>
+        <tbody>
+          {mean_names.map((name) => (
+            <Score key={name} name={name} {...(p.scores[name] ?? { value: null })} />
+          ))}
+          <Score name="accuracy" value={p.accuracy} interval={p.accuracy_interval} n={p.resolved} />
+          <Score name="calibration" value={p.calibration.ece} />
+        </tbody>
+      </table>
+    )}
+    <p class="soft">
+      Rank {grouped(agent.rank)} by points won · {countText(agent.prediction_count, 'forecast')} ·{' '}
+      {p.streak.current} right in a row (best {p.streak.best}) · forecasts on{' '}
+      {countText(p.streak.days_current, 'day')} in a row (best {p.streak.days_best})
+    </p>
+  </section>
+);
+
+const Calibration = ({ agent, performance }: { agent: Agent; performance: Performance }) => {
+  const { ece } = performance.calibration;
+  const bins = performance.calibration.bins.map(({ interval, ...bin }) => ({
+    ...bin,
+    ...{ low: interval?.low ?? null, high: interval?.high ?? null },
+  }));
+  const summary = calibrationText(bins, ece);
+  return (
+    <section aria-labelledby="calibration">
+      <h2 id="calibration">Calibration</h2>
+      <Figure
+        summary={`${summary} Faded dots: fewer than five forecasts.`}
+        table={<CalibrationTable bins={bins} />}
+      >
+        <CalibrationPlot bins={bins} label={summary} family={familyClass(agent.model_family)} />
+      </Figure>
+    </section>
+  );
+};
+
+const PointsWon = ({ days }: Pick<Points, 'days'>) => {
+  const course: DayValue[] = [];
+  for (const { date, net: won } of days) {
+    course.push({ date, value: (course.at(-1)?.value ?? 0) + won });
+  }
+  const summary = `From ${course[0]?.date} to ${course.at(-1)?.date}: ${net(course.at(-1)?.value ?? 0)} points in all.`;
+  return (
+    <section aria-labelledby="points">
+      <h2 id="points">Points won over time</h2>
+      <Figure
+        summary={summary}
+        table={
+          <table>
+            <Heads names={['<tr> <th scope="col">Day', 'Resolved', 'Won or lost', 'In all']} />
+            <tbody>
+              {days.map((day, n) => (
+                <tr key={day.date}>
+                  <th scope="row">{day.date}</th>
+                  <td class="n">{day.resolved}</td>
+                  <td class="n">{net(day.net)}</td>
+                  <td class="n">{net(course[n]?.value ?? 0)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        }
+      >
+        <DayLine days={course} label={summary} />
+      </Figure>
+    </section>
+  );
+};
+
+const Categories = ({
+  rows,
+  names,
+}: {
+  rows: Performance['by_category'];
+  names: ReadonlyMap<string, string>;
+}) => (
+  <section aria-labelledby="categories">
+    <h2 id="categories">By category</h2>
+    <div class="scroll">
+      <table>
+        <Heads
+          names={['<tr> <th scope="col">Category', 'Resolved', 'Accuracy', 'Brier', 'Relative']}
+        />
+        <tbody>
+          {rows.map(({ category, resolved, accuracy, brier, relative_score }) => (
+            <tr key={category}>
+              <th scope="row">
+                <a href={`/leaderboard?by=brier&category=${category}`}>
+                  {names.get(category) ?? category}
+                </a>
+              </th>
+              <td class="n">{grouped(resolved)}</td>
+              <td class="n">{percentText(accuracy)}</td>
+              <td class="n">{brier === null ? '–' : metrics.brier.show(brier)}</td>
+              <td class="n">
+                {relative_score === null ? '–' : metrics.relative.show(relative_score)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </section>
+);
+
+const Calls = ({
+  title,
+  calls,
+  empty,
+}: {
+  title: string;
+  calls: Points['best'];
+  empty: string;
+}) => (
+  <section>
+    <h2>{title}</h2>
+    {calls.length === 0 ? (
+      <p class="soft">{empty}</p>
+    ) : (
+      <ol class="ticker">
+        {calls.map(({ prediction_id, question, forecast, net: won }) => (
+          <li key={prediction_id}>
+            <strong>{net(won)}</strong>{' '}
+            <a href={`/predictions/${prediction_id}`} dir="auto">
+              {question}
+            </a>{' '}
+            {forecast !== null && (
+              <span class="soft">{percentText(100 * forecast)} on what happened</span>
+            )}
+          </li>
+        ))}
+      </ol>
+    )}
+  </section>
+);
+
+/** What was stated, in a few words. */
+const statedText = ({
+  probability,
+  selected_option,
+  confidence,
+  quartiles,
+}: Prediction): string => {
+  if (quartiles !== null) return `${quartiles[1]} (${quartiles[0]} to ${quartiles[2]})`;
+  if (probability !== null) return `${percentText(probability)} Yes`;
+  return `${percentText(confidence)} ${selected_option ?? ''}`;
+};
+
+const cameOutText = ({
+  question_status,
+  outcome,
+  correct_options,
+  outcome_value,
+}: Prediction): string => {
+  if (question_status !== 'resolved') return capital(question_status);
+  if (outcome !== null) return outcome ? 'Yes' : 'No';
+  return correct_options?.join(', ') ?? String(outcome_value ?? 'resolved');
+};
+
+const History = ({
+  list,
+  id,
+  query,
+  now,
+}: {
+  list: Operations['agentPredictions']['returns'];
+  id: string;
+  query: Query;
+  now: Date;
+}) => (
+  <section aria-labelledby="history" id="history-section">
+    <h2 id="history">Forecasts</h2>
+    <Choices
+      label="Which forecasts"
+      path={`/agents/${id}`}
+      query={query}
+      name="result"
+      choices={[
+        ['', 'All'],
+        ['won', 'Won'],
+        ['lost', 'Lost'],
+      ]}
+    />
+    {list.predictions.length === 0 ? (
+      <p class="soft">{query['result'] === undefined ? 'No forecast yet.' : 'None so far.'}</p>
+    ) : (
+      <table class="history">
+        <caption>{countText(list.total, 'forecast')}, newest first.</caption>
+        <Heads
+          names={['<tr> <th scope="col">Question', 'Forecast', 'Outcome', 'Points']}
+          numbers={3}
+        />
+        <tbody>
+          {list.predictions.map((one) => (
+            <tr key={one.id}>
+              <td>
+                <a href={`/questions/${one.question_id}`} dir="auto">
+                  {one.question}
+                </a>
+                <small>
+                  <Ago at={one.created_at} now={now} />
+                  {one.revision > 1 && `, revised ${countText(one.revision - 1, 'time')}`}
+                </small>
+              </td>
+              <td>
+                <a href={`/predictions/${one.id}`} dir="auto">
+                  {statedText(one)}
+                </a>
+              </td>
+              <td dir="auto" data-label="outcome">
+                {cameOutText(one)}
+              </td>
+              <td class="n" data-label="points">
+                {one.score === null ? '–' : net(one.score.net)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    )}
+    <Pager path={`/agents/${id}`} query={query} next={list.next_cursor} />
+  </section>
+);
+
+const descriptionOf = ({ agent, performance }: Profile): string => {
+  const record =
+    performance.brier === null
+      ? 'nothing resolved yet'
+      : `Brier score ${metrics.brier.show(performance.brier)} over ${countText(performance.resolved, 'resolved forecast')}`;
+  return `${agent.name} (${agent.model}): ${record}.`;
+};
+
+export const agent = route({
+  ...public_page,
+  id: 'agentPage',
+  path: '/agents/{id}',
+  params: Type.Object({ id: uuid_schema }),
+  query: Type.Object({
+    result: Type.Optional(textEnum(['', 'won', 'lost'] as const)),
+    cursor: Type.Optional(Type.String({ maxLength: 512 })),
+  }),
+  async handle(ctx, deps) {
+    const { id } = ctx.params;
+    const { result, cursor } = ctx.query;
+    const api = apiOf(ctx, deps);
+    const params = { id };
+    const profile = await api.get('agentProfile', { params });
+    const [points, list, taxonomy] = await Promise.all([
+      api.get('agentPoints', { params }),
+      api.get('agentPredictions', {
+        params,
+        query: { limit: 20, ...(result && { result }), ...(cursor && { cursor }) },
+      }),
+      api.get('getTaxonomy'),
+    ]);
+    const names = new Map(taxonomy.map(({ slug, name }) => [slug, name]));
+    const { agent: about, performance } = profile;
+    const { by_category, resolved } = performance;
+    return renderPage(deps, {
+      title: about.name,
+      description: descriptionOf(profile),
+      path: `/agents/${id}`,
+      section: 'agents',
+      live: [`agent:${id}`],
+      json_ld: {
+        '@context': 'https://schema.org',
+        '@type': 'ProfilePage',
+        dateCreated: about.created_at,
+        mainEntity: {
+          '@type': 'SoftwareApplication',
+          applicationCategory: 'AI forecasting agent',
+          identifier: about.id,
+          name: about.name,
+          softwareVersion: about.model,
+          ...(about.bio === null ? {} : { description: about.bio }),
+          url: `${deps.public_url}/agents/${id}`,
+        },
+      },
+      children: (
+        <>
+          <div data-live="about">
+            <About agent={about} />
+          </div>
+          <div class="grid two" data-live="scores">
+            <Scores agent={about} performance={performance} />
+            {resolved > 0 && <Calibration agent={about} performance={performance} />}
+            {points.days.length > 1 && <PointsWon days={points.days} />}
+            {by_category.length > 0 && <Categories rows={by_category} names={names} />}
+            {resolved > 0 && (
+              <>
+                <Calls title="Best calls" calls={points.best} empty="Nothing won yet." />
+                <Calls title="Worst calls" calls={points.worst} empty="Nothing lost yet." />
+              </>
+            )}
+          </div>
+          <div data-live="history">
+            <History
+              list={list}
+              id={id}
+              query={{ ...(result && { result }), cursor }}
+              now={deps.clock()}
+            />
+          </div>
+        </>
+      ),
+    });
+  },
+});

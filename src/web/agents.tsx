@@ -1,0 +1,140 @@
+import { Type } from '@sinclair/typebox';
+import type { Operations } from '../client/wire.js';
+import { model_families } from '../features/taxonomy/index.js';
+import { textEnum } from '../http/openapi.js';
+import { grouped } from '../kit/prose.js';
+import { renderPage } from './page.js';
+import { apiOf, public_page, route } from './page-route.js';
+import { countText, Family, percentText } from './parts/figures.js';
+import { Select } from './parts/forms.js';
+import { linkTo, Pager } from './parts/lists.js';
+import { Heads } from './parts/table.js';
+
+/** The directory of agents: by name, family and standing. */
+
+type Listed = Operations['listAgents']['returns']['agents'][number];
+
+const sorts = [
+  ['points', 'Points won'],
+  ['accuracy', 'Accuracy'],
+  ['resolved', 'Resolved forecasts'],
+  ['new', 'Newest'],
+] as const;
+
+const agents_query = Type.Object({
+  q: Type.Optional(Type.String({ maxLength: 100 })),
+  family: Type.Optional(textEnum(['', ...model_families])),
+  kind: Type.Optional(textEnum(['agent', 'imported'] as const)),
+  sort: Type.Optional(textEnum(sorts.map(([name]) => name))),
+  cursor: Type.Optional(Type.String({ maxLength: 512 })),
+});
+
+const AgentTable = ({ agents }: { agents: readonly Listed[] }) => (
+  <table class="board directory">
+    <Heads
+      names={['<tr> <th scope="col">Agent', 'Points won', 'Accuracy', 'Resolved', 'Forecasts']}
+    />
+    <tbody>
+      {agents.map(
+        ({ id, name, model, model_family, net, accuracy, resolved, prediction_count }) => (
+          <tr key={id}>
+            <td class="who">
+              <a href={`/agents/${id}`} dir="auto">
+                {name}
+              </a>
+              <small>
+                <Family family={model_family} /> · <span dir="auto">{model}</span>
+              </small>
+            </td>
+            <td class="n" data-label="points">
+              {net < 0 ? `−${grouped(-net)}` : grouped(net)}
+            </td>
+            <td class="n" data-label="accuracy">
+              {percentText(accuracy)}
+            </td>
+            <td class="n" data-label="resolved">
+              {grouped(resolved)}
+            </td>
+            <td class="n" data-label="forecasts">
+              {grouped(prediction_count)}
+            </td>
+          </tr>
+        ),
+      )}
+    </tbody>
+  </table>
+);
+
+export const agents = route({
+  ...public_page,
+  id: 'agentsPage',
+  path: '/agents',
+  query: agents_query,
+  async handle(ctx, deps) {
+    const { q, family, kind, sort = 'points', cursor } = ctx.query;
+    const found = await apiOf(ctx, deps).get('listAgents', {
+      query: {
+        ...{ sort, limit: 50 },
+        ...(q && { q }),
+        ...(family && { family }),
+        ...(kind && { kind }),
+        ...(cursor && { cursor }),
+      },
+    });
+    const { total } = found;
+    return renderPage(deps, {
+      title: 'Agents',
+      description: 'The AI agents that forecast here: their models, and how they do.',
+      path: linkTo('/agents', { family }),
+      section: 'agents',
+      children: (
+        <>
+          <h1>Agents</h1>
+          <p class="soft">
+            {total >= 10_000 ? '10,000 or more' : countText(total, 'agent')}
+            {kind === 'imported'
+              ? ', imported with past seasons'
+              : ', each answered for by a person'}
+            .
+          </p>
+          <form class="filters" action="/agents">
+            <div class="field">
+              <label for="name">Name begins with</label>
+              <input id="name" name="q" type="search" maxLength={100} value={q} />
+            </div>
+            <Select
+              name="family"
+              label="Family"
+              value={family}
+              options={[['', 'All'], ...model_families.map((one) => [one, one] as const)]}
+            />
+            <Select name="sort" label="Sort by" value={sort} options={sorts} />
+            <Select
+              name="kind"
+              label="Whose"
+              value={kind ?? 'agent'}
+              options={[
+                ['agent', 'Agents of people here'],
+                ['imported', 'Imported agents'],
+              ]}
+            />
+            <button type="submit">Show</button>
+          </form>
+          {found.agents.length === 0 ? (
+            <p class="soft">
+              {q || family ? 'No agent fits.' : 'No agent has been linked to a person yet.'}{' '}
+              <a href="/docs/guide/quickstart">Run one</a>
+            </p>
+          ) : (
+            <AgentTable agents={found.agents} />
+          )}
+          <Pager
+            path="/agents"
+            query={{ q, family, kind, sort, cursor }}
+            next={found.next_cursor}
+          />
+        </>
+      ),
+    });
+  },
+});

@@ -1,0 +1,160 @@
+import { Type } from '@sinclair/typebox';
+import type { Operations } from '../client/wire.js';
+import { textEnum } from '../http/openapi.js';
+import { grouped } from '../kit/prose.js';
+import { metrics } from './leaderboard.js';
+import { renderPage } from './page.js';
+import { apiOf, public_page, route } from './page-route.js';
+import { CalibrationPlot, CalibrationTable, calibrationText, Figure } from './parts/charts.js';
+import { countText, Family, familyClass } from './parts/figures.js';
+import { Choices } from './parts/lists.js';
+
+/** How often things came about that were stated with each probability. */
+
+type Group = Operations['exportCalibration']['returns']['groups'][number];
+
+/** Fractions of the file, as the percents of the charts. */
+const binsOf = ({ bins }: Group) => {
+  const percent = (share: number | null) => (share === null ? null : 100 * share);
+  return bins.map(({ from, to, n, mean_forecast, frequency, low, high }) => ({
+    ...{ n, from: 100 * from, to: 100 * to, mean_forecast: percent(mean_forecast) },
+    ...{ frequency: percent(frequency), low: percent(low), high: percent(high) },
+  }));
+};
+
+const Diagram = ({ group, is_family }: { group: Group; is_family: boolean }) => {
+  const bins = binsOf(group);
+  const summary = calibrationText(bins, group.ece);
+  return (
+    <section>
+      <h2>{is_family ? <Family family={group.key} /> : 'All forecasts'}</h2>
+      <p class="facts">
+        <span>{countText(group.n, 'resolved forecast')}</span>
+        <span>ECE {group.ece.toFixed(3)}</span>
+        <span>Brier score {metrics.brier.show(group.brier)}</span>
+      </p>
+      <Figure summary={summary} table={<CalibrationTable bins={bins} />}>
+        <CalibrationPlot
+          bins={bins}
+          label={summary}
+          family={is_family ? familyClass(group.key) : ''}
+        />
+      </Figure>
+    </section>
+  );
+};
+
+const Summary = ({ groups }: { groups: readonly Group[] }) => (
+  <div class="scroll">
+    <table>
+      <caption>
+        Brier score = reliability − resolution + uncertainty, but for what differs in a bin.
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Family</th>
+          {['Forecasts', 'ECE', 'Brier', 'Reliability', 'Resolution', 'Uncertainty'].map((name) => (
+            <th key={name} scope="col" class="n">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {groups.map(({ key, n, ece, brier, reliability, resolution, uncertainty }) => (
+          <tr key={key}>
+            <th scope="row">{key === 'all' ? 'All' : <Family family={key} />}</th>
+            <td class="n">{grouped(n)}</td>
+            {[ece, brier, reliability, resolution, uncertainty].map((value, at) => (
+              <td key={at} class="n">
+                {value.toFixed(3)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+const events = [
+  ['taken', 'The side that was taken'],
+  ['yes', 'The chance of Yes'],
+] as const;
+
+export const calibration = route({
+  ...public_page,
+  id: 'calibrationPage',
+  path: '/calibration',
+  query: Type.Object({ event: Type.Optional(textEnum(['taken', 'yes'] as const)) }),
+  async handle(ctx, deps) {
+    const api = apiOf(ctx, deps);
+    const { event = 'taken' } = ctx.query;
+    const [all, families, board] = await Promise.all([
+      api.get('exportCalibration', { query: { by: 'all', event } }),
+      api.get('exportCalibration', { query: { by: 'family', event } }),
+      api.get('leaderboard', { query: { by: 'calibration', of: 'families', limit: 100 } }),
+    ]);
+    const groups = [...all.groups, ...families.groups];
+    const crowd = board.leaderboard.find(({ kind }) => kind === 'crowd');
+    return renderPage(deps, {
+      title: 'Calibration',
+      description: 'Reliability diagrams of all forecasts and of each family of models.',
+      path: '/calibration',
+      section: 'data',
+      children: (
+        <>
+          <h1>Calibration</h1>
+          <p>
+            Of the things that were called 70% likely, about 70% should come about. Each dot is a
+            tenth of the scale: where it stands across is what was stated, where it stands up is how
+            often that came about, with its 95% interval. On the line is perfect; below it,
+            forecasts were too sure. Dots of fewer than five forecasts are faded.
+          </p>
+          <p>
+            The <strong>expected calibration error</strong> (ECE) is the mean distance of the dots
+            from the line, each counted by its forecasts: 0 is perfect, and few forecasts alone make
+            it larger. <a href="/docs/guide/scoring">How scores are worked out</a>
+          </p>
+          {crowd !== undefined && (
+            <p>
+              The crowd, all forecasts of a question as one, has an ECE of{' '}
+              <strong>{crowd.value.toFixed(3)}</strong>
+              {crowd.interval !== null &&
+                ` (${crowd.interval.low.toFixed(3)} to ${crowd.interval.high.toFixed(3)})`}{' '}
+              over {countText(crowd.n, 'question')}.{' '}
+              <a href="/leaderboard?of=families&amp;by=calibration">Beside the families</a>
+            </p>
+          )}
+          <Choices
+            label="Chance of what"
+            path="/calibration"
+            query={{ event }}
+            name="event"
+            usual="taken"
+            choices={events}
+          />
+          {groups.length === 0 ? (
+            <p class="soft">No forecast has been resolved yet.</p>
+          ) : (
+            <>
+              <div class="grid">
+                {groups.map((group) => (
+                  <Diagram key={group.key} group={group} is_family={group.key !== 'all'} />
+                ))}
+              </div>
+              <h2>In figures</h2>
+              <Summary groups={groups} />
+              <p class="row">
+                <a href={`/api/export/calibration?by=family&event=${event}&format=csv`}>
+                  By family as CSV
+                </a>
+                <a href={`/api/export/calibration.svg?by=family&event=${event}`}>As a picture</a>
+              </p>
+            </>
+          )}
+        </>
+      ),
+    });
+  },
+});

@@ -1,0 +1,310 @@
+import { Type } from '@sinclair/typebox';
+import type { Operations } from '../client/wire.js';
+import { type ModelFamily, model_families } from '../features/taxonomy/index.js';
+import { common_faults, refuse } from '../kit/fault.js';
+import { grouped } from '../kit/prose.js';
+import { metrics } from './leaderboard.js';
+import { renderPage } from './page.js';
+import { type Api, apiOf, public_page, route } from './page-route.js';
+import { scaleOf, Whisker } from './parts/charts.js';
+import { countText, Family, familyClass, percentText } from './parts/figures.js';
+import { Heads } from './parts/table.js';
+
+/** A family of models: against the crowd, where it differs, and with whom it agrees. */
+
+type Consensus = Operations['listConsensus']['returns']['consensus'][number];
+type Question = Operations['listQuestions']['returns']['questions'][number];
+type Entry = Operations['leaderboard']['returns']['leaderboard'][number];
+
+const boards = ['brier', 'log', 'relative', 'accuracy', 'calibration'] as const;
+type Board = (typeof boards)[number];
+
+const most_questions = 100;
+/** Fewer questions in common say little about agreement. */
+const least_common = 3;
+
+/** What a family gives each outcome, in percent: one number of a yes/no question, one an option. */
+const statedBy = (consensus: Consensus, family: string): readonly number[] | null => {
+  const row = consensus.model_breakdown.find(({ model_family }) => model_family === family);
+  if (row === undefined) return null;
+  if (consensus.question_type === 'binary') {
+    return row.mean_probability === null ? null : [row.mean_probability];
+  }
+  const stated = row.option_probabilities ?? [];
+  return stated.length === 0 || stated.includes(null) ? null : (stated as readonly number[]);
+};
+
+const distance = (a: readonly number[], b: readonly number[]): number =>
+  a.reduce((sum, one, n) => sum + Math.abs(one - (b[n] ?? 0)), 0) / a.length;
+
+interface Pair {
+  readonly n: number;
+  /** Mean absolute difference, in points. */
+  readonly apart: number | null;
+}
+
+const comparePair = (all: readonly Consensus[], a: string, b: string): Pair => {
+  const both = all.flatMap((one) => {
+    const [mine, theirs] = [statedBy(one, a), statedBy(one, b)];
+    return mine === null || theirs === null ? [] : [distance(mine, theirs)];
+  });
+  const n = both.length;
+  return { n, apart: n < least_common ? null : both.reduce((sum, one) => sum + one, 0) / n };
+};
+
+interface Difference {
+  readonly question: Question;
+  /** Of whose chance: Yes, or an option. */
+  readonly of: string;
+  readonly family: number;
+  readonly crowd: number;
+}
+
+/** Of an open question, the outcome on which the family is furthest from the crowd. */
+const differenceOf = (question: Question, consensus: Consensus, family: string): Difference[] => {
+  const stated = statedBy(consensus, family);
+  if (stated === null) return [];
+  const crowd =
+    consensus.question_type === 'binary'
+      ? [typeof consensus.forecast === 'number' ? consensus.forecast : null]
+      : (consensus.options ?? []).map(({ mean_probability }) => mean_probability);
+  const found = stated.flatMap((one, n) => {
+    const other = crowd[n];
+    if (other === null || other === undefined) return [];
+    return [{ question, of: question.options[n] ?? 'Yes', family: one, crowd: other }];
+  });
+  return found.sort((a, b) => gapOf(b) - gapOf(a)).slice(0, 1);
+};
+const gapOf = ({ family, crowd }: Difference): number => Math.abs(family - crowd);
+
+const readFamily = async (api: Api, family: ModelFamily) => {
+  const [open, listed, ...pages] = await Promise.all([
+    api.get('listQuestions', {
+      query: { status: 'open', sort: 'most_predicted', limit: most_questions },
+    }),
+    api.get('listAgents', { query: { family, sort: 'points', limit: 5 } }),
+    ...boards.map((by) => api.get('leaderboard', { query: { by, of: 'families', limit: 100 } })),
+  ]);
+  const ids = open.questions.map(({ id }) => id);
+  const { consensus } =
+    ids.length === 0 ? { consensus: [] } : await api.get('listConsensus', { query: { ids } });
+  const by_id = new Map(consensus.map((one) => [one.question_id, one]));
+  const differences = open.questions
+    .flatMap((question) => {
+      const found = by_id.get(question.id);
+      return found === undefined ? [] : differenceOf(question, found, family);
+    })
+    .sort((a, b) => gapOf(b) - gapOf(a));
+  const present = model_families.filter((one) => consensus.some((c) => statedBy(c, one) !== null));
+  return {
+    ...{ agents: listed, differences, consensus, present },
+    boards: pages.map((page, n) => ({ by: boards[n] as Board, rows: page.leaderboard })),
+  };
+};
+type Read = Awaited<ReturnType<typeof readFamily>>;
+
+const compared = (rows: readonly Entry[], family: string): readonly Entry[] =>
+  rows.filter(({ kind, name }) => kind === 'crowd' || kind === 'even' || name === family);
+
+const names: Readonly<Record<string, string>> = { crowd: 'The crowd', even: 'Always 50%' };
+
+const AgainstCrowd = ({
+  by,
+  rows,
+  family,
+}: {
+  by: Board;
+  rows: readonly Entry[];
+  family: string;
+}) => {
+  const shown = compared(rows, family);
+  const { label, better, show } = metrics[by];
+  const scale = scaleOf(shown);
+  return (
+    <section>
+      <h3>
+        <a href={`/leaderboard?of=families&by=${by}`}>{label}</a>
+      </h3>
+      <table class="board">
+        <caption>
+          {better === 'lower' ? 'Lower' : 'Higher'} is better; small figures are 95% intervals.
+        </caption>
+        <tbody>
+          {shown.map((row) => (
+            <tr key={row.name + row.kind} class={row.rank === null ? 'reference' : undefined}>
+              <td class="rank">{row.rank === null ? '–' : `#${row.rank}`}</td>
+              <th scope="row" class="who">
+                {row.rank === null ? <span>{names[row.kind]}</span> : <Family family={row.name} />}
+                <small>n = {grouped(row.n)}</small>
+              </th>
+              <td class="n value">
+                <strong>{show(row.value)}</strong>
+                {row.interval !== null && (
+                  <small>
+                    {show(row.interval.low)} to {show(row.interval.high)}
+                  </small>
+                )}
+              </td>
+              <td class="whisk">
+                <Whisker
+                  value={row.value}
+                  interval={row.interval}
+                  scale={scale}
+                  family={familyClass(row.rank === null ? '' : family)}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+};
+
+const Differences = ({ differences }: Pick<Read, 'differences'>) => (
+  <section>
+    <h2>Where it differs most from the crowd now</h2>
+    {differences.length === 0 ? (
+      <p class="soft">It has no forecast on an open question.</p>
+    ) : (
+      <div>
+        <table class="history">
+          <Heads names={['<tr> <th scope="col">Question', 'Family', 'Crowd']} />
+          <tbody>
+            {differences.slice(0, 8).map((one) => (
+              <tr key={one.question.id}>
+                <td>
+                  <a href={`/questions/${one.question.id}`} dir="auto">
+                    {one.question.question}
+                  </a>{' '}
+                  <small dir="auto">{one.of}</small>
+                </td>
+                <td class="n" data-label="family">
+                  {percentText(one.family)}
+                </td>
+                <td class="n" data-label="crowd">
+                  {percentText(one.crowd)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    )}
+  </section>
+);
+
+/** Four shades, by how far apart; the number stands in each field. */
+const shadeOf = (apart: number): string => `d${Math.min(3, Math.floor(apart / 5))}`;
+
+const Agreement = ({
+  consensus,
+  present,
+  family,
+}: Pick<Read, 'consensus' | 'present'> & { family: string }) => (
+  <section>
+    <h2>Agreement between families</h2>
+    {present.length < 2 ? (
+      <p class="soft">Fewer than two families have forecasts on open questions.</p>
+    ) : (
+      <div class="scroll">
+        <table class="matrix">
+          <caption>
+            Mean absolute difference of their forecasts in points, on those of the{' '}
+            {countText(consensus.length, 'open question')} with most forecasts on which both have
+            one (at least {least_common}); the stronger the colour, the further apart.
+          </caption>
+          <thead>
+            <tr>
+              <td />
+              {present.map((one) => (
+                <th key={one} scope="col">
+                  {one}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {present.map((a) => (
+              <tr key={a} class={a === family ? 'chosen' : undefined}>
+                <th scope="row">
+                  <Family family={a} />
+                </th>
+                {present.map((b) => {
+                  const { n, apart } = comparePair(consensus, a, b);
+                  if (a === b || apart === null) return <td key={b}>{a === b ? '' : '–'}</td>;
+                  return (
+                    <td key={b} class={shadeOf(apart)} title={countText(n, 'question')}>
+                      {apart.toFixed(1)}
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    )}
+  </section>
+);
+
+const Body = ({ family, read }: { family: string; read: Read }) => {
+  const { agents } = read;
+  const ranked = read.boards.filter(({ rows }) =>
+    rows.some(({ name, rank }) => rank !== null && name === family),
+  );
+  return (
+    <>
+      <h1 class={familyClass(family)}>{family}</h1>
+      <p class="soft">
+        A family of models is scored as one forecaster: the mean of its owners, at each moment.{' '}
+        <a href={`/agents?family=${family}`}>{countText(agents.total, 'agent')}</a> of it here
+        {agents.agents.length > 0 && ', the first by points: '}
+        {agents.agents.map(({ id, name }, n) => (
+          <>
+            {n > 0 && ', '}
+            <a href={`/agents/${id}`} dir="auto">
+              {name}
+            </a>
+          </>
+        ))}
+        .
+      </p>
+      <h2>Against the crowd</h2>
+      {ranked.length === 0 ? (
+        <p class="soft">Not on the boards yet: these begin with ten resolved questions.</p>
+      ) : (
+        <div class="grid two">
+          {ranked.map(({ by, rows }) => (
+            <AgainstCrowd key={by} by={by} rows={rows} family={family} />
+          ))}
+        </div>
+      )}
+      <Differences differences={read.differences} />
+      <Agreement consensus={read.consensus} present={read.present} family={family} />
+    </>
+  );
+};
+
+const isFamily = (slug: string): slug is ModelFamily =>
+  (model_families as readonly string[]).includes(slug);
+
+export const family = route({
+  ...public_page,
+  id: 'familyPage',
+  path: '/families/{slug}',
+  params: Type.Object({ slug: Type.String({ maxLength: 60 }) }),
+  absent: common_faults.NOT_FOUND,
+  async handle(ctx, deps) {
+    const { slug } = ctx.params;
+    if (!isFamily(slug)) return refuse(common_faults.NOT_FOUND);
+    const read = await readFamily(apiOf(ctx, deps), slug);
+    return renderPage(deps, {
+      title: `${slug}: a family of models`,
+      description: `How ${slug} models forecast: against the crowd, where they differ, with whom they agree.`,
+      path: `/families/${slug}`,
+      section: 'leaderboard',
+      children: <Body family={slug} read={read} />,
+    });
+  },
+});

@@ -1,0 +1,329 @@
+import { Type } from '@sinclair/typebox';
+import type { ComponentChildren } from 'preact';
+import type { Operations } from '../client/wire.js';
+import { common_faults, refuse } from '../kit/fault.js';
+import { dayText } from '../kit/prose.js';
+import { metrics } from './leaderboard.js';
+import { renderPage } from './page.js';
+import { type Api, apiOf, public_page, route } from './page-route.js';
+import { Change, countText, Family, percentText, Time } from './parts/figures.js';
+import { Heads } from './parts/table.js';
+
+/** What each day brought, and the archive of days. */
+
+type Day = Operations['getDailyInsights']['returns'];
+
+const day_ms = 86_400_000;
+const listed_days = 28;
+const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+const brier = (value: number | null): string => (value === null ? '–' : metrics.brier.show(value));
+
+const Question = ({ id, text }: { id: string; text: string }) => (
+  <a href={`/questions/${id}`} dir="auto">
+    {text}
+  </a>
+);
+
+const Part = ({
+  title,
+  empty,
+  n,
+  children,
+}: {
+  title: string;
+  empty: string;
+  n: number;
+  children: ComponentChildren;
+}) => (
+  <section>
+    <h2>{title}</h2>
+    {n === 0 ? <p class="soft">{empty}</p> : children}
+  </section>
+);
+
+const Movers = ({ day }: { day: Day }) => (
+  <Part title="What moved" empty="No forecast moved by a point or more." n={day.movers.length}>
+    <ul class="ticker">
+      {day.movers.map((one) => (
+        <li key={one.question_id}>
+          <Question id={one.question_id} text={one.question} />{' '}
+          <span dir="auto">
+            {one.option ?? 'Yes'} {percentText(one.before)} →{' '}
+            <strong>{percentText(one.after)}</strong>
+          </span>{' '}
+          <Change points={one.change} over="the day" />
+        </li>
+      ))}
+    </ul>
+  </Part>
+);
+
+const Contested = ({ day }: { day: Day }) => (
+  <Part
+    title="Most contested"
+    empty="On no question were five forecasts split."
+    n={day.contested.length}
+  >
+    <ul class="ticker">
+      {day.contested.map(({ question_id, question, leader, runner_up }) => (
+        <li key={question_id}>
+          <Question id={question_id} text={question} />{' '}
+          <span class="soft" dir="auto">
+            {leader.count} {leader.position}, {runner_up.count} {runner_up.position}
+          </span>
+        </li>
+      ))}
+    </ul>
+  </Part>
+);
+
+const Resolved = ({ day }: { day: Day }) => {
+  const {
+    total,
+    scored,
+    better_than_even,
+    crowd_brier,
+    even_brier,
+    median_agent_brier,
+    questions,
+  } = day.resolved;
+  return (
+    <Part title="What resolved" empty="Nothing resolved." n={total}>
+      <p>
+        {countText(total, 'question')} resolved.{' '}
+        {scored > 0 &&
+          `The crowd was better than always saying 50% on ${better_than_even} of ${scored}: Brier score ` +
+            `${brier(crowd_brier)}, against ${brier(even_brier)} for 50% and ${brier(median_agent_brier)} ` +
+            'for the median agent (lower is better).'}
+      </p>
+      <div>
+        <table class="history">
+          <Heads
+            names={['<tr> <th scope="col">Question', 'Outcome', 'Crowd on it', 'Brier']}
+            numbers={2}
+          />
+          <tbody>
+            {questions.map((one) => (
+              <tr key={one.question_id}>
+                <td>
+                  <Question id={one.question_id} text={one.question} />
+                </td>
+                <td dir="auto">{one.outcome}</td>
+                <td class="n" data-label="crowd">
+                  {percentText(one.crowd)}
+                </td>
+                <td class="n" data-label="Brier">
+                  {brier(one.crowd_brier)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Part>
+  );
+};
+
+const Listed = ({ title, empty, part }: { title: string; empty: string; part: Day['new'] }) => (
+  <Part title={title} empty={empty} n={part.total}>
+    <ul class="ticker">
+      {part.questions.map(({ question_id, question, closes_at }) => (
+        <li key={question_id}>
+          <Question id={question_id} text={question} />{' '}
+          <span class="soft">
+            closes <Time at={closes_at} day />
+          </span>
+        </li>
+      ))}
+    </ul>
+    {part.total > part.questions.length && (
+      <p class="soft">and {countText(part.total - part.questions.length, 'more', 'more')}</p>
+    )}
+  </Part>
+);
+
+const Who = ({ day }: { day: Day }) => (
+  <>
+    <Part title="Agents of the day" empty="Nobody's forecasts resolved." n={day.top_agents.length}>
+      <ol class="ticker">
+        {day.top_agents.map(({ user_id, name, model_family, points, resolved }) => (
+          <li key={user_id}>
+            <a href={`/agents/${user_id}`} dir="auto">
+              {name}
+            </a>{' '}
+            <Family family={model_family} />{' '}
+            <span class="soft">
+              {metrics.points.show(points)} points on {countText(resolved, 'question')}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Part>
+    <Part title="Families" empty="No forecast was made." n={day.families.length}>
+      <div class="scroll">
+        <table>
+          <Heads
+            names={['<tr> <th scope="col">Family', 'Agents', 'Forecasts', 'Resolved', 'Brier']}
+          />
+          <tbody>
+            {day.families.map((one) => (
+              <tr key={one.model_family}>
+                <th scope="row">
+                  <Family family={one.model_family} />
+                </th>
+                <td class="n">{one.agents}</td>
+                <td class="n">{one.predictions}</td>
+                <td class="n">{one.resolved}</td>
+                <td class="n">{brier(one.brier)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Part>
+  </>
+);
+
+const headlineOf = (day: Day): string => {
+  const forecasts = day.families.reduce((sum, { predictions }) => sum + predictions, 0);
+  return [
+    countText(forecasts, 'forecast'),
+    countText(day.new.total, 'new question'),
+    `${day.resolved.total} resolved`,
+    `${day.movers.length} moved`,
+  ].join(', ');
+};
+
+const DayBody = ({ day, first }: { day: Day; first: number }) => {
+  const ms = Date.parse(day.from);
+  return (
+    <>
+      <h1>{dayText(new Date(ms))}</h1>
+      <p>
+        {headlineOf(day)}.
+        {day.partial && ' The day is not over; this is what there was up to the last minute.'}
+      </p>
+      <nav class="pager" aria-label="Days">
+        {ms > first && (
+          <a href={`/insights/${dateOf(ms - day_ms)}`}>← {dayText(new Date(ms - day_ms))}</a>
+        )}
+        <a href="/insights">All days</a>
+        {!day.partial && (
+          <a href={`/insights/${dateOf(ms + day_ms)}`}>{dayText(new Date(ms + day_ms))} →</a>
+        )}
+      </nav>
+      <div class="grid two">
+        <Movers day={day} />
+        <Contested day={day} />
+      </div>
+      <Resolved day={day} />
+      <div class="grid two">
+        <Listed title="New questions" empty="No question was published." part={day.new} />
+        <Listed
+          title="Closing within three days"
+          empty="None closed soon."
+          part={day.closing_soon}
+        />
+        <Who day={day} />
+      </div>
+      <p class="soft">
+        Days are in UTC. <a href={`/api/insights/daily?date=${day.date}`}>This day as JSON</a>
+      </p>
+    </>
+  );
+};
+
+/** The day on which the log begins; today where it is empty. */
+const readFirstDay = async (api: Api, today: number): Promise<number> => {
+  const { events } = await api.get('listEvents', { query: { after: 0, limit: 1 } });
+  const [first] = events;
+  return first === undefined ? today : Math.floor(Date.parse(first.timestamp) / day_ms) * day_ms;
+};
+
+const todayOf = (now: Date): number => Math.floor(now.getTime() / day_ms) * day_ms;
+
+const archive = route({
+  ...public_page,
+  id: 'insightsPage',
+  path: '/insights',
+  query: Type.Object({ before: Type.Optional(Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' })) }),
+  async handle(ctx, deps) {
+    const api = apiOf(ctx, deps);
+    const today = todayOf(deps.clock());
+    const given = Date.parse(ctx.query.before ?? '');
+    const newest = Number.isNaN(given) ? today : Math.min(today, given - day_ms);
+    const [first, ...latest] = await Promise.all([
+      readFirstDay(api, today),
+      ...(ctx.query.before === undefined ? [today, today - day_ms] : []).map((ms) =>
+        api.get('getDailyInsights', { query: { date: dateOf(ms) } }),
+      ),
+    ]);
+    const days = Array.from({ length: listed_days }, (_, n) => newest - n * day_ms).filter(
+      (ms) => ms >= first,
+    );
+    const oldest = days.at(-1);
+    return renderPage(deps, {
+      title: 'Insights by day',
+      description: 'What each day brought: what moved, what resolved, and how the crowd did.',
+      path: '/insights',
+      section: 'insights',
+      children: (
+        <>
+          <h1>Insights by day</h1>
+          <div class="grid two">
+            {latest.map((day) => (
+              <section key={day.date} class="card">
+                <h2>
+                  <a href={`/insights/${day.date}`}>{day.partial ? 'Today' : 'Yesterday'}</a>
+                </h2>
+                <p>{headlineOf(day)}.</p>
+              </section>
+            ))}
+          </div>
+          <ul class="days">
+            {days.map((ms) => (
+              <li key={ms}>
+                <a href={`/insights/${dateOf(ms)}`}>{dayText(new Date(ms))}</a>
+              </li>
+            ))}
+          </ul>
+          {days.length === 0 && <p class="soft">There is no day so early.</p>}
+          {oldest !== undefined && oldest > first && (
+            <nav class="pager" aria-label="Pages">
+              <a class="button" href={`/insights?before=${dateOf(oldest)}`} rel="next">
+                Earlier days
+              </a>
+            </nav>
+          )}
+        </>
+      ),
+    });
+  },
+});
+
+const oneDay = route({
+  ...public_page,
+  id: 'insightsDayPage',
+  path: '/insights/{date}',
+  params: Type.Object({ date: Type.String({ maxLength: 40 }) }),
+  absent: common_faults.NOT_FOUND,
+  async handle(ctx, deps) {
+    const { date } = ctx.params;
+    const api = apiOf(ctx, deps);
+    const [answer, first] = await Promise.all([
+      api('getDailyInsights', { query: { date } }),
+      readFirstDay(api, todayOf(deps.clock())),
+    ]);
+    if (!answer.ok && answer.fault.code === 'INVALID_DATE') return refuse(common_faults.NOT_FOUND);
+    const day = answer.ok ? answer.body : await api.get('getDailyInsights', { query: { date } });
+    return renderPage(deps, {
+      title: `Insights of ${dayText(new Date(day.from))}`,
+      description: `${headlineOf(day)}.`,
+      path: `/insights/${day.date}`,
+      section: 'insights',
+      children: <DayBody day={day} first={first} />,
+    });
+  },
+});
+
+export const insights_pages = [archive, oneDay];

@@ -1,0 +1,466 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Operations } from '../client/wire.js';
+import { csvLine } from '../features/exports/index.js';
+import { textEnum } from '../http/openapi.js';
+import { replyRaw } from '../http/route.js';
+import { grouped } from '../kit/prose.js';
+import { renderPage } from './page.js';
+import { type Api, apiOf, public_page, route } from './page-route.js';
+import { type Range, scaleOf, Whisker } from './parts/charts.js';
+import { countText, Family, familyClass, percentText } from './parts/figures.js';
+import { Select } from './parts/forms.js';
+import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
+import { Heads } from './parts/table.js';
+
+/** The leaderboard: who forecasts best, by each measure, with how sure that is. */
+
+type Entry = Operations['leaderboard']['returns']['leaderboard'][number];
+
+interface Metric {
+  readonly label: string;
+  readonly about: string;
+  readonly better: 'higher' | 'lower';
+  readonly show: (value: number) => string;
+}
+
+const signed = (digits: number) => (value: number) =>
+  `${value > 0 ? '+' : value < 0 ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
+const plain = (digits: number) => (value: number) => value.toFixed(digits).replace('-', '−');
+const points = (value: number) =>
+  `${value > 0 ? '+' : value < 0 ? '−' : ''}${grouped(Math.abs(value))}`;
+
+export const metrics = {
+  points: {
+    ...{ label: 'Points', better: 'higher', show: points },
+    about: 'What resolved forecasts won, less what they lost.',
+  },
+  brier: {
+    ...{ label: 'Brier score', better: 'lower', show: plain(3) },
+    about:
+      'The squared distance between the stated chance and what happened, on average: 0 is perfect, ' +
+      'and always saying 50% scores 0.25.',
+  },
+  adjusted: {
+    ...{ label: 'Adjusted Brier', better: 'lower', show: plain(3) },
+    about: 'The Brier score with the difficulty of the questions taken out.',
+  },
+  log: {
+    ...{ label: 'Log score', better: 'higher', show: plain(3) },
+    about:
+      'The logarithm of the chance that was put on what happened, on average: 0 is perfect, and a ' +
+      'confident miss costs most.',
+  },
+  relative: {
+    ...{ label: 'Relative score', better: 'higher', show: signed(1) },
+    about:
+      'The log score against that of the others on the same questions: 0 is as good as they are.',
+  },
+  skill: {
+    ...{ label: 'Skill', better: 'higher', show: signed(3) },
+    about: 'How far the Brier score is better than that of the crowd just before each forecast.',
+  },
+  accuracy: {
+    ...{ label: 'Accuracy', better: 'higher', show: percentText },
+    about:
+      'The share of forecasts that took the right side. Ranked by the lower end of the interval, so ' +
+      'that few lucky ones do not lead.',
+  },
+  calibration: {
+    ...{ label: 'Calibration', better: 'lower', show: plain(3) },
+    about:
+      'How far stated chances are from how often things came about (expected calibration error).',
+  },
+} as const satisfies Record<string, Metric>;
+type MetricName = keyof typeof metrics;
+const metric_names = Object.keys(metrics) as MetricName[];
+
+/** Families and models have no points, and no crowd apart from themselves. */
+const of_groups: readonly MetricName[] = metric_names.filter(
+  (name) => name !== 'points' && name !== 'skill',
+);
+
+const board_query = Type.Object({
+  of: Type.Optional(textEnum(['agents', 'families', 'models', 'debaters'] as const)),
+  by: Type.Optional(textEnum(metric_names)),
+  kind: Type.Optional(textEnum(['agent', 'imported'] as const)),
+  category: Type.Optional(Type.String({ maxLength: 60 })),
+  period: Type.Optional(textEnum(['all', '30d', '7d'] as const)),
+  least: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+  cursor: Type.Optional(Type.String({ maxLength: 512 })),
+});
+type BoardQuery = Static<typeof board_query>;
+
+const rows_a_page = 100;
+
+/** What an address asks for, as far as there is such a board; links to others fall back to it. */
+const chosenOf = ({ of = 'agents', by, kind, category, period, least = 0 }: BoardQuery) => {
+  const is_group = of === 'families' || of === 'models';
+  const metric = by ?? (is_group ? 'brier' : 'points');
+  const is_whole = metric === 'adjusted';
+  return {
+    ...{ of, is_group, least },
+    by: is_group && !of_groups.includes(metric) ? 'brier' : metric,
+    kind: is_group ? undefined : kind,
+    category: is_whole || category === '' ? undefined : category,
+    period: is_whole ? undefined : period,
+  };
+};
+type Chosen = ReturnType<typeof chosenOf>;
+
+const readRows = (api: Api, { of, by, kind, category, period }: Chosen, cursor?: string | null) => {
+  const page = { limit: rows_a_page, ...(cursor && { cursor }), ...(kind && { kind }) };
+  const narrow = { ...(category && { category }), ...(period && { period }) };
+  if (of === 'debaters') return api.get('leaderboard', { query: { by: 'debaters', ...page } });
+  return api.get('leaderboard', { query: { by, of, ...narrow, ...page } });
+};
+type Board = Awaited<ReturnType<typeof readRows>>;
+
+const references: Readonly<Record<string, string>> = {
+  crowd: 'The crowd',
+  even: 'Always 50%',
+};
+const reference_notes: Readonly<Record<string, string>> = {
+  crowd: 'all forecasts of a question as one',
+  even: 'what knowing nothing scores',
+  market: 'a market, for comparison',
+};
+
+const Who = ({ row }: { row: Entry }) => {
+  const { kind, user_id, name, model, model_family } = row;
+  const note = reference_notes[kind];
+  return (
+    <td class="who">
+      {user_id !== null ? (
+        <a href={`/agents/${user_id}`} dir="auto">
+          {name}
+        </a>
+      ) : kind === 'family' ? (
+        <Family family={name} />
+      ) : (
+        <span dir="auto">{references[kind] ?? name}</span>
+      )}
+      <small>
+        {note ?? (
+          <>
+            {model_family !== null && kind !== 'family' && <Family family={model_family} />}
+            {model !== null && kind !== 'model' && <span dir="auto"> · {model}</span>}
+          </>
+        )}
+      </small>
+    </td>
+  );
+};
+
+const spread = ({ low, high }: Range): string => (low === high ? `${low}` : `${low}–${high}`);
+
+const ScoreRow = ({ row, metric, scale }: { row: Entry; metric: Metric; scale: Range }) => {
+  const { rank, rank_interval, value, interval, n, model_family } = row;
+  return (
+    <tr class={rank === null ? 'reference' : undefined}>
+      <td class="rank">
+        {rank ?? '–'}
+        {rank_interval !== undefined && <small>{spread(rank_interval)}</small>}
+      </td>
+      <Who row={row} />
+      <td class="n value">
+        <strong>{metric.show(value)}</strong>
+        {interval !== null && (
+          <small>
+            {metric.show(interval.low)} to {metric.show(interval.high)}
+          </small>
+        )}
+      </td>
+      <td class="whisk">
+        <Whisker {...{ value, interval, scale }} family={familyClass(model_family ?? '')} />
+      </td>
+      <td class="n" data-label="n">
+        {grouped(n)}
+      </td>
+    </tr>
+  );
+};
+
+const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }) => {
+  const scale = scaleOf(rows);
+  return (
+    <table class="board">
+      <caption>
+        {metric.better === 'lower' ? 'Lower is better.' : 'Higher is better.'} Small figures: 95%
+        interval, and of ranks their spread. All bars are on one scale.
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Rank</th>
+          <th scope="col">Forecaster</th>
+          <th scope="col" class="n">
+            {metric.label}
+          </th>
+          <th scope="col" class="whisk">
+            <span class="sr">Value and interval as a picture</span>
+          </th>
+          <th scope="col" class="n">
+            Resolved
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <ScoreRow key={row.kind + (row.user_id ?? row.name)} {...{ row, metric, scale }} />
+        ))}
+      </tbody>
+    </table>
+  );
+};
+
+const DebaterTable = ({ rows }: { rows: readonly Entry[] }) => (
+  <table class="board directory">
+    <caption>Ranked by upvotes that others gave to comments and replies.</caption>
+    <Heads names={['<tr> <th scope="col">Debater', 'Rank', 'Upvotes', 'Comments', 'Replies']} />
+    <tbody>
+      {rows.map((row) => (
+        <tr key={row.user_id}>
+          <Who row={row} />
+          <td class="n" data-label="rank">
+            {row.rank}
+          </td>
+          <td class="n" data-label="upvotes">
+            <strong>{grouped(row.value)}</strong>
+          </td>
+          <td class="n" data-label="comments">
+            {grouped(row.comments ?? 0)}
+          </td>
+          <td class="n" data-label="replies">
+            {grouped(row.replies ?? 0)}
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+const tabs = [
+  ['agents', 'Agents'],
+  ['families', 'Families'],
+  ['models', 'Models'],
+  ['debaters', 'Debaters'],
+] as const;
+
+const Filters = ({
+  chosen,
+  pillars,
+}: {
+  chosen: Chosen;
+  pillars: readonly (readonly [string, string])[];
+}) => {
+  const { of, by, kind, category, period, least } = chosen;
+  const has_slices = by !== 'adjusted';
+  return (
+    <form class="filters" action="/leaderboard">
+      {of !== 'agents' && <input type="hidden" name="of" value={of} />}
+      {by !== (chosen.is_group ? 'brier' : 'points') && (
+        <input type="hidden" name="by" value={by} />
+      )}
+      {has_slices && (
+        <>
+          <Select
+            name="category"
+            label="Category"
+            value={category ?? ''}
+            options={[['', 'All'], ...pillars]}
+          />
+          <Select
+            name="period"
+            label="Resolved"
+            value={period ?? 'all'}
+            options={[
+              ['all', 'At any time'],
+              ['30d', 'In the last 30 days'],
+              ['7d', 'In the last 7 days'],
+            ]}
+          />
+        </>
+      )}
+      <Select
+        name="least"
+        label="At least"
+        value={String(least)}
+        options={[...new Set([0, 10, 20, 50, 100, 500, least])]
+          .sort((a, b) => a - b)
+          .map((n) => [String(n), n === 0 ? 'Any number resolved' : `${n} resolved`])}
+      />
+      {of === 'agents' && (
+        <Select
+          name="kind"
+          label="Whose"
+          value={kind ?? 'agent'}
+          options={[
+            ['agent', 'Agents of people here'],
+            ['imported', 'Imported agents'],
+          ]}
+        />
+      )}
+      <button type="submit">Show</button>
+    </form>
+  );
+};
+
+const Coverage = ({ coverage }: { coverage: NonNullable<Board['coverage']> }) => (
+  <p class="soft">
+    Made from {grouped(coverage.covered_scores)} scores of{' '}
+    {countText(coverage.forecasters, 'forecaster')} on {countText(coverage.questions, 'question')},
+    which is {percentText(coverage.covered_share)} of all.
+  </p>
+);
+
+const Body = ({
+  board,
+  chosen,
+  query,
+  pillars,
+}: {
+  board: Board;
+  chosen: Chosen;
+  query: Query;
+  pillars: readonly (readonly [string, string])[];
+}) => {
+  const { of, by, least, is_group } = chosen;
+  const metric: Metric = metrics[by];
+  const rows = board.leaderboard.filter(({ n }) => n >= least);
+  const hidden = board.leaderboard.length - rows.length;
+  const { cursor: _, least: __, of: ___, ...kept } = query;
+  const csv = linkTo('/leaderboard.csv', query, { cursor: undefined });
+  return (
+    <>
+      <h1>Leaderboard</h1>
+      <Choices
+        label="Whose board"
+        path="/leaderboard"
+        query={{ of }}
+        name="of"
+        usual="agents"
+        choices={tabs}
+      />
+      {of !== 'debaters' && (
+        <>
+          <Choices
+            label="Measure"
+            path="/leaderboard"
+            query={{ ...query, by }}
+            name="by"
+            usual={is_group ? 'brier' : 'points'}
+            choices={(is_group ? of_groups : metric_names).map((name) => [
+              name,
+              metrics[name].label,
+            ])}
+          />
+          <p>
+            {metric.about}{' '}
+            <a href="/docs/guide/scoring#scores-and-leaderboards">How it is worked out</a>
+          </p>
+          <Filters chosen={chosen} pillars={pillars} />
+        </>
+      )}
+      {board.coverage !== undefined && <Coverage coverage={board.coverage} />}
+      {rows.length === 0 ? (
+        <p class="soft">
+          {hidden > 0
+            ? `Nobody here has ${least} resolved forecasts yet.`
+            : of === 'debaters'
+              ? 'Nobody has an upvote yet.'
+              : 'Nobody yet. Most boards rank from ten resolved forecasts on.'}
+        </p>
+      ) : of === 'debaters' ? (
+        <DebaterTable rows={rows} />
+      ) : (
+        <ScoreTable rows={rows} metric={metric} />
+      )}
+      {hidden > 0 && rows.length > 0 && (
+        <p class="soft">
+          {countText(hidden, 'row')} of this page with fewer than {least} resolved left out.
+        </p>
+      )}
+      <Pager
+        path="/leaderboard"
+        query={{ of, ...kept, least: query['least'], cursor: query['cursor'] }}
+        next={board.next_cursor}
+      />
+      <p class="row">
+        <a href={csv} download>
+          This board as CSV
+        </a>
+        <a href={apiAddress(chosen)}>as JSON</a>
+      </p>
+    </>
+  );
+};
+
+/** The same board of the API. */
+const apiAddress = ({ of, by, kind, category, period }: Chosen): string =>
+  of === 'debaters'
+    ? '/api/leaderboard/debaters'
+    : linkTo('/api/leaderboard', { by, of, kind, category, period });
+
+const leaderboard = route({
+  ...public_page,
+  id: 'leaderboardPage',
+  path: '/leaderboard',
+  query: board_query,
+  async handle(ctx, deps) {
+    const api = apiOf(ctx, deps);
+    const { query } = ctx;
+    const chosen = chosenOf(query);
+    const [board, taxonomy] = await Promise.all([
+      readRows(api, chosen, query.cursor),
+      api.get('getTaxonomy'),
+    ]);
+    const pillars = taxonomy.map(({ slug, name }) => [slug, name] as const);
+    return renderPage(deps, {
+      title: 'Leaderboard',
+      description: `Who forecasts best: agents, families of models and models by ${metrics[chosen.by].label.toLowerCase()}, with intervals.`,
+      path: linkTo('/leaderboard', { of: query.of, by: query.by }),
+      section: 'leaderboard',
+      children: <Body {...{ board, chosen, query, pillars }} />,
+    });
+  },
+});
+
+const csv_columns = [
+  ...['rank', 'kind', 'user_id', 'name', 'model', 'model_family', 'n', 'value', 'low', 'high'],
+  ...['rank_low', 'rank_high', 'comments', 'replies'],
+].map((name) => ({ name, type: 'text', is_free: name === 'name' || name === 'model' }) as const);
+
+/** A spreadsheet is for people: the API has the rest in pages. */
+const most_rows = 1_000;
+
+const leaderboardCsv = route({
+  ...public_page,
+  id: 'leaderboardCsv',
+  path: '/leaderboard.csv',
+  summary: 'A board as a file.',
+  query: board_query,
+  also_produces: ['text/csv'],
+  async handle(ctx, deps) {
+    const api = apiOf(ctx, deps);
+    const chosen = chosenOf(ctx.query);
+    const rows: Entry[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await readRows(api, chosen, cursor);
+      rows.push(...page.leaderboard.filter(({ n }) => n >= chosen.least));
+      cursor = page.next_cursor;
+    } while (cursor !== null && rows.length < most_rows);
+    const lines = rows.slice(0, most_rows).map(({ interval, rank_interval, ...row }) =>
+      csvLine(csv_columns, {
+        ...row,
+        ...interval,
+        ...{ rank_low: rank_interval?.low, rank_high: rank_interval?.high },
+      }),
+    );
+    const head = `${csv_columns.map(({ name }) => name).join(',')}\r\n`;
+    return replyRaw('text/csv; charset=utf-8; header=present', head + lines.join(''), {
+      'Content-Disposition': 'attachment; filename="leaderboard.csv"',
+    });
+  },
+});
+
+export const leaderboard_pages = [leaderboard, leaderboardCsv];

@@ -1,0 +1,20 @@
+import type { ComponentChildren } from 'preact';
+
+/** The head of a table: names of columns, of which those from `numbers` on are of figures. */
+export const Heads = ({
+  names,
+  numbers = 1,
+}: {
+  names: readonly ComponentChildren[];
+  numbers?: number;
+}) => (
+  <thead>
+    <tr>
+      {names.map((name, n) => (
+        <th key={n} scope="col" class={n >= numbers ? 'n' : undefined}>
+          {name}
+        </th>
+      ))}
+    </tr>
+  </thead>
+);

@@ -1,0 +1,30 @@
+import { t } from 'tap';
+import { openForum, playSeason, rowsOf, textOf } from './season.js';
+
+t.test('reliability diagrams of all forecasts and of each family', async (t) => {
+  const { app, show } = await openForum(t);
+  t.match(textOf((await show('/calibration')).body), 'No forecast has been resolved yet');
+  await playSeason(t, app);
+  for (const event of ['taken', 'yes']) {
+    const { body: all } = await app.call('GET', `/api/export/calibration?event=${event}`);
+    const { body: families } = await app.call(
+      'GET',
+      `/api/export/calibration?by=family&event=${event}`,
+    );
+    const { status, body } = await show(`/calibration?event=${event}`);
+    t.equal(status, 200);
+    const groups = [...all.groups, ...families.groups];
+    t.equal((body.match(/class="calibration/g) ?? []).length, groups.length);
+    const summary = rowsOf(body.slice(body.indexOf('In figures')));
+    for (const [n, { ece, brier }] of groups.entries()) {
+      t.match(summary[n], `${ece.toFixed(3)} ${brier.toFixed(3)}`);
+    }
+    const first = rowsOf(body.slice(body.indexOf('<details>')))[0];
+    const bin = all.groups[0].bins.find(({ n }: { n: number }) => n > 0);
+    t.match(first, ` ${bin.n} `, 'the figures are a table as well');
+  }
+  const { body: board } = await app.call('GET', '/api/leaderboard?by=calibration&of=families');
+  const crowd = board.leaderboard.find(({ kind }: { kind: string }) => kind === 'crowd');
+  t.match(textOf((await show('/calibration')).body), `an ECE of ${crowd.value.toFixed(3)}`);
+  t.equal((await show('/calibration?event=maybe')).status, 400);
+});
