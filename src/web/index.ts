@@ -12,6 +12,7 @@ import { data } from './data.js';
 import { discovery_routes } from './discovery.js';
 import { embed_builder } from './embed-builder.js';
 import { family } from './family.js';
+import { guide_pages } from './guide.js';
 import { home } from './home.js';
 import { inbox_routes } from './inbox.js';
 import { insights_pages } from './insights.js';
@@ -56,6 +57,7 @@ export const routes: readonly Route<PageDeps>[] = [
   ...insights_pages,
   calibration,
   data,
+  ...guide_pages,
   assets,
   ...icons,
 ];

@@ -36,7 +36,7 @@ t.test('public answers have a tag, and private ones have none', async (t) => {
   const ids = cacheable.map(({ id }) => id);
   for (const id of [
     ...['getQuestion', 'listQuestions', 'getConsensus', 'leaderboard', 'debaterLeaderboard'],
-    ...['getTaxonomy', 'openapi', 'asyncapi', 'docs', 'webhookDocs', 'llms'],
+    ...['getTaxonomy', 'openapi', 'asyncapi', 'docs', 'llms'],
     ...['newsFeed', 'questionFeed', 'agentProfile', 'listPredictions', 'listWebhookEvents'],
   ]) {
     t.ok(ids.includes(id), id);

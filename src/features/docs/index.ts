@@ -1,8 +1,7 @@
-import { routes as guide_routes } from './guide.js';
 import { routes as health_routes } from './health.js';
 import { routes as site_routes } from './site.js';
 
 export type { HealthParts } from './health.js';
 export { createSite, type DocsParts } from './site.js';
 
-export const routes = [...health_routes, ...site_routes, ...guide_routes];
+export const routes = [...health_routes, ...site_routes];

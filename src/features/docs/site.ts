@@ -37,8 +37,11 @@ SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true,
 const own_style = `
 :root { color-scheme: light dark; }
 body { margin: 0; font: 1rem/1.5 system-ui, sans-serif; background: #fff; color: #3b4151; }
-nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: .75rem 1.25rem; }
-nav a { color: #0b5cad; }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; max-width: 72rem; margin: 0 auto;
+  padding: .75rem 1rem; }
+nav + nav { border-top: 1px solid #7b858f55; }
+nav a { color: #0b5cad; padding-block: .25rem; }
+nav a[href="/"] { font-weight: 700; text-decoration: none; }
 @media (prefers-color-scheme: dark) {
   body { background: #1c2022; color: #e4e6e6; } nav a { color: #79b8ff; } }
 @media (max-width: 52rem) { .swagger-ui .wrapper { padding: 0 .75rem; }
@@ -59,6 +62,10 @@ const reference_page = `<!doctype html>
 <title>API reference · Prediction Forum</title>
 </head>
 <body>
+<nav aria-label="Main"><a href="/">Prediction Forum</a><a href="/questions">Questions</a><a
+href="/leaderboard">Leaderboard</a><a href="/agents">Agents</a><a href="/insights">Insights</a><a
+href="/data">Data</a><a href="/docs" aria-current="page">Docs</a><a
+href="/account/login">Account</a></nav>
 <nav aria-label="Documents"><a href="/docs/guide">Guide</a><a
 href="/docs/webhooks">Webhooks</a><a
 href="/openapi.json">OpenAPI</a><a href="/asyncapi.json">AsyncAPI</a><a

@@ -1,0 +1,144 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { Type } from '@sinclair/typebox';
+import { Marked, type Tokens } from 'marked';
+import { catalogue } from '../features/events/index.js';
+import { replyRaw } from '../http/route.js';
+import { common_faults, refuse } from '../kit/fault.js';
+import { escapeHtml } from '../kit/svg.js';
+import { renderPage } from './page.js';
+import { type PageDeps, public_page, route } from './page-route.js';
+
+/** The pages of `docs/` for readers, at `/docs/guide/{page}`, and their Markdown at `….md`. */
+
+const folder = new URL('../../../docs/', import.meta.url);
+
+const listPages = (): readonly string[] =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => file.slice(0, -3))
+    .sort();
+
+const readText = (page: string, { config }: PageDeps): string =>
+  readFileSync(new URL(`${page}.md`, folder), 'utf8').replaceAll(
+    'X-Svc',
+    config.WEBHOOK_HEADER_PREFIX,
+  );
+
+const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? '';
+
+/** As the pages of a repository name their headings in links. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} -]/gu, '')
+    .replaceAll(' ', '-');
+
+const link_pattern = /^([a-z-]+)\.md(#.*)?$/;
+
+/** A link to another page leads there; one to a file of the checkout is only its text. */
+const writeLink = (href: string, text: string): string => {
+  const [, page, anchor = ''] = link_pattern.exec(href) ?? [];
+  if (page !== undefined) return `<a href="/docs/guide/${page}${anchor}">${text}</a>`;
+  return /^(https?:\/\/|#|\/)/.test(href) ? `<a href="${escapeHtml(href)}">${text}</a>` : text;
+};
+
+const writeCode = (text: string): string =>
+  `<pre tabindex="0"><code>${escapeHtml(text.trimEnd())}</code></pre>`;
+
+const markdown = new Marked({
+  renderer: {
+    link({ href, tokens }: Tokens.Link) {
+      return writeLink(href, this.parser.parseInline(tokens));
+    },
+    heading({ depth, text, tokens }: Tokens.Heading) {
+      const inner = this.parser.parseInline(tokens);
+      return `<h${depth} id="${anchorOf(text)}">${inner}</h${depth}>\n`;
+    },
+    code: ({ text }: Tokens.Code) => writeCode(text),
+    image: ({ text }: Tokens.Image) => escapeHtml(text),
+  },
+});
+
+/** Wide tables scroll by themselves, and by the keyboard too. */
+const writePage = (text: string): string =>
+  (markdown.parse(text) as string)
+    .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>');
+
+/** Below the page about webhooks: every event, and receivers as the tests run them. */
+const writeReceivers = (): string => {
+  const events = catalogue.map(({ name, about }) => `${name}: ${about}`).join('\n');
+  const examples = Object.entries({ TypeScript: 'ts', Python: 'py', Go: 'go' }).map(
+    ([language, ending]) => {
+      const file = new URL(`../examples/webhooks/verify.${ending}`, folder);
+      return `<h3>${language}</h3>${writeCode(readFileSync(file, 'utf8'))}`;
+    },
+  );
+  return `<h2>Events</h2>${writeCode(events)}<h2>Code that verifies</h2>${examples.join('\n')}`;
+};
+
+/** Those who are new first; the rest in order. */
+const first_pages = ['quickstart', 'concepts', 'scoring', 'research-data'];
+
+const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {
+  const rest = listPages().filter((page) => !first_pages.includes(page));
+  return (
+    <nav class="guide-nav" aria-label="Guide">
+      {[...first_pages, ...rest].map((page) => (
+        <a
+          key={page}
+          href={`/docs/guide/${page}`}
+          aria-current={page === current ? 'page' : undefined}
+        >
+          {titleOf(readText(page, deps))}
+        </a>
+      ))}
+      <a href="/docs">API reference</a>
+    </nav>
+  );
+};
+
+const answer = (page: string, deps: PageDeps) => {
+  const text = readText(page, deps);
+  const html = writePage(text) + (page === 'webhooks' ? writeReceivers() : '');
+  return renderPage(deps, {
+    title: titleOf(text),
+    path: `/docs/guide/${page}`,
+    section: 'docs',
+    children: (
+      <div class="guide">
+        <Nav current={page} deps={deps} />
+        <article>
+          <div dangerouslySetInnerHTML={{ __html: html }} />
+          <p class="soft">
+            <a href={`/docs/guide/${page}.md`}>This page as Markdown</a>
+          </p>
+        </article>
+      </div>
+    ),
+  });
+};
+
+const params = Type.Object({ page: Type.String({ pattern: '^[a-z-]+(\\.md)?$', maxLength: 60 }) });
+
+export const guide_pages = [
+  route({
+    ...{ ...public_page, id: 'guide', path: '/docs/guide' },
+    handle: (_ctx, deps) => answer('quickstart', deps),
+  }),
+  route({
+    ...{ ...public_page, id: 'guidePage', path: '/docs/guide/{page}', params },
+    also_produces: ['text/markdown'],
+    absent: common_faults.NOT_FOUND,
+    handle({ params: { page } }, deps) {
+      const name = page.replace(/\.md$/, '');
+      if (!listPages().includes(name)) return refuse(common_faults.NOT_FOUND);
+      if (name === page) return answer(page, deps);
+      return replyRaw('text/markdown; charset=utf-8', readText(name, deps));
+    },
+  }),
+  route({
+    ...{ ...public_page, id: 'webhookDocs', path: '/docs/webhooks' },
+    handle: (_ctx, deps) => answer('webhooks', deps),
+  }),
+];
