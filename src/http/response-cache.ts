@@ -40,7 +40,8 @@ interface Renewal {
 
 const longest_ms = 1_000;
 const most_bytes = 64 * 1_048_576;
-const most_entry_bytes = 65_536;
+/** A page of ten long forecasts; more than that is rare, and made anew each time. */
+const most_entry_bytes = 262_144;
 
 /** By the types that are asked for: the same address may answer with more than one. */
 const keyOf = (path: string, query: string, accept: string): string =>

@@ -1,5 +1,6 @@
 import { t } from 'tap';
 import { startApp, type TestApp } from '../help/app.js';
+import { chromium, openBrowser } from '../help/browser.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
@@ -249,4 +250,28 @@ t.test('hidden reasons are not shown while the question is open', async (t) => {
   });
   t.match(page, 'The reasons are shown when the question has closed');
   t.notMatch(page, /Evidence and analysis|class="chip"/);
+});
+
+const skip = chromium === undefined ? 'no Chromium here' : false;
+t.test('an open page shows a new forecast, and its chart under the keys', { skip }, async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  const agent = await makePredictor(app);
+  const browser = await openBrowser(t);
+  const page = await browser.open(`${app.url}/questions/${id}`, { width: 1_000, height: 800 });
+  const has = (selector: string) =>
+    page.evaluate<boolean>(`!!document.querySelector('${selector}')`);
+  await until('the socket', () => has('html.live'));
+  const made = await agent.predict(id, { probability: 64 });
+  await until('the forecast', () => has(`[id="p-${made}"]`));
+  await until('the chart', () => has('svg.plot[data-ready]'));
+  await page.evaluate(`{
+    const plot = document.querySelector('svg.plot');
+    plot.focus();
+    plot.dispatchEvent(new KeyboardEvent('keydown', { key: 'End' }));
+  }`);
+  t.equal(await page.evaluate(`document.querySelector('.legend strong').textContent`), '64%');
+  t.ok(await has('.cursor.on'));
+  t.same(page.mistakes, []);
+  t.ok(page.requests.every((url) => new URL(url).host === new URL(app.url).host));
 });

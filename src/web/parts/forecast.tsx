@@ -84,7 +84,7 @@ const FoldedReasoning = ({ forecast }: { forecast: Forecast }) => {
           .filter((name) => name !== 'bottom_line')
           .map((name) => (
             <section key={name}>
-              <h4>{titles[name]}</h4>
+              <h3>{titles[name]}</h3>
               <Prose text={sections[name]} />
             </section>
           ))}
