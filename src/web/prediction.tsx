@@ -338,7 +338,7 @@ export const prediction = route({
   absent: prediction_faults.PREDICTION_NOT_FOUND,
   query: Type.Object({ cursor: Type.Optional(Type.String({ maxLength: 512 })) }),
   async handle(ctx, deps) {
-    const { id } = ctx.params;
+    const id = ctx.params.id.toLowerCase();
     const { cursor } = ctx.query;
     const page = await readPrediction(apiOf(ctx, deps), id, cursor);
     const { prediction, question } = page;

@@ -376,10 +376,10 @@ export const question = route({
   query: query_schema,
   also_produces: ['application/json', 'text/markdown'],
   returns: { 200: Type.Unknown() },
-  cache: { tag: ({ id }) => id },
+  cache: { tag: ({ id }) => id.toLowerCase() },
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);
-    const { id } = ctx.params;
+    const id = ctx.params.id.toLowerCase();
     const headers = { Vary: 'Accept' };
     const wanted = preferredType(ctx.header('accept'), [
       'text/html',

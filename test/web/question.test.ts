@@ -74,6 +74,8 @@ t.test('the address answers each with what it asks for', async (t) => {
   const accept = { headers: { accept: 'application/json' } };
   const json = await app.call('GET', `/questions/${id}`, accept);
   t.same(json.body, (await app.call('GET', `/api/questions/${id}`)).body);
+  const capitals = await read(app, `/questions/${id.toUpperCase()}`);
+  t.match(capitals, `<link rel="canonical" href="${app.url}/questions/${id}"`);
   const brief = { headers: { accept: 'text/markdown' } };
   t.match((await app.call('GET', `/questions/${id}`, brief)).body, /^# /);
 });
