@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { installChromium } from './help/chromium.js';
 import {
   makeTemplate,
   type OwnStores,
@@ -51,7 +52,7 @@ const makePrinter = (): ((line: string) => void) => {
   let block: string[] = [];
   return (line) => {
     const end = /^(ok|not ok) \d+ - (.*)$/.exec(line);
-    const [, name, why] = /^ +ok \d+ - (.*?) # SKIP ?(.*)$/.exec(line) ?? [];
+    const [, name, why] = /^ *ok \d+ - (.*?) # SKIP ?(.*)$/.exec(line) ?? [];
     if (name !== undefined) console.log(`left out: ${name}${why === '' ? '' : ` (${why})`}`);
     if (end === null) {
       if (!/^\s*(ok \d|1\.\.\d|TAP version|# time=|# Subtest:.*\.test\.ts$|$)/.test(line)) {
@@ -60,7 +61,7 @@ const makePrinter = (): ((line: string) => void) => {
       return;
     }
     const failed = end[1] === 'not ok';
-    console.log(`${failed ? 'FAIL' : '  ok'}  ${end[2]}`);
+    if (name === undefined) console.log(`${failed ? 'FAIL' : '  ok'}  ${end[2]}`);
     if (failed) console.log(block.join('\n'));
     block = [];
   };
@@ -113,6 +114,7 @@ const run = async (): Promise<void> => {
   let stores: OwnStores | null = null;
   try {
     await sweepTestFolders();
+    await installChromium(files, (line) => console.log(line));
     stores = await startOwnStores(false);
     await makeTemplate(stores.postgres.admin_url);
     const totals = await runFiles(files, {

@@ -3,7 +3,7 @@ import { type Test, t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
-import { type BrowserPage, chromium, openBrowser } from '../help/browser.js';
+import { type BrowserPage, openBrowser, without_chromium as skip } from '../help/browser.js';
 import { openCalls } from '../help/socket-calls.js';
 import { until } from '../help/until.js';
 
@@ -132,8 +132,6 @@ const fits = async (t: Test, page: BrowserPage): Promise<void> => {
     t.ok(scroll <= width, `${scroll} wide on ${width}`);
   }
 };
-
-const skip = chromium === undefined && 'there is no Chromium';
 
 t.test('in a browser the pages fit any screen and ask nobody else', { skip }, async (t) => {
   const browser = await openBrowser(t);

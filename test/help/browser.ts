@@ -1,24 +1,24 @@
-import { execFileSync } from 'node:child_process';
-import { type Browser, type BrowserContextOptions, chromium as driver } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium as driver,
+  type Page,
+} from 'playwright-core';
+import { findChromium, no_chromium } from './chromium.js';
 import type { Teardown } from './stores.js';
 
 /** A headless Chromium, where the machine has one. */
 
-const find = (): string | undefined => {
-  for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
-    try {
-      return execFileSync('which', [name], { encoding: 'utf8' }).trim();
-    } catch {
-      // The next name.
-    }
-  }
-  return undefined;
-};
-
 /** Where it is; tests that need it are left out without it. */
-export const chromium = find();
+export const chromium = findChromium();
+export const without_chromium = chromium === undefined && no_chromium;
 
 export interface BrowserPage {
+  /** What a person does: clicks, fills in, presses keys. */
+  readonly page: Page;
   /** The value of an expression in the page; a promise is waited for. */
   evaluate<T>(expression: string): Promise<T>;
   resize(width: number, height: number): Promise<void>;
@@ -28,12 +28,10 @@ export interface BrowserPage {
   readonly mistakes: readonly string[];
 }
 
-const openPage = async (
-  browser: Browser,
-  url: string,
-  viewport = { width: 400, height: 700 },
-): Promise<BrowserPage> => {
-  const page = await browser.newPage({ viewport });
+export interface PageOptions
+  extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'javaScriptEnabled'> {}
+
+const watch = (page: Page): BrowserPage => {
   const requests: string[] = [];
   const mistakes: string[] = [];
   page.on('request', (request) => void requests.push(request.url()));
@@ -42,16 +40,17 @@ const openPage = async (
   page.on('console', (message) => {
     if (message.type() === 'error') mistakes.push(message.text());
   });
-  await page.goto(url);
   return {
-    ...{ requests, mistakes },
+    ...{ page, requests, mistakes },
     evaluate: (expression) => page.evaluate(expression),
     resize: (width, height) => page.setViewportSize({ width, height }),
   };
 };
 
+const opened_size = { width: 400, height: 700 };
+
 export const openBrowser = async (t: Teardown) => {
-  const browser = await driver.launch({
+  const browser: Browser = await driver.launch({
     ...(chromium === undefined ? {} : { executablePath: chromium }),
     chromiumSandbox: false,
   });
@@ -59,7 +58,30 @@ export const openBrowser = async (t: Teardown) => {
   return {
     /** A window by itself, such as one without scripts; it ends with the browser. */
     context: (options: BrowserContextOptions) => browser.newContext(options),
-    open: (url: string, viewport?: { width: number; height: number }) =>
-      openPage(browser, url, viewport),
+    /** One page of a visitor of its own. */
+    async open(url: string, viewport = opened_size): Promise<BrowserPage> {
+      const opened = watch(await browser.newPage({ viewport }));
+      await opened.page.goto(url);
+      return opened;
+    },
+    /** A visitor, whose pages share cookies; the first of them is still empty. */
+    async visit(options: PageOptions = {}): Promise<BrowserPage> {
+      const context = await browser.newContext({ viewport: opened_size, ...options });
+      return watch(await context.newPage());
+    },
   };
+};
+
+let axe_source: string | undefined;
+
+/** What axe finds on the page as it is now, best practices included: one line an element. */
+export const findBarriers = async ({ page }: BrowserPage): Promise<readonly string[]> => {
+  axe_source ??= readFileSync(
+    createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+    'utf8',
+  );
+  // Through the debugger, which the policy of the page does not bind.
+  await page.evaluate(axe_source);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 };

@@ -12,9 +12,9 @@ import { views } from '../../../src/features/embed/schema.js';
 import { embed_script } from '../../../src/features/embed/script.js';
 import { embed_style } from '../../../src/features/embed/style.js';
 import type { QuestionRow } from '../../../src/features/questions/index.js';
-import { chromium, openBrowser } from '../../help/browser.js';
+import { openBrowser, without_chromium } from '../../help/browser.js';
+import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile-texts.js';
 import { no_range } from '../../help/number.js';
-import { hostile_addresses, hostile_texts, pwned_mark } from './hostile-texts.js';
 
 /** Whatever a question says, its widget is the same elements with the same attributes. */
 
@@ -216,17 +216,21 @@ const readFrame = (html: string) => `new Promise((resolve) => {
   document.body.append(frame);
 })`;
 
-t.test('no script of a text runs in a browser, policy or not', { skip: !chromium }, async (t) => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'pf-hostile-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  const host = path.join(folder, 'host.html');
-  writeFileSync(host, '<!doctype html><body>');
-  const browser = await openBrowser(t);
-  const page = await browser.open(pathToFileURL(host).href);
-  // From a file there is no policy: whatever could run would run. The card has every text.
-  const elements = readStrictly(render(saying('Harmless', true), 'card')).shape.length + 2;
-  for (const text of hostile_texts) {
-    const found = await page.evaluate(readFrame(render(saying(text, true), 'card')));
-    t.match(found, { count: elements, is_broken: false, wide: false }, nameOf(text));
-  }
-});
+t.test(
+  'no script of a text runs in a browser, policy or not',
+  { skip: without_chromium },
+  async (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'pf-hostile-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const host = path.join(folder, 'host.html');
+    writeFileSync(host, '<!doctype html><body>');
+    const browser = await openBrowser(t);
+    const page = await browser.open(pathToFileURL(host).href);
+    // From a file there is no policy: whatever could run would run. The card has every text.
+    const elements = readStrictly(render(saying('Harmless', true), 'card')).shape.length + 2;
+    for (const text of hostile_texts) {
+      const found = await page.evaluate(readFrame(render(saying(text, true), 'card')));
+      t.match(found, { count: elements, is_broken: false, wide: false }, nameOf(text));
+    }
+  },
+);
