@@ -551,6 +551,8 @@ const sendOptions = (ctx: Context, allow: readonly string[]): void => {
 
 /** Adds the ETag of a cacheable answer; 304 without a body when the client has it already. */
 const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
+  // The page has its own, of all that it shows.
+  if (ctx.request.is_inner === true) return outgoing;
   const { headers, content_type = 'application/json' } = outgoing;
   const own_rule = headers?.['Cache-Control'];
   const is_anonymous = ctx.caller.kind === 'anonymous';
