@@ -1,0 +1,180 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { type Test, t } from 'tap';
+import { routes } from '../../src/web/index.js';
+import { startApp } from '../help/app.js';
+import { type BrowserPage, findBarriers, openBrowser, without_chromium } from '../help/browser.js';
+import { project_root } from '../help/own-stores.js';
+import { accountPages, adminPages, publicPages, sign_in_pages } from '../help/pages.js';
+import { until } from '../help/until.js';
+import { asked, findBroken, makeHostile } from './hostile.js';
+import { env, makeWorld } from './world.js';
+
+/**
+ * Every page for people in a browser: for every eye, on every screen, in both themes, and with
+ * nothing that its policy forbids. `npm run shots` also takes a picture of each.
+ */
+
+if (without_chromium) {
+  t.plan(0, without_chromium);
+  process.exit(0);
+}
+
+const app = await startApp(t, { env });
+const world = await makeWorld(app);
+const browser = await openBrowser(t);
+
+const { multi, numeric, date, resolved, voided, settled_prediction } = world;
+const documents = routes.filter(
+  ({ method, path, returns }) => method === 'GET' && 200 in returns && !/[.]|^\/assets/.test(path),
+);
+const patternOf = (route: string): RegExp =>
+  new RegExp(`^${route.replace(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`);
+const isThere = (address: string): boolean =>
+  documents.some(({ path }) => patternOf(path).test(address));
+
+const visitors = {
+  anybody: {
+    token: '',
+    pages: [
+      ...publicPages(world),
+      ...['/questions?q=harbour&status=all', '/questions?category=technology&sort=contested'],
+      ...[multi, numeric, date, resolved, voided].map((id) => `/questions/${id}`),
+      `/predictions/${settled_prediction}`,
+      ...sign_in_pages,
+    ].filter(isThere),
+  },
+  'a person': { token: world.person.token, pages: accountPages(world).filter(isThere) },
+  'an admin': {
+    token: world.operator.token,
+    pages: [...adminPages(world), `/admin/questions/${resolved}`].filter(isThere),
+  },
+};
+/** Nothing is there. */
+const nowhere = '/nowhere';
+
+const themes = ['light', 'dark'] as const;
+const widths = [375, 768, 1_280];
+const shots = process.env['SHOTS'] === 'true' ? path.join(project_root, '.data', 'shots') : null;
+
+const ids = Object.entries(world).filter(([, id]) => typeof id === 'string');
+/** `/questions/01a2…?sort=new` is `questions-resolved-sort-new`. */
+const nameOf = (address: string): string =>
+  ids
+    .reduce((text, [name, id]) => text.replaceAll(String(id), name), address)
+    .replace(/[^a-z0-9_]+/gi, '-')
+    .replace(/^-|-$/g, '') || 'home';
+
+const shoot = async ({ page, resize }: BrowserPage, address: string, theme: string) => {
+  if (shots === null) return;
+  mkdirSync(shots, { recursive: true });
+  for (const width of widths) {
+    await resize(width, 900);
+    await page.screenshot({
+      path: path.join(shots, `${nameOf(address)}-${width}-${theme}.png`),
+      ...{ fullPage: true, animations: 'disabled' },
+    });
+  }
+};
+
+const narrow = 320;
+const open_all = 'for (const one of document.querySelectorAll("details")) one.open = true;';
+const examine = async (t: Test, visitor: BrowserPage, address: string): Promise<void> => {
+  const { page, requests, mistakes, resize } = visitor;
+  const [first_request, first_mistake] = [requests.length, mistakes.length];
+  await resize(1_280, 900);
+  await page.goto(app.url + address, { waitUntil: 'load' });
+  for (const colorScheme of themes) {
+    await page.emulateMedia({ colorScheme });
+    await shoot(visitor, address, colorScheme);
+  }
+  await visitor.evaluate(open_all);
+  for (const colorScheme of themes) {
+    await page.emulateMedia({ colorScheme });
+    t.same(await findBarriers(visitor), [], `${colorScheme}: axe finds nothing`);
+  }
+  await resize(narrow, 700);
+  t.same(await findWide(visitor), [], `it fits ${narrow} pixels`);
+  const is_own = (url: string): boolean =>
+    /^(?:data|blob):/.test(url) || new URL(url).host === new URL(app.url).host;
+  t.same(
+    requests.slice(first_request).filter((url) => !is_own(url)),
+    [],
+    'it asks nobody else',
+  );
+  const expected = address === nowhere ? /status of 404/ : /^$/;
+  const wrong = mistakes.slice(first_mistake).filter((text) => !expected.test(text));
+  t.same(wrong, [], 'no script throws, no policy is broken');
+};
+
+/** The outermost elements that stick out where the page is wider than the screen. */
+const findWide = ({ evaluate }: BrowserPage): Promise<readonly string[]> =>
+  evaluate(`(() => {
+    if (document.documentElement.scrollWidth <= innerWidth) return [];
+    const wide = [...document.body.querySelectorAll('*')].filter(
+      (one) => one.getBoundingClientRect().right > innerWidth + 1,
+    );
+    return wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 200));
+  })()`);
+
+const visit = async (token: string, javaScriptEnabled = true): Promise<BrowserPage> => {
+  const visitor = await browser.visit({ javaScriptEnabled });
+  if (token !== '') {
+    const cookie = { name: 'session', value: token, url: app.url, httpOnly: true };
+    await visitor.page.context().addCookies([cookie]);
+  }
+  return visitor;
+};
+
+for (const [who, { token, pages }] of Object.entries(visitors)) {
+  t.test(`pages for ${who}`, async (t) => {
+    const visitor = await visit(token);
+    for (const address of pages) {
+      await t.test(address, (t) => examine(t, visitor, address));
+    }
+  });
+}
+
+t.test('no page is left out', async (t) => {
+  const seen = Object.values(visitors).flatMap(({ pages }) => pages);
+  const unseen = documents.filter(({ path }) => !seen.some((one) => patternOf(path).test(one)));
+  t.same(
+    unseen.map(({ path }) => path),
+    [],
+  );
+});
+
+t.test('nor is that of an address where nothing is', async (t) =>
+  examine(t, await visit(''), nowhere),
+);
+
+t.test('hostile texts stay text on every page', async (t) => {
+  await makeHostile(app);
+  await until('the service shows them', async () =>
+    String((await app.call('GET', '/questions')).body).includes('as somebody wrote.'),
+  );
+  for (const [who, { token, pages }] of Object.entries(visitors)) {
+    const visitor = await visit(token);
+    const { page, mistakes } = visitor;
+    for (const address of pages) {
+      await page.goto(app.url + address, { waitUntil: 'load' });
+      t.same(await findBroken(visitor), [], `${address} for ${who}`);
+      t.same(await findWide(visitor), [], `${address} is no wider`);
+    }
+    t.same(
+      mistakes.filter((text) => !/status of 404/.test(text)),
+      [],
+      who,
+    );
+  }
+});
+
+t.test('what an address says stays text', async (t) => {
+  const visitor = await visit('');
+  for (const text of asked) {
+    const query = new URLSearchParams({ q: text, category: text, done: text, cursor: text });
+    await visitor.page.goto(`${app.url}/questions?${query}`, { waitUntil: 'load' });
+    // Some of them would be words of the protocol of tests.
+    t.same(await findBroken(visitor), [], encodeURIComponent(text));
+  }
+});
