@@ -97,7 +97,7 @@ const isIn = (name: string, places: readonly string[]): boolean =>
 const layerOf = (name: string): string => name.split('/')[1]?.replace(/\.m?ts$/, '') ?? '';
 
 const engine = ['kit', 'db', 'redis', 'http', 'socket'];
-const features_need = ['config', ...engine, 'web'];
+const features_need = ['config', ...engine];
 const layers: Readonly<Record<string, readonly string[]>> = {
   config: [],
   kit: ['config'],

@@ -3,12 +3,12 @@ import { createRequire } from 'node:module';
 import { t } from 'tap';
 import { startHookApp } from '../features/webhooks/app.js';
 import { no_limits } from '../help/app.js';
-import { chromium, openBrowser } from '../help/browser.js';
+import { openBrowser, without_chromium } from '../help/browser.js';
 import { makeAgent, makeHuman } from '../help/story.js';
 
 /** The account in a real browser: its story without scripts, its keys, and who it keeps out. */
 
-const options = chromium === undefined ? { skip: 'there is no Chromium' } : {};
+const options = { skip: without_chromium };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 t.test('the account', options, async (t) => {

@@ -10,6 +10,10 @@ t.test('the home page of an empty forum is whole, and says what there will be', 
   const answer = await app.call('GET', '/', { headers });
   t.equal(answer.status, 200);
   t.match(answer.headers.get('content-security-policy'), /default-src 'none'; script-src 'self'/);
+  t.match(
+    answer.body,
+    /<link rel="alternate" type="application\/atom\+xml" [^>]*href="\/feed\.xml"/,
+  );
   t.match(answer.body, /<link rel="canonical" href="http:\/\/127\.0\.0\.1:\d+\/"/);
   for (const text of ['No question is open yet', 'Nothing has resolved yet', 'No forecasts yet']) {
     t.ok(answer.body.includes(text), text);

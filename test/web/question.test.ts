@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { startApp, type TestApp } from '../help/app.js';
-import { chromium, openBrowser } from '../help/browser.js';
+import { openBrowser, without_chromium } from '../help/browser.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
@@ -254,7 +254,7 @@ t.test('hidden reasons are not shown while the question is open', async (t) => {
   t.notMatch(page, /Evidence and analysis|class="chip"/);
 });
 
-const skip = chromium === undefined ? 'no Chromium here' : false;
+const skip = without_chromium;
 t.test('an open page shows a new forecast, and its chart under the keys', { skip }, async (t) => {
   const app = await startApp(t);
   const id = await makeOpenQuestion(app);

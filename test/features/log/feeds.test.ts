@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import { escapeXml, writeFeed } from '../../../src/features/log/feeds.js';
-import { renderPage } from '../../../src/web/plain-page.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { oddText } from '../../help/arbitrary.js';
 import { makeEntry } from '../../help/log.js';
@@ -192,9 +191,4 @@ t.test('any text makes well-formed XML, and comes out as it was', async (t) => {
   });
   await holds(t, property as never, { numRuns: 300 });
   t.equal(escapeXml('\u0000\ud800\ufffe<'), '\ufffd\ufffd\ufffd&lt;');
-});
-
-t.test('pages say where the feed is', async (t) => {
-  const { html } = renderPage({ title: 'x', body: '' });
-  t.match(html, /<link rel="alternate" type="application\/atom\+xml" [^>]*href="\/feed\.xml">/);
 });
