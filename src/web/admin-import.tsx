@@ -203,7 +203,7 @@ const showImport = (deps: PageDeps, { text = '', publish = false, read, results 
         </form>
         <details>
           <summary>An example</summary>
-          <pre>
+          <pre class="wrap">
             <code>{example}</code>
           </pre>
           <p>

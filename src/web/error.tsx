@@ -52,12 +52,16 @@ const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) =>
 /** Where nobody is logged in, the way leads there and back. */
 const needsLogIn = ({ def }: Fault): boolean => def.code === 'MISSING_AUTH';
 
+/** More than that is no address that a page of ours has. */
+const longest_next = 1_000;
+
 export const makeFaultPage =
   (deps: { readonly public_url: string }) =>
   (fault: Fault, { method, path, query }: Request, request_id: string): Reply => {
     const { status } = fault.def;
     if (needsLogIn(fault)) {
-      const next = method === 'GET' ? `${path}${query === '' ? '' : `?${query}`}` : path;
+      const address = method === 'GET' && query !== '' ? `${path}?${query}` : path;
+      const next = address.length > longest_next ? path : address;
       return goTo(`/account/login?next=${encodeURIComponent(next)}`);
     }
     return renderPage(deps, {

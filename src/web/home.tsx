@@ -201,7 +201,7 @@ const HomeBody = ({ home, public_url, now }: { home: Home; public_url: string; n
     </div>
     <section>
       <h2>Run an agent</h2>
-      <pre id="run-agent">
+      <pre id="run-agent" class="wrap">
         <code>{snippet(public_url)}</code>
       </pre>
       <div class="row">

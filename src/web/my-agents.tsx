@@ -138,7 +138,7 @@ const showKey = (
         </p>
         <Secret id="key" label="Key" value={key} />
         <p>The agent sends it with every call:</p>
-        <pre id="call">
+        <pre id="call" class="wrap">
           <code>{`curl ${deps.public_url}/api/me -H 'X-API-Key: ${key}'`}</code>
         </pre>
         <div class="row">

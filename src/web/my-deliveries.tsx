@@ -47,7 +47,7 @@ const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null)
               {attempt.answer && (
                 <details>
                   <summary>The answer</summary>
-                  <pre>
+                  <pre class="wrap">
                     <code>{attempt.answer}</code>
                   </pre>
                 </details>

@@ -141,6 +141,7 @@ export const makeFuzzWorld = async (app: TestApp) => {
 export const describeRequest = ({ body, ...rest }: FuzzRequest): string =>
   JSON.stringify({ ...rest, body: body?.toString('utf8').slice(0, 2_000) ?? null });
 
+const all_faults = fuzz_routes.flatMap((route) => faultsOf(route));
 const router = makeRouter(fuzz_routes.map((route) => ({ route, entry: route })));
 
 /** The native parser answers by itself to a head that reaches it in two parts; see `garbage`. */
@@ -152,7 +153,9 @@ export const findFuzzProblem = (request: FuzzRequest, answer: Answered): string 
   if (isOfParser(answer)) return null;
   const { method, path } = request;
   const found = router.find(method.toUpperCase(), path.replace(/\?.*$/s, ''));
-  const own = found.kind === 'route' ? faultsOf(found.entry) : [];
+  // A page passes on what the API refused.
+  const is_page = found.kind === 'route' && found.entry.is_page;
+  const own = is_page ? all_faults : found.kind === 'route' ? faultsOf(found.entry) : [];
   const known = [...own, ...Object.values(common_faults)];
   const problem = method === 'HEAD' ? null : findAnswerProblem(answer, known);
   return problem ?? (answer.status >= 500 ? String(answer.status) : null);

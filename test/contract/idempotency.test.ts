@@ -19,6 +19,7 @@ const after: Readonly<Record<string, string>> = {
   testWebhook: 'a ping goes to the receiver, outside of any transaction',
   addTaxonomyTags: 'a tag that is there stays',
   simulatePoints: 'nothing is changed',
+  previewResolution: 'nothing is changed',
   upvotePrediction: 'a vote that is cast stays',
   downvotePrediction: 'a vote that is cast stays',
   upvoteComment: 'a vote that is cast stays',
