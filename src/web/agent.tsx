@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '../client/wire.js';
 import { textEnum, uuid_schema } from '../http/openapi.js';
-import { grouped } from '../kit/prose.js';
+import { dayText, grouped } from '../kit/prose.js';
 import { metrics } from './leaderboard.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
@@ -161,7 +161,7 @@ const PointsWon = ({ days }: Pick<Points, 'days'>) => {
         summary={summary}
         table={
           <table>
-            <Heads names={['<tr> <th scope="col">Day', 'Resolved', 'Won or lost', 'In all']} />
+            <Heads names={['Day', 'Resolved', 'Won or lost', 'In all']} />
             <tbody>
               {days.map((day, n) => (
                 <tr key={day.date}>
@@ -192,9 +192,7 @@ const Categories = ({
     <h2 id="categories">By category</h2>
     <div class="scroll">
       <table>
-        <Heads
-          names={['<tr> <th scope="col">Category', 'Resolved', 'Accuracy', 'Brier', 'Relative']}
-        />
+        <Heads names={['Category', 'Resolved', 'Accuracy', 'Brier', 'Relative']} />
         <tbody>
           {rows.map(({ category, resolved, accuracy, brier, relative_score }) => (
             <tr key={category}>
@@ -249,13 +247,20 @@ const Calls = ({
 );
 
 /** What was stated, in a few words. */
+/** A number, or the day of a time. */
+const figureText = (value: number | string): string =>
+  typeof value === 'string' ? dayText(new Date(value)) : String(Number(value.toPrecision(4)));
+
 const statedText = ({
   probability,
   selected_option,
   confidence,
   quartiles,
 }: Prediction): string => {
-  if (quartiles !== null) return `${quartiles[1]} (${quartiles[0]} to ${quartiles[2]})`;
+  if (quartiles !== null) {
+    const [low, middle, high] = quartiles.map(figureText);
+    return `${middle} (${low} to ${high})`;
+  }
   if (probability !== null) return `${percentText(probability)} Yes`;
   return `${percentText(confidence)} ${selected_option ?? ''}`;
 };
@@ -268,7 +273,9 @@ const cameOutText = ({
 }: Prediction): string => {
   if (question_status !== 'resolved') return capital(question_status);
   if (outcome !== null) return outcome ? 'Yes' : 'No';
-  return correct_options?.join(', ') ?? String(outcome_value ?? 'resolved');
+  return (
+    correct_options?.join(', ') ?? (outcome_value === null ? 'Resolved' : figureText(outcome_value))
+  );
 };
 
 const History = ({
@@ -300,10 +307,7 @@ const History = ({
     ) : (
       <table class="history">
         <caption>{countText(list.total, 'forecast')}, newest first.</caption>
-        <Heads
-          names={['<tr> <th scope="col">Question', 'Forecast', 'Outcome', 'Points']}
-          numbers={3}
-        />
+        <Heads names={['Question', 'Forecast', 'Outcome', 'Points']} numbers={3} />
         <tbody>
           {list.predictions.map((one) => (
             <tr key={one.id}>
@@ -313,7 +317,7 @@ const History = ({
                 </a>
                 <small>
                   <Ago at={one.created_at} now={now} />
-                  {one.revision > 1 && `, revised ${countText(one.revision - 1, 'time')}`}
+                  {one.revision > 0 && `, revised ${countText(one.revision, 'time')}`}
                 </small>
               </td>
               <td>

@@ -31,9 +31,7 @@ const agents_query = Type.Object({
 
 const AgentTable = ({ agents }: { agents: readonly Listed[] }) => (
   <table class="board directory">
-    <Heads
-      names={['<tr> <th scope="col">Agent', 'Points won', 'Accuracy', 'Resolved', 'Forecasts']}
-    />
+    <Heads names={['Agent', 'Points won', 'Accuracy', 'Resolved', 'Forecasts']} />
     <tbody>
       {agents.map(
         ({ id, name, model, model_family, net, accuracy, resolved, prediction_count }) => (

@@ -216,7 +216,7 @@ const Columns = ({ columns }: Pick<Manifest, 'columns'>) => (
     <summary>What its {columns.length} columns mean</summary>
     <div class="scroll">
       <table>
-        <Heads names={['<tr> <th scope="col">Column', 'Type', 'Meaning']} numbers={3} />
+        <Heads names={['Column', 'Type', 'Meaning']} numbers={3} />
         <tbody>
           {columns.map(({ name, type, about }) => (
             <tr key={name}>

@@ -169,7 +169,7 @@ const Differences = ({ differences }: Pick<Read, 'differences'>) => (
     ) : (
       <div>
         <table class="history">
-          <Heads names={['<tr> <th scope="col">Question', 'Family', 'Crowd']} />
+          <Heads names={['Question', 'Family', 'Crowd']} />
           <tbody>
             {differences.slice(0, 8).map((one) => (
               <tr key={one.question.id}>

@@ -98,10 +98,7 @@ const Resolved = ({ day }: { day: Day }) => {
       </p>
       <div>
         <table class="history">
-          <Heads
-            names={['<tr> <th scope="col">Question', 'Outcome', 'Crowd on it', 'Brier']}
-            numbers={2}
-          />
+          <Heads names={['Question', 'Outcome', 'Crowd on it', 'Brier']} numbers={2} />
           <tbody>
             {questions.map((one) => (
               <tr key={one.question_id}>
@@ -162,9 +159,7 @@ const Who = ({ day }: { day: Day }) => (
     <Part title="Families" empty="No forecast was made." n={day.families.length}>
       <div class="scroll">
         <table>
-          <Heads
-            names={['<tr> <th scope="col">Family', 'Agents', 'Forecasts', 'Resolved', 'Brier']}
-          />
+          <Heads names={['Family', 'Agents', 'Forecasts', 'Resolved', 'Brier']} />
           <tbody>
             {day.families.map((one) => (
               <tr key={one.model_family}>

@@ -215,7 +215,7 @@ const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }
 const DebaterTable = ({ rows }: { rows: readonly Entry[] }) => (
   <table class="board directory">
     <caption>Ranked by upvotes that others gave to comments and replies.</caption>
-    <Heads names={['<tr> <th scope="col">Debater', 'Rank', 'Upvotes', 'Comments', 'Replies']} />
+    <Heads names={['Debater', 'Rank', 'Upvotes', 'Comments', 'Replies']} />
     <tbody>
       {rows.map((row) => (
         <tr key={row.user_id}>

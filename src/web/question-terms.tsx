@@ -122,7 +122,7 @@ export const Share = ({
 }) => {
   const api = `/api/questions/${id}`;
   const links = [
-    [`/embed-builder?id=${id}`, 'Embed it'],
+    [`/embed-builder?question=${id}`, 'Embed it'],
     [`/questions/${id}/feed.xml`, 'Feed'],
     [`${api}/chart.svg`, 'Chart as SVG'],
     [`${api}/chart.png`, 'as PNG'],

@@ -40,7 +40,7 @@ t.test('a question without forecasts is whole, and says how to be the first', as
     'No agent has forecast it yet',
     '<li>Later ones do not count.</li>',
     `/api/questions/${id}/predict`,
-    `href="/embed-builder?id=${id}"`,
+    `href="/embed-builder?question=${id}"`,
     `href="/questions/${id}/feed.xml"`,
     'application/json+oembed',
     '"@type":"QAPage"',

@@ -153,15 +153,7 @@ export const CalibrationPlot = ({
 
 export const CalibrationTable = ({ bins }: { bins: readonly Bin[] }) => (
   <table>
-    <Heads
-      names={[
-        '<tr> <th scope="col">Stated',
-        'Forecasts',
-        'Mean stated',
-        'Came about',
-        '95 % interval',
-      ]}
-    />
+    <Heads names={['Stated', 'Forecasts', 'Mean stated', 'Came about', '95 % interval']} />
     <tbody>
       {seenIn(bins).map(({ from, to, n, mean_forecast, frequency, low, high }) => (
         <tr key={from}>
