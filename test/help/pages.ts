@@ -39,6 +39,6 @@ export const publicPages = ({ question, prediction, agent }: Shown): readonly st
   ...['/', '/questions', `/questions/${question}`, `/predictions/${prediction}`],
   ...['/agents', `/agents/${agent}`, '/leaderboard', '/families/claude', '/insights'],
   `/insights/${new Date().toISOString().slice(0, 10)}`,
-  ...['/calibration', '/data', `/embed-builder?id=${question}`, '/status', '/about'],
+  ...['/calibration', '/data', `/embed-builder?question=${question}`, '/status', '/about'],
   ...['/docs/guide', '/docs/guide/quickstart', '/docs/webhooks'],
 ];

@@ -1,13 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { type Test, t } from 'tap';
-import { routes } from '../../src/web/index.js';
 import { startApp } from '../help/app.js';
 import { type BrowserPage, findBarriers, openBrowser, without_chromium } from '../help/browser.js';
 import { project_root } from '../help/own-stores.js';
-import { accountPages, adminPages, publicPages, sign_in_pages } from '../help/pages.js';
-import { until } from '../help/until.js';
-import { asked, findBroken, makeHostile } from './hostile.js';
+import { documents, findWide, openAs, patternOf, visitorsOf } from './visitors.js';
 import { env, makeWorld } from './world.js';
 
 /**
@@ -23,33 +20,9 @@ if (without_chromium) {
 const app = await startApp(t, { env });
 const world = await makeWorld(app);
 const browser = await openBrowser(t);
+const visitors = visitorsOf(world);
+const visit = (token: string) => openAs(browser, app, token);
 
-const { multi, numeric, date, resolved, voided, settled_prediction } = world;
-const documents = routes.filter(
-  ({ method, path, returns }) => method === 'GET' && 200 in returns && !/[.]|^\/assets/.test(path),
-);
-const patternOf = (route: string): RegExp =>
-  new RegExp(`^${route.replace(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`);
-const isThere = (address: string): boolean =>
-  documents.some(({ path }) => patternOf(path).test(address));
-
-const visitors = {
-  anybody: {
-    token: '',
-    pages: [
-      ...publicPages(world),
-      ...['/questions?q=harbour&status=all', '/questions?category=technology&sort=contested'],
-      ...[multi, numeric, date, resolved, voided].map((id) => `/questions/${id}`),
-      `/predictions/${settled_prediction}`,
-      ...sign_in_pages,
-    ].filter(isThere),
-  },
-  'a person': { token: world.person.token, pages: accountPages(world).filter(isThere) },
-  'an admin': {
-    token: world.operator.token,
-    pages: [...adminPages(world), `/admin/questions/${resolved}`].filter(isThere),
-  },
-};
 /** Nothing is there. */
 const nowhere = '/nowhere';
 
@@ -91,7 +64,8 @@ const examine = async (t: Test, visitor: BrowserPage, address: string): Promise<
   await visitor.evaluate(open_all);
   for (const colorScheme of themes) {
     await page.emulateMedia({ colorScheme });
-    t.same(await findBarriers(visitor), [], `${colorScheme}: axe finds nothing`);
+    const found = await findBarriers(visitor, colorScheme === 'dark' ? 'colours' : 'all');
+    t.same(found, [], `${colorScheme}: axe finds nothing`);
   }
   await resize(narrow, 700);
   t.same(await findWide(visitor), [], `it fits ${narrow} pixels`);
@@ -105,25 +79,6 @@ const examine = async (t: Test, visitor: BrowserPage, address: string): Promise<
   const expected = address === nowhere ? /status of 404/ : /^$/;
   const wrong = mistakes.slice(first_mistake).filter((text) => !expected.test(text));
   t.same(wrong, [], 'no script throws, no policy is broken');
-};
-
-/** The outermost elements that stick out where the page is wider than the screen. */
-const findWide = ({ evaluate }: BrowserPage): Promise<readonly string[]> =>
-  evaluate(`(() => {
-    if (document.documentElement.scrollWidth <= innerWidth) return [];
-    const wide = [...document.body.querySelectorAll('*')].filter(
-      (one) => one.getBoundingClientRect().right > innerWidth + 1,
-    );
-    return wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 200));
-  })()`);
-
-const visit = async (token: string, javaScriptEnabled = true): Promise<BrowserPage> => {
-  const visitor = await browser.visit({ javaScriptEnabled });
-  if (token !== '') {
-    const cookie = { name: 'session', value: token, url: app.url, httpOnly: true };
-    await visitor.page.context().addCookies([cookie]);
-  }
-  return visitor;
 };
 
 for (const [who, { token, pages }] of Object.entries(visitors)) {
@@ -147,34 +102,3 @@ t.test('no page is left out', async (t) => {
 t.test('nor is that of an address where nothing is', async (t) =>
   examine(t, await visit(''), nowhere),
 );
-
-t.test('hostile texts stay text on every page', async (t) => {
-  await makeHostile(app);
-  await until('the service shows them', async () =>
-    String((await app.call('GET', '/questions')).body).includes('as somebody wrote.'),
-  );
-  for (const [who, { token, pages }] of Object.entries(visitors)) {
-    const visitor = await visit(token);
-    const { page, mistakes } = visitor;
-    for (const address of pages) {
-      await page.goto(app.url + address, { waitUntil: 'load' });
-      t.same(await findBroken(visitor), [], `${address} for ${who}`);
-      t.same(await findWide(visitor), [], `${address} is no wider`);
-    }
-    t.same(
-      mistakes.filter((text) => !/status of 404/.test(text)),
-      [],
-      who,
-    );
-  }
-});
-
-t.test('what an address says stays text', async (t) => {
-  const visitor = await visit('');
-  for (const text of asked) {
-    const query = new URLSearchParams({ q: text, category: text, done: text, cursor: text });
-    await visitor.page.goto(`${app.url}/questions?${query}`, { waitUntil: 'load' });
-    // Some of them would be words of the protocol of tests.
-    t.same(await findBroken(visitor), [], encodeURIComponent(text));
-  }
-});

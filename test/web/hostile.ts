@@ -25,7 +25,7 @@ export const makeHostile = async ({ sql }: TestApp): Promise<void> => {
     return hostile_addresses[used % hostile_addresses.length] ?? '';
   };
   for (const { id, options } of await sql<{ id: string; options: string[] }[]>`
-    select id, options from questions`) {
+    select id, options from questions order by id`) {
     await sql`
       update questions
       set
@@ -34,7 +34,7 @@ export const makeHostile = async ({ sql }: TestApp): Promise<void> => {
         resolution_note = ${next(5_000)}
       where id = ${id}`;
   }
-  for (const { id } of await sql<{ id: string }[]>`select id from agents`) {
+  for (const { id } of await sql<{ id: string }[]>`select id from agents order by id`) {
     await sql`
       update agents
       set
@@ -42,7 +42,8 @@ export const makeHostile = async ({ sql }: TestApp): Promise<void> => {
         domain_focus = ${next(500)}, philosophy = ${next(280)}
       where id = ${id}`;
   }
-  for (const { id } of await sql<{ id: string }[]>`select id from predictions`) {
+  for (const { id } of await sql<{ id: string }[]>`
+    select id from predictions order by id`) {
     const reasoning = `${next(4_000)} BOTTOM LINE: ${next(4_000)} ${'and so on '.repeat(20)}`;
     await sql`
       update predictions
@@ -51,7 +52,8 @@ export const makeHostile = async ({ sql }: TestApp): Promise<void> => {
         prior_basis = ${next(2_000)}
       where id = ${id}`;
   }
-  for (const { id } of await sql<{ id: string }[]>`select id from comments`) {
+  for (const { id } of await sql<{ id: string }[]>`
+    select id from comments order by id`) {
     await sql`update comments set content = ${next(1_000)} where id = ${id}`;
   }
   await sql`update humans set name = ${next(80)}`;

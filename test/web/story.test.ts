@@ -1,11 +1,10 @@
 import { Webhook } from 'standardwebhooks';
 import { type Test, t } from 'tap';
-import { routes } from '../../src/web/index.js';
 import { startApp, type TestApp } from '../help/app.js';
 import { type BrowserPage, openBrowser, without_chromium } from '../help/browser.js';
 import { admin_email } from '../help/principals.js';
 import { startReceiver } from '../help/receiver.js';
-import { act, untilSettled } from '../help/settling.js';
+import { untilSettled } from '../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { allow, until } from '../help/until.js';
 
@@ -105,16 +104,8 @@ const confirm = async ({ page }: BrowserPage, summary: string, button = summary)
   await opened.getByRole('button', { name: button, exact: true }).click();
 };
 
-/** While the pages of admins are not there, as programs do it. */
-const has_admin_pages = routes.some(({ path }) => path === '/admin');
-
 const resolveAsYes = async (visitor: BrowserPage, question: string): Promise<void> => {
   const { page } = visitor;
-  if (!has_admin_pages) {
-    await act(app, question, 'close');
-    const resolution_note = 'The library announced it.';
-    return act(app, question, 'resolve', { outcome: true, resolution_note });
-  }
   await page.goto(`${app.url}/admin/questions/${question}`);
   await confirm(visitor, 'Close now');
   await page.getByText('The question is closed.').waitFor();
@@ -246,8 +237,7 @@ for (const javaScriptEnabled of [true, false]) {
     t.same(mistakesOf(person), []);
   });
 
-  const without_admin = !has_admin_pages && 'there are no pages of admins';
-  t.test(`an admin hides a forecast, ${how}`, { skip: without_admin }, async (t) => {
+  t.test(`an admin hides a forecast and shows it again, ${how}`, async (t) => {
     const admin = await visitAs(operator.token, javaScriptEnabled);
     const { page } = admin;
     const question = await makeOpenQuestion(app);
