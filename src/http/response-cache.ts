@@ -15,7 +15,8 @@ import type { Answer, CacheRule, Reply, Route } from './route.js';
  * Keeps the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
  * is sent before limits are counted and is not logged; metrics count it. An entry is invalidated by
  * the events of its tag, by changes made in this process, and after `longest_ms` in any case,
- * because votes, edits and hiding have no event. While one caller renews an entry, others wait.
+ * because votes, edits and hiding have no event. While one caller renews an entry that has only grown
+ * old, the others get it as it was; where it was invalidated, they wait.
  */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
@@ -28,6 +29,7 @@ interface Cached {
 
 interface Entry {
   readonly tag: string;
+  readonly made_ms: number;
   readonly etag: string;
   readonly body: Buffer;
   readonly headers: Headers;
@@ -39,6 +41,8 @@ interface Renewal {
 }
 
 const longest_ms = 1_000;
+/** So long an old entry is there for those that come while it is renewed. */
+const most_old_ms = 1_000;
 const most_bytes = 64 * 1_048_576;
 /** A page of ten long forecasts; more than that is rare, and made anew each time. */
 const most_entry_bytes = 262_144;
@@ -69,7 +73,7 @@ const makeEntry = (tag: string, reply: Reply): Entry | null => {
     ['Cache-Control', 'public, no-cache'],
     ...Object.entries(headers),
   ] as const;
-  return { tag, etag, body, headers: sent };
+  return { tag, made_ms: performance.now(), etag, body, headers: sent };
 };
 
 const credentials = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
@@ -87,7 +91,7 @@ export const createResponseCache = () => {
   const entries = new LRUCache<string, Entry>({
     maxSize: most_bytes,
     sizeCalculation: ({ body }, key) => body.byteLength + key.length,
-    ttl: longest_ms,
+    ttl: longest_ms + most_old_ms,
     dispose: ({ tag }, key, reason) => {
       if (reason !== 'set') keys_by_tag.get(tag)?.delete(key);
       if (keys_by_tag.get(tag)?.size === 0) keys_by_tag.delete(tag);
@@ -126,6 +130,8 @@ export const createResponseCache = () => {
       const key = keyOf(req.getUrl(), req.getQuery() ?? '', req.getHeader('accept'));
       const entry = entries.get(key);
       if (entry === undefined) return false;
+      const is_old = performance.now() - entry.made_ms > longest_ms;
+      if (is_old && !renewals.has(key)) return false;
       if (credentials.some((name) => req.getHeader(name) !== '')) return false;
       hits += 1;
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });

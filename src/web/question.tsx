@@ -77,7 +77,7 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
     readChart(api, question, consensus, { range, by_family: series === 'families' }),
     api.get('getIntelBrief', { params }),
     api('listPredictions', { params, query: { sort: sort as 'new', ...paged } }),
-    api.get('listPredictions', { params, query: { limit: most_dots } }),
+    api.get('listPredictions', { params, query: { limit: most_dots, reasoning: false } }),
     readDiscussion(api, id, query),
     api.get('listDisputes', { params, query: { limit: 20 } }),
     api.get('listChanges', { params }),

@@ -39,6 +39,8 @@ export interface ToyDeps {
   gate: Gate;
   /** Handlers that have begun to wait. */
   waiting: number;
+  /** How often the slow answer was made. */
+  made: number;
   /** What `/stream` sends. */
   stream: StreamParts;
 }
@@ -160,6 +162,19 @@ const toys: readonly Route<ToyDeps>[] = [
   }),
   get('never', '/never', () => new Promise(() => undefined)),
   route({
+    ...{ ...plain, id: 'slowToy', method: 'GET', path: '/api/slow', summary: 'Made slowly' },
+    cacheable: true,
+    cache: { tag: () => 'slow' },
+    handle: async (_, deps) => {
+      const made = deps.made + 1;
+      deps.made = made;
+      deps.waiting += 1;
+      await deps.gate.opened;
+      deps.waiting -= 1;
+      return reply(200, { made });
+    },
+  }),
+  route({
     ...{ ...page, id: 'minePage', method: 'GET', path: '/mine', summary: 'Of a person' },
     handle: ({ caller }) => replyRaw('text/html', caller.id),
   }),
@@ -209,6 +224,7 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
   const deps: ToyDeps = {
     gate: makeGate(),
     waiting: 0,
+    made: 0,
     stream: { produce: async function* () {} },
   };
   const local = makeLocalWindows(1);
@@ -222,6 +238,7 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     stop: () => undefined,
   };
   const app = App();
+  const cache = createResponseCache();
   const mounted = mount(app, {
     routes: options.check_answers === true ? toys.map(checkAnswers) : toys,
     ...{ deps, log, limiter, trusted_proxies: options.trusted_proxies ?? [] },
@@ -232,7 +249,7 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     }),
     authenticate,
     windowsOf: () => options.windows ?? [],
-    cache: createResponseCache(),
+    cache,
     ...(options.deadline_ms === undefined ? {} : { deadline_ms: options.deadline_ms }),
   });
   const { sockets } = options;
@@ -255,5 +272,5 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     });
   });
   const url = `http://127.0.0.1:${port}`;
-  return { url, port, mounted, hub, deps, logged, call: makeCaller(url) };
+  return { url, port, mounted, cache, hub, deps, logged, call: makeCaller(url) };
 };

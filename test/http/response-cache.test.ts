@@ -2,6 +2,7 @@ import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { predict as predictAs } from '../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
 /** A cached response says what a fresh one says, to anonymous callers alone, and never for long. */
@@ -118,6 +119,30 @@ t.test('without an event a cached response is a second old at most', async (t) =
   });
   t.ok(performance.now() - began_ms < 4_000);
 });
+
+t.test(
+  'while an old response is renewed others get it; one that was invalidated is waited for',
+  async (t) => {
+    const toy = await startToyApp(t);
+    const read = async () => (await toy.call('GET', '/api/slow')).body.made as number;
+    toy.deps.gate.open();
+    t.equal(await read(), 1);
+    toy.deps.gate = makeGate();
+    const asked: Promise<number>[] = [];
+    await until('the response is old, and renewed by one', () => {
+      asked.push(read());
+      return toy.deps.waiting === 1;
+    });
+    t.equal(await read(), 1, 'without a wait');
+    toy.cache.invalidate('slow');
+    const late = read();
+    await until('it is made anew', () => toy.deps.waiting === 2);
+    toy.deps.gate.open();
+    t.equal(await late, 3);
+    t.equal(Math.max(...(await Promise.all(asked))), 2);
+    t.equal(await read(), 3, 'what was made before the change is not kept');
+  },
+);
 
 t.test('many who ask at the same time share one response', async (t) => {
   const id = await makeOpenQuestion(app);

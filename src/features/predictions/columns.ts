@@ -114,13 +114,19 @@ export const insert_sql = {
     .join(', '),
 } as const;
 
+const readSql = ({ reasoning }: { readonly reasoning: boolean }): string =>
+  entries
+    .filter(([name]) => name !== 'owner_id' && name !== 'selected_option')
+    .map(([name, { type, is_reasoning }]) => {
+      if (is_reasoning && !reasoning) return `null as ${name}`;
+      return type === 'bytea' ? `encode(p.${name}, 'hex') as ${name}` : `p.${name}`;
+    })
+    .join(', ');
+
 /** The columns of prediction `p` that a `PredictionRow` has as they are. */
-export const read_sql = entries
-  .filter(([name]) => name !== 'owner_id' && name !== 'selected_option')
-  .map(([name, { type }]) =>
-    type === 'bytea' ? `encode(p.${name}, 'hex') as ${name}` : `p.${name}`,
-  )
-  .join(', ');
+export const read_sql = readSql({ reasoning: true });
+/** The same where nobody reads the reasoning, which is most of a row. */
+export const short_sql = readSql({ reasoning: false });
 
 type Shown = { [N in Name as Columns[N] extends { wire: TSchema } ? N : never]: Columns[N] };
 type ShownSchemas = { [N in keyof Shown]: Shown[N] extends { wire: infer S } ? S : never };

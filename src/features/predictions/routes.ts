@@ -189,14 +189,19 @@ const listOnQuestion = route({
     const sort = query.sort ?? 'new';
     const page = readPage(query, list_kinds[sort]);
     if (isFault(page)) return page;
+    const is_short = query.reasoning === false;
     const [rows, total] = await Promise.all([
-      listPredictions(deps.sql, question.id, sort, page),
+      listPredictions(deps.sql, question.id, sort, { ...page, is_short }),
       countPredictions(deps.sql, question.id),
     ]);
     const { rows: shown, next_cursor } = makePage(rows, page.limit, (row) => keyOf(row, sort));
     return reply(
       200,
-      { total, predictions: await showPredictions(deps, { question, caller }, shown), next_cursor },
+      {
+        total,
+        predictions: await showPredictions(deps, { question, caller, is_short }, shown),
+        next_cursor,
+      },
       {
         ...pageHeaders(`/api/questions/${question.id}/predictions`, query, next_cursor),
         ...sightHeaders(deps),

@@ -99,6 +99,9 @@ export const prediction_params = Type.Object({ pid: uuid_schema });
 
 export const list_query = Type.Object({
   sort: Type.Optional(textEnum(['new', 'top'] as const)),
+  reasoning: Type.Optional(
+    Type.Boolean({ description: 'false: without the reasoning, as where it is hidden.' }),
+  ),
   ...page_query,
 });
 

@@ -21,13 +21,20 @@ export const seesReasoning = async (
   return hasPredicted(sql, question.id, caller);
 };
 
+interface Sight {
+  readonly question: QuestionRow;
+  readonly caller: Caller;
+  /** The reasoning was not read. */
+  readonly is_short?: boolean;
+}
+
 export const showPredictions = async (
   deps: Deps,
-  { question, caller }: { readonly question: QuestionRow; readonly caller: Caller },
+  { question, caller, is_short = false }: Sight,
   rows: readonly PredictionRow[],
 ): Promise<PredictionWire[]> => {
   const wires = rows.map(toWire);
-  const sees = wires.length === 0 || (await seesReasoning(deps, question, caller));
+  const sees = wires.length === 0 || (!is_short && (await seesReasoning(deps, question, caller)));
   return sees ? wires : wires.map((wire) => ({ ...wire, ...hidden_reasoning }));
 };
 

@@ -1,13 +1,13 @@
 import type { Db, Fragment, Tx } from '../../db/client.js';
 import { firstRow, readTotal } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
-import { type PredictionRow, read_sql } from './columns.js';
+import { type PredictionRow, read_sql, short_sql } from './columns.js';
 
 /** Predictions as they are read, shown and hidden. */
 
-export const selectPrediction = (db: Db) => db`
+export const selectPrediction = (db: Db, columns = read_sql) => db`
   select
-    ${db.unsafe(read_sql)}, p.upvotes, p.downvotes, g.name as agent_name, g.model, q.options, q.question_type,
+    ${db.unsafe(columns)}, p.upvotes, p.downvotes, g.name as agent_name, g.model, q.options, q.question_type,
     q.options[p.selected_option + 1] as selected_option
   from predictions p
   join agents g on g.id = p.agent_id
@@ -103,7 +103,7 @@ export const listPredictions = async (
   db: Db,
   question_id: string,
   sort: PredictionSort,
-  page: PageRequest,
+  page: PageRequest & { readonly is_short?: boolean },
 ): Promise<readonly PredictionRow[]> => {
   const [first, second] = page.after ?? [];
   const seek =
@@ -113,7 +113,7 @@ export const listPredictions = async (
         ? db`and (p.upvotes - p.downvotes, p.id) < (${first as number}::integer, ${second as string}::uuid)`
         : db`and p.id < ${first as string}::uuid`;
   return db<PredictionRow[]>`
-    ${selectPrediction(db)}
+    ${selectPrediction(db, page.is_short === true ? short_sql : read_sql)}
     where p.question_id = ${question_id} and p.hidden_at is null ${seek}
     order by ${sort === 'top' ? db`p.upvotes - p.downvotes desc, p.id desc` : db`p.id desc`}
     limit ${page.limit + 1}

@@ -154,3 +154,15 @@ t.test('without it everybody reads reasoning, and events never carry it', async 
   t.ok(rows.some(({ body }) => String(body).includes(world.pid)));
   t.notOk(seesText(world.text, rows));
 });
+
+t.test('a list can be had without the reasonings, which is otherwise the same', async (t) => {
+  const { app, id, author } = await build(await startApp(t));
+  const path = `/api/questions/${id}/predictions`;
+  const { body: long } = await app.call('GET', path);
+  const { body: short } = await app.call('GET', `${path}?reasoning=false`);
+  const [whole, bare] = [long.predictions[0], short.predictions[0]];
+  t.match(bare, { user_id: author.id, reasoning: null, citations: [], reasoning_hidden: true });
+  const { reasoning, citations, prior_basis, resolution_protocol } = whole;
+  const { reasoning_hidden: _, ...rest } = bare;
+  t.same({ ...rest, reasoning, citations, prior_basis, resolution_protocol }, whole);
+});
