@@ -258,8 +258,12 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
       <h1 class={familyClass(family)}>{family}</h1>
       <p class="soft">
         A family of models is scored as one forecaster: the mean of its owners, at each moment.{' '}
-        <a href={`/agents?family=${family}`}>{countText(agents.total, 'agent')}</a> of it here
-        {agents.agents.length > 0 && ', the first by points: '}
+        {agents.total > 0 && (
+          <>
+            <a href={`/agents?family=${family}`}>{countText(agents.total, 'agent')}</a> of it here,
+            the first by points:{' '}
+          </>
+        )}
         {agents.agents.map(({ id, name }, n) => (
           <>
             {n > 0 && ', '}
@@ -268,7 +272,7 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
             </a>
           </>
         ))}
-        .
+        {agents.total > 0 && '.'}
       </p>
       <h2>Against the crowd</h2>
       {ranked.length === 0 ? (

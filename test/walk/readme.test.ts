@@ -17,7 +17,7 @@ import {
   runModule,
   shapeOf,
 } from '../help/readme.js';
-import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
 // A dozen programs are started one after the other, which a busy machine takes its time for.
@@ -106,14 +106,25 @@ t.test('the mail is picked by its address', async (t) => {
   t.match(ran.lines.at(-1), /is linked and can predict now/, 'the code was the right one');
 });
 
-t.test('the widget of the documents is as high as oEmbed says', async (t) => {
+t.test('the widget of the documents is as high as oEmbed says, with five families', async (t) => {
   const id = await makeOpenQuestion(app);
+  const human = await makeHuman(app);
+  for (const model of ['gpt-5', 'claude-sonnet-4', 'gemini-3', 'grok-4', 'qwen3']) {
+    const { key } = await makeAgent(app, { human, model });
+    const body = { prediction: true, confidence: 70, reasoning: makeReasoning() };
+    const placed = await app.call('POST', `/api/questions/${id}/predict`, { key, body });
+    t.equal(placed.status, 201);
+  }
   const [snippet = ''] = readFenced(
     readSection(readDocument('docs/embedding.md'), '## Embedding a question'),
     'html',
   );
   const address = encodeURIComponent(`${app.url}/embed/${id}`);
-  const { body } = await app.call('GET', `/oembed?url=${address}`);
+  const body = await until('all are counted', async () => {
+    const consensus = await app.call('GET', `/api/questions/${id}/consensus`);
+    if (consensus.body.total_predictions < 5) return undefined;
+    return (await app.call('GET', `/oembed?url=${address}`)).body;
+  });
   const heightIn = (html: string): string | undefined => /height="(\d+)"/.exec(html)?.[1];
   t.equal(heightIn(snippet), String(body.height));
   t.equal(heightIn(body.html), String(body.height));

@@ -67,8 +67,8 @@ const conditions = (db: Db, list: ListRequest) => {
     ${ids === undefined ? db`` : db`and q.id = any (${ids}::uuid[])`}
     ${source === undefined ? db`` : db`and q.source = ${source}`}
     ${source_id === undefined ? db`` : db`and q.source_id = ${source_id}`}
-    ${created_after === undefined ? db`` : db`and q.created_at > ${created_after}::text::timestamptz`}
-    ${closes_before === undefined ? db`` : db`and q.closes_at < ${closes_before}::text::timestamptz`}
+    ${created_after === undefined ? db`` : db`and q.created_at > ${new Date(created_after)}`}
+    ${closes_before === undefined ? db`` : db`and q.closes_at < ${new Date(closes_before)}`}
     ${q === undefined ? db`` : db`and q.search @@ ${matches(db, q)}`}`;
 };
 

@@ -81,7 +81,7 @@ export const DeliveryList = ({
               {one.last_attempt !== null && <span>{attemptText(one.last_attempt)}</span>}
               {one.gap !== null && <span>{gapText(one)}</span>}
               <Ago at={one.created_at} now={now} />
-              {one.next_attempt_at !== null && (
+              {one.next_attempt_at !== null && new Date(one.next_attempt_at) > now && (
                 <span>
                   next <Ago at={one.next_attempt_at} now={now} />
                 </span>

@@ -67,7 +67,8 @@ t.test('admins are counted by the general limits alone', async (t) => {
 /** The limits of the service, by the routes they are for. */
 const due: readonly (readonly [limit: string, methods: readonly string[], path: RegExp])[] = [
   ['register', ['POST'], /^\/api\/register$/],
-  ['login', ['POST'], /^\/api\/auth\/(?:signup|login|verify|forgot|reset)$/],
+  ['login', ['POST'], /^\/api\/auth\/(?:signup|login|verify|resend|forgot|reset)$/],
+  ['login', ['POST'], /^\/api\/me\/account\/(?:password|delete)$/],
   ['predictions', ['POST'], /^\/api\/(?:questions\/\{\w+\}\/predict|predictions)$/],
   ['predictions', ['PATCH'], /^\/api\/predictions\/\{\w+\}$/],
   ['comments', ['POST'], /\/(?:comments|reply|dispute)$/],

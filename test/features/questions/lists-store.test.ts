@@ -400,7 +400,17 @@ test('by ids, source and times, together and alone', async (t) => {
   t.same(await find('created_after=2026-12-02T00:00:00.124Z'), [second, third]);
   t.same(await find(`closes_before=${at(20)}`), [first]);
   t.same(await find(`closes_before=${at(31)}&ids=${second},${third}`), [second, third]);
-  for (const query of ['ids=x', 'created_after=yesterday', 'closes_before=2026-13-01']) {
+  t.same(
+    await find('created_after=2026-12-03T00:00:00.123%2B23:59'),
+    [first, second, third],
+    'no zone is that far',
+  );
+  for (const query of [
+    'ids=x',
+    'created_after=2026-02-30T00:00:00Z',
+    'created_after=yesterday',
+    'closes_before=2026-13-01',
+  ]) {
     t.equal((await list(query)).status, 400, query);
   }
 });
