@@ -405,9 +405,9 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     if (is_keyed && idempotency !== undefined) {
       return answerOnce(ctx, { route, idempotency }, handle);
     }
-    const { cache: rule, query } = route;
+    const { cache: rule, query, is_page } = route;
     if (rule === undefined || !isForAll(ctx)) return handle();
-    return cache.share(request, { rule, params, query }, handle);
+    return cache.share(request, { rule, params, query, is_page }, handle);
   };
 
   return async (ctx: Context, { entry, params }: FoundRoute<D>): Promise<Reply | Fault> => {

@@ -16,7 +16,9 @@ import type { Answer, CacheRule, Reply, Route } from './route.js';
  * is sent before limits are counted and is not logged; metrics count it. An entry is invalidated by
  * the events of its tag, by changes made in this process, and after `longest_ms` in any case,
  * because votes, edits and hiding have no event. While one caller renews an entry that has only grown
- * old, the others get it as it was; where it was invalidated, they wait.
+ * old, the others get it as it was; where it was invalidated, they wait. Of a page all get it as it
+ * was, for another second at most, but those that ask for a fresh one (`Cache-Control: no-cache`, as
+ * an open page does after an event and a browser at a reload) or have a session.
  */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
@@ -25,11 +27,15 @@ interface Cached {
   readonly rule: CacheRule<never>;
   readonly params: unknown;
   readonly query: Route['query'];
+  readonly is_page: boolean;
 }
 
 interface Entry {
   readonly tag: string;
-  readonly made_ms: number;
+  readonly is_page: boolean;
+  /** When it is to be renewed. */
+  due_ms: number;
+  readonly reply: Omit<Reply, 'body'>;
   readonly etag: string;
   readonly body: Buffer;
   readonly headers: Headers;
@@ -58,7 +64,7 @@ const hasKnownQuery = (text: string, known: Route['query']): boolean =>
   );
 
 /** Only a whole, successful response that says nothing of its own about caching. */
-const makeEntry = (tag: string, reply: Reply): Entry | null => {
+const makeEntry = (tag: string, is_page: boolean, reply: Reply): Entry | null => {
   const { status, content_type, headers = {} } = reply;
   const is_text = content_type === undefined || typeof reply.body === 'string';
   if (status !== 200 || !is_text || headers['Cache-Control'] !== undefined) return null;
@@ -73,8 +79,15 @@ const makeEntry = (tag: string, reply: Reply): Entry | null => {
     ['Cache-Control', 'public, no-cache'],
     ...Object.entries(headers),
   ] as const;
-  return { tag, made_ms: performance.now(), etag, body, headers: sent };
+  const due_ms = performance.now() + longest_ms;
+  const { body: _, ...rest } = reply;
+  return { tag, is_page, due_ms, reply: { ...rest, etag }, etag, body, headers: sent };
 };
+
+type Make = () => Answer | Promise<Answer>;
+
+/** What browsers send to have nothing from a cache. */
+const wantsFresh = (cache_control: string): boolean => /no-cache|max-age=0/.test(cache_control);
 
 const credentials = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
 
@@ -108,11 +121,11 @@ export const createResponseCache = () => {
   };
 
   /** Stores the response unless it was invalidated while it was made. */
-  const renew = (key: string, tag: string, make: () => Answer | Promise<Answer>) => {
+  const renew = (key: string, { tag, is_page }: Pick<Entry, 'tag' | 'is_page'>, make: Make) => {
     const run = async (): Promise<Answer> => {
       try {
         const answer = await make();
-        const entry = isFault(answer) ? null : makeEntry(tag, answer);
+        const entry = isFault(answer) ? null : makeEntry(tag, is_page, answer);
         if (entry !== null && renewals.get(key) === renewal) store(key, entry);
         return answer;
       } finally {
@@ -130,8 +143,9 @@ export const createResponseCache = () => {
       const key = keyOf(req.getUrl(), req.getQuery() ?? '', req.getHeader('accept'));
       const entry = entries.get(key);
       if (entry === undefined) return false;
-      const is_old = performance.now() - entry.made_ms > longest_ms;
-      if (is_old && !renewals.has(key)) return false;
+      const is_old = performance.now() > entry.due_ms;
+      if (is_old && (!renewals.has(key) || wantsFresh(req.getHeader('cache-control'))))
+        return false;
       if (credentials.some((name) => req.getHeader(name) !== '')) return false;
       hits += 1;
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });
@@ -140,15 +154,27 @@ export const createResponseCache = () => {
     /** The result of `make`, which runs once for all requests of the same response at that time. */
     async share(
       request: Request,
-      { rule, params, query }: Cached,
-      make: () => Answer | Promise<Answer>,
+      { rule, params, query, is_page }: Cached,
+      make: Make,
     ): Promise<Answer> {
       if (!hasKnownQuery(request.query, query)) return make();
       const key = keyOf(request.path, request.query, request.header('accept'));
-      return renewals.get(key)?.answer ?? renew(key, rule.tag(params as never), make);
+      const of_entry = { tag: rule.tag(params as never), is_page };
+      const renewed = renewals.get(key)?.answer ?? renew(key, of_entry, make);
+      const old = entries.get(key);
+      const has_session = request.header('cookie') !== '';
+      if (!is_page || old === undefined || has_session) return renewed;
+      if (wantsFresh(request.header('cache-control'))) return renewed;
+      // Its failure is that of the next caller, who waits for it.
+      renewed.catch(() => undefined);
+      return { ...old.reply, body: old.body };
     },
     invalidate(tag: string): void {
-      for (const key of [...(keys_by_tag.get(tag) ?? [])]) entries.delete(key);
+      for (const key of [...(keys_by_tag.get(tag) ?? [])]) {
+        const entry = entries.get(key);
+        if (entry?.is_page) entry.due_ms = 0;
+        else entries.delete(key);
+      }
       for (const [key, renewal] of renewals) if (renewal.tag === tag) renewals.delete(key);
     },
     stats: () => ({ entries: entries.size, bytes: entries.calculatedSize, hits }),

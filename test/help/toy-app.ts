@@ -175,6 +175,20 @@ const toys: readonly Route<ToyDeps>[] = [
     },
   }),
   route({
+    ...{ ...page, id: 'slowPage', method: 'GET', path: '/slow', summary: 'A page made slowly' },
+    auth: 'public',
+    cacheable: true,
+    cache: { tag: () => 'slow' },
+    handle: async (_, deps) => {
+      const made = deps.made + 1;
+      deps.made = made;
+      deps.waiting += 1;
+      await deps.gate.opened;
+      deps.waiting -= 1;
+      return replyRaw('text/html', `made ${made}`);
+    },
+  }),
+  route({
     ...{ ...page, id: 'minePage', method: 'GET', path: '/mine', summary: 'Of a person' },
     handle: ({ caller }) => replyRaw('text/html', caller.id),
   }),

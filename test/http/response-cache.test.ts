@@ -144,6 +144,27 @@ t.test(
   },
 );
 
+t.test(
+  'an old page is there while it is renewed, but for those that ask for a fresh one',
+  async (t) => {
+    const toy = await startToyApp(t);
+    const read = async (headers: Record<string, string> = {}) =>
+      (await toy.call('GET', '/slow', { headers })).body as string;
+    toy.deps.gate.open();
+    t.equal(await read(), 'made 1');
+    toy.deps.gate = makeGate();
+    toy.cache.invalidate('slow');
+    t.equal(await read(), 'made 1', 'without a wait');
+    await until('it is made anew', () => toy.deps.waiting === 1);
+    const [fresh, own] = [read({ 'cache-control': 'no-cache' }), read({ cookie: 'session=x' })];
+    t.equal(await read(), 'made 1');
+    t.equal(toy.deps.made, 2, 'once');
+    toy.deps.gate.open();
+    t.same(await Promise.all([fresh, own]), ['made 2', 'made 2']);
+    t.equal(await read(), 'made 2');
+  },
+);
+
 t.test('many who ask at the same time share one response', async (t) => {
   const id = await makeOpenQuestion(app);
   const path = `/api/questions/${id}`;

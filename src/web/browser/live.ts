@@ -63,7 +63,10 @@ const fetchPage = async (is_repeat: boolean): Promise<void> => {
   if (document.hidden) return;
   fetched_at = Date.now();
   try {
-    const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
+    const answer = await fetch(location.href, {
+      cache: 'no-cache',
+      headers: { accept: 'text/html' },
+    });
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     // Another process answered, perhaps, which is not as far yet.
