@@ -57,6 +57,22 @@ export interface FamilyDot {
   readonly place: number;
 }
 
+/** On which side the last forecast was, once there is an outcome; null where there is no side. */
+const crowdText = (question: ListedQuestion): string | null => {
+  const { status, outcome, correct_options, consensus } = question;
+  const { forecast = null, leading_option = null } = consensus ?? {};
+  if (status !== 'resolved' || forecast === null) return null;
+  const text = percentText(Number(forecast));
+  if (outcome !== null) {
+    if (Number(forecast) === 50) return 'crowd undecided';
+    return `crowd ${Number(forecast) > 50 === outcome ? 'right' : 'wrong'}, at ${text}`;
+  }
+  if (correct_options === null || leading_option === null) return null;
+  return correct_options.includes(leading_option)
+    ? `crowd right, at ${text}`
+    : `crowd wrong, ${text} for ${leading_option}`;
+};
+
 /** The families of a question on one line; those who need their names find them on its page. */
 const Spread = ({ dots }: { dots: readonly FamilyDot[] }) => {
   const places = dots.map(({ place }) => place);
@@ -89,6 +105,7 @@ export const QuestionRow = ({
 }) => {
   const { id, consensus, trend, prediction_count, question_type } = question;
   const outcome = outcomeText(question);
+  const crowd = crowdText(question);
   const leader = consensus?.leading_option;
   return (
     <li class="question-row" data-live={`row-${id}`}>
@@ -114,6 +131,7 @@ export const QuestionRow = ({
         {outcome === null && consensus?.forecast != null && (
           <Change points={consensus?.change_24h} over="24 h" />
         )}
+        {crowd !== null && <span dir="auto">{crowd}</span>}
         <span>{countText(prediction_count, 'forecast')}</span>
         <span>
           <When question={question} now={now} />
