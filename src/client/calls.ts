@@ -35,7 +35,7 @@ export interface CallDefaults {
   readonly onRetry: ((retry: Retry) => void) | undefined;
 }
 
-interface AnyInput extends CallOptions {
+export interface AnyInput extends CallOptions {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
@@ -77,6 +77,12 @@ const targetOf = (path: string, { params = {}, query = {} }: AnyInput): string =
   return text === '' ? filled : `${filled}?${text}`;
 };
 
+/** How an operation is called: its method, and its path with what the input says. */
+export const placeOf = (operation: OperationId, input: AnyInput) => {
+  const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
+  return { method, target: targetOf(path.startsWith('/') ? path : `/api/${path}`, input) };
+};
+
 /** So that a header that is given replaces one of the client's own. */
 export const lowerNames = (headers: Readonly<Record<string, string>> = {}) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -86,13 +92,13 @@ const requestOf = async (
   operation: OperationId,
   input: AnyInput,
 ) => {
-  const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
+  const { method, target } = placeOf(operation, input);
   const own: Record<string, string> = { ...(await headers()), ...lowerNames(input.headers) };
   if (method === 'POST' || method === 'PATCH') {
     own['idempotency-key'] = input.idempotency_key ?? makeKey();
   }
   if (input.body !== undefined) own['content-type'] = 'application/json';
-  const url = base_url + targetOf(path.startsWith('/') ? path : `/api/${path}`, input);
+  const url = base_url + target;
   return { method, url, headers: own, body: JSON.stringify(input.body) };
 };
 

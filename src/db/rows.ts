@@ -26,3 +26,10 @@ export const newestFirst = (db: Db, id: string, { after, limit, offset }: Page) 
   order by ${db(id)} desc
   limit ${limit + 1}
   offset ${offset}`;
+
+/** After every text that begins with the one before it. */
+const last_sign = '\u{10ffff}';
+
+/** Whether a column begins with a text; an index in the order of "C" finds it. */
+export const startsWith = (db: Db, column: string, start: string) => db`
+  ${db(column)} collate "C" >= ${start} and ${db(column)} collate "C" < ${start + last_sign}`;

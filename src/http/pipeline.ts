@@ -4,6 +4,7 @@ import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fa
 import { describeError } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
 import { BodyStream, etagOf, matchesEtag } from './body.js';
+import { type Authenticate, identify, isCrossOrigin } from './credentials.js';
 import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
 import { applyLimits, type Limiter, showGivenBack, type Taken, type Window } from './limits.js';
 import {
@@ -16,14 +17,11 @@ import {
   makeAddressReader,
   type Outgoing,
   type Request,
-  readCookie,
-  session_cookie,
   type TemplatedApp,
 } from './request.js';
 import type { ResponseCache } from './response-cache.js';
 import {
   type Answer,
-  anonymous,
   type Caller,
   Context,
   callerKey,
@@ -54,8 +52,7 @@ export interface MountOptions<D> {
   readonly public_url: () => string;
   /** A fault as a page, for browsers. */
   readonly faultPage?: (fault: Fault, request: Request, request_id: string) => Reply;
-  /** May answer without a promise: a cached key costs no turn of the event loop. */
-  readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
+  readonly authenticate: Authenticate;
   /** Without it the header `Idempotency-Key` is not looked at. */
   readonly idempotency?: Idempotency;
   readonly cache: ResponseCache;
@@ -165,7 +162,8 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
       if (found.kind === 'route') {
         request.ends_credentials = found.entry.route.ends_credentials;
       }
-      if (draining) finish(ctx, refuseBusy());
+      // What a page asks for while it is made belongs to a request that was admitted.
+      if (draining && request.is_inner !== true) finish(ctx, refuseBusy());
       else if (!request.exceeds(bodyLimitOf(found))) void respond(ctx, found);
       else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
     },
@@ -235,7 +233,7 @@ const admin_path = {
 const respondUnrouted = async (
   { request }: Context,
   allow: readonly string[] | null,
-  authenticate: MountOptions<never>['authenticate'],
+  authenticate: Authenticate,
 ): Promise<Fault> => {
   if (allow === null) return refuse(common_faults.NOT_FOUND);
   if (request.path.startsWith('/api/admin')) {
@@ -246,83 +244,6 @@ const respondUnrouted = async (
     message: `This address takes ${allow.join(', ')}.`,
     headers: { Allow: allow.join(', ') },
   });
-};
-
-/** The credentials of a request; empty where it has none. */
-export interface Credentials {
-  readonly api_key: string;
-  readonly authorization: string;
-  readonly admin_key: string;
-}
-
-export const no_credentials: Credentials = { api_key: '', authorization: '', admin_key: '' };
-
-/**
- * Of what was sent, the one credential that a route uses. Clients set their headers once and send
- * them with every call, so a credential that a route does not need is not looked at: the admin key
- * counts for the routes of admins, and for others only where it came alone. A key together with a
- * Bearer token would be two callers; only where the key is what the call is about, the token says
- * who acts.
- */
-export const chooseCredentials = (
-  { auth, takes_key }: Pick<Route, 'auth' | 'takes_key'>,
-  sent: Credentials,
-): Credentials | Fault => {
-  const { api_key, authorization, admin_key } = sent;
-  if (auth === 'admin' && admin_key !== '') return { api_key: '', authorization: '', admin_key };
-  if (api_key !== '' && authorization !== '') {
-    if (!takes_key) return refuse(common_faults.AMBIGUOUS_AUTH);
-    return { api_key: '', authorization, admin_key: '' };
-  }
-  const comes_alone = admin_key === '' || (api_key === '' && authorization === '');
-  return comes_alone ? sent : { api_key, authorization, admin_key: '' };
-};
-
-const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
-
-type Authenticate = MountOptions<never>['authenticate'];
-
-/** The person of the session cookie. Public pages do not look at it, so that they can be cached. */
-const identifyVisitor = async (
-  cookies: string,
-  { auth }: Pick<Route, 'auth'>,
-  authenticate: Authenticate,
-) => {
-  const token = auth === 'public' ? '' : readCookie(cookies, session_cookie);
-  if (token === '') return anonymous;
-  const caller = await authenticate({ ...no_credentials, authorization: `Bearer ${token}` });
-  return isFault(caller) && caller.def === common_faults.INVALID_TOKEN ? anonymous : caller;
-};
-
-/**
- * Whether a form was sent by a page of another site. Browsers say where a form comes from; what says
- * nothing is no browser, and has no cookie that it was not given.
- */
-const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
-  const origin = headers['origin'];
-  if (origin === undefined) return false;
-  const host = URL.canParse(origin) ? new URL(origin).host : '';
-  return host !== headers['host'] && host !== new URL(public_url).host;
-};
-
-/** The caller of the route, or why the credentials are refused. */
-const identify = (
-  { query, headers }: Request,
-  route: Pick<Route, 'auth' | 'takes_key' | 'allows_key_in_query' | 'is_page'>,
-  authenticate: MountOptions<never>['authenticate'],
-): Caller | Fault | Promise<Caller | Fault> => {
-  if (route.is_page) return identifyVisitor(headers['cookie'] ?? '', route, authenticate);
-  const api_key = headers['x-api-key'] ?? '';
-  const authorization = headers['authorization'] ?? '';
-  const admin_key = headers['x-admin-key'] ?? '';
-  if (query !== '' && !route.allows_key_in_query && key_in_query.test(query)) {
-    return refuse(common_faults.KEY_IN_QUERY);
-  }
-  if (api_key === '' && authorization === '' && admin_key === '') return anonymous;
-  const chosen = chooseCredentials(route, { api_key, authorization, admin_key });
-  return isFault(chosen) ? chosen : authenticate(chosen);
 };
 
 /** Null when the caller may use the route, else why not. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { type Credentials, chooseCredentials, no_credentials } from '../http/pipeline.js';
+import { type Credentials, chooseCredentials, no_credentials } from '../http/credentials.js';
 import {
   type HttpRequest,
   type HttpResponse,

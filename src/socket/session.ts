@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Static, TSchema } from '@sinclair/typebox';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
-import type { Credentials } from '../http/pipeline.js';
+import type { Credentials } from '../http/credentials.js';
 import type { Address, AddressReader, WebSocket } from '../http/request.js';
 import { anonymous, type Caller, callerKey } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import type { ComponentChildren } from 'preact';
 import { uuid_schema } from '../http/openapi.js';
 import { common_faults } from '../kit/fault.js';
 import { renderPage } from './page.js';
@@ -16,6 +17,7 @@ import { countText, Time } from './parts/figures.js';
 import { Done, Field, type FormFault, FormProblem } from './parts/forms.js';
 import { Pager } from './parts/lists.js';
 import { OutcomeFields, readOutcome } from './parts/outcome.js';
+import { Sources } from './parts/prose.js';
 
 /** What waits for an admin, and what admins did. */
 
@@ -82,7 +84,7 @@ const Section = ({
   total: number;
   nothing: string;
   all?: string;
-  children: preact.ComponentChildren;
+  children: ComponentChildren;
 }) => (
   <section>
     <div class="head-row">
@@ -115,17 +117,7 @@ const Dispute = ({
       <Time at={dispute.created_at} />
     </p>
     <p dir="auto">{dispute.reason}</p>
-    {dispute.evidence_urls.length > 0 && (
-      <ul>
-        {dispute.evidence_urls.map((url) => (
-          <li key={url}>
-            <a href={url} rel="noopener noreferrer nofollow">
-              {url}
-            </a>
-          </li>
-        ))}
-      </ul>
-    )}
+    <Sources urls={dispute.evidence_urls} />
     {question !== undefined && (
       <Act
         action={`/admin/disputes/${dispute.id}`}
@@ -317,13 +309,11 @@ const queuePage = route({
 
 const text = Type.Optional(Type.String({ maxLength: 20_000 }));
 const texts = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
-const refused = { ...admin_form.returns, 404: Type.String(), 409: Type.String() };
 
 const disputeForm = route({
   ...admin_form,
   id: 'adminDispute',
   path: '/admin/disputes/{id}',
-  returns: refused,
   params: Type.Object({ id: uuid_schema }),
   absent: common_faults.NOT_FOUND,
   body: Type.Object({
@@ -353,7 +343,6 @@ const contentForm = route({
   ...admin_form,
   id: 'adminContent',
   path: '/admin/content',
-  returns: refused,
   body: Type.Object({
     act: Type.Union([Type.Literal('hide'), Type.Literal('restore')]),
     kind: Type.Union([Type.Literal('prediction'), Type.Literal('comment')]),

@@ -6,7 +6,7 @@ import { grouped } from '../kit/prose.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import { countText, Family, percentText } from './parts/figures.js';
-import { Select } from './parts/forms.js';
+import { Select, WhoseSelect } from './parts/forms.js';
 import { linkTo, Pager } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -107,15 +107,7 @@ export const agents = route({
               options={[['', 'All'], ...model_families.map((one) => [one, one] as const)]}
             />
             <Select name="sort" label="Sort by" value={sort} options={sorts} />
-            <Select
-              name="kind"
-              label="Whose"
-              value={kind ?? 'agent'}
-              options={[
-                ['agent', 'Agents of people here'],
-                ['imported', 'Imported agents'],
-              ]}
-            />
+            <WhoseSelect value={kind} />
             <button type="submit">Show</button>
           </form>
           {found.agents.length === 0 ? (

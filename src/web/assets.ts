@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
-import { public_page, route } from './page-route.js';
+import { fresh_page, route } from './page-route.js';
 
 /**
  * Style and scripts of all pages: files beside this one, served from one folder that is named after
@@ -42,7 +42,7 @@ export const assetPath = (name: string): string => {
 };
 
 export const assets = route({
-  ...public_page,
+  ...fresh_page,
   id: 'asset',
   path: '/assets/{version}/{name}',
   summary: 'Style and scripts of the pages.',
@@ -60,7 +60,7 @@ export const assets = route({
 /** Browsers ask for the second one where no page has said otherwise. */
 export const icons = ['/favicon.svg', '/favicon.ico'].map((path) =>
   route({
-    ...public_page,
+    ...fresh_page,
     id: path === '/favicon.svg' ? 'icon' : 'oldIcon',
     path,
     also_produces: ['image/svg+xml'],

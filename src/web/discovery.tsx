@@ -1,12 +1,12 @@
 import { replyRaw } from '../http/route.js';
 import { version } from '../kit/version.js';
 import { renderPage } from './page.js';
-import { apiOf, public_page, route } from './page-route.js';
+import { apiOf, fresh_page, public_page, route } from './page-route.js';
 import { numberText, Time } from './parts/figures.js';
 
 /** What programs look for at fixed addresses, and the pages about the forum itself. */
 
-const text_file = { ...public_page, produces: 'text/plain' } as const;
+const text_file = { ...fresh_page, produces: 'text/plain' } as const;
 const a_day = { 'Cache-Control': 'public, max-age=86400' };
 
 const robots = route({
@@ -48,7 +48,7 @@ const security = route({
 });
 
 const opensearch = route({
-  ...public_page,
+  ...fresh_page,
   id: 'openSearch',
   path: '/opensearch.xml',
   produces: 'application/opensearchdescription+xml',
@@ -88,7 +88,7 @@ const lagText = (lag_ms: number | null): string =>
       : `The oldest waits for ${numberText(Math.floor(lag_ms / 1_000))} s`;
 
 const status = route({
-  ...public_page,
+  ...fresh_page,
   id: 'statusPage',
   path: '/status',
   async handle(ctx, deps) {

@@ -217,7 +217,6 @@ export const home = route({
   ...public_page,
   id: 'homePage',
   path: '/',
-  cache: { tag: () => 'questions' },
   async handle(ctx, deps) {
     const now = deps.clock();
     const home = await readHome(apiOf(ctx, deps), now);

@@ -8,7 +8,7 @@ import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { type Range, scaleOf, Whisker } from './parts/charts.js';
 import { countText, Family, familyClass, percentText } from './parts/figures.js';
-import { Select } from './parts/forms.js';
+import { Select, WhoseSelect } from './parts/forms.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -288,17 +288,7 @@ const Filters = ({
           .sort((a, b) => a - b)
           .map((n) => [String(n), n === 0 ? 'Any number resolved' : `${n} resolved`])}
       />
-      {of === 'agents' && (
-        <Select
-          name="kind"
-          label="Whose"
-          value={kind ?? 'agent'}
-          options={[
-            ['agent', 'Agents of people here'],
-            ['imported', 'Imported agents'],
-          ]}
-        />
-      )}
+      {of === 'agents' && <WhoseSelect value={kind} />}
       <button type="submit">Show</button>
     </form>
   );

@@ -1,5 +1,5 @@
 import type { Operations } from '../client/wire.js';
-import { goTo, public_page, route } from './page-route.js';
+import { fresh_page, goTo, route } from './page-route.js';
 import {
   type FieldDef,
   FormCard,
@@ -244,7 +244,7 @@ const changeAgent = async (visit: Visit) => {
 export const agent_page_routes = [
   /** Every registration of an agent names this address. */
   route({
-    ...public_page,
+    ...fresh_page,
     ...{ id: 'linkPage', path: '/link', cacheable: false, returns: { 303: null } },
     handle: () => goTo(path),
   }),

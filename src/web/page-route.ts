@@ -1,6 +1,8 @@
 import { type TSchema, Type } from '@sinclair/typebox';
+import { type AnyInput, placeOf } from '../client/calls.js';
 import type { Input, OperationId } from '../client/types.js';
-import { type Operations, places } from '../client/wire.js';
+import type { Operations } from '../client/wire.js';
+import { lists_tag } from '../features/questions/index.js';
 import type { Deps } from '../http/deps.js';
 import { asFault, type FaultAnswer, type InnerCall } from '../http/inner-call.js';
 import { readCookie, session_cookie } from '../http/request.js';
@@ -48,11 +50,14 @@ const answered = {
   ...Object.fromEntries(refused.map((status) => [status, Type.String()])),
 };
 
-/** Everybody sees the same: a public page may be cached, and knows nothing of its visitor. */
-export const public_page = {
+/** Everybody sees the same, and the page knows nothing of its visitor; it is made for each anew. */
+export const fresh_page = {
   ...shared,
   ...({ method: 'GET', auth: 'public', cacheable: true, returns: shown } as const),
 } as const;
+
+/** The same, and kept by the response cache. */
+export const public_page = { ...fresh_page, cache: { tag: () => lists_tag } } as const;
 
 /** A form that everybody may send, as those to sign up and to log in. */
 export const public_form = {
@@ -92,17 +97,6 @@ class PageFault extends Error {
   }
 }
 
-interface AnyInput {
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly query?: Readonly<Record<string, unknown>>;
-  readonly body?: unknown;
-}
-
-const queryText = (query: Readonly<Record<string, unknown>>): string => {
-  const kept = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
-  return new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
-};
-
 /** The API as the visitor of the page may use it. */
 export const apiOf = (ctx: Context<unknown, unknown, unknown>, { innerCall }: PageDeps): Api => {
   const token = ctx.caller.kind === 'human' ? readCookie(ctx.header('cookie'), session_cookie) : '';
@@ -111,13 +105,9 @@ export const apiOf = (ctx: Context<unknown, unknown, unknown>, { innerCall }: Pa
     id: Id,
     ...[input = {}]: readonly AnyInput[]
   ): Promise<Outcome<Id>> => {
-    const [place = '', method = 'GET'] = places[id].split(' ').reverse();
-    const { params = {}, query = {}, body } = input;
-    const path = (place.startsWith('/') ? place : `/api/${place}`).replace(
-      /\{(\w+)\}/g,
-      (_, name: string) => encodeURIComponent(String(params[name])),
-    );
-    const parts = { method, path, query: queryText(query), body, headers };
+    const { method, target } = placeOf(id, input);
+    const [path = '', query = ''] = target.split('?', 2);
+    const parts = { method, path, query, body: input.body, headers };
     const { status, body: answer } = await innerCall(ctx as Context, parts);
     if (status < 400) return { ok: true, status, body: answer as Operations[Id]['returns'] };
     return { ok: false, status, fault: answer as FaultAnswer };

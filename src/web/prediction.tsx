@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Operations } from '../client/wire.js';
 import { prediction_faults } from '../features/predictions/index.js';
 import { renderPage } from './page.js';
-import { type Api, apiOf, public_page, route } from './page-route.js';
+import { type Api, apiOf, fresh_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';
 import { countText, numberText, percentText, Time } from './parts/figures.js';
 import {
@@ -13,7 +13,7 @@ import {
   recordText,
   type StatedForecast,
 } from './parts/forecast.js';
-import { linkTo, Pager, Scroll } from './parts/lists.js';
+import { Lost, Pager, Scroll } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
 import { outcomeText, valueText } from './parts/question-row.js';
 import { type PlotLine, type PlotScale, PlotTable, TimePlot } from './parts/time-plot.js';
@@ -314,12 +314,7 @@ const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; n
       <ReceiptSection page={page} />
       <section aria-labelledby="replies-title" data-live="replies">
         <h2 id="replies-title">Replies</h2>
-        {replies === null && (
-          <p>
-            This part of the list is not there any more.{' '}
-            <a href={linkTo(path, {})}>Go to the first page.</a>
-          </p>
-        )}
+        {replies === null && <Lost to={path} />}
         {replies?.replies.length === 0 && <p class="soft">Nobody has replied yet.</p>}
         {replies !== null && replies.replies.length > 0 && (
           <Threads comments={treesOf(replies.replies)} now={now} />
@@ -331,7 +326,7 @@ const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; n
 };
 
 export const prediction = route({
-  ...public_page,
+  ...fresh_page,
   id: 'predictionPage',
   path: '/predictions/{id}',
   params: Type.Object({ id: Type.String({ format: 'uuid' }) }),

@@ -2,7 +2,7 @@ import type { Operations } from '../client/wire.js';
 import { Change, countText, Time } from './parts/figures.js';
 import { OptionBars } from './parts/forecast.js';
 import { Prose } from './parts/prose.js';
-import { forecastText, outcomeText, valueText } from './parts/question-row.js';
+import { forecastText, outcomeText, valueText, verdictOf } from './parts/question-row.js';
 import type { Consensus, Question } from './question-chart.js';
 
 /** What is expected of a question, or, once it is over, what happened and whether the crowd knew. */
@@ -10,27 +10,15 @@ import type { Consensus, Question } from './question-chart.js';
 type Brief = Operations['getIntelBrief']['returns'];
 
 /** Whether the crowd had it right at the end, in words; null where that cannot be said. */
-const verdictOf = (question: Question, consensus: Consensus): string | null => {
-  const { forecast, leading_option, quantile_average } = consensus;
-  const { status, outcome, correct_options, outcome_value } = question;
-  if (status !== 'resolved' || forecast === null) return null;
-  if (outcome !== null) {
-    if (forecast === 50) return 'The crowd was undecided.';
-    return Number(forecast) > 50 === outcome ? 'The crowd was right.' : 'The crowd was wrong.';
-  }
-  if (correct_options !== null) {
-    return correct_options.includes(leading_option ?? '')
-      ? 'The crowd was right.'
-      : 'The crowd was wrong.';
-  }
-  if (quantile_average === undefined || outcome_value === null) return null;
-  const { p5, p25, p75, p95 } = quantile_average;
-  const isWithin = (low: number | string, high: number | string): boolean =>
-    outcome_value >= low && outcome_value <= high;
-  if (isWithin(p25, p75)) return 'The crowd was right: its middle half holds the outcome.';
-  return isWithin(p5, p95)
-    ? 'The crowd was near: the outcome lies within nine tenths of what it expected.'
-    : 'The crowd was wrong: it gave the outcome less than one chance in ten.';
+const verdictText = (question: Question, consensus: Consensus): string | null => {
+  const verdict = verdictOf(question, consensus);
+  if (verdict === null) return null;
+  const { quantile_average } = consensus;
+  const why =
+    verdict === 'right'
+      ? '90% of what it expected holds the outcome'
+      : 'it gave the outcome less than one chance in ten';
+  return `The crowd was ${verdict}${quantile_average === undefined ? '' : `: ${why}`}.`;
 };
 
 const captionOf = ({ question_type }: Question, leader: string | null) =>
@@ -79,7 +67,7 @@ const Over = ({ question, consensus, brief }: HeroProps) => {
       ) : (
         <p>
           Last forecast: <strong>{forecastText(consensus.forecast, question)}</strong>{' '}
-          {captionOf(question, consensus.leading_option)}. {verdictOf(question, consensus)}
+          {captionOf(question, consensus.leading_option)}. {verdictText(question, consensus)}
           {brier !== null && ` Its Brier score is ${brier.toFixed(2)}; 0 is the best.`}
         </p>
       )}

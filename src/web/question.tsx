@@ -7,7 +7,7 @@ import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';
 import { countText, percentText, Time } from './parts/figures.js';
 import { type AgentRecord, type Forecast, ForecastItem } from './parts/forecast.js';
-import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
+import { Choices, Lost, linkTo, Pager, type Query } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
 import { forecastText, outcomeText } from './parts/question-row.js';
 import { ChartSection, readChart, StripSection } from './question-chart.js';
@@ -212,12 +212,6 @@ const Forecasts = ({ page, query, path, now }: BodyProps) => {
     </section>
   );
 };
-
-const Lost = ({ to }: { to: string }) => (
-  <p>
-    This part of the list is not there any more. <a href={to}>Go to the first page.</a>
-  </p>
-);
 
 const Discussion = ({ page, query, path, now }: BodyProps) => {
   const { comments } = page;

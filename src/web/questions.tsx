@@ -303,7 +303,6 @@ export const questions = route({
   id: 'questionsPage',
   path,
   query: query_schema,
-  cache: { tag: () => 'questions' },
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);
     const taxonomy = await api.get('getTaxonomy');

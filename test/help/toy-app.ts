@@ -2,9 +2,10 @@ import { Type } from '@sinclair/typebox';
 import { pino } from 'pino';
 import { QueueFullError } from '../../src/db/group-commit.js';
 import type { StreamParts } from '../../src/http/body.js';
+import type { Credentials } from '../../src/http/credentials.js';
 import type { Limiter, Window } from '../../src/http/limits.js';
 import { makeLocalWindows } from '../../src/http/limits.js';
-import { type Credentials, mount } from '../../src/http/pipeline.js';
+import { mount } from '../../src/http/pipeline.js';
 import {
   App,
   exclusive_port,
@@ -57,6 +58,16 @@ const page = {
 };
 
 const name_body = Type.Object({ name: Type.String({ maxLength: 70_000 }) });
+
+/** How often it was made, once the gate is open. */
+const makeSlowly = async (deps: ToyDeps): Promise<number> => {
+  const made = deps.made + 1;
+  deps.made = made;
+  deps.waiting += 1;
+  await deps.gate.opened;
+  deps.waiting -= 1;
+  return made;
+};
 
 const toys: readonly Route<ToyDeps>[] = [
   route({
@@ -165,28 +176,14 @@ const toys: readonly Route<ToyDeps>[] = [
     ...{ ...plain, id: 'slowToy', method: 'GET', path: '/api/slow', summary: 'Made slowly' },
     cacheable: true,
     cache: { tag: () => 'slow' },
-    handle: async (_, deps) => {
-      const made = deps.made + 1;
-      deps.made = made;
-      deps.waiting += 1;
-      await deps.gate.opened;
-      deps.waiting -= 1;
-      return reply(200, { made });
-    },
+    handle: async (_, deps) => reply(200, { made: await makeSlowly(deps) }),
   }),
   route({
     ...{ ...page, id: 'slowPage', method: 'GET', path: '/slow', summary: 'A page made slowly' },
     auth: 'public',
     cacheable: true,
     cache: { tag: () => 'slow' },
-    handle: async (_, deps) => {
-      const made = deps.made + 1;
-      deps.made = made;
-      deps.waiting += 1;
-      await deps.gate.opened;
-      deps.waiting -= 1;
-      return replyRaw('text/html', `made ${made}`);
-    },
+    handle: async (_, deps) => replyRaw('text/html', `made ${await makeSlowly(deps)}`),
   }),
   route({
     ...{ ...page, id: 'minePage', method: 'GET', path: '/mine', summary: 'Of a person' },

@@ -41,7 +41,7 @@ t.test('it shows what is forecast, who forecast it, and what resolved', async (t
   });
   t.match(page, `<a class="title" href="/questions/${open_id}"`);
   t.match(page, `href="/questions/${over_id}"`);
-  t.match(page, 'crowd right, at 73%');
+  t.match(page, 'crowd right, 73%');
   t.match(page, `href="/agents/${agent.id}"`);
   t.match(page, /<body data-live="consensus:/, 'and it is live');
 });

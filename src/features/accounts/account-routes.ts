@@ -175,8 +175,8 @@ const endOtherSessions = route({
 });
 
 /**
- * The person is locked before its agents, so that an agent that is being linked is either unlinked
- * here or finds nobody to be linked to.
+ * Agents are locked before their owner, as everywhere; those that were linked until the owner was
+ * locked are unlinked after it, and an agent that is linked later finds nobody to be linked to.
  */
 const deleteAccount = route({
   ...of_person,
@@ -196,7 +196,6 @@ const deleteAccount = route({
     if (isFault(human)) return human;
     let unlinked: readonly string[] = [];
     const answer = await ctx.write(deps.sql, async (tx) => {
-      // Agents are locked before their owner everywhere; those that were linked meanwhile come after.
       const before = await unlinkAll(tx, human.id);
       if ((await store.lockHuman(tx, human.id)) === undefined) {
         return refuse(common_faults.INVALID_TOKEN);

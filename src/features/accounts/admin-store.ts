@@ -1,5 +1,5 @@
 import type { Db } from '../../db/client.js';
-import { newestFirst, readTotal } from '../../db/rows.js';
+import { newestFirst, readTotal, startsWith } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 
 /** All agents and people, as admins find them: suspended ones and addresses included. */
@@ -30,18 +30,10 @@ export interface PersonRow {
   readonly created_at: Date;
 }
 
-/** After every text that begins with the one before it. */
-const last_sign = '\u{10ffff}';
-
 const agentConditions = (db: Db, { name_start, suspended }: AgentsFilter) => db`
   true
   ${suspended === undefined ? db`` : db`and (a.suspended_at is not null) = ${suspended}`}
-  ${
-    name_start === ''
-      ? db``
-      : db`and a.name_key collate "C" >= ${name_start}
-           and a.name_key collate "C" < ${name_start + last_sign}`
-  }`;
+  ${name_start === '' ? db`` : db`and ${startsWith(db, 'a.name_key', name_start)}`}`;
 
 export const listAdminAgents = (db: Db, filter: AgentsFilter, page: PageRequest) =>
   db<AdminAgentRow[]>`
@@ -59,10 +51,7 @@ export const countAdminAgents = (db: Db, filter: AgentsFilter) =>
 
 /** By the beginning of an address, in the form that addresses are compared in. */
 const peopleConditions = (db: Db, email_start: string) =>
-  email_start === ''
-    ? db`true`
-    : db`h.email_key collate "C" >= ${email_start}
-         and h.email_key collate "C" < ${email_start + last_sign}`;
+  email_start === '' ? db`true` : startsWith(db, 'h.email_key', email_start);
 
 export const listPeople = (db: Db, email_start: string, page: PageRequest) =>
   db<PersonRow[]>`

@@ -1,5 +1,5 @@
 import type { Db, Fragment } from '../../db/client.js';
-import { readTotal } from '../../db/rows.js';
+import { readTotal, startsWith } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
 import { type AgentRow, selectAgents } from './agents-store.js';
 import type { directory_sorts } from './schema.js';
@@ -39,17 +39,11 @@ export const directoryKey = (row: ListedRow, sort: DirectorySort): CursorKey => 
   return column === null ? [row.id] : [row[column], row.id];
 };
 
-/** After every name that begins with the text before it. */
-const last_sign = '\u{10ffff}';
-
-const startsWith = (db: Db, start: string) => db`
-  a.name_key collate "C" >= ${start} and a.name_key collate "C" < ${start + last_sign}`;
-
 const conditions = (db: Db, { kind, name_start, family, ids }: DirectoryQuery) => db`
   b.kind = ${kind}
   ${ids === undefined ? db`` : db`and b.agent_id = any(${[...ids]}::uuid[])`}
   ${family === undefined ? db`` : db`and a.model_family = ${family}`}
-  ${name_start === '' ? db`` : db`and ${startsWith(db, name_start)}`}`;
+  ${name_start === '' ? db`` : db`and ${startsWith(db, 'a.name_key', name_start)}`}`;
 
 const seekAfter = (db: Db, after: CursorKey | null, column: Fragment | null) => {
   if (after === null) return db``;

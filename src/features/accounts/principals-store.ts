@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../config.js';
 import type { Db } from '../../db/client.js';
+import type { Credentials } from '../../http/credentials.js';
 import type { Deps } from '../../http/deps.js';
-import type { Credentials } from '../../http/pipeline.js';
 import type { AgentCaller, Caller } from '../../http/route.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';

@@ -102,11 +102,10 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
     const { id, question_type, options, range_min, range_max, ended_at } = question;
     const shape = { question_type, options, range_min, range_max };
     const recorded = await sql.begin({ mode: 'read only' }, async (tx) => ({
-      ...(await readForecasts(tx, { id, ...shape })),
+      ...(await readForecasts(tx, { id, ...shape }, family)),
       fits: await readFits(tx),
     }));
-    const all = recorded.all.filter((one) => family === undefined || one.family === family);
-    return makeCourse(shape, { ...recorded, all, until_ms: (ended_at ?? clock()).getTime() });
+    return makeCourse(shape, { ...recorded, until_ms: (ended_at ?? clock()).getTime() });
   };
 
   /** Of a question that the caller may see, in at most so many points; of one family, or of all. */

@@ -208,6 +208,7 @@ const portion = 5_000;
 export const readForecasts = async (
   tx: Tx,
   { id, question_type, options }: QuestionShape,
+  family?: string,
 ): Promise<{ readonly all: readonly TimedForecast[]; readonly offset: number }> => {
   const all: TimedForecast[] = [];
   let last = 0;
@@ -225,6 +226,7 @@ export const readForecasts = async (
     from forecasts f
     join question_counts c on c.question_id = f.question_id
     where f.question_id = ${id} and ${isLogged(tx, tx`f.event_id`)}
+      ${family === undefined ? tx`` : tx`and f.model_family = ${family}`}
     order by f.forecast_at, f.prediction_id, f.revision`;
   for await (const page of readPages<ForecastRow>(tx, rows, portion)) {
     for (const { probabilities, cdf, offset, ...one } of page) {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Sql } from '../../db/client.js';
+import { type Credentials, no_credentials } from '../../http/credentials.js';
 import type { Deps } from '../../http/deps.js';
-import { type Credentials, no_credentials } from '../../http/pipeline.js';
 import type { TemplatedApp } from '../../http/request.js';
 import { makeAddressReader } from '../../http/request.js';
 import type { Caller } from '../../http/route.js';

@@ -7,11 +7,11 @@ import { renderPage } from '../page.js';
 import {
   type Api,
   apiOf,
+  fresh_page,
   own_form,
   own_page,
   type PageDeps,
   public_form,
-  public_page,
   route,
 } from '../page-route.js';
 import { Done, Field, type FormFault, FormProblem } from './forms.js';
@@ -30,7 +30,7 @@ export interface Visit {
   readonly form: Form;
 }
 
-type Base = typeof own_page | typeof own_form | typeof public_page | typeof public_form;
+type Base = typeof own_page | typeof own_form | typeof fresh_page | typeof public_form;
 
 /** The parameters of these paths are ids. */
 export const idsOf = (path: string) => {
@@ -58,7 +58,7 @@ const routesOf =
 /** Of a person who is logged in; `entry`: of everybody, and kept by no cache. */
 export const ownPage = routesOf(own_page);
 export const ownForm = routesOf(own_form);
-export const entryPage = routesOf(public_page);
+export const entryPage = routesOf(fresh_page);
 export const entryForm = routesOf(public_form);
 
 const tabs = {

@@ -172,6 +172,19 @@ export const Select = ({
   );
 };
 
+/** Agents of people here, or those that came with an import. */
+export const WhoseSelect = ({ value }: { value: string | undefined }) => (
+  <Select
+    name="kind"
+    label="Whose"
+    value={value ?? 'agent'}
+    options={[
+      ['agent', 'Agents of people here'],
+      ['imported', 'Imported agents'],
+    ]}
+  />
+);
+
 /** What a form did, after the page it leads to: `?done=word`, by words of the page. */
 export const Done = ({
   word,

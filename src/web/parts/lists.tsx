@@ -37,6 +37,13 @@ export const Pager = ({
     </nav>
   );
 
+/** In the place of a page of a list whose cursor leads nowhere. */
+export const Lost = ({ to }: { to: string }) => (
+  <p>
+    This part of the list is not there any more. <a href={to}>Go to the first page.</a>
+  </p>
+);
+
 /** Links of which one is chosen. */
 export const Choices = ({
   label,

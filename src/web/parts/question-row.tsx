@@ -57,20 +57,37 @@ export interface FamilyDot {
   readonly place: number;
 }
 
-/** On which side the last forecast was, once there is an outcome; null where there is no side. */
-const crowdText = (question: ListedQuestion): string | null => {
-  const { status, outcome, correct_options, consensus } = question;
-  const { forecast = null, leading_option = null } = consensus ?? {};
+interface Crowd {
+  readonly forecast: string | number | null;
+  readonly leading_option: string | null;
+  readonly quantile_average?: { readonly p5: string | number; readonly p95: string | number };
+}
+
+/**
+ * Whether the last forecast of all was on the side that came about; of a number, whether its 90 %
+ * held it. Null without an outcome or a forecast, and where the quantiles are not known.
+ */
+export const verdictOf = (
+  question: AnyQuestion,
+  { forecast, leading_option, quantile_average }: Crowd,
+): 'right' | 'wrong' | 'undecided' | null => {
+  const { status, outcome, correct_options, outcome_value } = question;
   if (status !== 'resolved' || forecast === null) return null;
-  const text = percentText(Number(forecast));
-  if (outcome !== null) {
-    if (Number(forecast) === 50) return 'crowd undecided';
-    return `crowd ${Number(forecast) > 50 === outcome ? 'right' : 'wrong'}, at ${text}`;
-  }
-  if (correct_options === null || leading_option === null) return null;
-  return correct_options.includes(leading_option)
-    ? `crowd right, at ${text}`
-    : `crowd wrong, ${text} for ${leading_option}`;
+  const say = (is_right: boolean) => (is_right ? 'right' : 'wrong');
+  if (outcome !== null)
+    return forecast === 50 ? 'undecided' : say(Number(forecast) > 50 === outcome);
+  if (correct_options !== null) return say(correct_options.includes(leading_option ?? ''));
+  if (outcome_value === null || quantile_average === undefined) return null;
+  return say(quantile_average.p5 <= outcome_value && outcome_value <= quantile_average.p95);
+};
+
+/** The verdict in a few words, with what was forecast; null where there is none. */
+const crowdText = (question: ListedQuestion): string | null => {
+  const { consensus } = question;
+  const verdict = consensus === undefined ? null : verdictOf(question, consensus);
+  if (verdict === null || verdict === 'undecided') return verdict && `crowd ${verdict}`;
+  const of_option = verdict === 'wrong' && consensus?.leading_option;
+  return `crowd ${verdict}, ${percentText(Number(consensus?.forecast))}${of_option ? ` for ${of_option}` : ''}`;
 };
 
 /** The families of a question on one line; those who need their names find them on its page. */

@@ -1,0 +1,83 @@
+import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { type Request, readCookie, session_cookie } from './request.js';
+import { anonymous, type Caller, type Route } from './route.js';
+
+/** Which of what a request carries says who calls: a key, a token, or the cookie of a page. */
+
+/** The credentials of a request; empty where it has none. */
+export interface Credentials {
+  readonly api_key: string;
+  readonly authorization: string;
+  readonly admin_key: string;
+}
+
+/** May answer without a promise: a cached key costs no turn of the event loop. */
+export type Authenticate = (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
+
+export const no_credentials: Credentials = { api_key: '', authorization: '', admin_key: '' };
+
+/**
+ * Of what was sent, the one credential that a route uses. Clients set their headers once and send
+ * them with every call, so a credential that a route does not need is not looked at: the admin key
+ * counts for the routes of admins, and for others only where it came alone. A key together with a
+ * Bearer token would be two callers; only where the key is what the call is about, the token says
+ * who acts.
+ */
+export const chooseCredentials = (
+  { auth, takes_key }: Pick<Route, 'auth' | 'takes_key'>,
+  sent: Credentials,
+): Credentials | Fault => {
+  const { api_key, authorization, admin_key } = sent;
+  if (auth === 'admin' && admin_key !== '') return { api_key: '', authorization: '', admin_key };
+  if (api_key !== '' && authorization !== '') {
+    if (!takes_key) return refuse(common_faults.AMBIGUOUS_AUTH);
+    return { api_key: '', authorization, admin_key: '' };
+  }
+  const comes_alone = admin_key === '' || (api_key === '' && authorization === '');
+  return comes_alone ? sent : { api_key, authorization, admin_key: '' };
+};
+
+const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
+
+/** The person of the session cookie. Public pages do not look at it, so that they can be cached. */
+const identifyVisitor = async (
+  cookies: string,
+  { auth }: Pick<Route, 'auth'>,
+  authenticate: Authenticate,
+) => {
+  const token = auth === 'public' ? '' : readCookie(cookies, session_cookie);
+  if (token === '') return anonymous;
+  const caller = await authenticate({ ...no_credentials, authorization: `Bearer ${token}` });
+  return isFault(caller) && caller.def === common_faults.INVALID_TOKEN ? anonymous : caller;
+};
+
+/**
+ * Whether a form was sent by a page of another site. Browsers say where a form comes from; what says
+ * nothing is no browser, and has no cookie that it was not given.
+ */
+export const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  const origin = headers['origin'];
+  if (origin === undefined) return false;
+  const host = URL.canParse(origin) ? new URL(origin).host : '';
+  return host !== headers['host'] && host !== new URL(public_url).host;
+};
+
+/** The caller of the route, or why the credentials are refused. */
+export const identify = (
+  { query, headers }: Request,
+  route: Pick<Route, 'auth' | 'takes_key' | 'allows_key_in_query' | 'is_page'>,
+  authenticate: Authenticate,
+): Caller | Fault | Promise<Caller | Fault> => {
+  if (route.is_page) return identifyVisitor(headers['cookie'] ?? '', route, authenticate);
+  const api_key = headers['x-api-key'] ?? '';
+  const authorization = headers['authorization'] ?? '';
+  const admin_key = headers['x-admin-key'] ?? '';
+  if (query !== '' && !route.allows_key_in_query && key_in_query.test(query)) {
+    return refuse(common_faults.KEY_IN_QUERY);
+  }
+  if (api_key === '' && authorization === '' && admin_key === '') return anonymous;
+  const chosen = chooseCredentials(route, { api_key, authorization, admin_key });
+  return isFault(chosen) ? chosen : authenticate(chosen);
+};
