@@ -174,6 +174,8 @@ t.test('links lie in order, apart and inside the text, whatever the text', async
 
 const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+// The dictionary of a script is loaded with its first text, which may then be cut in another way.
+for (const text of ['国家すこカー', 'นาที่', 'ລາວ', 'ខ្មែ', 'မြန်']) [...segmenter.segment(text)];
 
 /** The count as its definition reads, one word after the other. */
 const plainDistinct = (text: string, min_letters: number): number => {
