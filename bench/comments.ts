@@ -19,7 +19,7 @@ const agents = all_agents - authors;
 
 const commentId = (n: number): string => questionId(n).replace('-8003-', '-8009-');
 
-const countComments = async (sql: Sql, ids: readonly string[]): Promise<number> => {
+export const countComments = async (sql: Sql, ids: readonly string[]): Promise<number> => {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::integer as count
     from comments

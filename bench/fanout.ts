@@ -24,7 +24,7 @@ const rate = 200;
 const sample_every = 50;
 const drain_ms = 120_000;
 
-interface FanoutTarget {
+export interface FanoutTarget {
   readonly target: Target;
   readonly dialect: Dialect;
   /** Hands events over; fulfilled when more can be. */
@@ -66,7 +66,7 @@ const drive = async (
   return within;
 };
 
-const makeSubjects = (setup: Setup, group: Subscribers, fanout: FanoutTarget) => {
+export const makeSubjects = (setup: Setup, group: Subscribers, fanout: FanoutTarget) => {
   const { target, dialect } = fanout;
   const { name, port, lastErrors } = target;
   const run = async (seconds: number, at_rate: boolean): Promise<Sample> => {

@@ -43,7 +43,7 @@ export interface Emitted extends Numbered {
 }
 
 /** Commits events to the outbox and wakes the relay, as the service does. */
-export const startEmitter = async ({ context, redis_url }: Setup, sql: Sql) => {
+export const startEmitter = async ({ context, redis_url }: Setup, sql: Sql, prefix = 'pf') => {
   const log = pino({ level: 'silent' });
   const redis = openRedis({ url: redis_url, name: 'bench', log, command_timeout_ms: 1_000 });
   await connectRedis(redis);
@@ -61,6 +61,6 @@ export const startEmitter = async ({ context, redis_url }: Setup, sql: Sql) => {
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
         id uuid, event text, question_id uuid, agent_id uuid, audience_id uuid, body text
       )`;
-    await redis.publish(wakeUpChannel('pf'), '');
+    await redis.publish(wakeUpChannel(prefix), '');
   };
 };

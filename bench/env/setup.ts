@@ -32,6 +32,8 @@ export interface Target {
   readonly sql: Sql;
   /** The processes that are metered. */
   watched(): readonly number[];
+  /** All processes of it. */
+  all(): readonly number[];
   /** The last errors of its log, for the report of a round that failed. */
   lastErrors(): string;
 }
@@ -67,7 +69,16 @@ const startSetup = async (context: BenchContext) => {
     onClose(() => sql.end({ timeout: 5 }));
     return sql;
   };
-  return { context, admin, urlOf, open, redis_url: redis.url, loader: startLoader(context) };
+  const stores = (): readonly number[] => [postgres, redis].flatMap(({ pid }) => treeOf(pid));
+  return {
+    context,
+    admin,
+    urlOf,
+    open,
+    stores,
+    redis_url: redis.url,
+    loader: startLoader(context),
+  };
 };
 
 export const startLoader = (context: BenchContext) =>
@@ -167,7 +178,7 @@ export const startService = async (
     await delay(50);
   }
   return {
-    ...{ name, port, sql: setup.open(name) },
+    ...{ name, port, sql: setup.open(name), all: () => treeOf(child.pid!) },
     watched: () => treeOf(child.pid!).filter((pid) => commandOf(pid).includes(' --role=api ')),
     lastErrors: () =>
       readFileSync(log_file, 'utf8')
@@ -200,6 +211,6 @@ export const startPeer = async <T extends Handlers>(
   const listen = call as unknown as (name: 'listen') => Promise<number>;
   return {
     ...{ name, port: await listen('listen'), sql: setup.open(name), call },
-    ...{ watched: () => treeOf(pid), lastErrors: () => '' },
+    ...{ watched: () => treeOf(pid), all: () => treeOf(pid), lastErrors: () => '' },
   };
 };

@@ -15,7 +15,7 @@ import {
 
 export const names: readonly string[] = [
   ...['predict', 'revise', 'reads', 'fanout', 'sockets', 'calls'],
-  ...['webhooks', 'resolve', 'originality', 'export', 'comments', 'boards', 'pages'],
+  ...['webhooks', 'resolve', 'originality', 'export', 'comments', 'boards', 'pages', 'scale'],
 ];
 
 export const loadBench = async (name: string): Promise<Bench> =>
