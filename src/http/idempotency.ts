@@ -77,6 +77,9 @@ export interface CallToClaim {
   readonly credential: string | null;
 }
 
+/** What names a claim. */
+export type HeldClaim = Pick<Claim, 'scope' | 'key' | 'lease_id'>;
+
 type Claimed =
   | { readonly kind: 'claimed'; readonly claim: Claim }
   | { readonly kind: 'replay'; readonly answer: Answer }
@@ -127,7 +130,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     },
   });
 
-  const makeClaim = ({ scope, key, lease_id }: NewClaim): Claim => {
+  const claimOf = ({ scope, key, lease_id }: HeldClaim): Claim => {
     const claim: Claim = {
       ...{ scope, key, lease_id, kept: null },
       seal: (answer) => sealer.seal(nameOf({ scope, key }), JSON.stringify(answer)),
@@ -143,10 +146,12 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     work.catch((error: unknown) => log.warn(describeError(error), `idempotency: ${message}`));
 
   return {
+    /** A claim that another process holds, for work that it handed over. */
+    claimOf,
     async claim(call: CallToClaim): Promise<Claimed> {
       const wanted = newClaimOf(call);
       const row = await claiming.add(wanted);
-      if (row === 'claimed') return { kind: 'claimed', claim: makeClaim(wanted) };
+      if (row === 'claimed') return { kind: 'claimed', claim: claimOf(wanted) };
       // It went away in between.
       if (row === undefined) return { kind: 'running' };
       if (!wanted.digest.equals(row.digest)) return { kind: 'mismatch' };

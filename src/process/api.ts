@@ -51,6 +51,8 @@ import {
   createPlacing,
   createReach,
   createRevising,
+  makePlaceAtOwner,
+  type PlaceAtOwnerParts,
   type PlaceParts,
   type ReviseParts,
 } from '../features/predictions/index.js';
@@ -58,7 +60,7 @@ import { createQuestionCache, lists_tag } from '../features/questions/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createWebhooks, deleteWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import type { Deps } from '../http/deps.js';
-import { createIdempotency } from '../http/idempotency.js';
+import { createIdempotency, type Idempotency } from '../http/idempotency.js';
 import { type InnerCall, makeInnerCall } from '../http/inner-call.js';
 import { createLimiter, type Limiter } from '../http/limits.js';
 import { type Mounted, mount } from '../http/pipeline.js';
@@ -76,6 +78,7 @@ import { anonymous, type Route } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
+import { createHandOver, type HandOver } from '../redis/hand-over.js';
 import { api_info, api_routes } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
 import { makeConnectionCounter } from '../socket/connections.js';
@@ -88,6 +91,7 @@ import { type Base, measure, type RoleOptions } from './base.js';
 /** Everything the handlers of all routes need; the compiler holds the features to it. */
 type Needs = Deps &
   PlaceParts &
+  PlaceAtOwnerParts &
   ReviseParts &
   CommentParts &
   VoteParts &
@@ -105,8 +109,16 @@ type Needs = Deps &
   PageDeps;
 type ApiParts = ReturnType<typeof makeApiParts>;
 
-const makeApiParts = (deps: Deps, limiter: Limiter, innerCall: InnerCall) => {
+interface Shared {
+  readonly limiter: Limiter;
+  readonly idempotency: Idempotency;
+  readonly handOver: HandOver;
+  readonly innerCall: InnerCall;
+}
+
+const makeApiParts = (deps: Deps, shared: Shared) => {
   const { sql, config } = deps;
+  const { limiter, idempotency, handOver, innerCall } = shared;
   const wakeUp = makeWakeUp(deps);
   const consensus = createLiveConsensus(deps);
   const briefs = createBriefs(deps, consensus);
@@ -114,13 +126,14 @@ const makeApiParts = (deps: Deps, limiter: Limiter, innerCall: InnerCall) => {
   const history = createHistory(deps);
   const recent = makeRecentEvents();
   const originality = createOriginality(sql, config);
+  const placeAtOwner = makePlaceAtOwner(() => parts, idempotency, handOver);
   const parts = {
     ...deps,
     // Known only once the server listens.
     get public_url() {
       return deps.public_url;
     },
-    ...{ innerCall, consensus, briefs, cache, history, recent, originality },
+    ...{ innerCall, consensus, briefs, cache, history, recent, originality, placeAtOwner },
     placing: createPlacing({ ...deps, originality, committed: wakeUp }),
     revising: createRevising({ ...deps, committed: wakeUp }),
     reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
@@ -218,14 +231,17 @@ const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]):
 };
 
 /** The port and what answers on it, mounted and not yet listening. */
-const mountAll = ({ deps }: Base, options: RoleOptions) => {
+const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const { config, log, sql, redis } = deps;
   const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;
   const { prepareRoute = (route) => route } = options;
   const app = App();
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
   const innerCall = makeInnerCall((request) => mounted.call(request));
-  const parts = makeApiParts(deps, limiter, innerCall);
+  const idempotency = createIdempotency({ sql, secret_key: config.SECRET_KEY ?? '', log });
+  const { index } = options;
+  const handOver = createHandOver({ ...deps, prefix, index, openSubscriber });
+  const parts = makeApiParts(deps, { limiter, idempotency, handOver, innerCall });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const { TRUSTED_PROXIES: trusted_proxies } = config;
@@ -237,7 +253,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     public_url: () => deps.public_url,
     faultPage: makeFaultPage(deps),
     cache: parts.cache,
-    idempotency: createIdempotency({ sql, secret_key: config.SECRET_KEY ?? '', log }),
+    idempotency,
     only_https: NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://'),
   });
   const connections = makeConnectionCounter({ redis, prefix, log });
@@ -275,7 +291,8 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     sockets.onRevoked(revoked);
     parts.log_watch.connections.onRevoked(revoked);
   });
-  return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
+  const services = [follower, connections, revocations, handOver];
+  return { app, parts, limiter, mounted, sockets, follower, handOver, services, system };
 };
 
 type All = ReturnType<typeof mountAll>;
@@ -330,9 +347,9 @@ const waitForOpen = async ({ open }: Mounted): Promise<void> => {
 export const startApi = async (base: Base, options: RoleOptions): Promise<Running> => {
   const { config, log } = base.deps;
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, connections, sockets, follower, revocations, system } = all;
+  const { app, parts, limiter, mounted, sockets, follower, handOver, system } = all;
   const monitor = base.monitor(measuresOf(all));
-  const services = await startAll([base, follower, connections, revocations, ...monitor]);
+  const services = await startAll([base, ...all.services, ...monitor]);
   // Topics and filters are checked without a wait, against what was read.
   await parts.taxonomy.read();
   await sockets.start();
@@ -350,6 +367,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       system.startDraining();
       sockets.hub.touch('system');
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
+      await handOver.stop();
       const { placing, revising, commenting, voting } = parts;
       await Promise.all([placing.drain(), revising.drain(), commenting.drain(), voting.drain()]);
       mounted.stop();

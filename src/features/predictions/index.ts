@@ -13,6 +13,7 @@ export {
   recordImported,
 } from './imported.js';
 export { createOriginality, QuestionMemory } from './originality.js';
+export { makePlaceAtOwner, type PlaceAtOwnerParts } from './owner.js';
 export { valueAxisOf } from './picture.js';
 export { createPlacing, type PlaceParts } from './placing.js';
 export { createReach } from './reach.js';

@@ -23,8 +23,9 @@ import { isId } from '../../kit/ids.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
 import { prediction_schema, toWire } from './columns.js';
+import type { PlaceAtOwnerParts } from './owner.js';
 import { drawForecasts } from './picture.js';
-import { answerRequest, type Needs, type PlaceRequest } from './placing.js';
+import type { Needs, PlaceRequest } from './placing.js';
 import { preflightOf } from './preflight.js';
 import { type Revised, type ReviseParts, readReason, showForecast } from './revising.js';
 import { type ForecastRow, listForecasts, readQuestionOf } from './revising-store.js';
@@ -50,7 +51,7 @@ import { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 import { readStated } from './stated.js';
 import { countPredictions, keyOf, list_kinds, listPredictions, readPrediction } from './store.js';
 
-const route = routeFor<Needs & ReviseParts>();
+const route = routeFor<Needs & PlaceAtOwnerParts & ReviseParts>();
 
 const placed_or_dry = Type.Union([placed_schema, dry_run_schema]);
 
@@ -70,13 +71,13 @@ interface PlaceCall {
 
 /** Not destructured: `keep` belongs to the call. */
 const place = async (
-  deps: Needs,
+  deps: Needs & PlaceAtOwnerParts,
   call: PlaceCall,
   wanted: Pick<PlaceRequest, 'question_id' | 'body'>,
 ): Promise<Answer> => {
   const { claim, body_digest, caller: agent } = call;
   const { question_id, body } = wanted;
-  const answer = await answerRequest(deps, { question_id, body, agent, body_digest, claim });
+  const answer = await deps.placeAtOwner({ question_id, body, agent, body_digest, claim });
   // What is placed keeps its answer in its own transaction.
   if (body.dry_run === true && claim !== null && !isFault(answer)) {
     await deps.sql.begin((tx) => call.keep(tx, answer));
