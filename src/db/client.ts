@@ -274,7 +274,6 @@ export const openSql = (options: SqlOptions): Sql => {
   const { url, statement_timeout_ms: usual_ms = 4_000 } = options;
   const client = {
     prepare: options.prepare,
-    onnotice: () => undefined,
     transform: { undefined: null },
     types: {
       ...array_types,

@@ -1,9 +1,16 @@
-import { once } from 'node:events';
-import net from 'node:net';
+import type { Socket } from 'node:net';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import tls from 'node:tls';
 import postgres from 'postgres';
+import { ConnectionError } from '../kit/outage.js';
+import {
+  type Host,
+  type HostFinder,
+  type HostState,
+  makeHostFinder,
+  openSocket,
+  readAddress,
+} from './address.js';
 
 /**
  * A pool of single connections; the one that was used last is used next. Whatever can wait has an
@@ -19,92 +26,17 @@ export type Make = (
 ) => postgres.PendingQuery<postgres.Row[]>;
 export type Run = (make: Make) => Promise<postgres.RowList<postgres.Row[]>>;
 
-class ConnectionError extends Error {
-  override readonly name = 'ConnectionError';
-  constructor(
-    readonly code: 'CONNECTION_LOST' | 'CONNECTION_SILENT' | 'CONNECT_TIMEOUT' | 'CONNECTION_ENDED',
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
 const connect_ms = 3_000;
-const keep_alive_ms = 5_000;
-
-interface Address {
-  readonly target: net.NetConnectOpts;
-  readonly host: string;
-  readonly tls: 'off' | 'prefer' | 'require' | 'verify';
-}
-
-const tls_modes: Readonly<Record<string, Address['tls']>> = {
-  ...{ allow: 'prefer', prefer: 'prefer', require: 'require', true: 'require' },
-  ...{ 'verify-ca': 'verify', 'verify-full': 'verify' },
-};
-
-/** Also the form of libpq for a unix socket, `?host=/folder`. `url` is what is left of it. */
-export const readAddress = (text: string): { readonly url: string; readonly address: Address } => {
-  const url = new URL(text);
-  const folder = url.searchParams.get('host');
-  const mode = url.searchParams.get('sslmode') ?? url.searchParams.get('ssl') ?? '';
-  for (const name of ['host', 'sslmode', 'ssl']) url.searchParams.delete(name);
-  const port = Number(url.port || 5432);
-  if (folder?.startsWith('/')) {
-    const target = { path: `${folder}/.s.PGSQL.${port}` };
-    return { url: url.href, address: { target, host: 'localhost', tls: 'off' } };
-  }
-  const host = (url.hostname || 'localhost').replace(/^\[|\]$/g, '');
-  const address = { target: { host, port }, host, tls: tls_modes[mode] ?? 'off' } as const;
-  return { url: url.href, address };
-};
-
-const tls_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
-
-/** Asks the server for TLS; exactly one byte may come before it. */
-const secure = async (plain: net.Socket, address: Address, signal: AbortSignal) => {
-  plain.write(tls_request);
-  const [answer] = (await once(plain, 'data', { signal })) as [Buffer];
-  if (answer.length !== 1) throw new Error('Postgres sent more than an answer about TLS');
-  if (answer[0] !== 83) {
-    if (address.tls === 'prefer') return plain;
-    throw new Error('Postgres does not speak TLS');
-  }
-  const socket = tls.connect({
-    socket: plain,
-    ...(net.isIP(address.host) === 0 ? { servername: address.host } : {}),
-    rejectUnauthorized: address.tls === 'verify',
-  });
-  await once(socket, 'secureConnect', { signal });
-  return socket;
-};
-
-const describeAbort = (error: unknown): unknown =>
-  (error as Error).name === 'AbortError'
-    ? new ConnectionError('CONNECT_TIMEOUT', 'Postgres did not take the connection in time')
-    : error;
-
-const openSocket = async (address: Address): Promise<net.Socket> => {
-  const socket = net.connect(address.target);
-  // An error after the first one must not end the process.
-  socket.on('error', () => undefined);
-  const signal = AbortSignal.timeout(connect_ms);
-  try {
-    await once(socket, 'connect', { signal });
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, keep_alive_ms);
-    return address.tls === 'off' ? socket : await secure(socket, address, signal);
-  } catch (error) {
-    socket.destroy();
-    throw describeAbort(error);
-  }
-};
 
 interface ConnectionOptions {
   readonly url: string;
+  /** Where it connects to. */
+  readonly findHost: () => Promise<Host>;
   readonly client: postgres.Options<{ bigint: postgres.PostgresType<number> }>;
   /** Told once, when the connection is lost or could not be made. */
   readonly onLost: (connection: Connection, error: Error) => void;
+  /** Told when the server refuses a write because it is read-only, as a standby is. */
+  readonly onReadOnly: () => void;
   /** Waits before it connects, where the last attempts failed. */
   readonly pause: () => Promise<void>;
   /** Longest that Postgres may stay silent while an answer is due; Infinity for none. */
@@ -115,8 +47,15 @@ interface ConnectionOptions {
 export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
 
 /** Whether Postgres said it and listens on; after a fatal one it ends the connection. */
-const isAnswer = (error: unknown): boolean =>
+const isAnswer = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError && error.severity === 'ERROR';
+
+/**
+ * Postgres says that a commit is done, and before it in a notice that it stopped waiting for the
+ * standby (`synchronous_standby_names`), as a statement that is out of time does: a failover
+ * would lose that commit.
+ */
+const isUnreplicated = ({ file }: postgres.Notice): boolean => file === 'syncrep.c';
 
 /**
  * An error among the first rows comes together with the stream of a COPY, before anybody who awaits
@@ -144,36 +83,43 @@ export class Connection {
   answered = false;
   /** When a transaction on it has to be over. */
   until_ms = Number.POSITIVE_INFINITY;
-  #socket: net.Socket | undefined;
+  readonly made_ms = performance.now();
+  #socket: Socket | undefined;
   #received_ms = 0;
   /** Answers that are waited for. */
   #pending = 0;
   readonly #holders = new Set<(error: Error) => void>();
   readonly #onLost: ConnectionOptions['onLost'];
+  readonly #onReadOnly: ConnectionOptions['onReadOnly'];
 
-  constructor({ url, client, onLost, pause, silence_ms }: ConnectionOptions) {
+  constructor(given: ConnectionOptions) {
+    const { url, client, findHost, onLost, onReadOnly, pause, silence_ms } = given;
     this.#onLost = onLost;
+    this.#onReadOnly = onReadOnly;
     this.silence_ms = silence_ms;
-    const read = readAddress(url);
     let made = false;
-    const socket = async (): Promise<net.Socket> => {
+    const socket = async (): Promise<Socket> => {
       if (made) throw this.lost ?? new ConnectionError('CONNECTION_LOST', 'made once only');
       made = true;
       try {
         await pause();
-        return this.#watch(await openSocket(read.address));
+        return this.#watch(await openSocket(await findHost()));
       } catch (error) {
         this.lose(error as Error);
         throw error;
       }
     };
     const one = { max: 1, idle_timeout: 0, max_lifetime: null, connect_timeout: connect_ms / 1000 };
-    const options = { ...client, ...one, fetch_types: false, ssl: false as const };
-    this.client = postgres(read.url, { ...options, socket } as never) as unknown as Client;
+    const onnotice = (notice: postgres.Notice): void => {
+      if (!isUnreplicated(notice)) return;
+      this.lose(new ConnectionError('CONNECTION_LOST', 'a commit was not replicated in time'));
+    };
+    const options = { ...client, ...one, fetch_types: false, ssl: false as const, onnotice };
+    this.client = postgres(url, { ...options, socket } as never) as unknown as Client;
   }
 
   /** Every end of a connection is an error to the package: after a plain one it trips over null. */
-  #watch(socket: net.Socket): net.Socket {
+  #watch(socket: Socket): Socket {
     if (this.lost !== null) {
       socket.destroy();
       throw this.lost;
@@ -243,8 +189,11 @@ export class Connection {
       return result;
     } catch (error) {
       // An error that Postgres did not send may have cost the package the count of the answers.
-      if (isAnswer(error)) this.answered = true;
-      else this.lose(error as Error);
+      if (!isAnswer(error)) this.lose(error as Error);
+      else {
+        this.answered = true;
+        if (error.code === '25006') this.#onReadOnly();
+      }
       throw error;
     } finally {
       this.#pending -= 1;
@@ -318,7 +267,29 @@ export interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
   readonly silence_ms: number;
 }
 
+/** What a host says of itself, on a connection of its own. */
+const probe = async (host: Host, options: Pick<PoolOptions, 'url' | 'client'>) => {
+  const connection = new Connection({
+    ...{ ...options, silence_ms: connect_ms, findHost: async () => host },
+    ...{ onLost: () => undefined, onReadOnly: () => undefined, pause: async () => undefined },
+  });
+  const late = setTimeout(() => {
+    connection.lose(new ConnectionError('CONNECT_TIMEOUT', 'does not answer'));
+  }, connect_ms);
+  try {
+    const text = `select pg_is_in_recovery() as standby,
+      current_setting('transaction_read_only') = 'on' as read_only`;
+    const [state] = await connection.run((client) => client.unsafe(text));
+    return state as unknown as HostState;
+  } finally {
+    clearTimeout(late);
+    void connection.close();
+  }
+};
+
 const sweep_ms = 100;
+/** Connections to a server that is read-only are replaced no more often. */
+const replace_every_ms = 1_000;
 /** A sweep that comes so late says that the process stood still. */
 const standstill_ms = 1_000;
 const ended = (): ConnectionError => new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
@@ -331,6 +302,7 @@ interface Waiter {
 
 export class Pool {
   readonly #options: PoolOptions;
+  readonly #hosts: HostFinder;
   readonly #all = new Set<Connection>();
   readonly #free: Connection[] = [];
   #waiting: Waiter[] = [];
@@ -340,9 +312,14 @@ export class Pool {
   readonly #silence_ms: number;
   readonly #sweeper: NodeJS.Timeout;
   #swept_ms = performance.now();
+  /** Older connections are not used again. */
+  #oldest_ms = Number.NEGATIVE_INFINITY;
 
-  constructor(options: PoolOptions) {
+  constructor({ url: given, ...rest }: PoolOptions) {
+    const address = readAddress(given);
+    const options = { ...rest, url: address.url };
     this.#options = options;
+    this.#hosts = makeHostFinder(address, (host) => probe(host, options));
     this.#silence_ms = options.silence_ms;
     this.#sweeper = setInterval(() => this.#sweep(), sweep_ms);
     this.#sweeper.unref();
@@ -351,6 +328,7 @@ export class Pool {
   /** Of one that was lost the place is free at once, although its user may not know yet. */
   #lost(connection: Connection): void {
     if (!connection.answered) this.#failures += 1;
+    this.#hosts.forget();
     this.#all.delete(connection);
     const at = this.#free.indexOf(connection);
     if (at !== -1) this.#free.splice(at, 1);
@@ -370,10 +348,25 @@ export class Pool {
     const { url, client } = this.#options;
     const connection = new Connection({
       ...{ url, client, silence_ms: this.#silence_ms, pause: this.#pause },
+      findHost: () => this.#hosts.find(),
       onLost: (lost) => this.#lost(lost),
+      onReadOnly: () => this.#replaceAll(),
     });
     this.#all.add(connection);
     return connection;
+  }
+
+  /** The server became a standby, or is read-only for a while: others may be right by now. */
+  #replaceAll(): void {
+    const now_ms = performance.now();
+    if (now_ms - this.#oldest_ms < replace_every_ms) return;
+    this.#oldest_ms = now_ms;
+    this.#hosts.forget();
+    for (const connection of this.#free.splice(0)) this.#retire(connection);
+  }
+
+  #retire(connection: Connection): void {
+    connection.lose(new ConnectionError('CONNECTION_ENDED', 'the server is read-only'));
   }
 
   take(): Promise<Connection> {
@@ -397,6 +390,10 @@ export class Pool {
   give(connection: Connection): void {
     if (connection.lost !== null) return;
     if (connection.answered) this.#failures = 0;
+    if (connection.made_ms < this.#oldest_ms) {
+      this.#retire(connection);
+      return;
+    }
     connection.silence_ms = this.#silence_ms;
     connection.until_ms = Number.POSITIVE_INFINITY;
     const next = this.#waiting.shift();

@@ -1,5 +1,20 @@
 /** Which errors of Postgres say that the store is away, and nothing about the statement. */
 
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError';
+  constructor(
+    readonly code:
+      | 'CONNECTION_LOST'
+      | 'CONNECTION_SILENT'
+      | 'CONNECT_TIMEOUT'
+      | 'CONNECTION_ENDED'
+      | 'NO_HOST',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 const code = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
@@ -17,6 +32,8 @@ const outage_codes = new Set([
   'ECONNRESET',
   'EHOSTUNREACH',
   'ENETUNREACH',
+  'ENOTFOUND',
+  'NO_HOST',
   'EAI_AGAIN',
   'ENOENT',
   'EPIPE',

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Test, t } from 'tap';
+import { type Host, readAddress } from '../../src/db/address.js';
 import { openSql, type Sql } from '../../src/db/client.js';
-import { readAddress } from '../../src/db/pool.js';
 import { isOutage } from '../../src/kit/outage.js';
 import { pluck } from '../help/pluck.js';
 import { openStores } from '../help/stores.js';
@@ -21,7 +21,7 @@ interface World {
 }
 
 const startProxy = async (t: Test, url: string): Promise<{ port: number; cut: World['cut'] }> => {
-  const { target } = readAddress(url).address;
+  const { target } = readAddress(url).hosts[0] as Host;
   const open = new Set<net.Socket>();
   const server = net.createServer((client) => {
     const inside = net.connect(target);

@@ -49,7 +49,7 @@ export interface ServiceOptions {
   readonly questions?: number;
   readonly env?: Readonly<Record<string, string>>;
   /** Where the stores really are that `env` names by another way. */
-  readonly stores?: Pick<Stores, 'database_url' | 'redis_url'>;
+  readonly stores?: Partial<Pick<Stores, 'database_url' | 'redis_url'>>;
   /** Megabytes of small disks for folders in DATA_DIR, outer ones first; '' is all of it. */
   readonly small_disks?: Readonly<Record<string, number>>;
 }
@@ -294,10 +294,8 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   });
   const url = await launched.url;
   const { port } = new URL(url);
-  const { database_url, redis_url } = options.stores ?? {
-    database_url: embeddedPostgresUrl(folder) ?? '',
-    redis_url: embeddedRedisUrl(folder),
-  };
+  const { database_url = embeddedPostgresUrl(folder) ?? '', redis_url = embeddedRedisUrl(folder) } =
+    options.stores ?? {};
   const stores = { database_url, redis_url };
   const { sql, redis } = await connectStores(t, stores);
   const running = { url, folder, sql, redis };

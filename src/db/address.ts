@@ -1,0 +1,189 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import tls from 'node:tls';
+import { ConnectionError, isOutage } from '../kit/outage.js';
+
+/**
+ * Where Postgres is: a URL as libpq reads it, with one host or several, and which of them is
+ * wanted (`target_session_attrs`). Sockets are made here, because the package keeps to a host of
+ * its own choice.
+ */
+
+const wishes = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
+export type Wish = (typeof wishes)[number];
+
+const tls_modes = {
+  ...{ disable: 'off', allow: 'prefer', prefer: 'prefer', require: 'require', true: 'require' },
+  ...{ 'verify-ca': 'verify', 'verify-full': 'verify' },
+} as const;
+type Tls = (typeof tls_modes)[keyof typeof tls_modes];
+
+export interface Host {
+  /** As people write it: for messages. */
+  readonly name: string;
+  readonly target: net.NetConnectOpts;
+  readonly tls: Tls;
+}
+
+export interface Address {
+  /** For the package: without hosts and what else is decided here. */
+  readonly url: string;
+  readonly hosts: readonly Host[];
+  readonly wish: Wish;
+}
+
+const wrong = (why: string): never => {
+  throw new Error(`The address of Postgres is not right: ${why}.`);
+};
+
+const url_form = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#@]*)([^#]*)$/;
+const host_form = /^(\[[^\]]*\]|[^:]*)(?::(\d{0,5}))?$/;
+
+const describeHost = (host: string, given_port: string, mode: Tls): Host => {
+  const port = Number(given_port || 5432);
+  if (!(port >= 1 && port <= 65_535)) return wrong(`${given_port} is no port`);
+  if (host.startsWith('/')) {
+    return { name: host, target: { path: `${host}/.s.PGSQL.${port}` }, tls: 'off' };
+  }
+  const bare = (host || 'localhost').replace(/^\[|\]$/g, '');
+  return { name: `${bare}:${port}`, target: { host: bare, port }, tls: mode };
+};
+
+const readHosts = (authority: string, query: URLSearchParams, mode: Tls): Host[] => {
+  const pairs = authority.split(',').map((text) => {
+    const [, host, port = ''] = host_form.exec(text) ?? wrong(`${text} is no host:port`);
+    return { host: decodeURIComponent(host as string), port };
+  });
+  const hosts = query.get('host')?.split(',') ?? pairs.map(({ host }) => host);
+  const ports = query.get('port')?.split(',') ?? pairs.map(({ port }) => port);
+  if (ports.length !== 1 && ports.length !== hosts.length) {
+    wrong(`it has ${hosts.length} hosts and ${ports.length} ports`);
+  }
+  return hosts.map((host, n) => describeHost(host, ports[n] ?? ports[0] ?? '', mode));
+};
+
+/**
+ * Throws a sentence that says what is wrong, and shows no password. Of several hosts the primary is
+ * wanted where nothing is said; libpq would take any.
+ */
+export const readAddress = (text: string): Address => {
+  const [, scheme, user, authority = '', rest = ''] =
+    url_form.exec(text) ??
+    wrong('it looks like postgres://user:password@host:5432,other:5432/database');
+  if (!URL.canParse(`${scheme}${user}localhost${rest}`)) {
+    wrong('characters of the user or the password need to be percent-encoded');
+  }
+  const url = new URL(`${scheme}${user}localhost${rest}`);
+  const query = url.searchParams;
+  const mode = query.get('sslmode') ?? query.get('ssl') ?? 'disable';
+  const hosts = readHosts(authority, query, tls_modes[mode as keyof typeof tls_modes] ?? 'off');
+  const fallback = hosts.length > 1 ? 'primary' : 'any';
+  const wish = (query.get('target_session_attrs') ?? fallback) as Wish;
+  if (!wishes.includes(wish)) wrong(`target_session_attrs is one of ${wishes.join(', ')}`);
+  for (const name of ['host', 'port', 'sslmode', 'ssl', 'target_session_attrs']) query.delete(name);
+  return { url: url.href, hosts, wish };
+};
+
+const connect_ms = 3_000;
+const keep_alive_ms = 5_000;
+const tls_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Asks the server for TLS; exactly one byte may come before it. */
+const secure = async (plain: net.Socket, { tls: mode, target }: Host, signal: AbortSignal) => {
+  plain.write(tls_request);
+  const [answer] = (await once(plain, 'data', { signal })) as [Buffer];
+  if (answer.length !== 1) throw new Error('Postgres sent more than an answer about TLS');
+  if (answer[0] !== 83) {
+    if (mode === 'prefer') return plain;
+    throw new Error('Postgres does not speak TLS');
+  }
+  const { host = '' } = target as net.TcpNetConnectOpts;
+  const socket = tls.connect({
+    socket: plain,
+    ...(net.isIP(host) === 0 ? { servername: host } : {}),
+    rejectUnauthorized: mode === 'verify',
+  });
+  await once(socket, 'secureConnect', { signal });
+  return socket;
+};
+
+const describeAbort = (error: unknown): unknown =>
+  (error as Error).name === 'AbortError'
+    ? new ConnectionError('CONNECT_TIMEOUT', 'Postgres did not take the connection in time')
+    : error;
+
+export const openSocket = async (host: Host): Promise<net.Socket> => {
+  const socket = net.connect(host.target);
+  // An error after the first one must not end the process.
+  socket.on('error', () => undefined);
+  const signal = AbortSignal.timeout(connect_ms);
+  try {
+    await once(socket, 'connect', { signal });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, keep_alive_ms);
+    return host.tls === 'off' ? socket : await secure(socket, host, signal);
+  } catch (error) {
+    socket.destroy();
+    throw describeAbort(error);
+  }
+};
+
+/** What a server says of itself. */
+export interface HostState {
+  readonly standby: boolean;
+  /** A standby is. */
+  readonly read_only: boolean;
+}
+
+const isWanted = (wish: Wish, { standby, read_only }: HostState): boolean => {
+  if (wish === 'primary') return !standby;
+  if (wish === 'read-write') return !read_only;
+  if (wish === 'read-only') return read_only;
+  return wish === 'any' || standby;
+};
+
+export interface HostFinder {
+  /** The host to connect to; rejects with an outage where none is as it is wanted. */
+  find(): Promise<Host>;
+  /** The host may have changed, or another one be right by now. */
+  forget(): void;
+}
+
+/** Asks all hosts at once, when there is a choice, and keeps the first that is as it is wanted. */
+export const makeHostFinder = (
+  { hosts, wish }: Address,
+  probe: (host: Host) => Promise<HostState>,
+): HostFinder => {
+  const [only] = hosts as [Host];
+  const findAny = async (wanted: Wish): Promise<Host> => {
+    const asked = hosts.map(async (host) => {
+      const state = await probe(host);
+      if (isWanted(wanted, state)) return host;
+      const is = `${state.read_only ? 'read-only ' : ''}${state.standby ? 'standby' : 'primary'}`;
+      throw new ConnectionError('NO_HOST', `is a ${is}`);
+    });
+    return Promise.any(asked).catch(({ errors }: AggregateError) => {
+      // A wrong password is no outage.
+      const grave = errors.find((error) => !isOutage(error));
+      const why = hosts.map(({ name }, n) => `${name}: ${errors[n].message || errors[n].code}`);
+      throw grave ?? new ConnectionError('NO_HOST', `no ${wanted} server (${why.join('; ')})`);
+    });
+  };
+  const search = (): Promise<Host> =>
+    wish === 'prefer-standby' ? findAny('standby').catch(() => findAny('any')) : findAny(wish);
+  let found: Promise<Host> | undefined;
+  return {
+    async find() {
+      if (hosts.length === 1 && wish === 'any') return only;
+      const mine = found ?? search();
+      found = mine;
+      mine.catch(() => {
+        if (found === mine) found = undefined;
+      });
+      return mine;
+    },
+    forget() {
+      found = undefined;
+    },
+  };
+};
