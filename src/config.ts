@@ -48,6 +48,12 @@ const toggle = (about: string) => setting(flag, 'false', about);
 const count = (min: number, max: number, fallback: number, about: string) =>
   setting(integer(min, max), String(fallback), about);
 
+const keepDays = (about: string) => {
+  const error = 'a whole number from 8 to 36500 is needed, or 0';
+  const days = integer(0, 36_500).refine((n) => n === 0 || n >= 8, { error });
+  return setting(days, '0', `${about}, 8 or more; 0: for ever.`);
+};
+
 const limit = (fallback: number, about: string) => count(1, 100_000_000, fallback, about);
 
 export const role_names = ['api', 'relay', 'signer', 'timer'] as const;
@@ -154,6 +160,17 @@ export const settings = {
     'Name servers, address or address:port, for webhook targets; empty: those of the system.',
   ),
   WEBHOOK_KEEP_DAYS: count(8, 3_650, 30, 'Days for which ended deliveries are kept.'),
+  EVENTS_KEEP_DAYS: keepDays('Days for which events of the log are kept'),
+  SNAPSHOTS_KEEP_DAYS: keepDays('Days for which hourly snapshots of the consensus are kept'),
+  ARCHIVE_DIR: setting(
+    z
+      .string()
+      .min(1)
+      .transform((dir) => path.resolve(dir))
+      .optional(),
+    undefined,
+    'Folder that gets old events, attempts and snapshots as Parquet before they are removed.',
+  ),
   TRUSTED_PROXIES: setting(list, '', 'Address ranges whose X-Forwarded-For is believed.'),
   LOG_LEVEL: setting(z.enum(log_levels), 'info', 'Least level of log lines; requests are info.'),
   METRICS_PORT: setting(

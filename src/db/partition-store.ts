@@ -1,4 +1,4 @@
-import type { Sql, Tx } from './client.js';
+import type { Db, Sql, Tx } from './client.js';
 
 /** Tables that are range-partitioned by the day, in UTC, with a partition for all other days. */
 
@@ -43,24 +43,52 @@ export const ensureDays = async (
   });
 };
 
-/** Drops the partitions of days that ended more than so many days ago; returns their names. */
-export const dropDays = async (
-  sql: Sql,
+/** Days, `YYYYMMDD`, that have a partition and ended more than so many days ago; oldest first. */
+export const listOldDays = async (
+  db: Db,
   table: string,
   days_kept: number,
-): Promise<readonly string[]> =>
-  sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(${lock})`;
-    const old = await tx<{ name: string }[]>`
-      select c.relname as name
-      from pg_inherits i
-      join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = ${table}::regclass
-        and c.relname ~ '_[0-9]{8}$'
-        and right(c.relname, 8) < to_char(
-          (now() at time zone 'UTC') - make_interval(days => ${days_kept}::integer),
-          'YYYYMMDD'
-        )`;
-    for (const { name } of old) await tx.unsafe(`drop table ${name}`);
-    return old.map(({ name }) => name);
+): Promise<readonly string[]> => {
+  const rows = await db<{ day: string }[]>`
+    select right(c.relname, 8) as day
+    from pg_inherits i
+    join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = ${table}::regclass
+      and c.relname ~ '_[0-9]{8}$'
+      and right(c.relname, 8) < to_char(
+        (now() at time zone 'UTC') - make_interval(days => ${days_kept}::integer),
+        'YYYYMMDD'
+      )
+    order by 1`;
+  return rows.map(({ day }) => day);
+};
+
+/** Longest that the statements of others wait for one try. */
+const lock_ms = 200;
+const lock_not_available = '55P03';
+
+/**
+ * Drops the partition of one day when `isOver`, which is asked while nobody can write to it; whether
+ * it is gone. Dropping locks the whole table for a moment. Where others hold it (a backup does for
+ * hours), the try ends after `lock_ms`, so that writers do not queue up for it, and false means: try
+ * again later. `detach concurrently` is no way: Postgres refuses it beside a default partition.
+ */
+export const dropDay = async (
+  sql: Sql,
+  table: string,
+  { day, isOver }: { readonly day: string; readonly isOver: (tx: Tx, name: string) => unknown },
+): Promise<boolean> => {
+  const name = `${table}_${day}`;
+  if (!/^[a-z_]+_[0-9]{8}$/.test(name)) throw new Error(`${table}: no day ${day}`);
+  const drop = sql.begin({ statement_ms: 60_000 }, async (tx) => {
+    await tx`select set_config('lock_timeout', ${`${lock_ms}ms`}, true)`;
+    await tx.unsafe(`lock table ${name} in share mode`);
+    if (!(await isOver(tx, name))) return false;
+    await tx.unsafe(`drop table ${name}`);
+    return true;
   });
+  return drop.catch((error: { readonly code?: string }) => {
+    if (error.code === lock_not_available) return false;
+    throw error;
+  });
+};

@@ -10,6 +10,7 @@ import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboard
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
 import { createSettling } from '../features/resolution/index.js';
+import { createRetention } from '../features/retention/index.js';
 import {
   createMaintenance,
   createWebhooks,
@@ -41,6 +42,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
   /** What happens because time passes. */
   timer: async ({ deps }) => [
     createEventsMaintenance(deps),
+    createRetention(deps),
     createQuestionTimer(deps),
     createSettling(deps),
     createSnapshotTimer(deps),

@@ -420,6 +420,7 @@ const startOnLongLog = async (t: Test) => {
   const log = makeLogWriter(sql, redis, stores.redis_prefix);
   for (const _ of range(1, 6)) await log.record(length / 6);
   await sql`delete from events where "offset" <= ${gone}`;
+  await sql`update log_head set oldest = ${gone} + 1`;
   const app = await startApp(t, { stores, roles: ['api'] });
   const client = createClient({ base_url: app.url });
   t.teardown(() => client.close());

@@ -20,6 +20,7 @@ export {
   versionOf,
 } from './live.js';
 export { isNumber, placeOf, showFan } from './numbers.js';
+export { deleteHourly, lockOldHourly } from './old-snapshots-store.js';
 export { drawPicture, type PictureOf } from './picture.js';
 export { createPool, logOdds, type Pool, type PoolForecast } from './pool.js';
 export { type ConsensusParts, type HistoryParts, routes } from './routes.js';

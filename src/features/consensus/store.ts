@@ -76,18 +76,21 @@ const standing = (db: Db, question_ids: readonly string[], until: Until) => {
   }
   return 'at' in until
     ? latestWhere(db`f.forecast_at <= ${until.at} and ${isLogged(db, db`f.event_id`)}`)
-    : latestWhere(db`f.event_id in (select id ${loggedBefore(db, ids, until.before)})`);
+    : latestWhere(db`
+        ${isLogged(db, db`f.event_id`)}
+        and f.event_id not in (
+          select id from events ${isForecastOn(db, ids)} and "offset" >= ${until.before}
+        )`);
 };
 
-const loggedBefore = (db: Db, ids: Fragment, before: number) => db`
-  from events
+const isForecastOn = (db: Db, ids: Fragment) => db`
   where question_id = any (${ids})
-    and event in (${eventNames(db, [prediction_placed, prediction_revised])})
-    and "offset" < ${before}`;
+    and event in (${eventNames(db, [prediction_placed, prediction_revised])})`;
 
 /**
  * The latest forecasts on some questions. One statement sees one state of predictions, outbox and
- * counters; the offset is that of the newest forecast counted, and 0 where a time is asked for.
+ * counters; the offset is that of the newest forecast counted, and 0 where a time is asked for. Where
+ * its event is no longer kept, the offset is at most the one before the oldest event.
  * Owners come in one text: a row each would cost several times as much.
  */
 export const readCounts = async (
@@ -99,8 +102,13 @@ export const readCounts = async (
     until === null || 'at' in until
       ? db`coalesce(max(c.prediction_offset), 0)`
       : db`(
-          select coalesce(max("offset"), 0)
-          ${loggedBefore(db, db`array[q.id]`, until.before)}
+          select coalesce(
+            max("offset"),
+            (select least(max(c.prediction_offset), oldest - 1) from log_head),
+            0
+          )
+          from events
+          ${isForecastOn(db, db`array[q.id]`)} and "offset" < ${until.before}
         )`;
   const rows = await db<CountRow[]>`
     select
@@ -335,7 +343,7 @@ export const putSnapshot = async (
   return rows.length === 1;
 };
 
-/** Those that an older program took, with their questions. */
+/** Those that an older program took, with their questions, as far back as the log goes. */
 export const listOutdated = (tx: Tx, most: number) => tx<
   (Snapshot & EndedShape & { readonly offset: number })[]
 >`
@@ -343,6 +351,7 @@ export const listOutdated = (tx: Tx, most: number) => tx<
   from consensus_snapshots s
   join questions q on q.id = s.question_id
   where s.format < ${tx.unsafe(String(format))}
+    and s."offset" + 1 >= (select oldest from log_head)
   limit ${most}`;
 
 type SnapshotRow = Omit<Snapshot, 'moment'> & {

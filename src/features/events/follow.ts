@@ -4,8 +4,8 @@ import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import { type Service, withDeadline } from '../../kit/service.js';
 import { type StreamEntry, StreamReader } from '../../redis/stream.js';
+import { readOldest } from './floor-store.js';
 import { type LogEntry, streamKey, timeOf, unpackEntry } from './log-entry.js';
-import { readOldest } from './matching-store.js';
 import { readEvents, readHead } from './store.js';
 
 /**

@@ -7,6 +7,7 @@ export {
   readFilter,
   shown_filter_members,
 } from './filter.js';
+export { dropBelowOldest, moveOldest, type OldestStep, readOldest } from './floor-store.js';
 export { Follower } from './follow.js';
 export {
   type LogEntry,
@@ -17,7 +18,7 @@ export {
   timeOf,
   wakeUpChannel,
 } from './log-entry.js';
-export { passesSql, readMatching, readOldest } from './matching-store.js';
+export { passesSql, readMatching } from './matching-store.js';
 export { createEventsMaintenance, createRelay, type Projector } from './relay.js';
 export {
   type Revoked,

@@ -35,16 +35,6 @@ export const passesSql = (db: Db, filter: FilterSql): Fragment => {
   )`;
 };
 
-/** The offset of the oldest event still kept; for an empty log, the one that comes next. */
-export const readOldest = async (sql: Sql): Promise<number> => {
-  const [row] = await sql<{ oldest: number }[]>`
-    select coalesce(
-      (select "offset" from events order by "offset" limit 1),
-      (select "offset" + 1 from log_head)
-    ) as oldest`;
-  return row?.oldest ?? 1;
-};
-
 /** Topics of `resolveTopic`; a filter is one of `readFilter`. */
 export type LogTopic = Pick<TopicRef, 'topic' | 'filter'>;
 

@@ -8,6 +8,7 @@ import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { deleteKeys, loadScript } from '../../redis/client.js';
+import { readOldest } from './floor-store.js';
 import { type LogEntry, packEntry, projectedKey, streamKey, wakeUpChannel } from './log-entry.js';
 import { deleteOldRevocations } from './revocations-store.js';
 import * as store from './store.js';
@@ -255,7 +256,8 @@ export const createProjection = (parts: ProjectionParts) => {
       // Not another relay that took over: the database was replaced, or lost its last transactions.
       log.error({ at, head }, 'relay: Redis is ahead of the record, and is emptied');
       await deleteKeys(redis, prefix);
-    } else if (at >= 0 && head - at <= most_replayed) return at;
+    } else if (at >= 0 && head - at <= most_replayed && at + 1 >= (await readOldest(sql)))
+      return at;
     startRebuild(head);
     return undefined;
   };
@@ -315,7 +317,9 @@ export const createStreamWriter = ({ sql, redis, prefix }: RedisParts) => {
   const realign = async (end: number, head: number): Promise<void> => {
     // Further than this relay: another one took over. Further than the record: the stream is of
     // another life of the database and can only mislead.
-    if (end > head && end > (await store.readHead(sql))) await redis.del(key);
+    // Before the oldest event that is kept: what is between them is gone.
+    const is_ahead = end > head && end > (await store.readHead(sql));
+    if (is_ahead || (end > 0 && end + 1 < (await readOldest(sql)))) await redis.del(key);
     else if (end > 0) {
       at = end;
       return;

@@ -27,6 +27,11 @@ export interface Subject {
   select(scope: ExportScope): Selected;
 }
 
+/** What a file of Parquet has to know of its columns. */
+export interface TypedColumns {
+  readonly columns: readonly Pick<Column, 'name' | 'type'>[];
+}
+
 /** The sums of a file before any compression. */
 export interface Result {
   readonly rows: number;
@@ -71,7 +76,7 @@ export type ParquetCall = Uint8Array | null;
 const heap_mb = 256;
 
 /** A thread makes the file: a group of its rows is 100 ms of work. */
-async function* parquetPieces({ columns }: Subject, pages: Pages) {
+export async function* parquetPieces({ columns }: TypedColumns, pages: Pages) {
   const worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
     workerData: columns,
     execArgv: [],

@@ -1,5 +1,5 @@
 import { addAbortSignal } from 'node:stream';
-import type { Db, Sql } from '../../db/client.js';
+import type { Db, Sql, Tx } from '../../db/client.js';
 
 /**
  * Rows of a statement as Postgres sends them: `copy … to stdout` in one read-only transaction.
@@ -50,8 +50,18 @@ export async function* copyLines(
     mode: 'read only',
     before: (tx) => putSettings(tx, settings),
   });
+  yield* linesOf(addAbortSignal(signal, copied));
+}
+
+/** The same within a transaction, which goes on afterwards. */
+export async function* copyLinesIn(tx: Tx, { select, settings }: Selected): AsyncGenerator<Lines> {
+  await putSettings(tx, settings);
+  yield* linesOf(tx.copyOut(`copy (${select}) to stdout ${json_lines}`));
+}
+
+async function* linesOf(copied: AsyncIterable<unknown>): AsyncGenerator<Lines> {
   let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of addAbortSignal(signal, copied)) {
+  for await (const chunk of copied) {
     const bytes = Buffer.concat([rest, chunk as Buffer]);
     const end = bytes.lastIndexOf(line_feed) + 1;
     const text = bytes.subarray(0, end);

@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
-import type { Column, ColumnType } from './columns.js';
-import type { ParquetCall } from './content.js';
+import type { ColumnType } from './columns.js';
+import type { ParquetCall, TypedColumns } from './content.js';
 
 /**
  * The thread of `parquetPieces`: rows as Parquet, a row group at a time, so that memory holds one
@@ -30,7 +30,7 @@ const toValue = (type: ColumnType, value: unknown): unknown => {
   return type === 'time' ? new Date(value as string) : value;
 };
 
-const serve = (port: MessagePort, columns: readonly Column[]): void => {
+const serve = (port: MessagePort, columns: TypedColumns['columns']): void => {
   const bytes = new ByteWriter(1_048_576);
   const elements = columns.map(
     ({ name, type }): Element => ({ name, repetition_type: 'OPTIONAL', ...kinds[type] }),
@@ -75,4 +75,4 @@ const serve = (port: MessagePort, columns: readonly Column[]): void => {
   });
 };
 
-if (parentPort !== null) serve(parentPort, workerData as readonly Column[]);
+if (parentPort !== null) serve(parentPort, workerData as TypedColumns['columns']);

@@ -1,4 +1,4 @@
-import { dropDays, ensureDays } from '../../db/partition-store.js';
+import { ensureDays } from '../../db/partition-store.js';
 import type { Deps } from '../../http/deps.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
@@ -81,10 +81,7 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
       if ((await store.removeOld(sql, { oldest_id, keep_days })) < store.most_removed) return;
     }
   };
-  const keepPartitions = async (): Promise<void> => {
-    await ensureDays(sql, { table: 'attempts', column: 'at' }, 3);
-    await dropDays(sql, 'attempts', keep_days);
-  };
+  const keepPartitions = () => ensureDays(sql, { table: 'attempts', column: 'at' }, 3);
 
   let turns = 0;
   return makeLoop({

@@ -78,7 +78,7 @@ export const webhook_queries: readonly Query[] = [
       and (
         (
           e.id is null
-          and d.event_offset >= (select coalesce(min("offset"), 0) from events)
+          and d.event_offset >= (select oldest from log_head)
         )
         or (w.owner_kind = 'agent' and e.audience_id <> w.owner_id)
         or (

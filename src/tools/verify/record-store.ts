@@ -78,22 +78,37 @@ export const points_queries: readonly Query[] = [
     where a.referred_by is distinct from r.agent_id`,
 ];
 
+/** When the oldest event that is kept was recorded, and as far as clocks may differ. */
+const keptSince = (tx: Tx) => tx`coalesce(
+  (
+    select e.recorded_at + interval '1 minute'
+    from log_head h
+    join events e on e."offset" = h.oldest
+    where h.oldest > 1
+  ),
+  '-infinity'
+)`;
+
 /** The log against itself and against the predictions it tells of. */
 const log_queries: readonly Query[] = [
   (tx) => tx`
     select
       'the log has ' || count || ' events (' || different || ' different offsets) from ' || oldest
-      || ' to ' || newest || ', and its head is ' || head as what
+      || ' to ' || newest || '; it is kept from ' || kept_from || ', and its head is ' || head as what
     from (
       select
         count(*) as count,
         count(distinct e."offset") as different,
         min(e."offset") as oldest,
         max(e."offset") as newest,
+        (select oldest from log_head) as kept_from,
         (select "offset" from log_head) as head
       from events e
+      where e."offset" >= (select oldest from log_head)
     ) log
-    where count > 0 and (count <> newest - oldest + 1 or different <> count or newest <> head)`,
+    where count <> head - kept_from + 1
+      or different <> count
+      or (count > 0 and (oldest <> kept_from or newest <> head))`,
   // Events older than the oldest one kept are gone, and their predictions need none.
   (tx) => tx`
     with placed as (
@@ -116,10 +131,7 @@ const log_queries: readonly Query[] = [
     full join placed e on e.id = f.event_id
     where (
         e.id is null
-        and f.forecast_at > coalesce(
-          (select min(recorded_at) from events having min("offset") > 1),
-          '-infinity'
-        )
+        and f.forecast_at > ${keptSince(tx)}
       )
       or f.event_id is null
       or e.count > 1
@@ -152,10 +164,7 @@ const conversation_queries: readonly Query[] = [
       and not exists (
         select from events e where e.id = c.event_id and e.event = 'comment.created'
       )
-      and c.created_at > coalesce(
-        (select min(recorded_at) from events having min("offset") > 1),
-        '-infinity'
-      )`,
+      and c.created_at > ${keptSince(tx)}`,
   (tx) => tx`
     select 'a vote of ' || v.agent_id || ' is about no ' || v.kind || ' of its author' as what
     from votes v
@@ -472,6 +481,8 @@ export const countRecord = async (sql: Sql): Promise<string> => {
   const [row] = await sql<{ text: string }[]>`
     select
       (select count(*) from accounts) || ' agents, ' || (select count(*) from predictions)
-      || ' predictions, ' || (select coalesce(max("offset"), 0) from events) || ' events' as text`;
+      || ' predictions, ' || (select "offset" - oldest + 1 from log_head) || ' events'
+        || (select case when oldest > 1 then ' from offset ' || oldest else '' end from log_head)
+        as text`;
   return row?.text ?? '';
 };

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { t } from 'tap';
 import { readFilter as readWith } from '../../../src/features/events/filter.js';
+import { readOldest } from '../../../src/features/events/floor-store.js';
 import {
   countMatching,
   nthNewest,
   readMatching,
   readNewest,
-  readOldest,
 } from '../../../src/features/events/matching-store.js';
 import { topicsOf } from '../../../src/features/events/topics.js';
 import { isFault } from '../../../src/kit/fault.js';

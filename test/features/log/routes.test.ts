@@ -159,6 +159,7 @@ t.test('what is no longer kept, or never was, is named plainly', async (t) => {
   const early = await serveLog(t);
   await early.log.record(30);
   await early.app.sql`delete from events where "offset" <= 10`;
+  await early.app.sql`update log_head set oldest = 11`;
   const late = await serveLog(t, { stores: early.app.stores });
   const ask = (query: string) => late.app.call('GET', `/api/events?${query}`);
   const old = await ask('after=4&limit=2');

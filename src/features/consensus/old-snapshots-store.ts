@@ -1,0 +1,41 @@
+import type { Tx } from '../../db/client.js';
+
+/**
+ * Hourly snapshots that are old. Rows are deleted, because the table leads with the question, so
+ * that what a page reads lies together: a partition for each day would spread it. What a question
+ * was at its close and its resolutions stays, and its newest snapshot, which says since when it
+ * stands so.
+ */
+
+export interface SnapshotKey {
+  readonly question_id: string;
+  /** As Postgres writes it. */
+  readonly moment: string;
+  /** In UTC: `20260131T05`. */
+  readonly hour: string;
+}
+
+/** The oldest of them, locked until the end of the transaction. */
+export const lockOldHourly = (tx: Tx, days_kept: number, most: number) => tx<SnapshotKey[]>`
+  select
+    question_id, moment::text,
+    to_char(moment at time zone 'UTC', 'YYYYMMDD"T"HH24') as hour
+  from consensus_snapshots s
+  where reason = 'hourly'
+    and moment < now() - ${days_kept} * interval '1 day'
+    and exists (
+      select
+      from consensus_snapshots n
+      where n.question_id = s.question_id and n.taken_at > s.taken_at
+    )
+  order by s.moment, s.question_id
+  limit ${most}
+  for update of s skip locked`;
+
+export const deleteHourly = async (tx: Tx, keys: readonly SnapshotKey[]): Promise<void> => {
+  await tx`
+    delete from consensus_snapshots s
+    using json_to_recordset(${JSON.stringify(keys)}::text::json)
+      as k (question_id uuid, moment timestamptz)
+    where s.question_id = k.question_id and s.moment = k.moment and s.reason = 'hourly'`;
+};
