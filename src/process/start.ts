@@ -5,7 +5,7 @@ import {
   createFitting,
   createSnapshotTimer,
 } from '../features/consensus/index.js';
-import { createEventsMaintenance, createRelay } from '../features/events/index.js';
+import { createEventsMaintenance, createRelay, createShardLog } from '../features/events/index.js';
 import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
@@ -33,7 +33,8 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
   /** Outbox → log → Redis, and every projection of the log. */
   async relay({ deps, openSubscriber }) {
     const projectors = [question_counts, notified_replies, createConsensusProjector(deps)];
-    return [createRelay(deps, { subscriber: await openSubscriber(), projectors })];
+    const relay = createRelay(deps, { subscriber: await openSubscriber(), projectors });
+    return [relay, createShardLog(deps)];
   },
 
   /** Sends webhooks: the log's stream and Postgres share out the work. */

@@ -27,6 +27,7 @@ export {
   revokeSessions,
   suspendKey,
 } from './revocations-store.js';
+export { createShardLog, readSequenced } from './sequencer.js';
 export { createRevocationWatch, mountSockets } from './sockets.js';
 export {
   dropLease,
