@@ -3,19 +3,20 @@ import { readConfig } from './config.js';
 import { readRoleArgs, runRole } from './process/role-process.js';
 
 /**
- * Without arguments: the supervisor of a whole service. With `--role=…`: one process of it, which
+ * The command `start`: the supervisor of a whole service. With `--role=…`: one process of it, which
  * the supervisor starts with this same program. The only place that ends the process. Each loads
  * only what it needs: certificates are the supervisor's alone, and cost a fifth of a start.
  */
 const main = async (): Promise<number> => {
-  const config = readConfig();
-  const args = readRoleArgs(process.argv.slice(2));
+  const argv = process.argv.slice(2);
+  const args = readRoleArgs(argv);
   if (args === null) {
-    const { runSupervisor } = await import('./process/supervisor.js');
-    return runSupervisor({ config, env: process.env, entry: fileURLToPath(import.meta.url) });
+    const { runStart } = await import('./tools/start.js');
+    const [screen, errors] = [process.stdout, process.stderr];
+    return runStart({ argv, screen, errors }, fileURLToPath(import.meta.url));
   }
   const { startProcess } = await import('./process/start.js');
-  return runRole({ config, args, start: startProcess });
+  return runRole({ config: readConfig(), args, start: startProcess });
 };
 
 try {

@@ -1,54 +1,65 @@
+#!/usr/bin/env node
+import { checkout_commands, commands, exit_codes, sayUnknown } from './commands.mjs';
+
 /**
- * `node src/boot/run.mjs TARGET [arguments]` is what every npm script calls. It makes the checkout
+ * `prediction-forum COMMAND [arguments]`, and what every npm script calls. It makes the checkout
  * ready (packages, build) and then runs the compiled entry in this same process, which reads its
  * own arguments from `process.argv.slice(2)`. Plain JavaScript without a dependency, because it
  * runs before anything is installed.
  */
-const targets = {
-  start: 'dist/src/main.js',
-  test: 'dist/test/run.js',
-  demo: 'dist/src/tools/demo.js',
-  import: 'dist/src/tools/import.js',
-  export: 'dist/src/tools/export.js',
-  bench: 'dist/bench/run.js',
-  doctor: 'dist/src/tools/doctor.js',
-  verify: 'dist/src/tools/verify.js',
-  'pool-comparison': 'dist/src/tools/pool-comparison.js',
-  backup: 'dist/src/tools/backup.js',
-  restore: 'dist/src/tools/restore.js',
-  docs: 'dist/src/tools/docs.js',
-  soak: 'dist/test/soak.js',
-  faults: 'dist/test/faults.js',
-  mixed: 'dist/test/mixed.js',
-  walk: 'dist/test/entered.js',
-  mutants: 'dist/test/mutants.js',
-  build: null,
-};
 
-const fail = (message) => {
+const pad = Math.max(...Object.keys(commands).map((name) => name.length));
+
+const help = `Usage: prediction-forum COMMAND [options]
+
+${Object.entries(commands)
+  .map(([name, [, about]]) => `  ${name.padEnd(pad)}  ${about}`)
+  .join('\n')}
+
+In a checkout also: ${Object.keys(checkout_commands).join(', ')}.
+
+prediction-forum COMMAND --help says what a command takes. With --json its result is one JSON
+document on the standard output, and everything else goes to the standard error.
+
+Exit codes: 0 all is well; 1 it failed, or something is not as it should be; 2 wrong usage: a
+command, an option, an argument or a setting; 3 Postgres, Redis or the service does not answer; 4
+done, but not all of it.`;
+
+const fail = (message, code) => {
   process.stderr.write(`${message}\n`);
-  process.exitCode = 1;
+  process.exitCode = code;
 };
 
-const run = async (target, args) => {
+const run = async (entry, args) => {
   const { prepare, root } = await import('./prepare.mjs');
   const problem = await prepare((line) => process.stderr.write(`${line}\n`));
-  if (problem !== null) return fail(problem);
-  const entry = targets[target];
+  if (problem !== null) return fail(problem, exit_codes.failed);
   if (entry === null) return;
   const { default: path } = await import('node:path');
   const { pathToFileURL } = await import('node:url');
-  const file = path.join(root, entry);
+  const file = path.join(root, 'dist', entry);
   process.argv = [process.argv[0], file, ...args];
   await import(pathToFileURL(file).href);
 };
 
 const [major, minor] = process.versions.node.split('.').map(Number);
-const [target, ...args] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const [name = '', ...args] = words[0] === 'help' ? [words[1] ?? '--help', '--help'] : words;
 if (major < 20 || (major === 20 && minor < 11)) {
-  fail(`Node 20.11 or newer is needed; this is ${process.version}.`);
-} else if (!Object.hasOwn(targets, target)) {
-  fail(`Usage: node src/boot/run.mjs ${Object.keys(targets).join('|')} [arguments]`);
+  fail(`Node 20.11 or newer is needed; this is ${process.version}.`, exit_codes.failed);
+} else if (name === '--help' || name === '-h') {
+  process.stdout.write(`${help}\n`);
+} else if (name === '') {
+  fail(help, exit_codes.usage);
+} else if (Object.hasOwn(commands, name)) {
+  await run(commands[name][0], args);
+} else if (Object.hasOwn(checkout_commands, name)) {
+  await run(checkout_commands[name], args);
 } else {
-  await run(target, args);
+  const names = [...Object.keys(commands), ...Object.keys(checkout_commands)];
+  const error = sayUnknown('command', name, names);
+  if (args.includes('--json')) {
+    process.stdout.write(`${JSON.stringify({ ok: false, exit_code: exit_codes.usage, error })}\n`);
+  }
+  fail(`${error}\nSee: prediction-forum --help`, exit_codes.usage);
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openSql, type Tx } from './client.js';
+import { type Db, openSql, type Tx } from './client.js';
 
 /**
  * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps, each run once in its own
@@ -79,35 +79,59 @@ export const lockSchema = async (tx: Tx): Promise<void> => {
   await tx`select pg_advisory_xact_lock(7366142)`;
 };
 
-/** Runs those that the database has not had; none of them may be missing before. */
-export const applyMigrations = async (tx: Tx, migrations: readonly Migration[]): Promise<void> => {
+/** How many migrations the database has had; throws where the program knows fewer. */
+const readLast = async (db: Db, known: number): Promise<number> => {
+  const [table] = await db<{ is_there: boolean }[]>`
+    select to_regclass('migrations') is not null as is_there`;
+  if (table?.is_there !== true) return 0;
+  const [row] = await db<{ last: number }[]>`
+    select coalesce(max(number), 0)::int as last from migrations`;
+  const last = row?.last ?? 0;
+  if (last > known) {
+    throw new Error(
+      `The database is at migration ${last} and this program knows ${known}: ` +
+        'run the newer program.',
+    );
+  }
+  return last;
+};
+
+/** What `migrate` would do now; changes nothing. */
+export const planMigrations = async (db: Db) => {
+  const migrations = readMigrations();
+  const last = await readLast(db, migrations.length);
+  return { last, known: migrations.length, pending: migrations.slice(last) };
+};
+
+/** Runs those that the database has not had, and gives them; none of them may be missing before. */
+export const applyMigrations = async (
+  tx: Tx,
+  migrations: readonly Migration[],
+): Promise<readonly Migration[]> => {
   await tx`
     create table if not exists migrations (
       number integer primary key,
       name text not null,
       applied_at timestamptz not null default now()
     )`;
-  const [row] = await tx<{ last: number }[]>`
-    select coalesce(max(number), 0)::int as last from migrations`;
-  const last = row?.last ?? 0;
-  if (last > migrations.length) {
-    throw new Error(
-      `The database is at migration ${last} and this program knows ${migrations.length}: ` +
-        'run the newer program.',
-    );
-  }
-  for (const migration of migrations.slice(last)) {
+  const pending = migrations.slice(await readLast(tx, migrations.length));
+  for (const migration of pending) {
     await tx.unsafe(migration.text);
     await tx`
       insert into migrations (number, name) values (${migration.number}, ${migration.name})`;
   }
+  return pending;
 };
 
-/**
- * Brings the database at `database_url` to the schema of this program, and turns `jit` off for its
- * role; null, or why that is not permitted.
- */
-export const migrate = async (database_url: string): Promise<string | null> => {
+export interface Migrated {
+  /** Names of the migrations that ran, in their order. */
+  readonly applied: readonly string[];
+  /** Null, or why compilation of statements (`jit`) stays on for the role. */
+  readonly jit_stays: string | null;
+}
+
+/** Brings the database at `database_url` to the schema of this program, and sets its role. */
+export const migrate = async (database_url: string): Promise<Migrated> => {
   const sql = openSql({
     ...{ url: database_url, pool: 1, prepare: false, name: 'migrate' },
     statement_timeout_ms: 900_000,
@@ -115,8 +139,8 @@ export const migrate = async (database_url: string): Promise<string | null> => {
   try {
     return await sql.begin(async (tx) => {
       await lockSchema(tx);
-      await applyMigrations(tx, readMigrations());
-      return setRole(tx);
+      const applied = await applyMigrations(tx, readMigrations());
+      return { applied: applied.map(({ name }) => name), jit_stays: await setRole(tx) };
     });
   } finally {
     await sql.end({ timeout: 5 });

@@ -9,15 +9,15 @@ import {
   claimDataDir,
   type DataDirClaim,
   keepLogsSmall,
-  keepSecret,
   openLog,
   type Say,
 } from './embedded/data-dir.js';
-import { type DevCaFiles, keepDevCa } from './embedded/dev-ca.js';
+import type { DevCaFiles } from './embedded/dev-ca.js';
 import { startPostgres } from './embedded/postgres.js';
 import { placeOutside } from './embedded/postgres-home.js';
 import { type EmbeddedStore, pickPort, probePort, signalProcess } from './embedded/processes.js';
 import { startRedis } from './embedded/redis.js';
+import { caSettings, isLoopback, keySettings, layOver, openDevCa } from './made-settings.js';
 import { endOrphans, keepAlive, keepRole, type RoleProcess, rest } from './role-process.js';
 
 /**
@@ -32,6 +32,8 @@ export interface SupervisorOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The program of the role processes. */
   readonly entry: string;
+  /** Is called once it runs; then nothing else is written to the standard output. */
+  readonly onRunning?: (facts: Readonly<Record<string, unknown>>) => void;
 }
 
 interface Supervisor extends SupervisorOptions {
@@ -49,7 +51,7 @@ const worker_stop_ms = 5_000;
 /** Runs until it is told to stop; the exit code. Throws what a person has to put right. */
 export const runSupervisor = async (options: SupervisorOptions): Promise<number> => {
   const { config } = options;
-  const say = makeSay(config);
+  const say = makeSay(options);
   const signals = watchStopSignals(options.env);
   const claim = await claimDataDir(config.DATA_DIR);
   const self: Supervisor = { ...options, say, claim, signals, stores: [], roles: [] };
@@ -69,10 +71,11 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
 
 /** Production logs are JSON lines, this process's too. */
 const makeSay =
-  ({ NODE_ENV }: Config): Say =>
+  ({ config: { NODE_ENV }, onRunning }: SupervisorOptions): Say =>
   (msg) => {
+    const output = onRunning === undefined ? process.stdout : process.stderr;
     const line = { level: 30, time: new Date().toISOString(), role: 'supervisor', msg };
-    process.stdout.write(`${NODE_ENV === 'production' ? JSON.stringify(line) : msg}\n`);
+    output.write(`${NODE_ENV === 'production' ? JSON.stringify(line) : msg}\n`);
   };
 
 const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
@@ -94,6 +97,7 @@ const start = async (self: Supervisor): Promise<void> => {
   const url = port === undefined ? undefined : publicUrl(config, port);
   self.claim.note({ state: 'running', ...(url === undefined ? {} : { url }) });
   for (const line of banner(config, url, dev_ca)) self.say(line);
+  self.onRunning?.({ url: url ?? null, pid: process.pid, data_dir: config.DATA_DIR });
 };
 
 const port_problems: Readonly<Record<string, string>> = {
@@ -124,26 +128,6 @@ const openStores = async (self: Supervisor) => {
   return { DATABASE_URL, REDIS_URL };
 };
 
-/** A newcomer on one machine can receive webhooks; everybody else says what may be reached. */
-const openDevCa = async (config: Config): Promise<DevCaFiles | null> => {
-  const wanted =
-    config.NODE_ENV === 'development' &&
-    isLoopback(config.HOST) &&
-    config.WEBHOOK_ALLOW_CIDRS.length === 0 &&
-    config.WEBHOOK_CA_FILE === undefined;
-  return wanted ? keepDevCa(config.DATA_DIR) : null;
-};
-
-const caSettings = (dev_ca: DevCaFiles | null): Record<string, string> =>
-  dev_ca === null
-    ? {}
-    : { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128', WEBHOOK_CA_FILE: dev_ca.ca_file };
-
-const keySettings = ({ ADMIN_KEY, SECRET_KEY, DATA_DIR }: Config): Record<string, string> => ({
-  ADMIN_KEY: ADMIN_KEY ?? keepSecret(path.join(DATA_DIR, 'admin-key')),
-  SECRET_KEY: SECRET_KEY ?? keepSecret(path.join(DATA_DIR, 'secret-key')),
-});
-
 const migrate_ms = 30_000;
 
 const jitAdvice = (why: string): string =>
@@ -155,7 +139,7 @@ const migratePatiently = async ({ say, signals }: Supervisor, url: string): Prom
   const deadline = Date.now() + migrate_ms;
   for (let said = false; ; said = true) {
     try {
-      const jit_stays = await migrate(url);
+      const { jit_stays } = await migrate(url);
       if (jit_stays !== null) say(jitAdvice(jit_stays));
       return;
     } catch (error) {
@@ -180,23 +164,6 @@ const tellOfRedis = async ({ say }: Supervisor, url: string): Promise<void> => {
   }
 };
 
-/** The environment of a role process: each setting that is made here, under one name only. */
-const layOver = (
-  env: NodeJS.ProcessEnv,
-  made: Readonly<Record<string, string>>,
-): NodeJS.ProcessEnv => {
-  const result = { ...env };
-  for (const [name, value] of Object.entries(made)) {
-    delete result[`PF_${name}`];
-    if (!name.endsWith('_FILE')) {
-      delete result[`${name}_FILE`];
-      delete result[`PF_${name}_FILE`];
-    }
-    result[name] = value;
-  }
-  return result;
-};
-
 /** Starts every role; the port of the api processes once all are ready, if there are any. */
 const startRoles = async (
   self: Supervisor,
@@ -204,8 +171,9 @@ const startRoles = async (
 ): Promise<number | undefined> => {
   const { config, env, entry, say, roles, signals } = self;
   const { DATA_DIR, HOST, NODE_ENV, API_PROCESSES, PROCESS_HEAP_MB: heap_mb } = config;
+  const inherited = self.onRunning === undefined ? 'inherit' : 2;
   const output =
-    NODE_ENV === 'production' ? 'inherit' : openLog(path.join(DATA_DIR, 'log', 'forum.log'));
+    NODE_ENV === 'production' ? inherited : openLog(path.join(DATA_DIR, 'log', 'forum.log'));
   // Chosen here, so that all api processes and every later start of one get the same.
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
@@ -365,8 +333,6 @@ export const banner = (
   if (!isLoopback(config.HOST)) lines.push('', ...open_warning);
   return ['', headline, '', ...lines, ...(url === undefined ? [] : tryNext(url, dev_ca)), ''];
 };
-
-const isLoopback = (host: string): boolean => /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
 
 const open_warning = [
   '  WARNING: this is development mode, and other machines can reach it: /dev/outbox shows every',

@@ -81,8 +81,8 @@ export const closeRedis = (redis: Redis): void => {
 };
 
 /** Deletes every key of a forum: what is there tells of another history of its database. */
-export const deleteKeys = async (redis: Redis, prefix: string): Promise<void> => {
-  for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: 1_000 })) {
+export const deleteKeys = async (redis: Redis, prefix: string, rest = '*'): Promise<void> => {
+  for await (const keys of redis.scanStream({ match: `${prefix}:${rest}`, count: 1_000 })) {
     if (keys.length > 0) await redis.unlink(...(keys as string[]));
   }
 };

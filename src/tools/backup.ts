@@ -1,16 +1,16 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { type Config, readConfig } from '../config.js';
-import { openSql, type Sql, type Tx } from '../db/client.js';
+import type { Sql, Tx } from '../db/client.js';
 import { deriveKey } from '../kit/sealing.js';
-import { claimDataDir, readOrEmpty } from '../process/embedded/data-dir.js';
-import { embeddedPostgresUrl, startPostgres } from '../process/embedded/postgres.js';
+import { readOrEmpty } from '../process/embedded/data-dir.js';
 import { type Entry, writeArchive } from './backup/archive.js';
 import { readTables, type Table, unboundStatements } from './backup/tables-store.js';
-import { type Call, isRunning, runCommand, Stopped, startCommand, writeLine } from './command.js';
+import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
+import { type Access, withSource } from './stores.js';
 
 /**
- * `npm run backup`. A backup holds for each table its rows in the text form of Postgres' COPY, in
+ * `prediction-forum backup`. A backup holds for each table its rows in the text form of Postgres' COPY, in
  * parts of some megabytes (`tables/NAME/N.copy`), then `manifest.json`. All of it is read in one
  * transaction, so it is the database of one moment, whatever goes on meanwhile.
  */
@@ -98,52 +98,13 @@ export const dumpDatabase = async (sql: Sql, options: DumpOptions): Promise<void
   );
 };
 
-const withSql = async <T>(
-  url: string,
-  { DATABASE_PREPARE: prepare }: Config,
-  use: (sql: Sql) => Promise<T>,
-): Promise<T> => {
-  const sql = openSql({ url, pool: 1, prepare, name: 'backup', statement_timeout_ms: 0 });
-  try {
-    return await use(sql);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-};
-
-/** The database to write into, with the folder to itself: no service may run on it. */
-export const withTarget = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
-  const { DATA_DIR, DATABASE_URL } = config;
-  const claim = await claimDataDir(DATA_DIR);
-  try {
-    if (DATABASE_URL !== undefined) return await withSql(DATABASE_URL, config, use);
-    const postgres = await startPostgres({ data_dir: DATA_DIR, say: console.log });
-    try {
-      return await withSql(postgres.url, config, use);
-    } finally {
-      await postgres.stop();
-    }
-  } finally {
-    claim.release();
-  }
-};
-
-/** The database to read from, whether the service runs or not. */
-export const withSource = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
-  const { DATA_DIR, DATABASE_URL } = config;
-  if (DATABASE_URL !== undefined) return withSql(DATABASE_URL, config, use);
-  const url = embeddedPostgresUrl(DATA_DIR);
-  if (url === null) throw new Stopped(`There is no service in ${DATA_DIR}: set DATA_DIR.`);
-  return isRunning(DATA_DIR) ? withSql(url, config, use) : withTarget(config, use);
-};
-
 /** Says whether two keys are the same one, and nothing else; null where there is no key. */
 export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | null => {
   const key = SECRET_KEY ?? readOrEmpty(path.join(DATA_DIR, 'secret-key')).trim();
   return key === '' ? null : deriveKey(key, 'prediction-forum backup 1').toString('hex', 0, 8);
 };
 
-const help = `Usage: npm run backup [-- FILE]
+const help = `Usage: prediction-forum backup [FILE]
 
 Writes everything that the database holds into one file (default backup-TIME.tar.gz), as of one
 moment, while the service runs or rests. FILE must not exist yet; only you may read it. It holds
@@ -152,36 +113,47 @@ password hashes, mails and digests of keys: keep it as you would keep the databa
 SECRET_KEY (or the file secret-key in DATA_DIR) is not in it, because it opens the secrets that are
 in it. Keep a copy of it elsewhere: without it no webhook can be signed with its old secret.
 
-npm run restore -- FILE puts it back.`;
+prediction-forum restore FILE puts it back.`;
+
+/** The whole of a table goes through one statement. */
+export const accessFor = ({ screen }: Call): Access => ({
+  ...{ name: 'backup', statement_timeout_ms: 0, say: (line) => writeLine(screen, line) },
+});
 
 export type SayRows = (table: string, rows: number) => void;
 
-export const sayRowsOn =
-  ({ screen }: Call): SayRows =>
-  (table, rows) => {
+/** Shows the rows of each table, and keeps them for the result. */
+export const countRowsOn = ({ screen }: Call) => {
+  const tables: Record<string, number> = {};
+  const say: SayRows = (table, rows) => {
     if (rows === 0) return;
+    tables[table] = rows;
     writeLine(screen, `  ${table.padEnd(24)} ${rows.toLocaleString('en-US').padStart(12)}`);
   };
+  return { tables, say };
+};
 
 export const runBackup = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, options: {}, takes_one: 'maybe', after_error: 'No backup was made.' },
-    async work(_, given) {
+    ...{ help, options: {}, takes: [0, 1], after_error: 'No backup was made.' },
+    async work(_, [given = ''], call) {
       const time = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
       const file = given === '' ? `backup-${time}Z.tar.gz` : given;
       const config = readConfig();
       if (existsSync(file)) throw new Stopped(`${file} is there already: name another file.`);
       const secret_key_check = checkOfSecretKey(config);
-      const options = { file, secret_key_check, say: sayRowsOn(call) };
-      await withSource(config, (sql) => dumpDatabase(sql, options));
-      const size = (statSync(file).size / 1_000_000).toFixed(1);
+      const { tables, say } = countRowsOn(call);
+      const options = { file, secret_key_check, say };
+      await withSource(config, accessFor(call), (sql) => dumpDatabase(sql, options));
+      const bytes = statSync(file).size;
+      const size = (bytes / 1_000_000).toFixed(1);
       const key = config.SECRET_KEY === undefined ? `${config.DATA_DIR}/secret-key` : 'SECRET_KEY';
       writeLine(
         call.screen,
         `${file} is written (${size} MB).\n` +
           `Keep ${key} too, in another place: the secrets in the file open only with it.`,
       );
-      return 0;
+      return { code: 0, result: { file, bytes, tables } };
     },
   });
 

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { exit_codes, sayUnknown } from '../boot/commands.mjs';
 import { lockHolder } from '../boot/processes.mjs';
 import { NoAnswer } from '../client/node.js';
 import { ConfigError, readConfig } from '../config.js';
@@ -25,26 +26,67 @@ export interface Call {
   readonly patience_ms?: number;
 }
 
+/** Of every command. */
+const common_options = {
+  help: { type: 'boolean', short: 'h' },
+  json: { type: 'boolean' },
+} as const;
+
 type Options = NonNullable<ParseArgsConfig['options']>;
+
+/** What a command has to say: its exit code, and what stands in the document of `--json`. */
+export interface Outcome {
+  readonly code: number;
+  readonly result: Readonly<Record<string, unknown>>;
+}
+
+interface WorkCall extends Call {
+  /** Writes the document of `--json` now, and not at the end. */
+  report(result: Outcome['result']): void;
+}
 
 export interface Command<O extends Options> {
   readonly help: string;
   readonly options: O;
-  /** Whether one argument stands without a name; `maybe`: it may be left out. */
-  readonly takes_one: boolean | 'maybe';
+  /** The fewest and the most arguments that stand without a name. */
+  readonly takes?: readonly [least: number, most: number];
   /** Said after an error. */
   readonly after_error?: string;
-  /** The exit code. Throw an error with one sentence for the person at the terminal. */
+  /**
+   * The outcome, or the exit code alone. Throw an error with one sentence for the person at the
+   * terminal. Progress goes to the screen of this call, which with `--json` is the standard error.
+   */
   readonly work: (
-    values: ReturnType<typeof parseArgs<{ options: O }>>['values'],
-    argument: string,
-  ) => Promise<number> | number;
+    values: ReturnType<typeof parseArgs<{ options: O & typeof common_options }>>['values'],
+    args: readonly string[],
+    call: WorkCall,
+  ) => Promise<Outcome | number> | Outcome | number;
 }
 
 /** The command cannot go on; the sentence says why. */
 export class Stopped extends Error {
   override readonly name = 'Stopped';
+  constructor(
+    sentence: string,
+    readonly code: number = exit_codes.failed,
+  ) {
+    super(sentence);
+  }
 }
+
+/** An argument or a setting is not right; what is typed has to change. */
+export const wrongUsage = (sentence: string): Stopped => new Stopped(sentence, exit_codes.usage);
+
+/** Postgres, Redis or the service is not there; the same may work later. */
+export const unreachable = (sentence: string): Stopped =>
+  new Stopped(sentence, exit_codes.unreachable);
+
+/** The first argument of a command that has actions; throws for any other word. */
+export const readAction = <const A extends string>(typed: string, actions: readonly A[]): A => {
+  const action = actions.find((name) => name === typed);
+  if (action === undefined) throw wrongUsage(sayUnknown('action', typed, actions));
+  return action;
+};
 
 const system_problems: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
@@ -54,47 +96,91 @@ const system_problems: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
 };
 
-const explain = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error);
+const explain = (error: unknown): Pick<Stopped, 'message' | 'code'> => {
+  const { failed, usage, unreachable: away } = exit_codes;
+  if (!(error instanceof Error)) return { message: String(error), code: failed };
+  if (error instanceof Stopped) return error;
+  if (error instanceof ConfigError) return { message: error.message, code: usage };
   if (error instanceof NoAnswer) {
-    return `Nothing answers; start the service with npm start, or give --url (${error.message}).`;
+    const message = `Nothing answers; start the service with npm start, or give --url (${error.message}).`;
+    return { message, code: away };
   }
   const { code = '', path: file } = error as NodeJS.ErrnoException;
   const problem = system_problems[code];
-  if (problem !== undefined && file !== undefined) return `${file}: ${problem}.`;
-  if (error instanceof ConfigError || !isOutage(error)) return error.message;
-  return `Postgres does not answer: ${error.message}.`;
+  if (problem !== undefined && file !== undefined) {
+    return { message: `${file}: ${problem}.`, code: failed };
+  }
+  if (!isOutage(error)) return { message: error.message, code: failed };
+  return { message: `Postgres does not answer: ${error.message}.`, code: away };
+};
+
+/** The options and arguments; throws a sentence. */
+const readArguments = (
+  argv: readonly string[],
+  options: Options,
+  [least, most]: readonly number[],
+) => {
+  const known = { ...common_options, ...options };
+  try {
+    const parsed = parseArgs({ args: [...argv], allowPositionals: true, options: known });
+    const { positionals, values } = parsed;
+    if (values.help !== true && positionals.length < (least ?? 0)) {
+      throw wrongUsage('An argument is missing.');
+    }
+    if (positionals.length > (most ?? 0)) {
+      throw wrongUsage(`There is an argument too much: ${positionals[most ?? 0]}.`);
+    }
+    return parsed;
+  } catch (error) {
+    if (error instanceof Stopped) throw error;
+    const { message } = error as Error;
+    const typed = /^Unknown option '(-[^']*)'/.exec(message)?.[1];
+    const names = Object.keys(known).map((name) => `--${name}`);
+    throw wrongUsage(typed === undefined ? message : sayUnknown('option', typed, names));
+  }
 };
 
 export const runCommand = async <const O extends Options>(
-  { argv, screen, errors = screen, stop }: Call,
-  { help, options, takes_one, after_error, work }: Command<O>,
+  call: Call,
+  { help, options, takes = [0, 0], after_error, work }: Command<O>,
 ): Promise<number> => {
-  let parsed: ReturnType<typeof parseArgs>;
+  const { argv, screen, errors = screen, stop } = call;
+  const is_json = argv.includes('--json');
+  let is_reported = !is_json;
+  const end = (code: number, result: Outcome['result']): number => {
+    const document = { ok: code === exit_codes.ok, exit_code: code, ...result };
+    if (!is_reported) screen.write(`${JSON.stringify(document)}\n`);
+    is_reported = true;
+    return code;
+  };
+  const fail = (code: number, error: string): number => {
+    writeLine(errors, error);
+    return end(code, { error });
+  };
+  let parsed: ReturnType<typeof readArguments>;
   try {
-    const common = { help: { type: 'boolean' } } as const;
-    parsed = parseArgs({
-      args: [...argv],
-      allowPositionals: takes_one !== false,
-      options: { ...common, ...options },
-    });
+    parsed = readArguments(argv, options, takes);
   } catch (error) {
-    writeLine(errors, `${error instanceof Error ? error.message : error}\n\n${help}`);
-    return 1;
+    const { message } = error as Error;
+    writeLine(errors, `${message}\n\n${help}`);
+    return end(exit_codes.usage, { error: message });
   }
   const { values, positionals } = parsed;
-  const is_right = positionals.length === 1 || (takes_one !== true && positionals.length === 0);
-  if (values['help'] === true || !is_right) {
-    writeLine(screen, help);
-    return values['help'] === true ? 0 : 1;
+  if (values['help'] === true) {
+    screen.write(`${help}\n`);
+    return exit_codes.ok;
   }
   try {
-    return await work(values as Parameters<typeof work>[0], positionals[0] ?? '');
+    const report = (result: Outcome['result']): void => void end(exit_codes.ok, result);
+    const own = { ...call, screen: is_json ? errors : screen, report };
+    const outcome = await work(values as Parameters<typeof work>[0], positionals, own);
+    return typeof outcome === 'number' ? end(outcome, {}) : end(outcome.code, outcome.result);
   } catch (error) {
-    if (stop?.aborted && !(error instanceof Stopped))
-      writeLine(errors, 'Interrupted; run the same command again to go on.');
-    else writeLine(errors, [explain(error), after_error].join(' ').trim());
-    return 1;
+    if (stop?.aborted && !(error instanceof Stopped)) {
+      return fail(exit_codes.failed, 'Interrupted; run the same command again to go on.');
+    }
+    const { message, code } = explain(error);
+    return fail(code, [message, after_error].join(' ').trim());
   }
 };
 
@@ -137,7 +223,7 @@ export const localUrl = (): string => {
 
 export const checkUrl = (url: string = localUrl()): string => {
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return url;
-  throw new Stopped(`--url takes an address like http://127.0.0.1:8080, not ${url}.`);
+  throw wrongUsage(`--url takes an address like http://127.0.0.1:8080, not ${url}.`);
 };
 
 /**

@@ -18,14 +18,15 @@ import {
   Stopped,
   service_options,
   startCommand,
+  wrongUsage,
 } from './command.js';
 import { cast, type Script, scripts, speak } from './demo/texts.js';
 
-/** `npm run demo`: plays the story from the first registration to the summary, and cleans up. */
+/** `prediction-forum demo`: plays the story from the first registration to the summary, and cleans up. */
 
 const least_agents = 6;
 
-const help = `Usage: npm run demo [-- options]
+const help = `Usage: prediction-forum demo [options]
 
 Plays the whole story against a running service in development mode: agents register, a person
 signs up and links them, questions are published, every agent predicts on every question, and the
@@ -303,16 +304,16 @@ const compareCounts = async (
 
 export const runDemo = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: false },
+    help,
     options: {
       ...service_options,
       agents: { type: 'string', default: String(cast.length) },
       data: { type: 'string', default: '.data' },
     },
-    async work({ url: given, agents, data: data_dir }) {
+    async work({ url: given, agents, data: data_dir }, _, call) {
       const agent_count = Number(agents);
       if (!(agent_count >= least_agents && agent_count <= cast.length)) {
-        throw new Stopped(`--agents takes a number from ${least_agents} to ${cast.length}.`);
+        throw wrongUsage(`--agents takes a number from ${least_agents} to ${cast.length}.`);
       }
       const url = checkUrl(given);
       const progress = makeProgress(call.screen);

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { commands } from '../boot/commands.mjs';
 import { type SettingName, settings } from '../config.js';
 import type { EventDef } from '../db/event.js';
 import { catalogue } from '../features/events/index.js';
@@ -9,20 +10,32 @@ import type { Auth, Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
 import { api_routes } from '../routes.js';
 import { close_codes, default_limits, type HubLimits, ws_faults } from '../socket/frames.js';
+import { runAdmin } from './admin.js';
+import { runBackup } from './backup.js';
 import { type Call, runCommand, startCommand, writeLine } from './command.js';
+import { runDemo } from './demo.js';
+import { runDoctor } from './doctor.js';
+import { runExport } from './export.js';
+import { runImport } from './import.js';
+import { runKey } from './key.js';
+import { runMigrate } from './migrate.js';
+import { runPoolComparison } from './pool-comparison.js';
+import { runRebuild } from './rebuild.js';
+import { runRestore } from './restore.js';
+import { runStart } from './start.js';
+import { runVerify } from './verify.js';
+import { runWebhook } from './webhook.js';
 
 /**
- * `npm run docs`: the tables of docs/reference.md, each from the values that the service itself is
- * made of; written anew or compared.
+ * `npm run docs`: docs/commands.md and the tables of docs/reference.md, from the values that the service
+ * itself is made of; written anew or compared.
  */
 
 const help = `Usage: npm run docs [-- --check]
 
-Writes the tables of docs/reference.md from the routes, events, faults, limits and settings of the service.
+Writes docs/commands.md from what --help says, and the tables of docs/reference.md from the routes, events, faults, limits and settings of the service.
 
   --check   change nothing; exit code 1 when something is not what it should be`;
-
-const reference = 'docs/reference.md';
 
 const escapeCell = (text: string): string => text.replace(/\s+/g, ' ').replaceAll('|', '\\|');
 
@@ -223,32 +236,61 @@ export const fillBlocks = (document: string, blocks: ReadonlyMap<string, string>
   return { text, changed, problems };
 };
 
+const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
+  start: (call) => runStart(call, ''),
+  ...{ migrate: runMigrate, doctor: runDoctor, verify: runVerify, rebuild: runRebuild },
+  ...{ backup: runBackup, restore: runRestore, import: runImport, export: runExport },
+  ...{ admin: runAdmin, key: runKey, webhook: runWebhook, demo: runDemo },
+  'pool-comparison': runPoolComparison,
+};
+
+/** What docs/commands.md should be: the `--help` of every command. */
+export const fillCommands = async (text: string): Promise<Filled> => {
+  const parts: string[] = [];
+  for (const [name, [, about]] of Object.entries(commands)) {
+    let help = '';
+    await helps[name]?.({ argv: ['--help'], screen: { write: (piece) => (help += piece) } });
+    parts.push(`## ${name}\n\nIt ${about}.\n\n\`\`\`text\n${help}\`\`\``);
+  }
+  return fillBlocks(text, new Map([['commands', parts.join('\n\n')]]));
+};
+
 /** What the reference should be; its text as it is comes in, so that a test can try others. */
 export const fillReference = (text: string): Filled => fillBlocks(text, makeTables());
+
+const documents: Readonly<Record<string, (text: string) => Filled | Promise<Filled>>> = {
+  'docs/commands.md': fillCommands,
+  'docs/reference.md': fillReference,
+};
 
 export const runDocs = (
   call: Call,
   root = path.resolve(import.meta.dirname, '../../..'),
 ): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: false, options: { check: { type: 'boolean' } } },
-    work({ check }) {
-      const file = path.join(root, reference);
-      const { text, changed, problems } = fillReference(readFileSync(file, 'utf8'));
-      for (const problem of problems) writeLine(call.screen, `${reference}: ${problem}`);
-      if (problems.length > 0) return 1;
-      const names = changed.join(', ');
-      const is_wrong = check === true && changed.length > 0;
-      if (check !== true && changed.length > 0) writeFileSync(file, text);
-      writeLine(
-        call.screen,
-        changed.length === 0
-          ? `${reference}: every table is right.`
-          : is_wrong
-            ? `${reference}: not what the service is: ${names}. Run: npm run docs`
-            : `${reference}: written anew: ${names}.`,
-      );
-      return is_wrong ? 1 : 0;
+    ...{ help, options: { check: { type: 'boolean' } } },
+    async work({ check }, _, { screen }) {
+      let code = 0;
+      for (const [name, fill] of Object.entries(documents)) {
+        const file = path.join(root, name);
+        const { text, changed, problems } = await fill(readFileSync(file, 'utf8'));
+        for (const problem of problems) writeLine(screen, `${name}: ${problem}`);
+        if (problems.length > 0) code = 1;
+        if (problems.length > 0) continue;
+        const blocks = changed.join(', ');
+        const is_wrong = check === true && changed.length > 0;
+        if (is_wrong) code = 1;
+        if (check !== true && changed.length > 0) writeFileSync(file, text);
+        writeLine(
+          screen,
+          changed.length === 0
+            ? `${name}: every table is right.`
+            : is_wrong
+              ? `${name}: not what the service is: ${blocks}. Run: npm run docs`
+              : `${name}: written anew: ${blocks}.`,
+        );
+      }
+      return code;
     },
   });
 

@@ -7,13 +7,11 @@ import { embeddedPostgresVersion } from '../process/embedded/postgres-home.js';
 import { probePort } from '../process/embedded/processes.js';
 import { findInstaller, lookUp } from '../process/embedded/redis.js';
 import { lookAtRedis } from '../redis/client.js';
-import { type Call, isRunning, printable, runCommand, startCommand } from './command.js';
+import { type Call, isRunning, runCommand, startCommand, writeLine } from './command.js';
 
 type Check = (config: Config) => Promise<string> | string;
 
 const oldest_postgres = 14;
-
-const say = (line: string): void => console.log(printable(line));
 
 const maskUrl = (text: string): string =>
   /^[a-z]+:\/\//.test(text) ? text.replace(/:[^:@/]*@/, ':***@') : '***';
@@ -34,14 +32,22 @@ const sourceOf = (name: string): string => {
   return names.find(isSet) ?? not_set;
 };
 
-const printSettings = (config: Partial<Config>): void => {
-  say('Settings');
-  for (const [name, { secret }] of Object.entries(settings)) {
+/** Each setting with what may be shown of its value; one that is not right has the value null. */
+const listSettings = (config: Partial<Config>) =>
+  Object.entries(settings).map(([name, { secret }]) => {
     const source = sourceOf(name);
     // One that is not right is in none of the values, whatever set it.
     const is_wrong = !(name in config) && source !== not_set;
-    const value = is_wrong ? 'WRONG' : show(name, config[name as keyof Config], secret === true);
-    say(`  ${name.padEnd(28)} ${value.padEnd(32)} ${source}`);
+    const value = is_wrong ? null : show(name, config[name as keyof Config], secret === true);
+    return { name, value, source };
+  });
+
+type Say = (line: string) => void;
+
+const printSettings = (all: ReturnType<typeof listSettings>, say: Say): void => {
+  say('Settings');
+  for (const { name, value, source } of all) {
+    say(`  ${name.padEnd(28)} ${(value ?? 'WRONG').padEnd(32)} ${source}`);
   }
 };
 
@@ -100,41 +106,47 @@ const checks: readonly (readonly [name: string, check: Check])[] = [
   ['Redis', checkRedis],
 ];
 
-const runChecks = async (config: Config): Promise<number> => {
-  let wrong = 0;
+const runChecks = async (config: Config, say: Say) => {
+  const done: { readonly name: string; readonly ok: boolean; readonly message: string }[] = [];
   say('\nChecks');
   for (const [name, check] of checks) {
-    try {
-      say(`    ok  ${name.padEnd(10)} ${await check(config)}`);
-    } catch (error) {
-      wrong += 1;
-      say(`  FAIL  ${name.padEnd(10)} ${error instanceof Error ? error.message : error}`);
-    }
+    const one = await Promise.resolve()
+      .then(() => check(config))
+      .then(
+        (message) => ({ name, ok: true, message }),
+        (error: unknown) => ({ name, ok: false, message: (error as Error).message }),
+      );
+    say(`${one.ok ? '    ok' : '  FAIL'}  ${name.padEnd(10)} ${one.message}`);
+    done.push(one);
   }
-  return wrong;
+  return done;
 };
 
-const help = `Usage: npm run doctor
+const help = `Usage: prediction-forum doctor
 
 Prints every setting with its value and where it comes from, then checks what the service needs.
 
 Exit code: 0 everything is in order, 1 something is wrong.`;
 
-const runDoctor = (call: Call): Promise<number> =>
+export const runDoctor = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: false, options: {} },
-    async work() {
+    ...{ help, options: {} },
+    async work(_, __, { screen }) {
+      const say = (line: string): void => writeLine(screen, line);
       try {
         const config = readConfig();
-        printSettings(config);
-        const wrong = await runChecks(config);
+        const shown = listSettings(config);
+        printSettings(shown, say);
+        const done = await runChecks(config, say);
+        const wrong = done.filter(({ ok }) => !ok).length;
         say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`);
-        return wrong === 0 ? 0 : 1;
+        return { code: wrong === 0 ? 0 : 1, result: { settings: shown, checks: done } };
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
-        printSettings(error.values);
+        const shown = listSettings(error.values);
+        printSettings(shown, say);
         say(`\n${error.message}`);
-        return 1;
+        return { code: 1, result: { settings: shown, problems: error.problems } };
       }
     },
   });

@@ -13,10 +13,12 @@ import {
   Stopped,
   service_options,
   startCommand,
+  unreachable,
+  wrongUsage,
 } from './command.js';
 
 /**
- * `npm run export`: service → FILE.part → compared with its manifest → FILE. FILE.part.json says of
+ * `prediction-forum export`: service → FILE.part → compared with its manifest → FILE. FILE.part.json says of
  * which export the part is. The length of the part is the cursor: every byte of it came from the
  * service, in order.
  */
@@ -28,7 +30,7 @@ const subjects = [
 
 const named = new Intl.ListFormat('en', { type: 'disjunction' }).format(subjects);
 
-const help = `Usage: npm run export -- WHAT [--out FILE] [--format FORMAT] [options]
+const help = `Usage: prediction-forum export WHAT [--out FILE] [--format FORMAT] [options]
 
 WHAT is ${named}. The data of a running service go into a file:
 
@@ -50,7 +52,7 @@ While it runs the file is called FILE.part, with FILE.part.json beside it. After
 any kind the same command goes on after what is there, and the finished file is the same to the last
 byte. Its SHA-256 is compared with that of the service, and FILE.manifest.json says what it is.
 
-Exit code: 0 the file is there and right; 1 it is not.`;
+Exit code: 0 the file is there and right; 1 it is not; 2 and 3 as of every command.`;
 
 const text = { type: 'string' } as const;
 
@@ -126,7 +128,7 @@ const request = async (url: string, download: Download, most_ms = Infinity): Pro
     const after_s = typeof answer === 'string' ? 0.5 : Number(answer.headers.get('retry-after'));
     const wait_ms = 1_000 * (after_s || 1);
     if (performance.now() + wait_ms > give_up_ms) {
-      throw new Stopped(
+      throw unreachable(
         `Nothing can be had from ${origin} (${why}); if the service is elsewhere, give its --url.`,
       );
     }
@@ -212,7 +214,8 @@ const compare = async (download: Download, { snapshot }: Part): Promise<Manifest
   return bytes === manifest.file.bytes && sha256 === manifest.file.sha256 ? manifest : null;
 };
 
-const exportFile = async (download: Download): Promise<void> => {
+/** What the file holds. */
+const exportFile = async (download: Download) => {
   const { file, address, query, snapshot, progress } = download;
   const known = readPart(file);
   if (known !== null) {
@@ -241,21 +244,26 @@ const exportFile = async (download: Download): Promise<void> => {
   const { rows } = manifest;
   const { bytes, sha256 } = manifest.file;
   progress.say(`${file}: ${rows} rows, ${bytes} bytes, SHA-256 ${sha256}`);
+  return { file, rows, bytes, sha256 };
 };
 
 export const runExport = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: true },
+    ...{ help, takes: [1, 1] },
     options: {
       ...{ ...service_options, ...filters, out: text, format: text, snapshot: text },
       ...{ names: { type: 'boolean' }, force: { type: 'boolean' } },
     },
-    async work({ url, out, format = 'ndjson', snapshot, names, force, ...members }, subject) {
+    async work(
+      { url, out, format = 'ndjson', snapshot, names, force, ...members },
+      [subject = ''],
+      call,
+    ) {
       if (!subjects.includes(subject)) {
-        throw new Stopped(`WHAT is ${named}, not ${subject}.`);
+        throw wrongUsage(`WHAT is ${named}, not ${subject}.`);
       }
       if (!(format_names as readonly string[]).includes(format)) {
-        throw new Stopped(`--format is ${format_names.join(', ')}, not ${format}.`);
+        throw wrongUsage(`--format is ${format_names.join(', ')}, not ${format}.`);
       }
       const query: Record<string, string> = { format, ...(names === true && { names: 'true' }) };
       for (const name of Object.keys(filters) as (keyof typeof filters)[]) {
@@ -267,12 +275,12 @@ export const runExport = (call: Call): Promise<number> =>
         throw new Stopped(`${file} is there already; give --force to replace it, or --out.`);
       }
       const address = new URL(`/api/export/${subject}`, checkUrl(url)).href;
-      await exportFile({
+      const result = await exportFile({
         ...{ file, address, query, snapshot, stop: call.stop },
         patience_ms: call.patience_ms ?? 90_000,
         progress: makeProgress(call.screen),
       });
-      return 0;
+      return { code: 0, result };
     },
   });
 

@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync } from 'node:fs';
+import { exit_codes } from '../boot/commands.mjs';
 import { type Client, createClient, type Fault } from '../client/node.js';
 import {
   type Call,
@@ -23,12 +24,12 @@ import {
 } from './import/records.js';
 
 /**
- * `npm run import`: file → records → items → service. The file is read once for questions and
+ * `prediction-forum import`: file → records → items → service. The file is read once for questions and
  * agents, and again for forecasts and for resolutions where it has any, so that what depends on
  * something else comes after it, in whatever order the lines stand.
  */
 
-const help = `Usage: npm run import -- FILE [options]
+const help = `Usage: prediction-forum import FILE [options]
 
 Puts the questions of a file into a running service, and forecasts and outcomes with them.
 
@@ -87,7 +88,7 @@ command again to go on after an interruption. A record without a source is known
 Texts over their limit are cut, which is reported. Bad lines are listed with the reason, and the
 rest goes in.
 
-Exit code: 0 everything is there; 2 some lines were bad; 1 the import could not go on.`;
+Exit code: 0 everything is there; 4 some lines were bad; 1 the import could not go on.`;
 
 interface Numbered {
   readonly line: number;
@@ -295,14 +296,14 @@ export const makeCounts = (): Run['counts'] => {
 
 export const runImport = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: true },
+    ...{ help, takes: [1, 1] },
     options: {
       ...service_options,
       'admin-key-file': { type: 'string', default: '.data/admin-key' },
       publish: { type: 'boolean', default: false },
       keys: { type: 'string' },
     },
-    async work({ url, 'admin-key-file': key_file, publish, keys }, file) {
+    async work({ url, 'admin-key-file': key_file, publish, keys }, [file = ''], call) {
       const progress = makeProgress(call.screen);
       const client = createClient({
         ...{ base_url: checkUrl(url), timeout_ms: call_ms },
@@ -318,7 +319,9 @@ export const runImport = (call: Call): Promise<number> =>
       } finally {
         progress.say(summarise(run));
       }
-      return record_types.some((type) => run.counts[type].bad > 0) ? 2 : 0;
+      const has_bad = record_types.some((type) => run.counts[type].bad > 0);
+      const { ok, partial } = exit_codes;
+      return { code: has_bad ? partial : ok, result: { ...run.counts, cut: run.cut } };
     },
   });
 

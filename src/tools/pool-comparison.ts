@@ -13,15 +13,15 @@ import { embeddedPostgresUrl } from '../process/embedded/postgres.js';
 import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
 import { makeItem, readRecords, typeOf } from './import/records.js';
 
-/** `npm run pool-comparison`: does the pool predict better than simpler ones, on what resolved? */
+/** `prediction-forum pool-comparison`: does the pool predict better than simpler ones, on what resolved? */
 
-const help = `Usage: npm run pool-comparison [-- FILE]
+const help = `Usage: prediction-forum pool-comparison [FILE]
 
 Compares four ways to make one forecast of many, by their Brier scores on resolved yes/no questions
 with two owners or more: the pool of the consensus, the same without extremising, the median and the
 mean. The pool is computed with the ρ of the other half of the questions. Changes nothing.
 
-FILE is what npm run import takes, with forecasts and resolutions, each agent an owner of its own;
+FILE is what prediction-forum import takes, with forecasts and resolutions, each agent an owner of its own;
 without it the questions are those of the service in this folder.`;
 
 const yes_no = {
@@ -121,17 +121,17 @@ const readService = async (): Promise<readonly ResolvedQuestion[]> => {
 
 export const runPoolComparison = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: 'maybe', options: {} },
-    async work(_, file) {
+    ...{ help, takes: [0, 1], options: {} },
+    async work(_, [file = ''], { screen }) {
       const found = comparePools(file === '' ? await readService() : await readFile(file));
       const { questions, measured, rho, brier } = found;
       if (questions < 2) throw new Stopped('Fewer than two such questions are resolved.');
       const figures = { ...brier, ρ̂: measured ?? 0, ρ: rho };
       for (const [name, figure] of Object.entries(figures)) {
-        writeLine(call.screen, `${name.replace('_', ' ').padEnd(16)}${figure.toFixed(4)}`);
+        writeLine(screen, `${name.replace('_', ' ').padEnd(16)}${figure.toFixed(4)}`);
       }
-      writeLine(call.screen, `questions       ${questions}`);
-      return 0;
+      writeLine(screen, `questions       ${questions}`);
+      return { code: 0, result: { questions, measured, rho, brier } };
     },
   });
 

@@ -16,19 +16,20 @@ import {
   type Table,
 } from './backup/tables-store.js';
 import {
+  accessFor,
   backup_format,
   checkOfSecretKey,
+  countRowsOn,
   type Manifest,
   manifest_name,
   type SayRows,
-  sayRowsOn,
   tableOfPart,
-  withTarget,
 } from './backup.js';
 import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
+import { withTarget } from './stores.js';
 
 /**
- * `npm run restore`. In one transaction the schema is made anew as it was, the rows come in, then
+ * `prediction-forum restore`. In one transaction the schema is made anew as it was, the rows come in, then
  * the migrations since then run on them. Any error leaves the database as it was.
  */
 
@@ -123,7 +124,7 @@ export const loadDatabase = async (sql: Sql, options: LoadOptions): Promise<void
   await sql`analyze`;
 };
 
-const help = `Usage: npm run restore -- FILE [--replace] [--without-key]
+const help = `Usage: prediction-forum restore FILE [--replace] [--without-key]
 
 Puts a backup into the database of this folder, or of DATABASE_URL. The service must not run, on no
 machine. The whole file is checked before anything is changed, and then all of it comes in or
@@ -169,22 +170,23 @@ const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config): Promi
 
 export const runRestore = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: true, after_error: 'The database is as it was.' },
+    ...{ help, takes: [1, 1], after_error: 'The database is as it was.' },
     options: { replace: { type: 'boolean' }, 'without-key': { type: 'boolean' } },
-    async work({ replace = false, 'without-key': without_key }, file) {
+    async work({ replace = false, 'without-key': without_key }, [file = ''], call) {
       const config = readConfig();
       const manifest = await checkBackup(file);
       writeLine(call.screen, `${file} is whole, and was made at ${manifest.made_at}.`);
       if (without_key !== true) checkKey(config, manifest);
       const migrations = readMigrations();
       const emptyRedis = () => forgetRedis(config);
-      const options = { file, manifest, migrations, replace, emptyRedis, say: sayRowsOn(call) };
-      await withTarget(config, (sql) => loadDatabase(sql, options));
+      const { tables, say } = countRowsOn(call);
+      const options = { file, manifest, migrations, replace, emptyRedis, say };
+      await withTarget(config, accessFor(call), (sql) => loadDatabase(sql, options));
       writeLine(
         call.screen,
-        'Everything is back. Start the service, and then look with: npm run verify',
+        'Everything is back. Start the service, and then look with: prediction-forum verify',
       );
-      return 0;
+      return { code: 0, result: { file, made_at: manifest.made_at, tables } };
     },
   });
 

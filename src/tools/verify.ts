@@ -1,14 +1,9 @@
-import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { pino } from 'pino';
-import { type Config, readConfig } from '../config.js';
-import { openSql } from '../db/client.js';
+import { readConfig } from '../config.js';
 import { packEntry, readEvents, readHead, streamKey } from '../features/events/index.js';
 import { findBoardDifferences } from '../features/leaderboards/index.js';
-import { embeddedPostgresUrl } from '../process/embedded/postgres.js';
-import { embeddedRedisUrl } from '../process/embedded/redis.js';
-import { closeRedis, connectRedis, openRedis } from '../redis/client.js';
-import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
+import { type Call, runCommand, startCommand, writeLine } from './command.js';
+import { withBoth } from './stores.js';
 import { checkTallies, readAgeAfter } from './verify/consensus-store.js';
 import { chunk, type VerifyParts } from './verify/parts.js';
 import { checkRecord, countRecord } from './verify/record-store.js';
@@ -90,7 +85,7 @@ const checkStream = async (parts: VerifyParts): Promise<readonly string[]> => {
   return [`the stream ends at ${at} and the log at ${head}`];
 };
 
-const help = `Usage: npm run verify
+const help = `Usage: prediction-forum verify
 
 Compares everything that a running service keeps twice: points with the ledger, predictions with
 their events, deliveries with the log, counters, snapshots and live tallies with the predictions, the
@@ -100,40 +95,21 @@ Exit code: 0 all is right, 1 something differs.`;
 
 /** Work that is under way for less than this is no difference yet. */
 const settle_ms = 10_000;
-const findStores = ({ DATA_DIR, DATABASE_URL, REDIS_URL }: Config) => {
-  const database_url = DATABASE_URL ?? embeddedPostgresUrl(DATA_DIR);
-  if (database_url === null || (REDIS_URL === undefined && !existsSync(DATA_DIR))) {
-    throw new Stopped(`There is no service in ${DATA_DIR}: start it, or set DATA_DIR.`);
-  }
-  return { database_url, redis_url: REDIS_URL ?? embeddedRedisUrl(DATA_DIR) };
-};
-
-const verify = async (config: Config) => {
-  const { database_url: url, redis_url } = findStores(config);
-  const log = pino({ level: 'silent' });
-  const { DATABASE_PREPARE: prepare, REDIS_PREFIX: prefix } = config;
-  const sql = openSql({ url, pool: 3, prepare, name: 'verify', statement_timeout_ms: 300_000 });
-  const redis = openRedis({ url: redis_url, name: 'verify', log, command_timeout_ms: 60_000 });
-  try {
-    await connectRedis(redis);
-    if (redis.status !== 'ready') throw new Stopped('Redis does not answer; does the service run?');
-    const found = await findDifferences({ sql, redis, prefix, under_way_ms: settle_ms });
-    return { found, compared: await countRecord(sql) };
-  } finally {
-    closeRedis(redis);
-    await sql.end({ timeout: 1 });
-  }
-};
-
 export const runVerify = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes_one: false, options: {} },
-    async work() {
-      const { found, compared } = await verify(readConfig());
+    ...{ help, options: {} },
+    async work(_, __, { screen }) {
+      const config = readConfig();
+      const say = (line: string): void => writeLine(screen, line);
+      const access = { name: 'verify', pool: 3, statement_timeout_ms: 300_000, say };
+      const { found, compared } = await withBoth(config, access, async (sql, redis) => {
+        const parts = { sql, redis, prefix: config.REDIS_PREFIX, under_way_ms: settle_ms };
+        return { found: await findDifferences(parts), compared: await countRecord(sql) };
+      });
       const is_right = found.length === 0;
       const end = is_right ? 'Nothing differs' : `\n${found.length} differences`;
-      for (const line of [...found, `${end}; compared: ${compared}.`]) writeLine(call.screen, line);
-      return is_right ? 0 : 1;
+      for (const line of [...found, `${end}; compared: ${compared}.`]) say(line);
+      return { code: is_right ? 0 : 1, result: { differences: found, compared } };
     },
   });
 

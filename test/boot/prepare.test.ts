@@ -116,8 +116,8 @@ t.test('two starts at once build once', async (t) => {
   t.notOk(existsSync(path.join(folder, 'dist', '.lock')));
 });
 
-t.test('an unknown target is refused', async (t) => {
+t.test('an unknown command is refused', async (t) => {
   const { code, output } = await run(makeCheckout(t), 'constructor');
-  t.equal(code, 1);
-  t.match(output, /^Usage: /);
+  t.equal(code, 2);
+  t.match(output, /^There is no command constructor\. There are: start, /);
 });

@@ -2,8 +2,16 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import t from 'tap';
+import { commands } from '../../src/boot/commands.mjs';
 import { settings } from '../../src/config.js';
-import { allFaults, fillBlocks, fillReference, makeTable, runDocs } from '../../src/tools/docs.js';
+import {
+  allFaults,
+  fillBlocks,
+  fillCommands,
+  fillReference,
+  makeTable,
+  runDocs,
+} from '../../src/tools/docs.js';
 import { project_root } from '../help/own-stores.js';
 import { readDocument } from '../help/readme.js';
 
@@ -40,6 +48,13 @@ t.test('the tables of the reference are those of the service', async (t) => {
   t.equal(text, reference);
 });
 
+t.test('the page of commands is what --help says', async (t) => {
+  const page = readDocument('docs/commands.md');
+  const { problems, changed } = await fillCommands(page);
+  t.same([problems, changed], [[], []], 'run `npm run docs`');
+  t.equal(page.match(/^Usage: prediction-forum /gm)?.length, Object.keys(commands).length);
+});
+
 t.test('a table that was changed by hand is found and written anew', async (t) => {
   const reference = readDocument('docs/reference.md');
   const altered = reference.replace(
@@ -52,6 +67,7 @@ t.test('a table that was changed by hand is found and written anew', async (t) =
   const file = path.join(root, 'docs/reference.md');
   fs.mkdirSync(path.dirname(file));
   fs.writeFileSync(file, altered);
+  fs.writeFileSync(path.join(root, 'docs/commands.md'), readDocument('docs/commands.md'));
   const said: string[] = [];
   const screen = { write: (line: string) => said.push(line) };
   const run = (...argv: string[]) => runDocs({ argv, screen }, root);
@@ -62,7 +78,7 @@ t.test('a table that was changed by hand is found and written anew', async (t) =
   t.equal(await run(), 0);
   t.equal(fs.readFileSync(file, 'utf8'), reference);
   t.equal(await run('--check'), 0);
-  t.equal(await run('--nonsense'), 1);
+  t.equal(await run('--nonsense'), 2);
 });
 
 t.test('markers without a table, and tables without markers, are problems', async (t) => {

@@ -111,12 +111,12 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   boot: [],
   client: [],
   process: [...features_need, 'features', 'web', 'routes', 'boot'],
-  main: ['config', 'process'],
+  main: ['config', 'process', 'tools'],
   tools: [...features_need, 'client', 'features', 'routes', 'boot', 'process'],
 };
 
 check(
-  'kit ← db, redis ← http ← socket ← features ← web ← process ← main',
+  'kit ← db, redis ← http ← socket ← features ← web ← process ← tools ← main',
   imports(({ from, to, is_package }) => {
     const [own, other] = [layerOf(from), layerOf(to)];
     return !is_package && own !== other && layers[own]?.includes(other) !== true;

@@ -75,7 +75,7 @@ t.test('what is missing is said in one sentence', async (t) => {
   t.match(no_certificate.output, /dev-cert\.pem: there is no such file or folder\.\n$/);
   await app.stop();
   const nothing = await play(app, folder);
-  t.equal(nothing.code, 1);
+  t.equal(nothing.code, 3);
   t.match(nothing.output, /^Nothing answers; start the service with npm start, or give --url/);
 });
 

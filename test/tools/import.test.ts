@@ -279,7 +279,7 @@ t.test('bad lines are listed with number and reason, and the rest goes in', asyn
     record(8, { question: `Is ${'it long '.repeat(70)}?` }),
   ]);
   const { code, output } = await run(file);
-  t.equal(code, 2);
+  t.equal(code, 4);
   t.match(output, /^line 2: not valid JSON: .*\n/m);
   t.match(output, /^line 3: .*closes_at/m);
   t.match(output, /^line 4: "sports" is not a category/m);
@@ -382,7 +382,7 @@ t.test('an interrupted import goes on where it was', async (t) => {
   t.equal((await rows()).length, all);
 });
 
-t.test('when the service is the reason, one sentence says so and the exit code is 1', async (t) => {
+t.test('when the service is the reason, one sentence and the exit code say so', async (t) => {
   const file = writeLines('questions.ndjson', [record(1)]);
   const wrong = write('wrong', 'not-the-admin-key-0123456789abcdefghij');
   t.match(await run(file, ['--admin-key-file', wrong]), {
@@ -396,7 +396,7 @@ t.test('when the service is the reason, one sentence says so and the exit code i
   t.match(await run(`${file}-absent`), { code: 1, output: /absent: there is no such file/ });
   await app.stop();
   t.match(await run(file), {
-    code: 1,
+    code: 3,
     output: /Nothing answers; start the service with npm start, or give --url/,
   });
 });

@@ -98,7 +98,7 @@ t.test('lines of every type in any order, options and voids, and what is refused
     { type: 'rumour' },
   ]);
   const { code, output } = await run(file);
-  t.equal(code, 2);
+  t.equal(code, 4);
   t.match(output, /^line 7: .*outcome/m);
   t.match(output, /^line 14: There is no published question d of lines/m);
   t.match(output, /^line 15: A forecast of 2024-06-01T.* is not of the time/m);

@@ -328,7 +328,7 @@ t.test('every kind of difference is found, and nothing else', async (t) => {
 t.test('without a service the command says so', async (t) => {
   const env = { DATA_DIR: path.join(t.testdir(), 'none') };
   const { code, output } = await runTool('verify', env);
-  t.equal(code, 1);
+  t.equal(code, 3);
   t.match(output, /There is no service in .*none: start it, or set DATA_DIR\.\n$/);
 });
 

@@ -4,14 +4,13 @@ import { uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema, replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { revokeDigest } from '../events/index.js';
 import { performance_schema, readPerformance, readRank } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
 import * as store from './agents-store.js';
 import * as directory from './directory-store.js';
 import type { Principals } from './principals-store.js';
-import { linkAgent, registerAgent, unlinkAgent } from './registration.js';
-import { cleanText, digestSecret, foldName, makeApiKey, parseRoles } from './rules.js';
+import { linkAgent, registerAgent, replaceAgentKey, unlinkAgent } from './registration.js';
+import { cleanText, digestSecret, foldName, parseRoles } from './rules.js';
 import * as wire from './schema.js';
 
 /** Routes of agents: registration, profile, key, ledger, and the link to a person. */
@@ -174,16 +173,12 @@ const rotateKey = route({
   keeps: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
-    const api_key = makeApiKey();
     const sent = ctx.header('x-api-key');
     // Only the current key is replaced: an older one may still be cached here.
     const answer = await ctx.write(deps.sql, async (tx) => {
-      const old_digest = await store.replaceKey(tx, ctx.caller.id, {
-        ...(sent === '' ? {} : { old_digest: digestSecret(sent) }),
-        new_digest: digestSecret(api_key),
-      });
-      if (old_digest === undefined) return refuse(common_faults.INVALID_API_KEY);
-      await revokeDigest(tx, old_digest);
+      const old_digest = sent === '' ? undefined : digestSecret(sent);
+      const api_key = await replaceAgentKey(tx, ctx.caller.id, old_digest);
+      if (api_key === undefined) return refuse(common_faults.INVALID_API_KEY);
       return reply(200, { api_key, message: new_key_message });
     });
     deps.principals.forget(ctx.caller.id);
@@ -363,13 +358,10 @@ const rotateAgentKey = route({
   keeps: 'inside',
   async handle(ctx, deps) {
     const { id } = ctx.params;
-    const api_key = makeApiKey();
     const answer = await ctx.write(deps.sql, async (tx) => {
       const is_owned = await store.lockOwned(tx, id, ctx.caller.id);
-      const new_digest = digestSecret(api_key);
-      const old_digest = is_owned ? await store.replaceKey(tx, id, { new_digest }) : undefined;
-      if (old_digest === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
-      await revokeDigest(tx, old_digest);
+      const api_key = is_owned ? await replaceAgentKey(tx, id) : undefined;
+      if (api_key === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
       return reply(200, { api_key, message: new_key_message });
     });
     deps.principals.forget(id);

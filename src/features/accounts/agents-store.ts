@@ -53,6 +53,11 @@ export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<boolean> => 
 export const findAgent = (db: Db, id: string) =>
   firstRow(db<AgentRow[]>`${selectAgents(db)} where a.id = ${id}`);
 
+/** By its id, or by its name in the form that names are compared in. */
+export const findAgentBy = (db: Db, id: string, name_key: string) =>
+  firstRow(db<AgentRow[]>`
+    ${selectAgents(db)} where a.id::text = ${id} or a.name_key = ${name_key} limit 1`);
+
 export const findByReferralCode = async (db: Db, code: string): Promise<string | undefined> => {
   const [row] = await db<{ id: string }[]>`select id from agents where referral_code = ${code}`;
   return row?.id;

@@ -3,6 +3,7 @@ import type { Tx } from '../../db/client.js';
 import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { voidVotes } from '../comments/index.js';
+import { revokeDigest } from '../events/index.js';
 import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { noteTiers } from '../notifications/index.js';
 import { openAccount, postEntry } from '../points/index.js';
@@ -105,6 +106,25 @@ export const linkAgent = async (
   await markDebaters(tx, [agent.id]);
   await noteTiers(tx, moved, at);
   return (await store.findAgent(tx, agent.id)) ?? agent;
+};
+
+/**
+ * A new key for an agent; the old one stops within a second. Undefined when there is no such agent,
+ * or its key is not the one of `old_digest` any more. After the commit call `principals.forget`.
+ */
+export const replaceAgentKey = async (
+  tx: Tx,
+  id: string,
+  old_digest?: Buffer,
+): Promise<string | undefined> => {
+  const api_key = rules.makeApiKey();
+  const replaced = await store.replaceKey(tx, id, {
+    ...(old_digest === undefined ? {} : { old_digest }),
+    new_digest: rules.digestSecret(api_key),
+  });
+  if (replaced === undefined) return undefined;
+  await revokeDigest(tx, replaced);
+  return api_key;
 };
 
 /** Unlinks an agent; undefined when it is not this owner's. Its key still works. */

@@ -17,6 +17,7 @@ export {
   createLiveConsensus,
   type LiveConsensus,
   makeConsensusTopics,
+  rebuildTallies,
   versionOf,
 } from './live.js';
 export { isNumber, placeOf, showFan } from './numbers.js';

@@ -4,7 +4,7 @@ import { makeCache } from '../../kit/cache.js';
 import { groupBy } from '../../kit/group-by.js';
 import { isId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
-import { loadScript } from '../../redis/client.js';
+import { deleteKeys, loadScript } from '../../redis/client.js';
 import type { StateSource } from '../../socket/states.js';
 import {
   type LogEntry,
@@ -183,6 +183,13 @@ export const makeConsensusTopics = (live: LiveConsensus): StateSource => ({
     return data === undefined ? null : { version: versionOf(data), data };
   },
 });
+
+/** Makes every tally anew from the record while the log goes on. */
+export const rebuildTallies = async (deps: Deps): Promise<void> => {
+  const { redis, config } = deps;
+  await deleteKeys(redis, config.REDIS_PREFIX, '{q?}:tally:*');
+  await createConsensusProjector(deps).rebuild?.();
+};
 
 /**
  * Moves the tallies in Redis as the relay projects the log. One that is missing is set from the

@@ -19,7 +19,7 @@ export {
   wakeUpChannel,
 } from './log-entry.js';
 export { passesSql, readMatching } from './matching-store.js';
-export { createEventsMaintenance, createRelay, type Projector } from './relay.js';
+export { createEventsMaintenance, createRelay, type Projector, rebuildStream } from './relay.js';
 export {
   type Revoked,
   restoreKey,

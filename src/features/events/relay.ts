@@ -295,6 +295,14 @@ const stream_most = 100_000;
 const refill = 20_000;
 const append_chunk = 500;
 
+/** Makes the stream anew from the end of the log; a relay may be at it too. Gives its entries. */
+export const rebuildStream = async (parts: RedisParts): Promise<number> => {
+  const key = streamKey(parts.prefix);
+  await parts.redis.del(key);
+  await createStreamWriter(parts)(await store.readHead(parts.sql), []);
+  return parts.redis.xlen(key);
+};
+
 /**
  * Keeps the Redis stream equal to the end of the log. The append script refuses anything that would
  * leave a hole or repeat an entry and says where the stream ends, so the writer needs no memory:

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Db, Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
@@ -125,6 +126,24 @@ export const createBoardRebuild = (deps: Deps, every_ms = 500): Loop => {
   });
 };
 
+const look_again_ms = 100;
+
+/** Makes every board anew, together with timers that are at it too; gives how many slices. */
+export const rebuildBoards = async (deps: Deps): Promise<number> => {
+  const { sql, redis, config, clock } = deps;
+  await redis.del(builtKey(config.REDIS_PREFIX));
+  for (;;) {
+    for (const set of await sql.begin(patient, (tx) => findDue(deps, tx))) {
+      await sql.begin(patient, (tx) => makeSet(deps, tx, set));
+    }
+    const day = dayOf(clock());
+    const { built, stamp } = await readBuilt(redis, config.REDIS_PREFIX, day);
+    const sets = await listBoardSets(sql, day);
+    if (sets.every(({ slot }) => built[slot] === stamp)) return sets.length;
+    await pause(look_again_ms);
+  }
+};
+
 const shown = 5;
 
 /** The first difference between a board in Redis and the board from Postgres. */
@@ -142,7 +161,7 @@ const compare = (name: string, has: readonly string[], wanted: readonly string[]
 };
 
 /**
- * Compares the boards in Redis with the record, for `npm run verify`. Sentences about what differs,
+ * Compares the boards in Redis with the record, for `prediction-forum verify`. Sentences about what differs,
  * at most `shown`; none: all is right. A change of the last seconds may not have arrived yet and
  * shows until it has.
  */

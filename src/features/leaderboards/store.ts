@@ -403,7 +403,7 @@ export const readRank = async (db: Db, agent_id: string): Promise<number> => {
   return row?.rank ?? 1;
 };
 
-/** How many of `standings` differ from the scores, for `npm run verify`. */
+/** How many of `standings` differ from the scores, for `prediction-forum verify`. */
 export const countWrongStandings = (db: Db) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total

@@ -1,19 +1,16 @@
-import type { Sql } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
-import { parseTime } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { readHead } from '../events/index.js';
 import {
   countDeliveries,
   findDelivery,
   listAttempts,
   listDeliveries,
-  offsetBefore,
   redeliver,
   startReplay,
 } from './delivery-store.js';
+import { readRange } from './replaying.js';
 import * as wire from './schema.js';
 import { findWebhook } from './store.js';
 
@@ -102,38 +99,6 @@ const redeliverOne = route({
     });
   },
 });
-
-const refuseAt = (path: string, message: string): Fault =>
-  refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path: `body.${path}`, message }] });
-
-const too_early = `A replay reaches back ${wire.replay_days} days at most.`;
-
-/** Of a time or of offsets; the ends may be left out. */
-const readRange = async (sql: Sql, body: wire.ReplayBody, now: Date) => {
-  const { since, until, after, until_offset } = body;
-  const by_time = since !== undefined && after === undefined && until_offset === undefined;
-  const by_offset = after !== undefined && since === undefined && until === undefined;
-  if (!by_time && !by_offset) {
-    return refuseAt('since', 'Send since and until (times), or after and until_offset (offsets).');
-  }
-  const head = await readHead(sql);
-  const earliest = new Date(now.getTime() - wire.replay_days * 86_400_000);
-  if (by_time) {
-    const [from, to] = [parseTime(since) ?? earliest, until && parseTime(until)];
-    if (from < earliest) return refuseAt('since', too_early);
-    if (to && to < from) return refuseAt('until', 'until is before since.');
-    const first = await offsetBefore(sql, from, head);
-    const last = to ? await offsetBefore(sql, to, head) : head;
-    return { after: first, until: Math.max(first, last) };
-  }
-  const first = Math.min(after ?? 0, head);
-  if (first < (await offsetBefore(sql, earliest, head))) return refuseAt('after', too_early);
-  if (until_offset !== undefined && until_offset < (after ?? 0)) {
-    return refuseAt('until_offset', 'until_offset is less than after.');
-  }
-  const last = Math.min(until_offset ?? head, head);
-  return { after: first, until: Math.max(first, last) };
-};
 
 const replay = route({
   id: 'replayWebhook',

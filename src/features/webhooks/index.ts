@@ -1,6 +1,9 @@
+export { startReplay } from './delivery-store.js';
 export { createMaintenance, type MaintenanceOptions } from './maintenance.js';
+export { sendPing } from './pinging.js';
 export { planDeliveries, readPlannedOffset } from './planning-store.js';
+export { readRange } from './replaying.js';
 export { routes } from './routes.js';
 export { Sending, type SendingOptions } from './sending.js';
 export { createWebhooks, type WebhookParts } from './signing.js';
-export { deleteWebhooks } from './store.js';
+export { deleteWebhooks, findTarget, listEveryWebhook, updateWebhook } from './store.js';

@@ -10,6 +10,7 @@ import { event_names, type FilterMembers, readFilter } from '../events/index.js'
 import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
 import { findReplay } from './delivery-store.js';
+import { sendPing } from './pinging.js';
 import { findNarrowing } from './rules.js';
 import * as wire from './schema.js';
 import { makeSecret, standardSecret, type WebhookParts, type Webhooks } from './signing.js';
@@ -213,10 +214,8 @@ const changeWebhook = route({
     const url = new_url === undefined ? null : await checkUrl(new_url, webhooks);
     if (isFault(url)) return url;
     const { href = null, ...warning } = url ?? {};
-    const row = await store.updateWebhook(sql, caller, {
-      id,
-      change: { url: href, events, filter, active },
-    });
+    const change = { url: href, events, filter, active };
+    const row = await sql.begin((tx) => store.updateWebhook(tx, caller, { id, change }));
     return row === undefined ? webhookAbsent() : reply(200, { ...row, ...warning });
   },
 });
@@ -261,14 +260,6 @@ const rotate = route({
   },
 });
 
-/** Shorter than an attempt may take, so that the caller gets this answer and not a late one. */
-const test_wall_ms = 8_000;
-
-const error_sentences = {
-  ...call_errors,
-  secret_unreadable: 'The secret of this webhook cannot be read; delete it and create a new one.',
-};
-
 const testWebhook = route({
   ...of_one,
   limits,
@@ -280,19 +271,7 @@ const testWebhook = route({
   handle: async ({ caller, params }, { sql, webhooks, clock }) => {
     const target = await store.findTarget(sql, caller, params.id);
     if (target === undefined) return webhookAbsent();
-    const now = clock();
-    const data = { webhook_id: target.webhook_id };
-    const body = JSON.stringify({ event: 'ping', data, timestamp: now.toISOString() });
-    const ids = { event_id: makeId(), delivery_id: makeId() };
-    const ping = { ...target, ...ids, event: 'ping', attempt: 1, offset: null, body };
-    const { status, error, latency_ms } = await webhooks.send(ping, now.getTime(), test_wall_ms);
-    return reply(200, {
-      delivered: error === null && status !== null && status >= 200 && status < 300,
-      status,
-      latency_ms,
-      ...(error !== null && { error }),
-      message: error === null ? `The receiver answered ${status}.` : error_sentences[error],
-    });
+    return reply(200, await sendPing(webhooks, target, clock()));
   },
 });
 

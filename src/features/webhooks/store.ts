@@ -1,4 +1,4 @@
-import type { Db, Sql, Tx } from '../../db/client.js';
+import type { Db, Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
 import type { FilterMembers } from '../events/index.js';
 import { skipQueued } from './maintenance-store.js';
@@ -76,6 +76,33 @@ export const findWebhook = (db: Db, owner: Owner, id: string) =>
   firstRow(db<WebhookRow[]>`
     select ${columns(db)} from webhooks where id = ${id} and ${ownedBy(db, owner)}`);
 
+interface OwnedRow extends WebhookRow {
+  readonly owner_kind: Owner['kind'];
+  readonly owner_id: string;
+  /** The name of an agent, the address of a person; null where it is gone. */
+  readonly owner: string | null;
+  readonly url: string;
+  readonly disabled_reason: string | null;
+  readonly failing_since: Date | null;
+  /** Deliveries that are still to be sent. */
+  readonly waiting: number;
+}
+
+/** The webhooks of everybody, or the one of an id; for operators. */
+export const listEveryWebhook = (db: Db, id: string | null, most: number) =>
+  db<OwnedRow[]>`
+    select ${columns(db)}, owner_kind, owner_id,
+      coalesce(
+        (select name from agents a where a.id = webhooks.owner_id),
+        (select email from humans h where h.id = webhooks.owner_id)
+      ) as owner,
+      (select count(*)::int from deliveries d
+        where d.webhook_id = webhooks.id and d.state in ('pending', 'waiting')) as waiting
+    from webhooks
+    where ${id}::uuid is null or id = ${id}
+    order by created_at, id
+    limit ${most}`;
+
 export type Target = Pick<Attempt, 'webhook_id' | 'url' | 'secret_sealed' | 'old_secret_sealed'>;
 
 /** The parts of a webhook that a call to it needs. */
@@ -96,36 +123,34 @@ interface WebhookChange {
 
 /** Null members stay. Switching off skips what waits; switching on forgets failures. */
 export const updateWebhook = async (
-  sql: Sql,
+  tx: Tx,
   owner: Owner,
   { id, change }: { readonly id: string; readonly change: WebhookChange },
 ): Promise<WebhookRow | undefined> => {
   const { url, active, filter } = change;
   const is_fresh = url !== null || active === true;
-  const fresh = sql`
+  const fresh = tx`
     failing_since = null, failures = 0, failed_events = '{}', gone_events = '{}', trips = 0,
     paused_until = null,`;
-  const filtered = sql`
+  const filtered = tx`
     filter_questions = ${listOf(filter?.question_ids)}::uuid[],
     filter_categories = ${listOf(filter?.categories)}::text[],
     filter_families = ${listOf(filter?.model_family)}::text[],
     filter_confidence = ${filter?.min_confidence ?? null}::numeric,`;
-  return sql.begin(async (tx) => {
-    const [row] = await tx<WebhookRow[]>`
-      update webhooks
-      set
-        ${is_fresh ? fresh : sql``}
-        ${filter === undefined ? sql`` : filtered}
-        url = coalesce(${url}, url),
-        events = coalesce(${listOf(change.events)}::text[], events),
-        active = coalesce(${active}, active),
-        disabled_reason = case when ${active}::boolean is null then disabled_reason end,
-        updated_at = now()
-      where id = ${id} and ${ownedBy(tx, owner)}
-      returning ${columns(tx)}`;
-    if (row !== undefined && active === false) await skipQueued(tx, id);
-    return row;
-  });
+  const [row] = await tx<WebhookRow[]>`
+    update webhooks
+    set
+      ${is_fresh ? fresh : tx``}
+      ${filter === undefined ? tx`` : filtered}
+      url = coalesce(${url}, url),
+      events = coalesce(${listOf(change.events)}::text[], events),
+      active = coalesce(${active}, active),
+      disabled_reason = case when ${active}::boolean is null then disabled_reason end,
+      updated_at = now()
+    where id = ${id} and ${ownedBy(tx, owner)}
+    returning ${columns(tx)}`;
+  if (row !== undefined && active === false) await skipQueued(tx, id);
+  return row;
 };
 
 /** The new secret signs from now on, and the one before it too until the overlap is over. */

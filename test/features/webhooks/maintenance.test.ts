@@ -20,7 +20,7 @@ const statesOf = async ({ id }: Hook): Promise<Record<string, number>> => {
 
 const change = { url: null, events: null, filter: undefined };
 const setActive = ({ id, owner }: Hook, active: boolean) =>
-  updateWebhook(sql, owner, { id, change: { ...change, active } });
+  sql.begin((tx) => updateWebhook(tx, owner, { id, change: { ...change, active } }));
 
 const countRows = async (table: 'deliveries' | 'attempts' | 'webhook_leavings') =>
   (await sql`select from ${sql(table)}`).length;

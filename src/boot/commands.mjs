@@ -1,0 +1,75 @@
+/**
+ * The commands of `prediction-forum`: where the compiled entry of each is, and what it does in one
+ * line. Plain JavaScript without a dependency, because it is read before anything is installed.
+ */
+export const commands = {
+  start: ['src/main.js', 'runs the service until it is stopped'],
+  migrate: ['src/tools/migrate.js', 'brings the database to the schema of this program'],
+  doctor: ['src/tools/doctor.js', 'shows every setting and checks what the service needs'],
+  verify: ['src/tools/verify.js', 'compares everything that is kept twice'],
+  rebuild: ['src/tools/rebuild.js', 'makes what Redis keeps anew from Postgres'],
+  backup: ['src/tools/backup.js', 'writes the database into one file'],
+  restore: ['src/tools/restore.js', 'puts a backup into an empty database'],
+  import: ['src/tools/import.js', 'sends questions, forecasts and resolutions of a file'],
+  export: ['src/tools/export.js', 'writes data of the service into a file'],
+  admin: ['src/tools/admin.js', 'shows admins, adds one, makes a new admin key'],
+  key: ['src/tools/key.js', 'creates, replaces and revokes keys of agents'],
+  webhook: ['src/tools/webhook.js', 'lists, tests, replays, pauses and resumes webhooks'],
+  demo: ['src/tools/demo.js', 'plays the whole story against a running service'],
+  'pool-comparison': ['src/tools/pool-comparison.js', 'compares the consensus with simpler pools'],
+};
+
+/** What a checkout offers to those who change the program. */
+export const checkout_commands = {
+  test: 'test/run.js',
+  bench: 'bench/run.js',
+  docs: 'src/tools/docs.js',
+  soak: 'test/soak.js',
+  faults: 'test/faults.js',
+  mixed: 'test/mixed.js',
+  walk: 'test/entered.js',
+  mutants: 'test/mutants.js',
+  build: null,
+};
+
+/** Exit codes of every command. */
+export const exit_codes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  unreachable: 3,
+  partial: 4,
+};
+
+/** Insertions, deletions and replacements of one character that make one word the other. */
+const distance = (a, b) => {
+  let row = Array.from({ length: b.length + 1 }, (_, n) => n);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[j] + 1, next[j - 1] + 1));
+    }
+    row = next;
+  }
+  return row[b.length];
+};
+
+/** Those of some names that a mistyped one may mean, the nearest first; at most three. */
+export const nearestNames = (typed, names) =>
+  names
+    .map((name) => [name, name.startsWith(typed) ? 0 : distance(typed, name)])
+    .filter(([name, far]) => far <= Math.max(1, Math.floor(name.length / 3)))
+    .sort(([, a], [, b]) => a - b)
+    .slice(0, 3)
+    .map(([name]) => name);
+
+/** `There is no WHAT NAME; did you mean …?` */
+export const sayUnknown = (what, typed, names) => {
+  const near = typed === '' ? [] : nearestNames(typed, names);
+  const hint =
+    near.length === 0
+      ? `. There are: ${names.join(', ')}.`
+      : `; did you mean ${near.join(' or ')}?`;
+  return `There is no ${what} ${typed}${hint}`;
+};

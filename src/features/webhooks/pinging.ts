@@ -1,0 +1,28 @@
+import { makeId } from '../../kit/ids.js';
+import { call_errors } from '../../kit/outbound/connection.js';
+import type { Webhooks } from './signing.js';
+import type { Target } from './store.js';
+
+/** Shorter than an attempt may take, so that the caller gets this answer and not a late one. */
+const test_wall_ms = 8_000;
+
+const error_sentences = {
+  ...call_errors,
+  secret_unreadable: 'The secret of this webhook cannot be read; delete it and create a new one.',
+};
+
+/** Sends a signed `ping`, and says what came back. */
+export const sendPing = async (webhooks: Webhooks, target: Target, now: Date) => {
+  const data = { webhook_id: target.webhook_id };
+  const body = JSON.stringify({ event: 'ping', data, timestamp: now.toISOString() });
+  const ids = { event_id: makeId(), delivery_id: makeId() };
+  const ping = { ...target, ...ids, event: 'ping', attempt: 1, offset: null, body };
+  const { status, error, latency_ms } = await webhooks.send(ping, now.getTime(), test_wall_ms);
+  return {
+    delivered: error === null && status !== null && status >= 200 && status < 300,
+    status,
+    latency_ms,
+    ...(error !== null && { error }),
+    message: error === null ? `The receiver answered ${status}.` : error_sentences[error],
+  };
+};

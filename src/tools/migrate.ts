@@ -1,0 +1,37 @@
+import { readConfig } from '../config.js';
+import { migrate, planMigrations } from '../db/migrate.js';
+import { type Call, runCommand, startCommand, writeLine } from './command.js';
+import { makeAccess, withSource } from './stores.js';
+
+const help = `Usage: prediction-forum migrate [--dry-run]
+
+Brings the database to the schema of this program: each migration that it has not had runs once, all
+of them in one transaction, while others that want to do the same wait. start does this too; alone
+it is for deployments that migrate before the new program starts.
+
+  --dry-run   only say which would run
+
+Exit code: 0 the database has the schema of this program (--dry-run: it can get it); 1 it is ahead
+of this program, or a migration failed, and nothing was changed; 3 Postgres does not answer.`;
+
+export const runMigrate = (call: Call): Promise<number> =>
+  runCommand(call, {
+    help,
+    options: { 'dry-run': { type: 'boolean', default: false } },
+    work({ 'dry-run': dry_run }, _, own) {
+      const say = (line: string): void => writeLine(own.screen, line);
+      return withSource(readConfig(), makeAccess(own, 'migrate'), async (sql, url) => {
+        const { last, pending, known } = await planMigrations(sql);
+        const names = pending.map(({ name }) => name);
+        const { jit_stays = null, applied = names } = dry_run ? {} : await migrate(url);
+        for (const name of applied) say(`${dry_run ? 'would apply' : 'applied'} ${name}`);
+        if (jit_stays !== null) say(`jit stays on: ${jit_stays}`);
+        const count = applied.length === 0 ? 'nothing to do' : `${applied.length} migrations`;
+        say(`The database ${dry_run ? `is at ${last} of ${known}` : `is at ${known}`}: ${count}.`);
+        const from = dry_run ? last : known - applied.length;
+        return { code: 0, result: { dry_run, from, to: known, applied, jit_stays } };
+      });
+    },
+  });
+
+await startCommand(import.meta.filename, runMigrate);

@@ -1,0 +1,30 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import path from 'node:path';
+import type { Answered } from './app.js';
+import { project_root } from './own-stores.js';
+
+/** `prediction-forum …` as it is installed: the program of `bin`, with these settings alone. */
+const program = path.join(project_root, 'src', 'boot', 'run.mjs');
+
+type Env = Readonly<Record<string, string>>;
+
+const ownEnv = (env: Env): NodeJS.ProcessEnv => ({
+  ...{ PATH: process.env['PATH'], HOME: process.env['HOME'] },
+  ...env,
+});
+
+/** A command to its end; `document` is its standard output where that is JSON, as a whole. */
+export const runProgram = (env: Env, ...args: readonly string[]) =>
+  new Promise<{ code: number | null; output: string; errors: string; document: Answered['body'] }>(
+    (resolve) => {
+      const options = { env: ownEnv(env), maxBuffer: 1e8 };
+      const child = execFile(program, args, options, (_, output, errors) => {
+        const document = output.startsWith('{') ? JSON.parse(output) : undefined;
+        resolve({ code: child.exitCode, output, errors, document });
+      });
+    },
+  );
+
+/** A command that goes on. */
+export const startProgram = (env: Env, ...args: readonly string[]): ChildProcess =>
+  spawn(program, args, { env: ownEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
