@@ -92,7 +92,8 @@ export const settings = {
   ),
   REDIS_URL: secret(
     address,
-    'Redis 7 or newer (redis://, rediss:// or unix:PATH); an embedded one is started when absent.',
+    'Redis 7 or newer: redis://, rediss:// or unix:PATH; a cluster as redis://A,B,C/?cluster; ' +
+      'Sentinels as redis://A,B/?sentinel=NAME. An embedded one is started when absent.',
   ),
   SHARD_URLS: secret(
     list.default([]),

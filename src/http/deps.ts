@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import type { Sql } from '../db/client.js';
+import type { RedisClient } from '../redis/client.js';
 
 /** Parts that every feature gets; one value per process. Features add their own. */
 export interface Deps {
@@ -9,7 +9,7 @@ export interface Deps {
   readonly log: Logger;
   readonly sql: Sql;
   /** Commands only: never blocking reads, never subscriptions. May be down at any time. */
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   /** The time of Postgres, by which everything opens, closes and runs out. */
   readonly clock: () => Date;
   /** Base address for links, without a slash at its end. */

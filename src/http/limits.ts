@@ -1,10 +1,11 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { makeLoader } from '../kit/cache.js';
 import { common_faults, type Fault, refuse } from '../kit/fault.js';
+import { groupBy } from '../kit/group-by.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
-import { loadScript } from '../redis/client.js';
+import { isCluster, loadScript, nodeOf, type RedisClient } from '../redis/client.js';
+import { type Left, makeLocalWindows, type Taken, type Window } from './local-windows.js';
 import type { Context } from './route.js';
 
 /**
@@ -12,41 +13,18 @@ import type { Context } from './route.js';
  * refused call consumes nothing. Calls of one turn of the event loop go to Redis as one script
  * call. When Redis does not answer within `patience_ms`, a local limiter at limit ÷ processes takes
  * over for a second at a time: never a hang, never without a limit.
+ *
+ * A key names its subject, an address or an account, in its hash tag. In a cluster the windows of a
+ * call are counted where its subjects are, each subject by a script call of its own; what one
+ * admitted is given back when another refuses. A node that is away leaves its own subjects to the
+ * local limiter.
  */
 
-export interface Window {
-  /** Shown in the headers: `key`, `ip`, `predictions`. */
-  readonly name: string;
-  /** The counted caller; without the Redis prefix. */
-  readonly key: string;
-  readonly limit: number;
-  readonly window_ms: number;
-}
-
-export interface Taken {
-  readonly allowed: boolean;
-  /** Which window refused; -1 when none did. */
-  readonly refused: number;
-  readonly retry_ms: number;
-  /** By window, in the order given: calls left, and ms until the oldest one counted grows old. */
-  readonly left: readonly number[];
-  readonly reset_ms: readonly number[];
-  /** When it was taken, by the clock that counted it; it is given back by this time. */
-  readonly at_ms: number;
-  /** Counted in the memory of this process, not in Redis. */
-  readonly is_local: boolean;
-}
-
-/** Calls left of a window, and ms until the oldest call counted grows old; 0 where none is. */
-export interface Left {
-  readonly left: number;
-  readonly reset_ms: number;
-}
-
+export type { Taken, Window };
 export type Limiter = ReturnType<typeof createLimiter>;
 
 interface LimiterOptions {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly processes: number;
   readonly log: Logger;
@@ -77,21 +55,25 @@ const readAnswer = (numbers: readonly number[], from: number, windows: number): 
   };
 };
 
-/** One script call for many calls; rejects when Redis takes longer than the patience. */
-const callRedis = async (
-  { redis, prefix, patience_ms = 300 }: LimiterOptions,
+/** A key is `limit:subject`. */
+const subjectOf = ({ key }: Window): string => key.slice(key.indexOf(':') + 1);
+
+export const limitKey = (prefix: string, window: Window): string =>
+  `${prefix}:{limits:${subjectOf(window)}}:${window.key.slice(0, window.key.indexOf(':'))}`;
+
+/** One script call for many calls. */
+const callScript = async (
+  { redis, prefix }: LimiterOptions,
   batch: readonly Call[],
 ): Promise<readonly Taken[]> => {
-  const keys = batch.flatMap(({ windows }) =>
-    windows.map(({ key }) => `${prefix}:{limits}:${key}`),
-  );
+  const keys = batch.flatMap(({ windows }) => windows.map((one) => limitKey(prefix, one)));
   const args = batch.flatMap(({ windows, act }) => [
     windows.length,
     act,
     ...windows.flatMap(({ limit, window_ms }) => [limit, window_ms]),
   ]);
-  const reply = script(redis, keys, [batch.length, ...args]) as Promise<string>;
-  const numbers = (await withDeadline(reply, patience_ms, 'Redis')).split(',').map(Number);
+  const reply = (await script(redis, keys, [batch.length, ...args])) as string;
+  const numbers = reply.split(',').map(Number);
   let from = 0;
   return batch.map(({ windows }) => {
     const taken = readAnswer(numbers, from, windows.length);
@@ -100,64 +82,22 @@ const callRedis = async (
   });
 };
 
-/** Callers remembered before those that were not seen for a window are looked for. */
-const first_sweep = 100_000;
-
-/**
- * The same rule in the memory of one process, which is one of `share` that count for themselves;
- * also what the tests compare Redis with.
- */
-export const makeLocalWindows = (share: number) => {
-  const lists = new Map<string, { readonly list: number[]; readonly end: number }>();
-  let sweep_at = first_sweep;
-  const sweep = (now: number): void => {
-    for (const [key, { end }] of lists) if (end <= now) lists.delete(key);
-    sweep_at = Math.max(first_sweep, 2 * lists.size);
+/** Rejects when Redis takes longer than the patience. */
+const callRedis = async (
+  options: LimiterOptions,
+  calls: readonly Call[],
+): Promise<readonly Taken[]> => {
+  const { redis, patience_ms = 300 } = options;
+  const late = <T>(work: Promise<T>): Promise<T> => withDeadline(work, patience_ms, 'Redis');
+  if (!isCluster(redis)) return late(callScript(options, calls));
+  const by_subject = groupBy(calls, ({ windows: [first] }) => first && subjectOf(first));
+  const answers = new Map<Call, Taken>();
+  const count = async (batch: readonly Call[]): Promise<void> => {
+    const taken = await callScript(options, batch);
+    for (const [n, call] of batch.entries()) answers.set(call, taken[n] as Taken);
   };
-  const read = (windows: readonly Window[], now: number) =>
-    windows.map(({ key, limit, window_ms }) => {
-      const list = lists.get(key)?.list ?? [];
-      while (list.length > 0 && (list[0] as number) <= now - window_ms) list.shift();
-      return { key, list, window_ms, limit: Math.max(1, Math.floor(limit / share)) };
-    });
-  type Counted = ReturnType<typeof read>[number];
-  const leftOf = ({ list, limit }: Counted): number => Math.max(0, limit - list.length);
-  const resetOf = ({ list, window_ms }: Counted, now: number, empty: number): number =>
-    list.length > 0 ? (list[0] as number) + window_ms - now : empty;
-
-  return {
-    look: (windows: readonly Window[], now: number = Date.now()): readonly Left[] =>
-      read(windows, now).map((one) => ({ left: leftOf(one), reset_ms: resetOf(one, now, 0) })),
-    take(windows: readonly Window[], now: number = Date.now()): Taken {
-      if (lists.size >= sweep_at) sweep(now);
-      const counted = read(windows, now);
-      const waits = counted.map(({ list, limit, window_ms }) =>
-        list.length < limit ? 0 : (list[list.length - limit] as number) + window_ms - now,
-      );
-      const retry_ms = Math.max(0, ...waits);
-      for (const { key, list, window_ms } of retry_ms === 0 ? counted : []) {
-        list.push(now);
-        lists.set(key, { list, end: now + window_ms });
-      }
-      return {
-        allowed: retry_ms === 0,
-        refused: retry_ms === 0 ? -1 : waits.indexOf(retry_ms),
-        retry_ms,
-        left: counted.map(leftOf),
-        reset_ms: counted.map((one) => resetOf(one, now, one.window_ms)),
-        at_ms: now,
-        is_local: true,
-      };
-    },
-    giveBack(windows: readonly Window[], { at_ms }: Pick<Taken, 'at_ms'>): void {
-      for (const { key } of windows) {
-        const list = lists.get(key)?.list ?? [];
-        const at = list.lastIndexOf(at_ms);
-        if (at !== -1) list.splice(at, 1);
-      }
-    },
-    size: () => lists.size,
-  };
+  await late(Promise.all([...by_subject.values()].map(count)));
+  return calls.map((call) => answers.get(call) as Taken);
 };
 
 /** The reset of a window in which nothing counts is 0 to somebody who only looks. */
@@ -167,14 +107,47 @@ const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly
     reset_ms: left[n] === limit ? 0 : (reset_ms[n] ?? 0),
   }));
 
-export const createLimiter = (options: LimiterOptions) => {
-  const { redis, processes, log } = options;
-  const local = makeLocalWindows(processes);
+type Parts = readonly (readonly Window[])[];
+
+/** What the subjects answered, in the order of the windows. */
+const inOrder = <T>(
+  windows: readonly Window[],
+  split: Parts,
+  answers: readonly (readonly T[])[],
+): readonly T[] => {
+  const of = new Map(split.flatMap((some, p) => some.map((one, n) => [one, answers[p]?.[n]])));
+  return windows.map((window) => of.get(window) as T);
+};
+
+const join = (windows: readonly Window[], split: Parts, parts: readonly Taken[]): Taken => {
+  const retry_ms = Math.max(...parts.map((one) => one.retry_ms));
+  const at = parts.findIndex((one) => !one.allowed && one.retry_ms === retry_ms);
+  const refusing = split[at]?.[parts[at]?.refused ?? -1];
+  return {
+    allowed: refusing === undefined,
+    refused: refusing === undefined ? -1 : windows.indexOf(refusing),
+    retry_ms,
+    left: inOrder(
+      windows,
+      split,
+      parts.map((one) => one.left),
+    ),
+    reset_ms: inOrder(
+      windows,
+      split,
+      parts.map((one) => one.reset_ms),
+    ),
+    ...{ at_ms: 0, is_local: false, parts },
+  };
+};
+
+/** The windows that one node of Redis counts; null: it does not answer. */
+const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
+  const { redis, log } = options;
   /** Until then Redis is taken to be away, and this process counts alone. */
   let away_until = 0;
-  let stopped = false;
   const noteAway = (error: unknown): void => {
-    if (Date.now() >= away_until && !stopped) {
+    if (Date.now() >= away_until && !isStopped()) {
       log.warn(describeError(error), 'limits: Redis does not answer, counting locally');
     }
     away_until = Date.now() + 1_000;
@@ -197,31 +170,73 @@ export const createLimiter = (options: LimiterOptions) => {
     { most: most_calls_a_script, at_once: 1 },
   );
 
-  /** Null when Redis does not answer. */
-  const tryRedis = async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>
+  return async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>
     isAway() ? null : inRedis({ windows, act }).catch(() => null);
+};
+
+export const createLimiter = (options: LimiterOptions) => {
+  const { redis, prefix, processes } = options;
+  const local = makeLocalWindows(processes);
+  let stopped = false;
+  const nodes = new Map<string, ReturnType<typeof makeNode>>();
+  const tryRedis = (windows: readonly Window[], act: Call['act']): Promise<Taken | null> => {
+    const [first] = windows;
+    const name = first === undefined ? '' : nodeOf(redis, limitKey(prefix, first));
+    const node = nodes.get(name) ?? makeNode(options, () => stopped);
+    nodes.set(name, node);
+    return node(windows, act);
+  };
+  const split = (windows: readonly Window[]): Parts =>
+    isCluster(redis) ? [...groupBy(windows, subjectOf).values()] : [windows];
+
+  const takePart = async (windows: readonly Window[]): Promise<Taken> =>
+    (await tryRedis(windows, 'take')) ?? local.take(windows);
+
+  const lookPart = async (windows: readonly Window[]): Promise<readonly Left[]> => {
+    const taken = await tryRedis(windows, 'look');
+    return taken === null ? local.look(windows) : toLeft(windows, taken);
+  };
+
+  const giveBackPart = async (
+    windows: readonly Window[],
+    taken: Taken,
+  ): Promise<readonly Left[]> => {
+    if (taken.is_local) {
+      local.giveBack(windows, taken);
+      return local.look(windows);
+    }
+    const after = taken.allowed ? await tryRedis(windows, taken.at_ms) : null;
+    return toLeft(windows, after ?? taken);
+  };
+
+  const giveBack = async (windows: readonly Window[], taken: Taken): Promise<readonly Left[]> => {
+    const { parts = [taken] } = taken;
+    const subjects = split(windows);
+    const giving = subjects.map((some, n) => giveBackPart(some, parts[n] as Taken));
+    return inOrder(windows, subjects, await Promise.all(giving));
+  };
 
   return {
     async take(windows: readonly Window[]): Promise<Taken> {
-      return (await tryRedis(windows, 'take')) ?? local.take(windows);
+      const subjects = split(windows);
+      if (subjects.length < 2) return takePart(windows);
+      const taken = join(windows, subjects, await Promise.all(subjects.map(takePart)));
+      if (taken.allowed) return taken;
+      // A refused call consumes nothing.
+      const left = await giveBack(windows, taken);
+      const reset_ms = left.map((one) => one.reset_ms);
+      return { ...taken, left: left.map((one) => one.left), reset_ms };
     },
     /** Takes nothing. */
     async look(windows: readonly Window[]): Promise<readonly Left[]> {
-      const taken = await tryRedis(windows, 'look');
-      return taken === null ? local.look(windows) : toLeft(windows, taken);
+      const subjects = split(windows);
+      return inOrder(windows, subjects, await Promise.all(subjects.map(lookPart)));
     },
     /**
      * Takes back one call that was admitted, which then never counted; the calls left afterwards.
      * One that has grown old meanwhile takes nothing away. When Redis does not answer it counts.
      */
-    async giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]> {
-      if (taken.is_local) {
-        local.giveBack(windows, taken);
-        return local.look(windows);
-      }
-      const after = await tryRedis(windows, taken.at_ms);
-      return toLeft(windows, after ?? taken);
-    },
+    giveBack,
     stop(): void {
       stopped = true;
     },

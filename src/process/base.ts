@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { type Config, publicUrl, type RoleName } from '../config.js';
 import { type DatabaseClock, followClock, openSql, probeSql, type Sql } from '../db/client.js';
 import type { Deps } from '../http/deps.js';
@@ -6,7 +5,7 @@ import type { Route } from '../http/route.js';
 import { makeLog } from '../kit/log.js';
 import { createMonitor, type Measure } from '../kit/metrics.js';
 import { type Service, withDeadline } from '../kit/service.js';
-import { closeRedis, connectRedis, openRedis } from '../redis/client.js';
+import { closeRedis, connectRedis, openRedis, type RedisClient } from '../redis/client.js';
 
 export interface RoleOptions {
   readonly role: RoleName;
@@ -22,7 +21,7 @@ export interface RoleOptions {
 export interface Base extends Service {
   readonly deps: Deps;
   /** A connection for subscriptions. */
-  openSubscriber(): Promise<Redis>;
+  openSubscriber(): Promise<RedisClient>;
   /** Tells the links where the server really listens, once that is known. */
   setPort(port: number): void;
   /** Probes and metrics of this process, where METRICS_PORT asks for them. */

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Config, RoleName } from '../config.js';
-import { publicUrl } from '../config.js';
+import { type Config, ConfigError, publicUrl, type RoleName } from '../config.js';
 import { migrate } from '../db/migrate.js';
 import { isOutage } from '../kit/outage.js';
-import { lookAtRedis } from '../redis/client.js';
+import { readRedisAddress } from '../redis/address.js';
+import { lookAtRedis } from '../redis/look.js';
 import {
   claimDataDir,
   type DataDirClaim,
@@ -85,6 +85,7 @@ const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
 
 const start = async (self: Supervisor): Promise<void> => {
   const { config, signals } = self;
+  checkRedisAddress(config);
   await endOrphans(config.DATA_DIR);
   if (wantedRoles(config).includes('api')) await checkPort(config);
   const [urls, dev_ca] = await Promise.all([openStores(self), openDevCa(config)]);
@@ -151,6 +152,14 @@ const migratePatiently = async ({ say, signals }: Supervisor, url: string): Prom
       if (!said) say(`Waiting up to ${migrate_ms / 1_000} s for Postgres (DATABASE_URL): ${why}`);
       await rest(250, signals.stop);
     }
+  }
+};
+
+const checkRedisAddress = ({ REDIS_URL }: Config): void => {
+  try {
+    if (REDIS_URL !== undefined) readRedisAddress(REDIS_URL);
+  } catch (error) {
+    throw new ConfigError([`REDIS_URL: ${(error as Error).message}`]);
   }
 };
 

@@ -1,16 +1,29 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Redis, type RedisOptions } from 'ioredis';
+import calculateSlot from 'cluster-key-slot';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
+import { groupBy } from '../kit/group-by.js';
+import { withDeadline } from '../kit/service.js';
+import { readRedisAddress } from './address.js';
 
 /**
- * Redis connections. Anything in Redis can be lost and rebuilt, so a command fails fast: no offline
- * queue, no resending of commands whose fate is unknown, a time limit on every command. A command
- * that timed out may still have run: every write is an idempotent absolute or guarded by an offset.
+ * Redis connections, to one server, to a Redis Cluster, or to the master that Sentinels name.
+ * Anything in Redis can be lost and rebuilt, so a command fails fast: no offline queue, no resending
+ * of commands whose fate is unknown, a time limit on every command. A command that timed out may
+ * still have run: every write is an idempotent absolute or guarded by an offset.
+ *
+ * In a cluster a key belongs to a node by its hash tag. A command whose node is away fails as if
+ * Redis were away, and the others go on. A replica that takes over may lack the last writes of its
+ * master, but those of one tag are lost from the last one backwards.
  */
 
+export type RedisClient = Redis | Cluster;
+
+export const isCluster = (redis: RedisClient): redis is Cluster => redis instanceof Cluster;
+
 interface RedisParams {
-  /** redis://, rediss:// or unix:/path/to/socket. */
+  /** As REDIS_URL: see address.ts. */
   readonly url: string;
   readonly name: string;
   readonly log: Logger;
@@ -25,9 +38,13 @@ const silence_ms = 3_000;
 const keep_alive_ms = 5_000;
 const ping_ms = 2_000;
 
-export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => {
-  const { command_timeout_ms, subscribes = false } = params;
-  const options = {
+const retryStrategy = (times: number): number => Math.min(20 * 2 ** Math.min(times, 8), 500);
+
+/** One that became a replica refuses writes: the master is looked for anew. */
+const isDemoted = ({ message }: Error): boolean => message.startsWith('READONLY');
+
+const optionsOf = ({ name, command_timeout_ms }: RedisParams) =>
+  ({
     // Redis takes no blanks in a name.
     connectionName: `prediction-forum-${name.replaceAll(' ', '-')}`,
     lazyConnect: true,
@@ -44,13 +61,49 @@ export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => 
     // While Redis reads its files it is asked again this often, and not when it guesses to be done,
     // which may be ten seconds later.
     maxLoadingRetryTime: 100,
-    retryStrategy: (times: number) => Math.min(20 * 2 ** Math.min(times, 8), 500),
+    retryStrategy,
     ...(command_timeout_ms > 0 ? { commandTimeout: command_timeout_ms } : {}),
     socketTimeout: Math.max(silence_ms, command_timeout_ms + 1_000),
-  } satisfies RedisOptions;
-  // ioredis reads a plain path as a unix socket.
-  const redis = new Redis(url.replace(/^unix:/, ''), options);
-  if (subscribes) {
+  }) satisfies RedisOptions;
+
+const openNodes = (params: RedisParams): RedisClient => {
+  const address = readRedisAddress(params.url);
+  const options = optionsOf(params);
+  if (address.kind === 'server') return new Redis(address.url, options);
+  const { hosts, is_tls, username, password } = address;
+  const shared = {
+    ...options,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(is_tls ? { tls: {} } : {}),
+  };
+  if (address.kind === 'sentinel') {
+    const { name, db, sentinel_password: sentinelPassword } = address;
+    return new Redis({
+      ...{ ...shared, sentinels: [...hosts], name, db, reconnectOnError: isDemoted },
+      ...{ sentinelRetryStrategy: retryStrategy, enableTLSForSentinelMode: is_tls },
+      ...(is_tls ? { sentinelTLS: {} } : {}),
+      ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+    });
+  }
+  return new Cluster([...hosts], {
+    ...{ redisOptions: shared, clusterRetryStrategy: retryStrategy },
+    ...{ lazyConnect: true, enableOfflineQueue: false },
+    // Nothing waits for a node that is away; a key that is on its way to another node is waited for.
+    ...{ retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, retryDelayOnTryAgain: 50 },
+    slotsRefreshInterval: 5_000,
+    // Certificates are for names.
+    ...(is_tls
+      ? { dnsLookup: (host: string, done: (e: null, a: string) => void) => done(null, host) }
+      : {}),
+  });
+};
+
+export const openRedis = (params: RedisParams): RedisClient => {
+  const { name, log, subscribes = false } = params;
+  const redis = openNodes(params);
+  // A cluster chooses another node for its subscriptions by itself.
+  if (subscribes && !isCluster(redis)) {
     // Nothing is asked on it, so that one that fell silent would never be missed.
     const ping = (): void => {
       if (redis.status === 'ready') redis.ping().catch(() => undefined);
@@ -58,32 +111,91 @@ export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => 
     const timer = setInterval(ping, ping_ms).unref();
     redis.on('end', () => clearInterval(timer));
   }
-  let is_lost = false;
-  redis.on('error', (error: Error) => {
-    if (!is_lost) log.warn({ err: error.message, redis: name }, 'redis: connection lost');
-    is_lost = true;
-  });
-  redis.on('ready', () => {
-    if (is_lost) log.info({ redis: name }, 'redis: connection back');
-    is_lost = false;
-  });
+  logLoss(redis, (node) =>
+    node === '' ? log.child({ redis: name }) : log.child({ redis: name, node }),
+  );
+  if (isCluster(redis)) {
+    redis.on('refresh', () => void (redis.status === 'ready' && pingMasters(redis)));
+  }
   return redis;
 };
 
+/** The first loss of a node, and its return. */
+const logLoss = (redis: RedisClient, logOf: (node: string) => Logger): void => {
+  const lost = new Set<string>();
+  const lose = (node: string, { message: err }: Error): void => {
+    if (!lost.has(node)) logOf(node).warn({ err }, 'redis: connection lost');
+    lost.add(node);
+  };
+  const find = (node: string): void => {
+    if (lost.delete(node)) logOf(node).info('redis: connection back');
+  };
+  redis.on('error', (error: Error) => lose('', error));
+  redis.on('ready', () => find(''));
+  if (!isCluster(redis)) return;
+  redis.on('node error', (error: Error, node: string) => lose(node, error));
+  redis.on('+node', (node: Redis) => node.on('ready', () => find(nameOf(node))));
+};
+
+const nameOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`;
+
+/** Connects to them before they are needed: commands do not wait for a connection. */
+const pingMasters = (cluster: Cluster): Promise<unknown> =>
+  Promise.all(cluster.nodes('master').map((node) => node.ping().catch(() => undefined)));
+
+const connect_ms = 3_000;
+
 /** Connects now if it can; when Redis is away the client goes on trying by itself. */
-export const connectRedis = async (redis: Redis): Promise<void> => {
-  await redis.connect().catch(() => undefined);
+export const connectRedis = async (redis: RedisClient): Promise<void> => {
+  const connecting = redis
+    .connect()
+    .then(() => (isCluster(redis) ? pingMasters(redis) : undefined));
+  await withDeadline(connecting, connect_ms, 'Redis').catch(() => undefined);
 };
 
 /** Lets go of the connection without waiting for a Redis that may be away. */
-export const closeRedis = (redis: Redis): void => {
+export const closeRedis = (redis: RedisClient): void => {
   redis.disconnect(false);
 };
 
+/** The node of a cluster that has a key, as far as is known; of one server always the same. */
+export const nodeOf = (redis: RedisClient, key: string): string =>
+  isCluster(redis) ? (redis.slots[calculateSlot(key)]?.[0] ?? '') : '';
+
+/** Whether it is connected: to every master that has keys, where it is a cluster. */
+export const isWhole = (redis: RedisClient): boolean => {
+  if (redis.status !== 'ready' || !isCluster(redis)) return redis.status === 'ready';
+  const masters = redis.nodes('master').filter(({ status }) => status === 'ready');
+  const there = new Set(masters.map(nameOf));
+  // The slots of a range have one list between them.
+  return [...new Set(redis.slots)].every((nodes) => there.has(nodes?.[0] ?? ''));
+};
+
+/** Reads keys that may belong to different nodes. */
+export const getEach = (
+  redis: RedisClient,
+  keys: readonly string[],
+): Promise<readonly (string | null)[]> =>
+  isCluster(redis) ? Promise.all(keys.map((key) => redis.get(key))) : redis.mget(...keys);
+
+/** Sets keys that may belong to different nodes to one value. */
+export const setEach = async (
+  redis: RedisClient,
+  keys: readonly string[],
+  value: string | number,
+): Promise<void> => {
+  if (isCluster(redis)) await Promise.all(keys.map((key) => redis.set(key, value)));
+  else await redis.mset(...keys.flatMap((key) => [key, value]));
+};
+
 /** Deletes every key of a forum: what is there tells of another history of its database. */
-export const deleteKeys = async (redis: Redis, prefix: string, rest = '*'): Promise<void> => {
-  for await (const keys of redis.scanStream({ match: `${prefix}:${rest}`, count: 1_000 })) {
-    if (keys.length > 0) await redis.unlink(...(keys as string[]));
+export const deleteKeys = async (redis: RedisClient, prefix: string, rest = '*'): Promise<void> => {
+  if (!isWhole(redis)) throw new Error('a part of Redis is away');
+  for (const node of isCluster(redis) ? redis.nodes('master') : [redis]) {
+    for await (const keys of node.scanStream({ match: `${prefix}:${rest}`, count: 1_000 })) {
+      const by_slot = groupBy(keys as string[], isCluster(redis) ? calculateSlot : () => 0);
+      await Promise.all([...by_slot.values()].map((some) => redis.unlink(...some)));
+    }
   }
 };
 
@@ -93,7 +205,7 @@ export const deleteKeys = async (redis: Redis, prefix: string, rest = '*'): Prom
  * script.
  */
 type Script = (
-  redis: Redis,
+  redis: RedisClient,
   keys: readonly string[],
   args: readonly (string | number | Buffer)[],
 ) => Promise<unknown>;
@@ -111,41 +223,4 @@ export const loadScript = (file: string): Script => {
       return redis.eval(lua, key_names.length, ...key_names, ...args);
     });
   };
-};
-
-const oldest = 7;
-const wait_ms = 5_000;
-
-/**
- * Looks at a Redis that somebody else runs: what it is, in a few words. Throws, with a sentence for
- * a person, when it does not answer within seconds or is not one that the service can build on.
- */
-export const lookAtRedis = async (url: string): Promise<string> => {
-  const redis = new Redis(url.replace(/^unix:/, ''), {
-    lazyConnect: true,
-    maxRetriesPerRequest: 0,
-    commandTimeout: wait_ms,
-    connectTimeout: wait_ms,
-    retryStrategy: () => null,
-  });
-  let reason = '';
-  redis.on('error', (error: Error) => {
-    reason = error.message;
-  });
-  try {
-    await redis.connect().catch((error: Error) => {
-      throw new Error(reason || error.message);
-    });
-    const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '0';
-    if (Number.parseInt(version, 10) < oldest) {
-      throw new Error(`${version} is too old; ${oldest} or newer is needed`);
-    }
-    const memory = await redis.info('memory');
-    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'unknown';
-    if (policy !== 'noeviction') throw new Error(`maxmemory-policy is ${policy}, not noeviction`);
-    const aof = /aof_enabled:1/.test(await redis.info('persistence'));
-    return `${version} answers${aof ? '' : ', without AOF: live state is rebuilt after a restart'}`;
-  } finally {
-    redis.disconnect();
-  }
 };

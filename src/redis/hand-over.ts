@@ -1,11 +1,10 @@
 import { hostname } from 'node:os';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { makeId } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
 import type { Service } from '../kit/service.js';
-import { loadScript } from './client.js';
+import { isCluster, loadScript, type RedisClient } from './client.js';
 
 /**
  * Work that costs less where the like of it is done, because it shares a transaction and what was
@@ -33,8 +32,8 @@ export interface HandOver extends Service {
 }
 
 export interface HandOverOptions {
-  readonly redis: Redis;
-  readonly openSubscriber: () => Promise<Redis>;
+  readonly redis: RedisClient;
+  readonly openSubscriber: () => Promise<RedisClient>;
   readonly prefix: string;
   readonly log: Logger;
   /** Number among the processes of this host. */
@@ -114,7 +113,7 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
   const running = new Set<Promise<void>>();
   let members: readonly string[] = [];
   let next_number = 0;
-  let subscriber: Redis | null = null;
+  let subscriber: RedisClient | null = null;
 
   const settle = (fits: (one: Waiting) => boolean): void => {
     for (const [number, one] of waiting) {
@@ -133,8 +132,9 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
     const message = outbox.get(name);
     outbox.delete(name);
     const text = JSON.stringify(message);
-    const heard = await redis.publish(channelOf(name), text).catch(() => 0);
-    if (heard === 0) drop(name);
+    const heard = await redis.publish(channelOf(name), text).catch(() => null);
+    // A node of a cluster counts its own subscribers only.
+    if (heard === null || (heard === 0 && !isCluster(redis))) drop(name);
   };
 
   /** What is written to a process in one turn of the event loop goes as one message. */

@@ -1,6 +1,5 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { closeRedis, connectRedis, openRedis } from './client.js';
+import { closeRedis, connectRedis, openRedis, type RedisClient } from './client.js';
 
 export interface StreamEntry {
   readonly offset: number;
@@ -46,7 +45,7 @@ const readEntries = (entries: readonly RawEntry[] = []): readonly StreamEntry[] 
  */
 export class StreamReader<O extends StreamOptions = StreamOptions> {
   readonly options: O & Required<StreamOptions>;
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   #connected: Promise<void> | undefined;
 
   constructor(options: O) {
@@ -72,7 +71,7 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
   }
 
   protected async read(
-    command: (redis: Redis) => Promise<unknown>,
+    command: (redis: RedisClient) => Promise<unknown>,
   ): Promise<readonly StreamEntry[] | null> {
     this.#connected ??= connectRedis(this.#redis);
     await this.#connected;
@@ -100,13 +99,13 @@ export class GroupReader extends StreamReader<GroupOptions> {
     });
   }
 
-  async acknowledge(redis: Redis, offsets: readonly number[]): Promise<void> {
+  async acknowledge(redis: RedisClient, offsets: readonly number[]): Promise<void> {
     const { key, group } = this.options;
     if (offsets.length > 0) await redis.xack(key, group, ...offsets.map((offset) => `${offset}-0`));
   }
 
   /** Offsets that were handed to somebody so long ago and not acknowledged; now they are ours. */
-  async takeOver(redis: Redis, idle_ms: number): Promise<readonly number[]> {
+  async takeOver(redis: RedisClient, idle_ms: number): Promise<readonly number[]> {
     const { key, group, consumer, count } = this.options;
     const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
     const [, entries] = (await reply.catch((error: Error) => {
@@ -117,14 +116,14 @@ export class GroupReader extends StreamReader<GroupOptions> {
   }
 
   /** Removes this reader. */
-  async leave(redis: Redis): Promise<void> {
+  async leave(redis: RedisClient): Promise<void> {
     const { key, group, consumer } = this.options;
     if (redis.status !== 'ready') return;
     await redis.xgroup('DELCONSUMER', key, group, consumer).catch(() => undefined);
   }
 
   /** Refused while there is no stream; another reader may make it at the same time. */
-  async #makeGroup(redis: Redis): Promise<null> {
+  async #makeGroup(redis: RedisClient): Promise<null> {
     const { key, group, startAfter } = this.options;
     await redis.xgroup('CREATE', key, group, `${await startAfter()}-0`).catch((error: Error) => {
       if (!error.message.startsWith('BUSYGROUP')) throw error;

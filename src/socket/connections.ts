@@ -1,11 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { makeId } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
 import type { Service } from '../kit/service.js';
-import { loadScript } from '../redis/client.js';
+import { loadScript, nodeOf, type RedisClient } from '../redis/client.js';
 
 /**
  * How many connections there are under a name, over all processes. Each process writes its own
@@ -20,7 +19,7 @@ export interface ConnectionCounter {
 }
 
 export interface CounterOptions {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly log: Logger;
   /** How long a process counts after it last wrote that it lives; for tests. */
@@ -96,10 +95,15 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
     return false;
   };
 
-  /** Writes that this process lives, and all its counts to a Redis that does not know it. */
+  /** The node of a cluster that has the numbers: another one may lack the last of them. */
+  let node = '';
+  /** Writes that this process lives, and all its counts to a Redis that does not know them. */
   const renew = async (): Promise<void> => {
     if (isAway()) return;
-    if ((await writePresence(redis, [processes_key], [process_id, counts_ms])) === 1) return;
+    const known = await writePresence(redis, [processes_key], [process_id, counts_ms]);
+    const node_now = nodeOf(redis, processes_key);
+    if (known === 1 && node_now === node) return;
+    node = node_now;
     const pipeline = redis.pipeline();
     for (const name of own.names()) {
       pipeline.hset(keyOf(name), process_id, own.of(name)).pexpire(keyOf(name), expire_ms);

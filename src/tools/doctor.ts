@@ -6,7 +6,7 @@ import { readStatus } from '../process/embedded/data-dir.js';
 import { embeddedPostgresVersion } from '../process/embedded/postgres-home.js';
 import { probePort } from '../process/embedded/processes.js';
 import { findInstaller, lookUp } from '../process/embedded/redis.js';
-import { lookAtRedis } from '../redis/client.js';
+import { lookAtRedis } from '../redis/look.js';
 import { type Call, isRunning, runCommand, startCommand, writeLine } from './command.js';
 
 type Check = (config: Config) => Promise<string> | string;

@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
-import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { Config } from '../config.js';
 import { openSql, type Sql } from '../db/client.js';
 import { claimDataDir, type Say } from '../process/embedded/data-dir.js';
 import { embeddedPostgresUrl, startPostgres } from '../process/embedded/postgres.js';
 import { embeddedRedisUrl } from '../process/embedded/redis.js';
-import { closeRedis, connectRedis, openRedis } from '../redis/client.js';
+import { closeRedis, connectRedis, openRedis, type RedisClient } from '../redis/client.js';
 import { type Call, isRunning, unreachable, writeLine } from './command.js';
 
 /** The stores of a command: those that the settings name, else the embedded ones of DATA_DIR. */
@@ -73,7 +72,7 @@ export const withSource = async <T>(config: Config, access: Access, use: Use<T>)
 export const withBoth = async <T>(
   config: Config,
   access: Access,
-  use: (sql: Sql, redis: Redis) => Promise<T>,
+  use: (sql: Sql, redis: RedisClient) => Promise<T>,
 ): Promise<T> => {
   const { DATA_DIR, DATABASE_URL, REDIS_URL } = config;
   const database_url = DATABASE_URL ?? embeddedPostgresUrl(DATA_DIR);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import type { Sql } from '../../src/db/client.js';
 import { type LogEntry, packEntry, streamKey } from '../../src/features/events/log-entry.js';
+import type { RedisClient } from '../../src/redis/client.js';
 
 /** Writes the log in place of the relay, as far as a test wants it written. */
 
@@ -42,7 +42,7 @@ export const streamFields = (entry: LogEntry): string[] => {
 export type LogWriter = ReturnType<typeof makeLogWriter>;
 
 /** The offset of an entry is its index plus one. */
-export const makeLogWriter = (sql: Sql, redis: Redis, prefix: string) => {
+export const makeLogWriter = (sql: Sql, redis: RedisClient, prefix: string) => {
   const entries: LogEntry[] = [];
   /** Puts so many further events into Postgres; not into the stream. */
   const record = async (

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { childrenOf, findProcesses, parentOf, startTime } from '../../src/boot/processes.mjs';
@@ -14,7 +13,7 @@ import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { placeOutside } from '../../src/process/embedded/postgres-home.js';
 import { signalProcess } from '../../src/process/embedded/processes.js';
 import { embeddedRedisUrl, emptyRedis } from '../../src/process/embedded/redis.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
+import { closeRedis, connectRedis, openRedis, type RedisClient } from '../../src/redis/client.js';
 import { makeTestFolder, project_root, removeTestFolder } from './own-stores.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
 import type { Stores, Teardown } from './stores.js';
@@ -192,7 +191,7 @@ const withOptions = (n: number): readonly string[] =>
 const connectStores = async (
   t: Teardown,
   { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
-): Promise<{ readonly sql: Sql; readonly redis: Redis }> => {
+): Promise<{ readonly sql: Sql; readonly redis: RedisClient }> => {
   const sql = openSql({
     ...{ url: database_url, pool: 3, prepare: true, name: 'test' },
     statement_timeout_ms: 60_000,
@@ -211,7 +210,7 @@ interface Running {
   readonly url: string;
   readonly folder: string;
   readonly sql: Sql;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
 }
 
 /** True when the part does what it is for. */

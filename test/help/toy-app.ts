@@ -4,7 +4,7 @@ import { QueueFullError } from '../../src/db/group-commit.js';
 import type { StreamParts } from '../../src/http/body.js';
 import type { Credentials } from '../../src/http/credentials.js';
 import type { Limiter, Window } from '../../src/http/limits.js';
-import { makeLocalWindows } from '../../src/http/limits.js';
+import { makeLocalWindows } from '../../src/http/local-windows.js';
 import { mount } from '../../src/http/pipeline.js';
 import {
   App,

@@ -1,18 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { t } from 'tap';
-import {
-  createLimiter,
-  type Limiter,
-  makeLocalWindows,
-  type Window,
-} from '../../src/http/limits.js';
+import { createLimiter, type Limiter, limitKey, type Window } from '../../src/http/limits.js';
+import { makeLocalWindows } from '../../src/http/local-windows.js';
 import { signalProcess } from '../../src/process/embedded/processes.js';
 import { startRedis } from '../../src/process/embedded/redis.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
+import { closeRedis, connectRedis, openRedis, type RedisClient } from '../../src/redis/client.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { pluck } from '../help/pluck.js';
 import { holds } from '../help/property.js';
@@ -41,7 +36,7 @@ const windowOf = (limit: number, window_ms = minute_ms): Window => {
   used += 1;
   return { name: `n${used}`, key: `key:${used}`, limit, window_ms };
 };
-const listOf = ({ key }: Window): string => `${stores.redis_prefix}:{limits}:${key}`;
+const listOf = (window: Window): string => limitKey(stores.redis_prefix, window);
 
 /** Replaces text that must be there. */
 const replaceIn = (text: string, from: string | RegExp, to: string): string => {
@@ -61,17 +56,17 @@ const withClock = (clock: string): string => {
 type Evaluate = (text: string, ...rest: readonly unknown[]) => Promise<unknown>;
 
 /** From now on this connection runs `other` in the place of the script, which is loaded first. */
-const replaceScript = async (redis: Redis, other: string): Promise<void> => {
+const replaceScript = async (redis: RedisClient, other: string): Promise<void> => {
   await limiterOn(redis).take([windowOf(1)]);
   const sha = createHash('sha1').update(windows_lua).digest('hex');
   const evalsha = redis.evalsha.bind(redis) as Evaluate;
   const evaluate = redis.eval.bind(redis) as Evaluate;
   const replaced: Evaluate = (asked, ...rest) =>
     asked === sha ? evaluate(other, ...rest) : evalsha(asked, ...rest);
-  redis.evalsha = replaced as Redis['evalsha'];
+  redis.evalsha = replaced as RedisClient['evalsha'];
 };
 
-const connect = async (t: Teardown): Promise<Redis> => {
+const connect = async (t: Teardown): Promise<RedisClient> => {
   const { redis_url: url } = stores;
   const redis = openRedis({ url, name: 'limits', log: silent, command_timeout_ms: 5_000 });
   await connectRedis(redis);
@@ -79,7 +74,7 @@ const connect = async (t: Teardown): Promise<Redis> => {
   return redis;
 };
 
-const limiterOn = (redis: Redis): Limiter =>
+const limiterOn = (redis: RedisClient): Limiter =>
   createLimiter({
     ...{ redis, prefix: stores.redis_prefix, processes: 1, log: silent, patience_ms: 5_000 },
   });
@@ -485,7 +480,7 @@ t.test('when Redis is back it counts again, with what it knew before', async (t)
   await until('Redis refuses what it has counted', async () => {
     const taken = await limiter.take([{ ...window, limit: 1_000 }]);
     // Locally nothing but the calls made here is known.
-    return (taken.left[0] ?? 0) <= 1_000 - 4 && (await redis.llen(`pf:{limits}:${window.key}`)) > 3;
+    return (taken.left[0] ?? 0) <= 1_000 - 4 && (await redis.llen(limitKey('pf', window))) > 3;
   });
   t.match(await limiter.take([window]), { allowed: false });
 });

@@ -5,7 +5,7 @@ import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js
 import type { Sql, Tx } from '../../src/db/client.js';
 import { makeApiKey } from '../../src/features/accounts/index.js';
 import { countAll, type saidIn, tallyKey } from '../../src/features/consensus/index.js';
-import { projectedKey } from '../../src/features/events/index.js';
+import { readProjected, writeProjected } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';
 import { makeId } from '../../src/kit/ids.js';
 import { webhook_queries } from '../../src/tools/verify/deliveries-store.js';
@@ -259,7 +259,7 @@ t.test('what is under way is a difference only once it is old', async (t) => {
   const { offset, question_id } = last as { offset: number; question_id: string };
   const tally = tallyKey(prefix, question_id);
   const whole = await redis.hgetall(tally);
-  const projected = await redis.get(projectedKey(prefix));
+  const projected = await readProjected(redis, prefix);
   const before = await sql<Parameters<typeof saidIn>[0][]>`
     select p.model_family as family, p.prediction as yes, null as option, p.probability as value
     from predictions p
@@ -269,10 +269,10 @@ t.test('what is under way is a difference only once it is old', async (t) => {
   const { cells } = countAll(before.map((one) => ({ ...one, owner: 'one', given: null })));
   await redis.del(tally);
   await redis.hset(tally, { ...Object.fromEntries(cells), o: offset - 1, t: whole['t'] ?? '' });
-  await redis.set(projectedKey(prefix), offset - 1);
+  await writeProjected(redis, prefix, offset - 1);
   t.match(await findDifferences(parts), [/Redis follows the log up to/]);
   t.same(await findDifferences({ ...parts, under_way_ms }), []);
-  await redis.set(projectedKey(prefix), String(projected));
+  await writeProjected(redis, prefix, projected);
   await sql`insert into outbox (id, event, body) values (${old_id}, 'question.closed', '{}')`;
   const old = await findDifferences({ ...parts, under_way_ms });
   t.match(old, [/1 events wait in the outbox/, /is tallied/, /stands at/]);

@@ -12,6 +12,7 @@ import {
   prediction_revised,
   projectedKey,
   readHead,
+  tagOf,
   timeOf,
 } from '../events/index.js';
 import { type QuestionRow, readQuestion } from '../questions/index.js';
@@ -32,7 +33,6 @@ import {
   readHash,
   saidIn,
   setTally,
-  tagOf,
   tallyKey,
   tallyKeys,
 } from './tally.js';
@@ -60,7 +60,7 @@ const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) =>
     const wanted = head < 0 ? await readHead(sql) : head;
     const answers = await redis
       .pipeline()
-      .get(projectedKey(prefix))
+      .get(projectedKey(prefix, tagOf(question_id)))
       .hgetall(tallyKey(prefix, question_id))
       .exec();
     const [upto, hash] = (answers ?? []).map(([error, value]) => (error === null ? value : null));
@@ -208,8 +208,9 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     moved: readonly Moved[],
     options_of: ReadonlyMap<string, readonly string[]>,
     owner_of: ReadonlyMap<string, string>,
+    after: number,
   ): Promise<readonly string[]> => {
-    const args: (string | number)[] = [];
+    const args: (string | number)[] = [after];
     for (const [id, entries] of moved) {
       args.push(entries.length);
       for (const entry of entries) {
@@ -221,8 +222,11 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
         args.push(before === null ? '' : saidIn(before), saidIn(now), given.join(','));
       }
     }
+    const [[first = ''] = []] = moved;
     const keys = moved.flatMap(([id]) => tallyKeys(prefix, id));
-    const counted = (await countScript(redis, keys, args)) as number[];
+    const mark = projectedKey(prefix, tagOf(first));
+    const counted = (await countScript(redis, [mark, ...keys], args)) as number[] | null;
+    if (counted === null) throw new Error('Redis has older tallies than before');
     return moved.filter((_, index) => counted[index] !== 1).map(([id]) => id);
   };
 
@@ -235,7 +239,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
 
   return {
     name: 'consensus',
-    async project(entries) {
+    async project(entries, after = -1) {
       const moving = entries.filter(movesConsensus);
       if (moving.length === 0) return;
       const by_question = groupBy(moving, ({ question_id }) => question_id ?? '');
@@ -246,7 +250,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
         readOwners(sql, revised),
       ]);
       const by_tag = groupBy([...by_question], ([id]) => tagOf(id));
-      const counts = [...by_tag.values()].map((moved) => count(moved, options_of, owner_of));
+      const counts = [...by_tag.values()].map((moved) => count(moved, options_of, owner_of, after));
       await setFromRecord((await Promise.all(counts)).flat());
     },
     async rebuild() {

@@ -1,7 +1,12 @@
-import type { Redis } from 'ioredis';
 import { fromPercent, whole_bp } from '../../kit/percent.js';
-import { loadScript } from '../../redis/client.js';
-import { type LogEntry, prediction_placed, prediction_revised, readData } from '../events/index.js';
+import { loadScript, type RedisClient } from '../../redis/client.js';
+import {
+  type LogEntry,
+  prediction_placed,
+  prediction_revised,
+  readData,
+  tagOf,
+} from '../events/index.js';
 import { readShownCdf } from '../predictions/index.js';
 import { givenByCdf } from './numbers.js';
 import { logOdds } from './pool.js';
@@ -24,12 +29,6 @@ import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
  */
 
 const setScript = loadScript('tally-set-2.lua');
-
-/**
- * Questions share sixteen hash tags, by the last digit of their id: a batch of the log that touches
- * many questions takes at most sixteen script calls, and a cluster still spreads them.
- */
-export const tagOf = (question_id: string): string => `q${question_id.slice(-1)}`;
 
 /** The number is that of the format. */
 export const tallyKey = (prefix: string, question_id: string): string =>
@@ -198,7 +197,7 @@ export const readHash = ({ o, t, ...fields }: Record<string, string>): Tally | u
 
 /** Sets a tally from the record, unless the one in Redis is newer. */
 export const setTally = async (
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   { question_id, cells, owners, offset, updated_at }: Counted,
 ): Promise<void> => {

@@ -12,13 +12,13 @@ export { Follower } from './follow.js';
 export {
   type LogEntry,
   packEntry,
-  projectedKey,
   readData,
   streamKey,
   timeOf,
   wakeUpChannel,
 } from './log-entry.js';
 export { passesSql, readMatching } from './matching-store.js';
+export { projectedKey, readProjected, tagOf, writeProjected } from './projected.js';
 export { createEventsMaintenance, createRelay, type Projector, rebuildStream } from './relay.js';
 export {
   type Revoked,

@@ -55,7 +55,5 @@ export const readData = (
 export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
 
 export const streamKey = (prefix: string): string => `${prefix}:{log}:events`;
-/** Up to which offset Redis holds what follows from the log. */
-export const projectedKey = (prefix: string): string => `${prefix}:{log}:projected`;
 /** Publishing here wakes the relay; a lost message costs one polling interval. */
 export const wakeUpChannel = (prefix: string): string => `${prefix}:nudge:relay`;

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Sql, Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
@@ -7,9 +6,10 @@ import { makeId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { deleteKeys, loadScript } from '../../redis/client.js';
+import { deleteKeys, isCluster, loadScript, type RedisClient } from '../../redis/client.js';
 import { readOldest } from './floor-store.js';
-import { type LogEntry, packEntry, projectedKey, streamKey, wakeUpChannel } from './log-entry.js';
+import { type LogEntry, packEntry, streamKey, wakeUpChannel } from './log-entry.js';
+import { readProjected, writeProjected } from './projected.js';
 import { deleteOldRevocations } from './revocations-store.js';
 import * as store from './store.js';
 
@@ -29,8 +29,11 @@ export interface Projector {
   readonly name: string;
   /** Writes that commit together with the offsets. */
   record?(tx: Tx, entries: readonly LogEntry[]): Promise<void>;
-  /** Updates of Redis, some time later; must be idempotent on the offsets of the entries. */
-  project?(entries: readonly LogEntry[]): Promise<void>;
+  /**
+   * Updates of Redis, some time later; must be idempotent on the offsets of the entries. Rejects
+   * where what Redis keeps does not reach to `after`, which is the offset before them.
+   */
+  project?(entries: readonly LogEntry[], after?: number): Promise<void>;
   /** Redis lost its state: make it again from the record. */
   rebuild?(): Promise<void>;
 }
@@ -38,7 +41,7 @@ export interface Projector {
 interface RelayOptions {
   readonly projectors: readonly Projector[];
   /** Connection that only subscribes; wake-ups arrive on it. */
-  readonly subscriber: Redis;
+  readonly subscriber: RedisClient;
   readonly poll_ms?: number;
 }
 
@@ -95,7 +98,11 @@ const makeGathering = () => {
 };
 
 /** Messages of a channel start the next turn at once; the channel is joined again when needed. */
-const wakeByMessages = async (loop: Loop, subscriber: Redis, channel: string): Promise<void> => {
+const wakeByMessages = async (
+  loop: Loop,
+  subscriber: RedisClient,
+  channel: string,
+): Promise<void> => {
   const subscribe = () => subscriber.subscribe(channel).catch(() => undefined);
   subscriber.on('message', () => loop.nudge());
   subscriber.on('ready', subscribe);
@@ -119,7 +126,11 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
     if (redis.status !== 'ready') return;
     try {
       // In this order: a reader that hears of an event finds it counted.
-      await projection.update(up_to, fresh);
+      await projection.update(up_to, fresh).catch(async (error: unknown) => {
+        // Another node of a cluster may have the stream; readers see that the tallies are behind.
+        if (isCluster(redis)) await writeStream(up_to, fresh);
+        throw error;
+      });
       await writeStream(up_to, fresh);
     } catch (error) {
       projection.forget();
@@ -174,7 +185,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
 
 interface RedisParts {
   readonly sql: Sql;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
 }
 
@@ -198,7 +209,7 @@ const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void)
     log.info({ target }, 'relay: making the state in Redis anew from the record');
     for (const projector of projectors) await projector.rebuild?.();
     checkConnection();
-    await redis.set(projectedKey(prefix), target);
+    await writeProjected(redis, prefix, target);
     log.info({ target }, 'relay: the state in Redis is made anew');
   };
   return (target: number): void => {
@@ -226,17 +237,20 @@ const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void)
  *      └── each second, after an error, and when the connection ends
  *
  * A step of one connection never follows a step of another: in between Redis may have become older.
+ * The mark of each tag is compared with every step as well, because a node of a cluster may be
+ * replaced without a word.
  */
 export const createProjection = (parts: ProjectionParts) => {
   const { sql, redis, prefix, log, projectors } = parts;
-  const key = projectedKey(prefix);
   let connections = 0;
   let projected: number | undefined;
   let read_ms = 0;
-  redis.on('close', () => {
+  const noteLoss = (): void => {
     connections += 1;
     projected = undefined;
-  });
+  };
+  redis.on('close', noteLoss);
+  if (isCluster(redis)) redis.on('-node', noteLoss);
 
   /** Throws once the connection of the moment of this call is over. */
   const holdConnection = (): (() => void) => {
@@ -248,10 +262,9 @@ export const createProjection = (parts: ProjectionParts) => {
   const startRebuild = createRebuild(parts, holdConnection);
 
   /** Undefined while it is being made anew. */
-  const readProjected = async (head: number): Promise<number | undefined> => {
-    const stored = await redis.get(key);
+  const findProjected = async (head: number): Promise<number | undefined> => {
+    const at = await readProjected(redis, prefix);
     read_ms = performance.now();
-    const at = stored === null ? -1 : Number(stored);
     if (at > head && at > (await store.readHead(sql))) {
       // Not another relay that took over: the database was replaced, or lost its last transactions.
       log.error({ at, head }, 'relay: Redis is ahead of the record, and is emptied');
@@ -271,16 +284,16 @@ export const createProjection = (parts: ProjectionParts) => {
     async update(head: number, fresh: readonly LogEntry[]): Promise<void> {
       const checkConnection = holdConnection();
       if (performance.now() - read_ms > ask_every_ms) projected = undefined;
-      let from = projected ?? (await readProjected(head));
+      let from = projected ?? (await findProjected(head));
       while (from !== undefined && from < head) {
         const is_next = fresh[0]?.offset === from + 1;
         const entries = is_next ? fresh : await store.readEvents(sql, from, replay_chunk);
         const last = entries.at(-1);
         if (last === undefined) return;
         checkConnection();
-        for (const projector of projectors) await projector.project?.(entries);
+        for (const projector of projectors) await projector.project?.(entries, from);
         checkConnection();
-        await redis.set(key, last.offset);
+        await writeProjected(redis, prefix, last.offset);
         from = last.offset;
       }
       checkConnection();

@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
 import { describeError } from '../../kit/log.js';
+import type { RedisClient } from '../../redis/client.js';
 import { readAdjusted } from './adjusted-store.js';
 import type { BoardClass, BoardName } from './rules.js';
 import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './store.js';
@@ -71,7 +71,7 @@ const members_a_write = 1_000;
 
 /** False when members are missing in the end: Redis was emptied meanwhile. */
 export const writeBoard = async (
-  redis: Redis,
+  redis: RedisClient,
   key: string,
   members: readonly string[],
 ): Promise<boolean> => {
@@ -86,14 +86,14 @@ export const writeBoard = async (
   return true;
 };
 
-const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
+const readHead = async (redis: RedisClient, key: string): Promise<Head | null> => {
   const [head] = await redis.zrange(key, '0', '0');
   return head?.startsWith('!') ? JSON.parse(head.slice(1)) : null;
 };
 
 /** Null where the board is not in Redis, is of another day, or does not reach so far. */
 const readLive = async (
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   query: BoardQuery,
 ): Promise<BoardPage | null> => {

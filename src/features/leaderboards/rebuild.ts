@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
 import type { Db, Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
+import { isWhole, loadScript, type RedisClient } from '../../redis/client.js';
 import { boardKey, builtKey, idOf, membersOf, most_in_redis, writeBoard } from './live.js';
 import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice } from './rules.js';
 import * as store from './store.js';
@@ -54,12 +54,13 @@ const makeBoards = async (db: Db, prefix: string, { slice, kinds }: BoardSet) =>
   }));
 };
 
+const readRun = loadScript('run-1.lua');
+
 /** The stamp that a slice must have, and the stamps by slot. */
-const readBuilt = async (redis: Redis, prefix: string, day: number) => {
+const readBuilt = async (redis: RedisClient, prefix: string, day: number) => {
   const key = builtKey(prefix);
   await redis.hsetnx(key, 'life', makeId());
-  const [built, server] = await Promise.all([redis.hgetall(key), redis.info('server')]);
-  const run = /run_id:(\S+)/.exec(server)?.[1] ?? '';
+  const [built, run] = await Promise.all([redis.hgetall(key), readRun(redis, [key], [])]);
   return { built, stamp: [boards_form, day, run, built['life']].join(' ') };
 };
 
@@ -118,7 +119,7 @@ export const createBoardRebuild = (deps: Deps, every_ms = 500): Loop => {
         const busy_ms = performance.now() - started_ms;
         rests_until_ms = performance.now() + Math.min(rest_of_turn * busy_ms, longest_rest_ms);
       } catch (error) {
-        if (!(error instanceof BoardsLost) && redis.status === 'ready') throw error;
+        if (!(error instanceof BoardsLost) && isWhole(redis)) throw error;
         log.info('boards: Redis was lost or emptied, looking again');
       }
       return 'rest';

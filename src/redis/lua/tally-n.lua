@@ -1,13 +1,16 @@
 #!lua
 -- Counts forecasts into the tallies of questions that share a hash tag, each event once.
--- KEYS     for each question its tally and its owners; the tally has counts by field (tally.ts), 'o'
+-- KEYS     [1] the mark of the tag; for each question its tally and its owners; the tally has counts by field (tally.ts), 'o'
 --          is the offset of the last event counted, 't' its time; owners have what each said
--- ARGV     for each question the number of its events, then for each event, offsets growing: offset,
+-- ARGV     [1] the mark must be as high, else the tallies are older than those that the caller saw;
+--          for each question the number of its events, then for each event, offsets growing: offset,
 --          time, owner, what was said before by a revision or '', what is said now, and what each
 --          option is given more than before, with commas between
--- returns  for each question 1, or 0 when there is no tally: it has to be set from the record first
+-- returns  for each question 1, or 0 when there is no tally: it has to be set from the record first;
+--          null when the mark is lower
 local call = redis.call
-local answers, arg = {}, 1
+local answers, arg = {}, 2
+if tonumber(call('GET', KEYS[1]) or -1) < tonumber(ARGV[1]) then return false end
 
 local function move(tally, field, by)
   return call('HINCRBY', tally, field, by)
@@ -79,7 +82,7 @@ local function count(tally, owners, owner, was, said, given)
   return true
 end
 
-for k = 1, #KEYS, 2 do
+for k = 2, #KEYS, 2 do
   local tally, owners, events = KEYS[k], KEYS[k + 1], tonumber(ARGV[arg])
   local at = tonumber(call('HGET', tally, 'o') or nil)
   local last = arg + 6 * events

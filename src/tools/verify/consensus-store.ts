@@ -1,6 +1,6 @@
 import { type Db, readPages, type Sql, type Tx } from '../../db/client.js';
 import { countAll, givenBy, tallyKey } from '../../features/consensus/index.js';
-import { projectedKey, readHead } from '../../features/events/index.js';
+import { readHead, readProjected } from '../../features/events/index.js';
 import { givenSides } from '../../features/predictions/index.js';
 import { groupBy } from '../../kit/group-by.js';
 import { chunk, type Query, shown, type VerifyParts } from './parts.js';
@@ -98,9 +98,6 @@ export const readAgeAfter = async (sql: Sql, offset: number): Promise<number | n
   return row?.age_ms ?? null;
 };
 
-const readProjected = async ({ redis, prefix }: VerifyParts): Promise<number> =>
-  Number((await redis.get(projectedKey(prefix))) ?? -1);
-
 const describe = (cells: ReadonlyMap<string, number>): string =>
   [...cells]
     .map(([field, count]) => `${field}=${count}`)
@@ -133,7 +130,7 @@ const checkPage = async (
   parts: VerifyParts,
   page: readonly Omit<Tally, 'hash'>[],
 ): Promise<readonly string[]> => {
-  const projected = await readProjected(parts);
+  const projected = await readProjected(parts.redis, parts.prefix);
   const { redis, prefix } = parts;
   const tallies = await Promise.all(
     page.map(async (one) => ({
@@ -162,7 +159,7 @@ const checkPage = async (
 
 /** Every question has its tally, to the last value, and it knows how far it is. */
 export const checkTallies = async (parts: VerifyParts): Promise<readonly string[]> => {
-  const projected = await readProjected(parts);
+  const projected = await readProjected(parts.redis, parts.prefix);
   const age_ms = await readAgeAfter(parts.sql, projected);
   const found: string[] = [];
   if (age_ms !== null && age_ms >= (parts.under_way_ms ?? 0)) {

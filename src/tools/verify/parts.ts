@@ -1,9 +1,9 @@
-import type { Redis } from 'ioredis';
 import type { Fragment, Sql, Tx } from '../../db/client.js';
+import type { RedisClient } from '../../redis/client.js';
 
 export interface VerifyParts {
   readonly sql: Sql;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   /**
    * For how long something may be under way (in the outbox, between the log and Redis) before it

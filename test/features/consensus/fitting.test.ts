@@ -7,7 +7,7 @@ import {
   fitToday,
   makeConsensusTopics,
 } from '../../../src/features/consensus/index.js';
-import { projectedKey } from '../../../src/features/events/index.js';
+import { writeProjected } from '../../../src/features/events/index.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { runTool } from '../../help/run-tool.js';
@@ -33,7 +33,7 @@ const placed: Placed[] = Array.from({ length: 42 * 8 }, (_, n) => ({
 }));
 const entries = await addPredictions(sql, placed);
 await createConsensusProjector(deps).project?.(entries);
-await redis.set(projectedKey(config.REDIS_PREFIX), entries.length);
+await writeProjected(redis, config.REDIS_PREFIX, entries.length);
 
 const end = async (question: number, change: ReturnType<typeof sql>): Promise<void> => {
   await sql`

@@ -5,7 +5,7 @@ import {
   createConsensusProjector,
   createLiveConsensus,
 } from '../../../src/features/consensus/index.js';
-import { projectedKey } from '../../../src/features/events/index.js';
+import { writeProjected } from '../../../src/features/events/index.js';
 import { makeRandom } from '../../help/long-run.js';
 import { openParts } from '../../help/parts.js';
 import { addPredictions, addQuestions, addRevisions, type Placed } from './world.js';
@@ -142,7 +142,7 @@ t.test('after 1,000 random events the tally says what the record says', async (t
   const placed: Placed[] = [];
   const compare = async (): Promise<void> => {
     const [head] = await sql<{ offset: number }[]>`select "offset" from log_head`;
-    await redis.set(projectedKey(config.REDIS_PREFIX), head?.offset ?? 0);
+    await writeProjected(redis, config.REDIS_PREFIX, head?.offset ?? 0);
     const found = await createLiveConsensus(deps).find(question_id);
     const wanted = await sql.begin(long, bySql);
     t.match(found, wanted);

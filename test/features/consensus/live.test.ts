@@ -8,7 +8,7 @@ import {
   type LiveConsensus,
   tallyKey,
 } from '../../../src/features/consensus/index.js';
-import { projectedKey, timeOf } from '../../../src/features/events/index.js';
+import { timeOf, writeProjected } from '../../../src/features/events/index.js';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
@@ -111,7 +111,6 @@ const compare = async (t: Test, world: World, live: LiveConsensus): Promise<void
 
 t.test('loaded early, late or again, it is what the record says', async (t) => {
   const { deps } = await openParts(t);
-  const projected_key = projectedKey(deps.config.REDIS_PREFIX);
   const property = fc.asyncProperty(
     fc.array(anyStated, { maxLength: 25 }),
     fc.array(anyStated, { maxLength: 25 }),
@@ -131,7 +130,7 @@ t.test('loaded early, late or again, it is what the record says', async (t) => {
         if (((projected >> n) & 1) === 1) {
           await projector.project?.(brought);
           const [head] = await deps.sql<{ offset: number }[]>`select "offset" from log_head`;
-          await deps.redis.set(projected_key, head?.offset ?? 0);
+          await writeProjected(deps.redis, deps.config.REDIS_PREFIX, head?.offset ?? 0);
         }
         early = entries;
         for (const live of [roomy, cramped]) live.onEvents(entries);
@@ -208,7 +207,7 @@ t.test('Redis is asked while it is as far as the log, otherwise the record', asy
   const entries = await world.write(sample(30, 5));
   const head = entries.length;
   await createConsensusProjector(deps).project?.(entries);
-  await redis.set(projectedKey(config.REDIS_PREFIX), head);
+  await writeProjected(redis, config.REDIS_PREFIX, head);
   const wanted = await readAll(createLiveConsensus(deps), world.questions);
   let reads = 0;
   const sql = watchTallies(deps.sql, () => {
@@ -222,10 +221,10 @@ t.test('Redis is asked while it is as far as the log, otherwise the record', asy
   };
   t.strictSame(await readAll(cold(), world.questions), wanted);
   t.equal(reads, 0);
-  await redis.set(projectedKey(config.REDIS_PREFIX), head - 1);
+  await writeProjected(redis, config.REDIS_PREFIX, head - 1);
   t.strictSame(await readAll(cold(), world.questions), wanted);
   t.equal(reads, 3, 'behind the log');
-  await redis.set(projectedKey(config.REDIS_PREFIX), head);
+  await writeProjected(redis, config.REDIS_PREFIX, head);
   const key = tallyKey(config.REDIS_PREFIX, world.questions[0] ?? '');
   await redis.del(key, `${key}:owners`);
   t.strictSame(await readAll(cold(), world.questions), wanted);

@@ -6,7 +6,9 @@ import {
   type LogEntry,
   type Projector,
   prediction_placed,
+  readProjected,
   wakeUpChannel,
+  writeProjected,
 } from '../../../src/features/events/index.js';
 import { createProjection, createStreamWriter } from '../../../src/features/events/relay.js';
 import { handOver, takeOver } from '../../../src/features/events/store.js';
@@ -148,11 +150,12 @@ const idsOf = (offsets: readonly number[]): string[] => offsets.map((offset) => 
 const beginLog = async () => {
   const { sql, redis, config } = shared.deps;
   const prefix = config.REDIS_PREFIX;
-  const [stream, projected] = [`${prefix}:{log}:events`, `${prefix}:{log}:projected`];
+  const stream = `${prefix}:{log}:events`;
   await sql`truncate events`;
   await sql`update log_head set "offset" = 0`;
-  await redis.del(stream, projected);
-  return { sql, redis, prefix, stream, projected, log: makeLogWriter(sql, redis, prefix) };
+  await redis.del(stream);
+  await writeProjected(redis, prefix, -1);
+  return { sql, redis, prefix, stream, log: makeLogWriter(sql, redis, prefix) };
 };
 
 t.test('a hand-over whose answer was lost is found when the relay goes on', async (t) => {
@@ -228,12 +231,12 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   await world.nudge();
   await world.settle();
   // As after a failover to a replica that had not heard of the last event.
+  await writeProjected(redis, prefix, 1);
   await redis
     .multi()
     .del(tally, owners)
     .hset(tally, older)
     .hset(owners, older_owners)
-    .set(`${prefix}:{log}:projected`, 1)
     .del(stream)
     .xadd(stream, '1-0', ...(first?.[1] ?? []))
     .exec();
@@ -259,7 +262,7 @@ t.test('a Redis that is ahead of the record is emptied and made anew', async (t)
   // As after a restore to an earlier moment: the same question, further on.
   const tally = tallyKey(prefix, question_id);
   await redis.hset(tally, 'o', 900, 't', '', 9_900, 9);
-  await redis.set(`${prefix}:{log}:projected`, 900);
+  await writeProjected(redis, prefix, 900);
   await redis.xadd(`${prefix}:{log}:events`, '900-0', 'h', 'x', 'b', '{}');
   await redis.hset(`${prefix}:{boards}:built`, 'life', 'another');
   await world.startRelay();
@@ -303,7 +306,7 @@ t.test('the log goes on while the state in Redis is made anew', async (t) => {
   letGo();
   await until('the projection stands at the head', async () => {
     await world.nudge();
-    return (await redis.get(`${config.REDIS_PREFIX}:{log}:projected`)) === '4';
+    return (await readProjected(redis, config.REDIS_PREFIX)) === 4;
   });
   t.same(projected, [2, 3, 4], 'what came meanwhile is projected, once');
   await world.settle();
@@ -323,8 +326,8 @@ t.test('a hand-over finds every row by an index and is too cheap to be compiled'
 });
 
 t.test('while events come they are projected in portions, and at once when none do', async (t) => {
-  const { redis, prefix, projected, log } = await beginLog();
-  await redis.set(projected, 0);
+  const { redis, prefix, log } = await beginLog();
+  await writeProjected(redis, prefix, 0);
   const portions: number[][] = [];
   const seen = {
     name: 'seen',
@@ -339,7 +342,7 @@ t.test('while events come they are projected in portions, and at once when none 
   await projection.update(4, await log.record(1));
   await projection.update(4, []);
   t.same(portions.flat(), [1, 2, 3, 4], 'each of them once, in order');
-  t.equal(await redis.get(projected), '4');
+  t.equal(await readProjected(redis, prefix), 4);
   await log.record(2);
   await projection.update(6, []);
   t.same(portions.at(-1), [5, 6], 'what is not at hand is read from the record');
