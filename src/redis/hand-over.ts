@@ -23,7 +23,8 @@ import { isCluster, loadScript, type RedisClient } from './client.js';
 export interface Work<A, R> {
   readonly name: string;
   readonly subjectOf: (argument: A) => string;
-  readonly run: (argument: A) => Promise<R>;
+  /** `tried_ms`: it was handed over at that time of the clock, and may have been done there. */
+  readonly run: (argument: A, tried_ms: number | null) => Promise<R>;
 }
 
 export interface HandOver extends Service {
@@ -150,7 +151,7 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
   const serve = async (from: string, [number, name, argument]: Call): Promise<void> => {
     const result = await works
       .get(name)
-      ?.run(argument)
+      ?.run(argument, null)
       .then(
         (done): Result => [number, done],
         () => undefined,
@@ -198,14 +199,17 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
       works.set(name, work as Work<unknown, unknown>);
       return (argument: A): Promise<R> => {
         const owner = ownerOf(members, subjectOf(argument)) ?? own_name;
-        if (owner === own_name) return run(argument);
+        if (owner === own_name) return run(argument, null);
+        const tried_ms = clock().getTime();
         return new Promise<R>((resolve) => {
           const number = next_number++;
           waiting.set(number, {
             owner,
             since_ms: performance.now(),
             settle: (result) =>
-              resolve(result === null || result.length < 2 ? run(argument) : (result[1] as R)),
+              resolve(
+                result === null || result.length < 2 ? run(argument, tried_ms) : (result[1] as R),
+              ),
           });
           messageTo(owner).calls.push([number, name, argument]);
         });

@@ -1,7 +1,8 @@
 import type { HeldClaim, Idempotency } from '../../http/idempotency.js';
-import type { Reply } from '../../http/route.js';
-import type { Fault } from '../../kit/fault.js';
+import { type Reply, reply } from '../../http/route.js';
+import { type Fault, isFault } from '../../kit/fault.js';
 import type { HandOver } from '../../redis/hand-over.js';
+import type { PredictionWire } from './columns.js';
 import { answerRequest, type Needs, type PlaceRequest } from './placing.js';
 
 /**
@@ -27,6 +28,17 @@ interface Placed {
   readonly is_kept: boolean;
 }
 
+/** Clocks of processes differ by less. */
+const skew_ms = 1_000;
+
+/** A replay of what this very call had placed elsewhere, as the first answer that it is. */
+const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
+  if (isFault(answer) || answer.headers?.['Idempotency-Replayed'] === undefined) return answer;
+  const { prediction } = answer.body as { readonly prediction: PredictionWire };
+  const is_own = Date.parse(prediction.created_at) > tried_ms - skew_ms;
+  return is_own ? reply(201, answer.body) : answer;
+};
+
 export const makePlaceAtOwner = (
   deps: () => Needs,
   { claimOf }: Pick<Idempotency, 'claimOf'>,
@@ -35,9 +47,10 @@ export const makePlaceAtOwner = (
   const place = handOver.share<Handed, Placed>({
     name: 'place',
     subjectOf: ({ question_id }) => question_id,
-    async run(handed) {
+    async run(handed, tried_ms) {
       const claim = handed.claim === null ? null : claimOf(handed.claim);
-      const answer = await answerRequest(deps(), { ...handed, claim });
+      const given = await answerRequest(deps(), { ...handed, claim });
+      const answer = tried_ms === null ? given : asFirst(given, tried_ms);
       return { answer, is_kept: claim !== null && claim.kept !== null };
     },
   });
