@@ -39,7 +39,7 @@ interface Endpoints {
   ownerOf(n: number): number;
 }
 
-const backlog: Endpoints = {
+export const backlog: Endpoints = {
   ...{ path: '/h', count: 128, event: 'dispute.opened', ownerOf: (n) => Math.floor(n / 4) },
 };
 /** Events at a steady rate, each for the one endpoint of its owner. */
@@ -50,11 +50,11 @@ const owners = 150;
 const flow_per_second = 500;
 const warm_up_deliveries = 4_000;
 
-const secret_key = 'bench-secret-key-0123456789abcdefghij';
+export const secret_key = 'bench-secret-key-0123456789abcdefghij';
 /** Of every webhook. */
 const secret = 'ab'.repeat(32);
 
-const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<void> => {
+export const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<void> => {
   const sealer = createSealer(secret_key);
   for (let n = 0; n < endpoints.count; n += 1) {
     const id = makeId();
@@ -67,7 +67,7 @@ const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<v
 };
 
 /** Records events and plans them in one transaction: with its commit all deliveries are due. */
-const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown> =>
+export const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown> =>
   sql.begin(async (tx) => {
     const [head] = await tx<{ last: number }[]>`
       update log_head set "offset" = "offset" + ${count} returning "offset" as last`;
@@ -84,7 +84,7 @@ const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown>
     await planDeliveries(tx, { first: last - count + 1, last });
   });
 
-const startReceivers = async (context: BenchContext) => {
+export const startReceivers = async (context: BenchContext) => {
   const made = await makeDevCa();
   const write = (name: 'ca' | 'key' | 'cert'): string => {
     const file = path.join(context.folder, `receivers-${name}.pem`);

@@ -15,7 +15,17 @@ import {
 
 export const names: readonly string[] = [
   ...['predict', 'revise', 'reads', 'fanout', 'sockets', 'calls'],
-  ...['webhooks', 'resolve', 'originality', 'export', 'comments', 'boards', 'pages', 'scale'],
+  ...[
+    'webhooks',
+    'resolve',
+    'originality',
+    'export',
+    'comments',
+    'boards',
+    'pages',
+    'scale',
+    'capacity',
+  ],
 ];
 
 export const loadBench = async (name: string): Promise<Bench> =>
