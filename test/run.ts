@@ -12,10 +12,12 @@ import {
   sweepTestFolders,
   template_name,
 } from './help/own-stores.js';
+import { type RedisCluster, startRedisCluster } from './help/redis-cluster.js';
 
 /**
  * `npm test [-- PATH…]`: starts Postgres and Redis for the tests, runs the compiled test files that
  * the paths select (all of them without any), and ends with tap's own totals on a line alone.
+ * With `TEST_REDIS=cluster` Redis is a cluster of three masters with a replica each.
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
@@ -112,14 +114,16 @@ const run = async (): Promise<void> => {
     return report({ passed: 0, failed: 0, skipped: 0 });
   }
   let stores: OwnStores | null = null;
+  let cluster: RedisCluster | null = null;
   try {
     await sweepTestFolders();
     await installChromium(files, (line) => console.log(line));
     stores = await startOwnStores(false);
+    if (process.env['TEST_REDIS'] === 'cluster') cluster = await startRedisCluster();
     await makeTemplate(stores.postgres.admin_url);
     const totals = await runFiles(files, {
       TEST_DATABASE_URL: stores.postgres.admin_url,
-      TEST_REDIS_URL: stores.redis.url,
+      TEST_REDIS_URL: cluster?.url ?? stores.redis.url,
       TEST_TEMPLATE: template_name,
     });
     report(totals ?? { passed: 0, failed: 1, skipped: 0 });
@@ -127,6 +131,7 @@ const run = async (): Promise<void> => {
     console.log(error instanceof Error ? error.message : error);
     report({ passed: 0, failed: 1, skipped: 0 });
   } finally {
+    await cluster?.stop();
     await stores?.stop();
   }
 };

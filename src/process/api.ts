@@ -211,7 +211,7 @@ const makeSystemTopic = ({ redis }: Deps, node: string) => {
     every_ms: 1_000,
     resolve: (label) => (label === 'system' ? { topic: label, label } : null),
     read: () => {
-      const notices = redis.status === 'ready' ? [] : [redis_away];
+      const notices = isWhole(redis) ? [] : [redis_away];
       return { version: Date.now(), data: { node, status, notices } };
     },
   };

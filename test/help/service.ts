@@ -293,8 +293,10 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   });
   const url = await launched.url;
   const { port } = new URL(url);
-  const { database_url = embeddedPostgresUrl(folder) ?? '', redis_url = embeddedRedisUrl(folder) } =
-    options.stores ?? {};
+  const {
+    database_url = embeddedPostgresUrl(folder) ?? '',
+    redis_url = options.env?.['REDIS_URL'] ?? embeddedRedisUrl(folder),
+  } = options.stores ?? {};
   const stores = { database_url, redis_url };
   const { sql, redis } = await connectStores(t, stores);
   const running = { url, folder, sql, redis };

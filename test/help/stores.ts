@@ -1,10 +1,11 @@
-import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { t as root, type Test } from 'tap';
 import { childrenOf } from '../../src/boot/processes.mjs';
 import { migrate } from '../../src/db/migrate.js';
 import { startPostgres } from '../../src/process/embedded/postgres.js';
 import { type EmbeddedStore, signalProcess } from '../../src/process/embedded/processes.js';
 import { emptyRedis, startRedis } from '../../src/process/embedded/redis.js';
+import { closeRedis, connectRedis, deleteKeys, openRedis } from '../../src/redis/client.js';
 import {
   makeTemplate,
   openAdmin,
@@ -85,12 +86,12 @@ const dropDatabase = async (admin_url: string, name: string): Promise<void> => {
   await admin.end();
 };
 
-const dropKeys = async (redis_url: string, prefix: string): Promise<void> => {
-  const redis = new Redis(redis_url.replace(/^unix:/, ''), { commandTimeout: 5_000 });
-  for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: 1_000 })) {
-    if (Array.isArray(keys) && keys.length > 0) await redis.unlink(...keys.map(String));
-  }
-  redis.disconnect();
+const dropKeys = async (url: string, prefix: string): Promise<void> => {
+  const log = pino({ level: 'silent' });
+  const redis = openRedis({ url, name: 'test', log, command_timeout_ms: 5_000 });
+  await connectRedis(redis);
+  await deleteKeys(redis, prefix);
+  closeRedis(redis);
 };
 
 export type PrivateStores = Awaited<ReturnType<typeof startPrivateStores>>;

@@ -5,6 +5,7 @@ import { nullable } from '../../http/openapi.js';
 import { reply, routeFor } from '../../http/route.js';
 import { withDeadline } from '../../kit/service.js';
 import { version } from '../../kit/version.js';
+import { isWhole } from '../../redis/client.js';
 import { readLag } from '../events/index.js';
 
 /** Is the service there, and are its stores? For people, load balancers and supervisors. */
@@ -34,7 +35,7 @@ const probe = async ({ sql, redis, config, write_watch, clock }: Parts) => {
   return {
     db: takes_writes !== null,
     db_writes: takes_writes === true && !write_watch.refuses() && sql.longestWait() < stuck_ms,
-    redis: kept === 'OK',
+    redis: kept === 'OK' && isWhole(redis),
     ...{ lag_ms, version },
   };
 };
@@ -47,7 +48,7 @@ const health_schema = Type.Object({
       'False while Postgres refuses writes (its disk is full, or it is read-only), or leaves one ' +
       'without an answer for two seconds; reads go on',
   }),
-  redis: Type.Boolean({ description: 'Redis answers and takes writes' }),
+  redis: Type.Boolean({ description: 'Redis answers and takes writes, in a cluster every master' }),
   lag_ms: nullable(
     Type.Integer({
       description: 'For how long the oldest event waits for its place in the log; null: unknown',
