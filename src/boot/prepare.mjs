@@ -29,6 +29,8 @@ const build_stamp = at('dist', '.stamp');
 
 /** Null when everything is ready, else a text for the person at the terminal. */
 export const prepare = async (say) => {
+  // An installation, as in an image, has what was built and nothing to build.
+  if (!existsSync(at('tsconfig.json'))) return null;
   if (packagesCurrent() && buildCurrent()) return null;
   mkdirSync(at('dist'), { recursive: true });
   const release = await waitForLock(at('dist', '.lock'), say);

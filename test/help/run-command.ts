@@ -3,8 +3,11 @@ import path from 'node:path';
 import type { Answered } from './app.js';
 import { project_root } from './own-stores.js';
 
-/** `prediction-forum …` as it is installed: the program of `bin`, with these settings alone. */
-const program = path.join(project_root, 'src', 'boot', 'run.mjs');
+/**
+ * `prediction-forum …` as it is installed: the program of `bin`, with these settings alone;
+ * `PROGRAM` is that of another installation.
+ */
+const own_program = path.join(project_root, 'src', 'boot', 'run.mjs');
 
 type Env = Readonly<Record<string, string>>;
 
@@ -18,7 +21,7 @@ export const runProgram = (env: Env, ...args: readonly string[]) =>
   new Promise<{ code: number | null; output: string; errors: string; document: Answered['body'] }>(
     (resolve) => {
       const options = { env: ownEnv(env), maxBuffer: 1e8 };
-      const child = execFile(program, args, options, (_, output, errors) => {
+      const child = execFile(env['PROGRAM'] ?? own_program, args, options, (_, output, errors) => {
         const document = output.startsWith('{') ? JSON.parse(output) : undefined;
         resolve({ code: child.exitCode, output, errors, document });
       });
@@ -27,4 +30,7 @@ export const runProgram = (env: Env, ...args: readonly string[]) =>
 
 /** A command that goes on. */
 export const startProgram = (env: Env, ...args: readonly string[]): ChildProcess =>
-  spawn(program, args, { env: ownEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
+  spawn(env['PROGRAM'] ?? own_program, args, {
+    env: ownEnv(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });

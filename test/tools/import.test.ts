@@ -249,11 +249,11 @@ t.test('a service that cannot import stops it', async (t) => {
 t.test('arguments', async (t) => {
   const say = async (...argv: string[]): Promise<string> => {
     let said = '';
-    t.equal(await runImport({ argv, screen: { write: (text) => (said += text) } }), 1);
+    t.equal(await runImport({ argv, screen: { write: (text) => (said += text) } }), 2);
     return said;
   };
-  t.match(await say(), /^Usage/);
-  t.match(await say('a', 'b'), /^Usage/);
+  t.match(await say(), /^An argument is missing\.\n\nUsage/);
+  t.match(await say('a', 'b'), /^There is an argument too much: b\.\n\nUsage/);
   t.match(await say('a', '--fast'), /fast[\s\S]*Usage/);
   t.match(await say('a', '--url', 'nowhere', '--admin-key-file', 'package.json'), /--url takes/);
 });
