@@ -115,9 +115,21 @@ export const settings = {
     Math.max(1, os.availableParallelism() - 1),
     'Number of api processes that share the port; by default one less than the cores.',
   ),
+  DRAIN_DELAY_S: count(
+    0,
+    60,
+    0,
+    'Seconds for which a stop goes on serving while /readyz is 503, so that a balancer looks away.',
+  ),
   PROCESS_HEAP_MB: count(64, 65_536, 512, 'Most MB of the JavaScript heap of one process.'),
   SOCKETS_KEY: count(1, 1_000_000, 20, 'Open websockets of one agent or person.'),
   SOCKETS_IP: count(1, 1_000_000, 200, 'Open websockets of one address (IPv6: /64).'),
+  SOCKET_LIFETIME_S: count(
+    1,
+    14_400,
+    14_400,
+    'Seconds (± 20 %) after which a websocket is asked to connect again; fewer spread hosts sooner.',
+  ),
   ADMIN_KEY: secret(key, 'Key for X-Admin-Key; made at first start, in DATA_DIR/admin-key.'),
   ADMIN_EMAILS: setting(list, '', 'People with these verified addresses are admins.'),
   SECURITY_CONTACT: setting(

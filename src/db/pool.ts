@@ -141,6 +141,11 @@ export class Connection {
     this.#onLost(this, error);
   }
 
+  /** Allows no longer silence than this from now on, but for what has no limit. */
+  hasten(silence_ms: number): void {
+    if (Number.isFinite(this.silence_ms)) this.silence_ms = Math.min(this.silence_ms, silence_ms);
+  }
+
   /** Says goodbye to a Postgres that has nothing to do here. */
   async close(): Promise<void> {
     this.lost ??= new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
@@ -420,6 +425,8 @@ export class Pool {
     const silent = [...this.#all].filter((connection) => connection.isSilent(at_ms));
     const late = [...this.#all].filter(({ until_ms }) => until_ms < at_ms);
     const lost = silent.length > 0 ? [...silent, ...late, ...this.#free] : late;
+    // What may take longer lies on the same way: it has no more time than others from now on.
+    if (silent.length > 0) for (const one of this.#all) one.hasten(this.#silence_ms);
     for (const connection of lost) {
       const message = 'Postgres or its caller took too long';
       connection.lose(new ConnectionError('CONNECTION_SILENT', message));

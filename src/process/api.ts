@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config.js';
 import { createWriteWatch, type Tx } from '../db/client.js';
 import {
@@ -78,6 +79,7 @@ import { anonymous, type Route } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
+import { isWhole } from '../redis/client.js';
 import { createHandOver, type HandOver } from '../redis/hand-over.js';
 import { api_info, api_routes } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
@@ -153,6 +155,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
       cache.invalidate(lists_tag);
     }),
     write_watch: createWriteWatch(),
+    leaving: new AbortController(),
     days: createDays(deps, consensus),
     headlines: createHeadlines(deps, consensus),
     boards: createBoards(deps),
@@ -264,7 +267,11 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     ...{ sql, log, node, trusted_proxies, authenticate, connections },
     origin: () => new URL(deps.public_url).origin,
     taxonomy: parts.taxonomy,
-    limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
+    limits: {
+      connections_key: config.SOCKETS_KEY,
+      connections_ip: config.SOCKETS_IP,
+      lifetime_ms: config.SOCKET_LIFETIME_S * 1_000,
+    },
     ops: { call: makeCallOp(mounted) },
     recent: parts.recent,
     admit: async (address) => {
@@ -348,7 +355,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
   const { config, log } = base.deps;
   const all = mountAll(base, options);
   const { app, parts, limiter, mounted, sockets, follower, handOver, system } = all;
-  const monitor = base.monitor(measuresOf(all));
+  const monitor = base.monitor(measuresOf(all), parts.leaving.signal);
   const services = await startAll([base, ...all.services, ...monitor]);
   // Topics and filters are checked without a wait, against what was read.
   await parts.taxonomy.read();
@@ -361,6 +368,8 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
   return {
     port,
     async stop() {
+      parts.leaving.abort();
+      await pause(config.DRAIN_DELAY_S * 1_000);
       us_listen_socket_close(socket);
       mounted.startDraining();
       parts.log_watch.end();

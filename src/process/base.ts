@@ -24,8 +24,8 @@ export interface Base extends Service {
   openSubscriber(): Promise<RedisClient>;
   /** Tells the links where the server really listens, once that is known. */
   setPort(port: number): void;
-  /** Probes and metrics of this process, where METRICS_PORT asks for them. */
-  monitor(measures?: readonly Measure[]): readonly Service[];
+  /** Probes and metrics of this process, where METRICS_PORT asks for them; not ready on `leaving`. */
+  monitor(measures?: readonly Measure[], leaving?: AbortSignal): readonly Service[];
 }
 
 export const measure = (name: string, help: string, read: Measure['read']): Measure => ({
@@ -92,9 +92,9 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
     setPort(real_port) {
       port = real_port;
     },
-    monitor(measures = []) {
+    monitor(measures = [], leaving) {
       if (METRICS_PORT === undefined) return [];
-      const isReady = (): Promise<boolean> => answersInTime(sql);
+      const isReady = async (): Promise<boolean> => !leaving?.aborted && (await answersInTime(sql));
       const labels = { role, index: String(index) };
       const all = [...measures, measure('log_lines_dropped_total', log_dropped_help, dropped)];
       return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];

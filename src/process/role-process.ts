@@ -265,7 +265,7 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
     return 1;
   }
   await sendUp({ type: 'ready', ...(running.port === undefined ? {} : { port: running.port }) });
-  const limit_ms = await stopping;
+  const limit_ms = (await stopping) + config.DRAIN_DELAY_S * 1_000;
   return withDeadline(running.stop(), limit_ms, `Stopping ${args.role}`).then(
     () => 0,
     () => 1,

@@ -23,7 +23,8 @@ import { endOrphans, keepAlive, keepRole, type RoleProcess, rest } from './role-
 /**
  * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →
  * migrations → role processes. Order of the end: api (nobody new comes in) → the other roles
- * (they finish what they hold) → Redis → Postgres. A second signal or 20 s ends all of it by force.
+ * (they finish what they hold) → Redis → Postgres. A second signal ends all of it by
+ * force, and so do 20 s after DRAIN_DELAY_S.
  */
 
 export interface SupervisorOptions {
@@ -202,14 +203,15 @@ const startRoles = async (
 
 /** Everything in its order, or by force after a second signal or when it takes too long. */
 const stop = async (self: Supervisor): Promise<number> => {
-  const { claim, roles, stores, signals, say } = self;
+  const { claim, roles, stores, signals, say, config } = self;
+  const delay_ms = config.DRAIN_DELAY_S * 1_000;
   claim.note({ state: 'stopping' });
   const stopRoles = (wanted: (role: RoleName) => boolean, within_ms: number) =>
     Promise.all(
       roles.filter(({ role }) => wanted(role)).map(({ process }) => process.stop(within_ms)),
     );
   const inOrder = async (): Promise<number> => {
-    await stopRoles((role) => role === 'api', api_stop_ms);
+    await stopRoles((role) => role === 'api', api_stop_ms + delay_ms);
     await stopRoles((role) => role !== 'api', worker_stop_ms);
     // Redis before Postgres, whichever was ready first.
     for (const store of [...stores].sort((a, b) => b.name.localeCompare(a.name))) {
@@ -217,7 +219,7 @@ const stop = async (self: Supervisor): Promise<number> => {
     }
     return 0;
   };
-  const forced = rest(stop_ms, signals.force).then(() => 1);
+  const forced = rest(stop_ms + delay_ms, signals.force).then(() => 1);
   const code = await Promise.race([inOrder(), forced]);
   if (code === 0) return 0;
   say('Stopping by force.');

@@ -14,6 +14,7 @@ import { placeOutside } from '../../src/process/embedded/postgres-home.js';
 import { signalProcess } from '../../src/process/embedded/processes.js';
 import { embeddedRedisUrl, emptyRedis } from '../../src/process/embedded/redis.js';
 import { closeRedis, connectRedis, openRedis, type RedisClient } from '../../src/redis/client.js';
+import { startBalancer } from './balancer.js';
 import { makeTestFolder, project_root, removeTestFolder } from './own-stores.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
 import type { Stores, Teardown } from './stores.js';
@@ -49,6 +50,8 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Where the stores really are that `env` names by another way. */
   readonly stores?: Partial<Pick<Stores, 'database_url' | 'redis_url'>>;
+  /** How many hosts share the stores, with HAProxy in front where there are several. */
+  readonly hosts?: number;
   /** Megabytes of small disks for folders in DATA_DIR, outer ones first; '' is all of it. */
   readonly small_disks?: Readonly<Record<string, number>>;
 }
@@ -206,9 +209,70 @@ const connectStores = async (
   return { sql, redis };
 };
 
+/** The service as one machine runs it: a supervisor with its processes, in a folder of its own. */
+export type Host = Awaited<ReturnType<typeof startHost>>;
+
+const startHost = async (t: Teardown, folder: string, env: NodeJS.ProcessEnv) => {
+  let launched = launch(folder, env);
+  let stopping: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    stopping ??= endService(launched.child, folder);
+    return stopping;
+  };
+  t.teardown(async () => {
+    await close();
+    removeTestFolder(folder);
+  });
+  const url = await launched.url;
+  const port = url === '' ? 0 : Number(new URL(url).port);
+  return {
+    ...{ url, port, folder, close },
+    pidsOf: (part: Part): readonly number[] => findPids(folder, part),
+    /** kill -9 of everything at once. */
+    async kill(): Promise<void> {
+      launched.child.kill('SIGKILL');
+      for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
+      await untilGone(folder);
+    },
+    /** SIGTERM to its supervisor; its exit code. */
+    stop(): Promise<number | null> {
+      launched.child.kill('SIGTERM');
+      return launched.code;
+    },
+    /** Runs again, at the same port. */
+    async start(): Promise<void> {
+      launched = launch(folder, { ...env, PORT: String(port) });
+      await launched.url;
+    },
+    /** All its processes stand still, as on a machine that is paused, until the call of the result. */
+    pause(): () => void {
+      const pids = [launched.child.pid ?? 0, ...processesOf(folder)];
+      for (const pid of pids) signalProcess(pid, 'SIGSTOP');
+      return () => {
+        for (const pid of pids) signalProcess(pid, 'SIGCONT');
+      };
+    },
+  };
+};
+
+/** What another host of the same service is started with. */
+const shareWith = (
+  { folder }: Host,
+  env: NodeJS.ProcessEnv,
+  { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
+): NodeJS.ProcessEnv => ({
+  SECRET_KEY: readFileSync(path.join(folder, 'secret-key'), 'utf8').trim(),
+  // Made at the first start, where none was given.
+  ...(env['ADMIN_KEY'] === undefined
+    ? { ADMIN_KEY: readFileSync(path.join(folder, 'admin-key'), 'utf8').trim() }
+    : {}),
+  ...env,
+  ...{ DATABASE_URL: database_url, REDIS_URL: redis_url },
+});
+
 interface Running {
   readonly url: string;
-  readonly folder: string;
+  readonly hosts: readonly Host[];
   readonly sql: Sql;
   readonly redis: RedisClient;
 }
@@ -234,24 +298,24 @@ interface KillOptions {
 }
 
 const kill = async (running: Running, part: Part, options: KillOptions): Promise<void> => {
-  const { folder } = running;
-  const before = findPids(folder, part);
+  const pidsOf = () => running.hosts.flatMap((host) => host.pidsOf(part));
+  const before = pidsOf();
   const victims = options.only_one ? before.slice(0, 1) : before;
   if (victims.length === 0) throw new Error(`there is no ${part} to kill`);
   // Redis goes on with the files it has open; the next one finds none.
-  if (options.empty) emptyRedis(folder);
+  if (options.empty) emptyRedis(running.hosts[0]?.folder ?? '');
   for (const pid of victims) process.kill(pid, 'SIGKILL');
   const isReplaced = async (): Promise<boolean> => {
-    const now = findPids(folder, part);
+    const now = pidsOf();
     const are_new = !victims.some((pid) => now.includes(pid));
     return are_new && now.length === before.length && (await isAtWork(running, part));
   };
   await until(`another ${part}`, isReplaced, 20_000, look_ms);
 };
 
-const pause = (folder: string, part: Part): (() => void) => {
+const pause = (all: readonly number[]): (() => void) => {
   // Pausing only the postmaster would leave its backends at work.
-  const pids = findPids(folder, part).flatMap((pid) => [pid, ...childrenOf(pid)]);
+  const pids = all.flatMap((pid) => [pid, ...childrenOf(pid)]);
   for (const pid of pids) signalProcess(pid, 'SIGSTOP');
   return () => {
     for (const pid of pids) signalProcess(pid, 'SIGCONT');
@@ -280,50 +344,61 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   for (const [under, megabytes] of Object.entries(options.small_disks ?? {})) {
     disks[under] = mountSmallDisk({ folder: path.join(folder, under), megabytes });
   }
-  const env = { ...service_env, API_PROCESSES: '1', ...options.env };
-  let launched = launch(folder, env);
-  let stopping: Promise<void> | undefined;
-  const stop = (): Promise<void> => {
-    stopping ??= endService(launched.child, folder);
-    return stopping;
+  const { hosts: host_count = Number(process.env['FAULT_HOSTS'] ?? '1') } = options;
+  const env: NodeJS.ProcessEnv = {
+    ...{ ...service_env, API_PROCESSES: '1' },
+    ...(host_count > 1 ? { TRUSTED_PROXIES: '127.0.0.1' } : {}),
+    ...options.env,
   };
-  t.teardown(async () => {
-    await stop();
-    removeTestFolder(folder);
-  });
-  const url = await launched.url;
-  const { port } = new URL(url);
+  const first = await startHost(t, folder, env);
   const {
-    database_url = embeddedPostgresUrl(folder) ?? '',
-    redis_url = options.env?.['REDIS_URL'] ?? embeddedRedisUrl(folder),
+    database_url: real_database = embeddedPostgresUrl(folder) ?? '',
+    redis_url: real_redis = options.env?.['REDIS_URL'] ?? embeddedRedisUrl(folder),
   } = options.stores ?? {};
-  const stores = { database_url, redis_url };
+  const stores = { database_url: real_database, redis_url: real_redis };
+  // As its own address has it, which may be another way to the stores.
+  const { DATABASE_URL: database_url = '', REDIS_URL: redis_url = '' } = {
+    ...{ DATABASE_URL: stores.database_url, REDIS_URL: stores.redis_url },
+    ...env,
+  };
+  const others = await Promise.all(
+    Array.from({ length: host_count - 1 }, () =>
+      startHost(t, makeTestFolder(), shareWith(first, env, { database_url, redis_url })),
+    ),
+  );
+  const hosts = [first, ...others];
+  const balancer =
+    host_count > 1
+      ? await startBalancer(
+          t,
+          hosts.map((host) => host.port),
+        )
+      : null;
+  const { url, port } = balancer ?? first;
   const { sql, redis } = await connectStores(t, stores);
-  const running = { url, folder, sql, redis };
+  const running = { url, hosts, sql, redis };
+  const pidsOf = (part: Part) => hosts.flatMap((host) => host.pidsOf(part));
   return {
     ...{ ...running, ...stores, ...(await seedService(sql, options)) },
-    ...{ port: Number(port), disks, prefix, env, stop },
-    pidsOf: (part: Part): readonly number[] => findPids(folder, part),
+    ...{ folder, port, balancer, disks, prefix, env, pidsOf, stop: first.close },
 
     /** kill -9 of all processes of a part, or of one; fulfilled when others do its work. */
     kill: (part: Part, how: KillOptions = {}): Promise<void> => kill(running, part, how),
 
     /** kill -9 of everything at once; fulfilled when the next start has the api at work. */
     async killAll(): Promise<void> {
-      launched.child.kill('SIGKILL');
-      for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
-      await untilGone(folder);
-      launched = launch(folder, { ...env, PORT: port });
-      await launched.url;
+      await Promise.all(hosts.map((host) => host.kill()));
+      // The first one may have the stores.
+      for (const host of hosts) await host.start();
       await until('the api is at work', () => isAtWork(running, 'api'));
     },
 
     /** It stands still, alive and without an answer, until the returned function is called. */
-    pause: (part: Part): (() => void) => pause(folder, part),
+    pause: (part: Part): (() => void) => pause(pidsOf(part)),
 
     /** Lines of its log so far: warnings (40), errors (50), ends of processes (60). */
     troubles: (least_level = 40): readonly LogLine[] =>
-      readLog(folder).filter(({ level }) => level >= least_level),
+      hosts.flatMap((host) => readLog(host.folder)).filter(({ level }) => level >= least_level),
   };
 };
 
@@ -332,19 +407,9 @@ export const startMoreRoles = async (
   t: Teardown,
   service: TestService,
   roles: readonly RoleName[],
-): Promise<{ pidsOf(part: RoleName): readonly number[] }> => {
-  const folder = makeTestFolder();
-  const { child, url } = launch(folder, {
-    ...service.env,
-    ROLES: roles.join(','),
-    DATABASE_URL: service.database_url,
-    REDIS_URL: service.redis_url,
-    SECRET_KEY: readFileSync(path.join(service.folder, 'secret-key'), 'utf8').trim(),
-  });
-  t.teardown(async () => {
-    await endService(child, folder);
-    removeTestFolder(folder);
-  });
-  await url;
-  return { pidsOf: (part) => findPids(folder, part) };
+): Promise<Host> => {
+  const [first] = service.hosts;
+  if (first === undefined) throw new Error('a service without a host');
+  const env = { ...shareWith(first, service.env, service), ROLES: roles.join(',') };
+  return startHost(t, makeTestFolder(), env);
 };

@@ -1,18 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Test, t } from 'tap';
 import { Agent, fetch as fetchBy } from 'undici';
 import { pickPort } from '../../src/process/embedded/processes.js';
 import { startApp, type TestApp } from '../help/app.js';
+import { findProgram } from '../help/debian.js';
 import { makeTestFolder, project_root, removeTestFolder } from '../help/own-stores.js';
 import { openRaw } from '../help/raw-http.js';
 import { openSse } from '../help/sse-client.js';
@@ -75,39 +68,6 @@ const listenAt = (listens: string, port: number): string =>
   listens.startsWith('forum')
     ? `http://127.0.0.1:${port} {`
     : listens.replace(/:?80/, `127.0.0.1:${port}`);
-
-const run = (command: string, ...args: readonly string[]): boolean =>
-  spawnSync(command, args, { timeout: 120_000 }).status === 0;
-
-/** Unpacks a package of Debian and what it needs into a folder; nothing is installed. */
-const fetchPackage = (name: string, folder: string): boolean => {
-  const archives = path.join(folder, 'archives');
-  mkdirSync(path.join(archives, 'partial'), { recursive: true });
-  const options = ['-o', `Dir::Cache::archives=${archives}`, '-o', 'Debug::NoLocking=true'];
-  const words = ['-y', '--no-install-recommends', '--download-only', ...options, name];
-  const get = () => run('apt-get', 'install', ...words);
-  if (!get() && !(run('apt-get', 'update') && get())) return false;
-  const files = readdirSync(archives).filter((file) => file.endsWith('.deb'));
-  return files.every((file) => run('dpkg', '-x', path.join(archives, file), folder));
-};
-
-/** A proxy that is installed, or is kept below `.data`; null where it is not to be had. */
-const findProgram = (name: string) => {
-  for (const folder of [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin']) {
-    const command = path.join(folder, name);
-    if (folder !== '' && existsSync(command)) return { command, env: process.env };
-  }
-  const kept = path.join(project_root, '.data', 'debian', name);
-  const fresh = `${kept}.${process.pid}`;
-  if (!existsSync(kept) && fetchPackage(name, fresh)) renameSync(fresh, kept);
-  rmSync(fresh, { recursive: true, force: true });
-  const places = ['usr/sbin', 'usr/bin'].map((folder) => path.join(kept, folder, name));
-  const command = places.find((file) => existsSync(file));
-  const libraries = path.join(kept, 'usr', 'lib');
-  const folders = existsSync(libraries) ? readdirSync(libraries) : [];
-  const LD_LIBRARY_PATH = folders.map((folder) => path.join(libraries, folder)).join(':');
-  return command === undefined ? null : { command, env: { ...process.env, LD_LIBRARY_PATH } };
-};
 
 /** The port of the proxy in front of the service. */
 const startProxy = async (

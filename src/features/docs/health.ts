@@ -11,6 +11,8 @@ import { readLag } from '../events/index.js';
 /** Is the service there, and are its stores? For people, load balancers and supervisors. */
 
 export interface HealthParts {
+  /** Aborted once the process is to be stopped: it still serves. */
+  readonly leaving: AbortController;
   readonly write_watch: WriteWatch;
 }
 
@@ -78,9 +80,10 @@ const livez = route({
 
 const readyz = route({
   ...{ ...shared, id: 'readyz', path: '/readyz', returns },
-  summary: 'The process can do its work: Postgres answers',
+  summary: 'The process can do its work: Postgres answers, and it is not about to stop',
   handle: async (_ctx, deps) => {
     const found = await probe(deps);
+    if (deps.leaving.signal.aborted) return reply(503, { status: 'draining', ...found });
     return reply(found.db ? 200 : 503, { status: found.db ? 'ok' : 'down', ...found });
   },
 });

@@ -45,7 +45,7 @@ interface RelayOptions {
   readonly poll_ms?: number;
 }
 
-const lease_seconds = 2;
+const lease_seconds = 1;
 const most_a_turn = 2_000;
 
 class LeaseLost extends Error {}

@@ -67,11 +67,14 @@ export const dropLease = async (sql: Sql, lease: Lease): Promise<void> => {
  * are gapless whatever commits when. The outbox is read by its index: it holds few rows and, until
  * it is vacuumed, all the places of those that went, which Postgres would read each time. So every
  * table in here is found by an index (`only_row`): to Postgres before 18 a scan that is turned off
- * and yet needed costs 10,000,000,000, from which on the statement is compiled, for 400 ms a turn.
+ * and yet needed costs 10,000,000,000, from which on the statement is compiled, for 400 ms a turn. A relay
+ * that stands still in the middle of it is ended after a second, and with it its hold on the lease.
  */
 export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
   const [, rows] = await Promise.all([
-    tx`select set_config('enable_seqscan', 'off', true)`,
+    tx`
+      select set_config('enable_seqscan', 'off', true),
+        set_config('idle_in_transaction_session_timeout', '1000', true)`,
     takeOver(tx, most),
     tx`select set_config('enable_seqscan', 'on', true)`,
   ]);
