@@ -1,0 +1,119 @@
+import { pino } from 'pino';
+import { type Test, t } from 'tap';
+import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
+import { createHandOver, firstOfHosts, ownerOf } from '../../src/redis/hand-over.js';
+import { openStores } from '../help/stores.js';
+import { until } from '../help/until.js';
+
+const { redis_url, redis_prefix } = await openStores(t);
+const log = pino({ level: 'silent' });
+
+interface Done {
+  readonly by: number;
+  readonly tried: boolean;
+}
+
+/** A process that shares one kind of work, which tells who did it. */
+const startProcess = async (t: Test, prefix: string, index: number) => {
+  const open = async (subscribes: boolean) => {
+    const options = { command_timeout_ms: subscribes ? 0 : 1_000, subscribes };
+    const redis = openRedis({ url: redis_url, name: 'test', log, ...options });
+    await connectRedis(redis);
+    t.teardown(() => closeRedis(redis));
+    return redis;
+  };
+  const subscriber = await open(true);
+  const handOver = createHandOver({
+    ...{ redis: await open(false), openSubscriber: async () => subscriber },
+    ...{ prefix, log, index, clock: () => new Date() },
+  });
+  let gate = Promise.resolve();
+  const handed = handOver.share<{ readonly subject: string; readonly fails?: number }, Done>({
+    name: 'work',
+    subjectOf: ({ subject }) => subject,
+    async run({ fails }, tried_ms) {
+      await gate;
+      if (fails === index) throw new Error('it fails here');
+      return { by: index, tried: tried_ms !== null };
+    },
+  });
+  await handOver.start();
+  t.teardown(() => handOver.stop());
+  return {
+    ...{ handed, handOver, subscriber },
+    hold(until_done: Promise<void>): void {
+      gate = until_done;
+    },
+  };
+};
+
+let prefixes = 0;
+
+const startTwo = async (t: Test) => {
+  const prefix = `${redis_prefix}:${prefixes++}`;
+  const first = await startProcess(t, prefix, 0);
+  const second = await startProcess(t, prefix, 1);
+  await until(
+    'the first process owns',
+    async () => (await second.handed({ subject: 'a' })).by === 0,
+  );
+  return { first, second };
+};
+
+t.test('the first process of a host does the work of all', async (t) => {
+  const { first, second } = await startTwo(t);
+  t.same(await first.handed({ subject: 'b' }), { by: 0, tried: false });
+  const all = Array.from({ length: 100 }, (_, n) => second.handed({ subject: `${n}` }));
+  t.same(new Set((await Promise.all(all)).map(({ by }) => by)), new Set([0]));
+});
+
+t.test('what fails at the owner is done here', async (t) => {
+  const { second } = await startTwo(t);
+  t.same(await second.handed({ subject: 'a', fails: 0 }), { by: 1, tried: true });
+  t.same(await second.handed({ subject: 'a', fails: 1 }), { by: 0, tried: false });
+});
+
+t.test('an owner that stops finishes what it has, and then others do the work', async (t) => {
+  const { first, second } = await startTwo(t);
+  let release = (): void => undefined;
+  first.hold(
+    new Promise((resolve) => {
+      release = resolve;
+    }),
+  );
+  const handed = second.handed({ subject: 'a' });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const stopped = first.handOver.stop();
+  setTimeout(() => release(), 100);
+  t.same(await handed, { by: 0, tried: false });
+  await stopped;
+  t.same((await second.handed({ subject: 'a' })).by, 1);
+});
+
+t.test('nobody waits for an owner that is gone, or stands still', async (t) => {
+  const { first, second } = await startTwo(t);
+  first.subscriber.disconnect();
+  t.same(await second.handed({ subject: 'a' }), { by: 1, tried: true }, 'nobody hears it');
+  const still = await startTwo(t);
+  still.first.hold(new Promise(() => undefined));
+  const began = performance.now();
+  t.same(await still.second.handed({ subject: 'a' }), { by: 1, tried: true });
+  t.ok(performance.now() - began < 8_000, 'well before a call is late');
+  still.first.hold(Promise.resolve());
+});
+
+t.test('owners', async (t) => {
+  const names = ['h-1/1/a', 'h-1/0/b', 'h-2/3/c', 'h-3/0/d'];
+  t.same(firstOfHosts(names), ['h-1/0/b', 'h-2/3/c', 'h-3/0/d']);
+  t.equal(ownerOf([], 'x'), undefined);
+  const members = firstOfHosts(names);
+  const subjects = Array.from({ length: 3_000 }, (_, n) => `question ${n}`);
+  const owners = subjects.map((subject) => ownerOf(members, subject));
+  for (const member of members) {
+    const share = owners.filter((owner) => owner === member).length;
+    t.ok(share > 800 && share < 1_200, `${member} owns ${share} of 3,000`);
+  }
+  const left = members.slice(1);
+  const moved = subjects.filter((subject, n) => ownerOf(left, subject) !== owners[n]);
+  t.equal(moved.length, owners.filter((owner) => owner === members[0]).length, 'no other moves');
+});
