@@ -15,7 +15,7 @@ const routes = api_routes as readonly Route[];
 
 const sources = new URL('../../../src/', import.meta.url);
 const compiled = new URL('../../src/', import.meta.url);
-const layers = /^(?:kit|db|redis|http|socket|features|process)\/.*\.ts$/;
+const layers = /^(?:kit|db|redis|http|socket|features|process)\/.*(?<!\.d)\.ts$/;
 const modules = readdirSync(sources, { recursive: true, encoding: 'utf8' })
   .filter((name) => layers.test(name))
   .map((name) => new URL(name.replace(/ts$/, 'js'), compiled).href);

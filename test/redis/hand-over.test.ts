@@ -95,11 +95,16 @@ t.test('nobody waits for an owner that is gone, or stands still', async (t) => {
   first.subscriber.disconnect();
   t.same(await second.handed({ subject: 'a' }), { by: 1, tried: true }, 'nobody hears it');
   const still = await startTwo(t);
-  still.first.hold(new Promise(() => undefined));
+  let release = (): void => undefined;
+  still.first.hold(
+    new Promise((resolve) => {
+      release = resolve;
+    }),
+  );
   const began = performance.now();
   t.same(await still.second.handed({ subject: 'a' }), { by: 1, tried: true });
   t.ok(performance.now() - began < 8_000, 'well before a call is late');
-  still.first.hold(Promise.resolve());
+  release();
 });
 
 t.test('owners', async (t) => {
