@@ -81,7 +81,8 @@ export const preview = route({
       nets.length === 0 ? null : nets.reduce((a, b) => pick(a, b));
     const as_resolved = { ...question, ...decision, status: 'resolved' as const };
     return reply(200, {
-      predictions: question.prediction_count,
+      // The counter follows the log, a moment later.
+      predictions: Math.max(question.prediction_count, nets.length),
       counted: nets.length,
       winners: nets.filter((net) => net > 0).length,
       losers: nets.filter((net) => net < 0).length,
