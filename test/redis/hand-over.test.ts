@@ -28,10 +28,12 @@ const startProcess = async (t: Test, prefix: string, index: number) => {
     ...{ prefix, log, index, clock: () => new Date() },
   });
   let gate = Promise.resolve();
+  let begun = 0;
   const handed = handOver.share<{ readonly subject: string; readonly fails?: number }, Done>({
     name: 'work',
     subjectOf: ({ subject }) => subject,
     async run({ fails }, tried_ms) {
+      begun += 1;
       await gate;
       if (fails === index) throw new Error('it fails here');
       return { by: index, tried: tried_ms !== null };
@@ -41,8 +43,14 @@ const startProcess = async (t: Test, prefix: string, index: number) => {
   t.teardown(() => handOver.stop());
   return {
     ...{ handed, handOver, subscriber },
-    hold(until_done: Promise<void>): void {
-      gate = until_done;
+    begun: () => begun,
+    /** Work waits until the returned function is called. */
+    hold(): () => void {
+      let release = (): void => undefined;
+      gate = new Promise((resolve) => {
+        release = resolve;
+      });
+      return () => release();
     },
   };
 };
@@ -75,16 +83,12 @@ t.test('what fails at the owner is done here', async (t) => {
 
 t.test('an owner that stops finishes what it has, and then others do the work', async (t) => {
   const { first, second } = await startTwo(t);
-  let release = (): void => undefined;
-  first.hold(
-    new Promise((resolve) => {
-      release = resolve;
-    }),
-  );
+  const release = first.hold();
+  const before = first.begun();
   const handed = second.handed({ subject: 'a' });
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await until('the owner works', () => first.begun() > before);
   const stopped = first.handOver.stop();
-  setTimeout(() => release(), 100);
+  release();
   t.same(await handed, { by: 0, tried: false });
   await stopped;
   t.same((await second.handed({ subject: 'a' })).by, 1);
@@ -95,12 +99,7 @@ t.test('nobody waits for an owner that is gone, or stands still', async (t) => {
   first.subscriber.disconnect();
   t.same(await second.handed({ subject: 'a' }), { by: 1, tried: true }, 'nobody hears it');
   const still = await startTwo(t);
-  let release = (): void => undefined;
-  still.first.hold(
-    new Promise((resolve) => {
-      release = resolve;
-    }),
-  );
+  const release = still.first.hold();
   const began = performance.now();
   t.same(await still.second.handed({ subject: 'a' }), { by: 1, tried: true });
   t.ok(performance.now() - began < 8_000, 'well before a call is late');
