@@ -9,9 +9,12 @@ import {
 } from '../features/accounts/index.js';
 import { type BriefParts, createBriefs, createDays } from '../features/briefs/index.js';
 import {
+  answerPost,
+  type Ballot,
   type CommentParts,
   createCommenting,
   createVoting,
+  type PostRequest,
   type VoteParts,
 } from '../features/comments/index.js';
 import {
@@ -48,18 +51,20 @@ import {
 } from '../features/limits/index.js';
 import { createLogWatch, type LogParts } from '../features/log/index.js';
 import {
+  answerRequest,
   createOriginality,
   createPlacing,
   createReach,
   createRevising,
-  makePlaceAtOwner,
-  type PlaceAtOwnerParts,
   type PlaceParts,
+  type PlaceRequest,
+  type PredictParts,
   type ReviseParts,
 } from '../features/predictions/index.js';
 import { createQuestionCache, lists_tag } from '../features/questions/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createWebhooks, deleteWebhooks, type WebhookParts } from '../features/webhooks/index.js';
+import { makeAnswerAtOwner } from '../http/at-owner.js';
 import type { Deps } from '../http/deps.js';
 import { createIdempotency, type Idempotency } from '../http/idempotency.js';
 import { type InnerCall, makeInnerCall } from '../http/inner-call.js';
@@ -93,7 +98,7 @@ import { type Base, measure, type RoleOptions } from './base.js';
 /** Everything the handlers of all routes need; the compiler holds the features to it. */
 type Needs = Deps &
   PlaceParts &
-  PlaceAtOwnerParts &
+  PredictParts &
   ReviseParts &
   CommentParts &
   VoteParts &
@@ -128,14 +133,30 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   const history = createHistory(deps);
   const recent = makeRecentEvents();
   const originality = createOriginality(sql, config);
-  const placeAtOwner = makePlaceAtOwner(() => parts, idempotency, handOver);
+  const answerAtOwner = makeAnswerAtOwner(handOver, idempotency);
+  const subjectOf = ({ question_id }: { readonly question_id: string }) => question_id;
+  const placeAtOwner: PredictParts['placeAtOwner'] = answerAtOwner<PlaceRequest>({
+    ...{ name: 'predict', subjectOf },
+    answer: (request) => answerRequest(parts, request),
+  });
+  const postAtOwner: CommentParts['postAtOwner'] = answerAtOwner<PostRequest>({
+    ...{ name: 'comment', subjectOf },
+    answer: (request) => answerPost(parts, request),
+  });
+  const voting = createVoting(sql);
+  const castAtOwner = handOver.share({
+    name: 'vote',
+    subjectOf: ({ subject_id }: Omit<Ballot, 'at'>) => subject_id,
+    run: (ballot) => voting.add({ ...ballot, at: deps.clock() }),
+  });
   const parts = {
     ...deps,
     // Known only once the server listens.
     get public_url() {
       return deps.public_url;
     },
-    ...{ innerCall, consensus, briefs, cache, history, recent, originality, placeAtOwner },
+    ...{ innerCall, consensus, briefs, cache, history, recent, originality },
+    ...{ placeAtOwner, postAtOwner, castAtOwner },
     placing: createPlacing({ ...deps, originality, committed: wakeUp }),
     revising: createRevising({ ...deps, committed: wakeUp }),
     reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
@@ -147,7 +168,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
       await deleteWebhooks(tx, { kind: 'human', id });
     },
     commenting: createCommenting(sql, wakeUp),
-    voting: createVoting(sql),
+    voting,
     taxonomy: createTaxonomy(deps),
     questions: createQuestionCache(deps, (id) => {
       briefs.forget(id);

@@ -11,8 +11,8 @@ import { isCluster, loadScript, type RedisClient } from './client.js';
  * read before: it is handed over to the process that owns its subject, over Redis.
  *
  * Every process says twice a second that it lives. The owner of a subject is found by rendezvous
- * hashing among the first process of each host, so that all processes name the same one, and only
- * the subjects of a process that went away move.
+ * hashing among some processes of each host, so that all processes name the same one, and only the
+ * subjects of a process that went away move.
  *
  * Two processes may believe for a moment that they own a subject, and work may be done twice: it
  * must be safe under both, by a lock or a key in Postgres. So whatever goes wrong with the owner
@@ -62,6 +62,8 @@ interface Waiting {
 
 const writePresence = loadScript('presence-1.lua');
 
+/** Of more owners each has smaller batches, which cost more; one owner keeps up with so many. */
+const processes_an_owner = 4;
 const every_ms = 500;
 /** A process that has not said so for longer does not live. */
 const lives_ms = 2_000;
@@ -90,16 +92,19 @@ export const ownerOf = (members: readonly string[], subject: string): string | u
   return owner;
 };
 
-/** The first process of each host; names are `host/number/id`, and a host may have started anew. */
-export const firstOfHosts = (names: readonly string[]): readonly string[] => {
-  const first = new Map<string, { readonly name: string; readonly index: number }>();
+/** The first of each four processes of a host; names are `host/number/id`. */
+export const ownersAmong = (names: readonly string[]): readonly string[] => {
+  const hosts = new Map<string, { readonly name: string; readonly index: number }[]>();
   for (const name of names) {
-    const [host = '', number] = name.split('/');
-    const index = Number(number);
-    const known = first.get(host);
-    if (known === undefined || index < known.index) first.set(host, { name, index });
+    const [host = '', index] = name.split('/');
+    hosts.set(host, [...(hosts.get(host) ?? []), { name, index: Number(index) }]);
   }
-  return [...first.values()].map(({ name }) => name);
+  return [...hosts.values()].flatMap((processes) =>
+    processes
+      .sort((a, b) => a.index - b.index)
+      .slice(0, Math.ceil(processes.length / processes_an_owner))
+      .map(({ name }) => name),
+  );
 };
 
 export const createHandOver = (options: HandOverOptions): HandOver => {
@@ -176,7 +181,7 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
 
   const renew = async (): Promise<void> => {
     await writePresence(redis, [members_key], [own_name, lives_ms]);
-    members = firstOfHosts(await redis.zrange(members_key, 0, '-1'));
+    members = ownersAmong(await redis.zrange(members_key, 0, '-1'));
   };
 
   const loop = makeLoop({

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
-import { createHandOver, firstOfHosts, ownerOf } from '../../src/redis/hand-over.js';
+import { createHandOver, ownerOf, ownersAmong } from '../../src/redis/hand-over.js';
 import { openStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
@@ -108,9 +108,11 @@ t.test('nobody waits for an owner that is gone, or stands still', async (t) => {
 
 t.test('owners', async (t) => {
   const names = ['h-1/1/a', 'h-1/0/b', 'h-2/3/c', 'h-3/0/d'];
-  t.same(firstOfHosts(names), ['h-1/0/b', 'h-2/3/c', 'h-3/0/d']);
+  t.same(ownersAmong(names), ['h-1/0/b', 'h-2/3/c', 'h-3/0/d']);
+  const of_nine = Array.from({ length: 9 }, (_, index) => `h/${index}/x`).reverse();
+  t.same(ownersAmong(of_nine), ['h/0/x', 'h/1/x', 'h/2/x'], 'one in four, begun');
   t.equal(ownerOf([], 'x'), undefined);
-  const members = firstOfHosts(names);
+  const members = ownersAmong(names);
   const subjects = Array.from({ length: 3_000 }, (_, n) => `question ${n}`);
   const owners = subjects.map((subject) => ownerOf(members, subject));
   for (const member of members) {

@@ -31,7 +31,7 @@ import * as store from './store.js';
 
 /**
  * One comment from the checked body to the answer: what it is about, the rules of its text, and
- * then a group commit, at most one comment an agent in a batch, that
+ * then, at the owner of its question, a group commit, at most one comment an agent in a batch, that
  *
  *   begins · locks the agents and what is replied to · reads what the agents wrote · judges the
  *   drafts · writes comments, events and kept answers · commits
@@ -45,17 +45,25 @@ export interface Target
   readonly author_id: string | null;
 }
 
-interface PostDraft extends store.Draft, Target {
+/** A comment whose text is in order. */
+export interface PostRequest extends Target {
   readonly agent: AgentCaller;
   readonly text: TextCheck;
+  /** SHA-256 (hex) of where it is posted and of the body. */
+  readonly digest: string;
+  /** Of a call with an Idempotency-Key. */
   readonly claim: Claim | null;
 }
+
+type PostDraft = PostRequest & store.Draft;
 
 /** `repeat`: the agent posted the same body before, as this comment. */
 type Verdict = Reply | Fault | { readonly kind: 'repeat'; readonly id: string };
 
 export interface CommentParts extends QuestionParts {
   readonly commenting: GroupCommit<PostDraft, Verdict>;
+  /** `answerPost` at the owner of the question. */
+  postAtOwner(request: PostRequest): Promise<Answer>;
 }
 
 /** Closed and decided questions take comments; a draft is not found. */
@@ -100,7 +108,7 @@ const refuseText = (first: TextFailure, failures: readonly TextFailure[] = [firs
 type Call = Context<unknown, unknown, { readonly content: string }, AgentCaller>;
 
 export const postComment = async (
-  { sql, clock, commenting }: Deps & CommentParts,
+  { postAtOwner }: CommentParts,
   target: Target | Fault,
   { caller: agent, body, body_digest, claim }: Call,
 ): Promise<Answer> => {
@@ -112,8 +120,14 @@ export const postComment = async (
   const digest = createHash('sha256')
     .update(`${question_id} ${prediction_id} ${parent_id} ${body_digest}`)
     .digest('hex');
-  const draft = { ...target, agent, agent_id: agent.id, text, digest, claim, at: clock() };
-  const verdict = await commenting.add(draft);
+  return postAtOwner({ ...target, agent, text, digest, claim });
+};
+
+export const answerPost = async (
+  { sql, clock, commenting }: Deps & CommentParts,
+  request: PostRequest,
+): Promise<Answer> => {
+  const verdict = await commenting.add({ ...request, agent_id: request.agent.id, at: clock() });
   if (verdict.kind !== 'repeat') return verdict;
   const comment = await store.readComment(sql, verdict.id);
   if (comment === undefined) return refuse(comment_faults.COMMENT_NOT_FOUND);

@@ -13,13 +13,12 @@ export {
   recordImported,
 } from './imported.js';
 export { createOriginality, QuestionMemory } from './originality.js';
-export { makePlaceAtOwner, type PlaceAtOwnerParts } from './owner.js';
 export { valueAxisOf } from './picture.js';
-export { createPlacing, type PlaceParts } from './placing.js';
+export { answerRequest, createPlacing, type PlaceParts, type PlaceRequest } from './placing.js';
 export { createReach } from './reach.js';
 export { readCitation, readSections, type Sections } from './reasoning.js';
 export { createRevising, type ReviseParts } from './revising.js';
-export { routes } from './routes.js';
+export { type PredictParts, routes } from './routes.js';
 export { hasFailures, prediction_faults, refuseFailures, stated_members } from './schema.js';
 export { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 export {

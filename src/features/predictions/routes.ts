@@ -23,7 +23,6 @@ import { isId } from '../../kit/ids.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
 import { prediction_schema, toWire } from './columns.js';
-import type { PlaceAtOwnerParts } from './owner.js';
 import { drawForecasts } from './picture.js';
 import type { Needs, PlaceRequest } from './placing.js';
 import { preflightOf } from './preflight.js';
@@ -51,7 +50,12 @@ import { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 import { readStated } from './stated.js';
 import { countPredictions, keyOf, list_kinds, listPredictions, readPrediction } from './store.js';
 
-const route = routeFor<Needs & PlaceAtOwnerParts & ReviseParts>();
+export interface PredictParts {
+  /** `answerRequest` at the owner of the question. */
+  placeAtOwner(request: PlaceRequest): Promise<Answer>;
+}
+
+const route = routeFor<Needs & PredictParts & ReviseParts>();
 
 const placed_or_dry = Type.Union([placed_schema, dry_run_schema]);
 
@@ -71,7 +75,7 @@ interface PlaceCall {
 
 /** Not destructured: `keep` belongs to the call. */
 const place = async (
-  deps: Needs & PlaceAtOwnerParts,
+  deps: Needs & PredictParts,
   call: PlaceCall,
   wanted: Pick<PlaceRequest, 'question_id' | 'body'>,
 ): Promise<Answer> => {
