@@ -152,7 +152,10 @@ t.test('a resolved question says first what happened, then what was expected', a
   };
   const body = { ...dispute, evidence_urls: ['https://www.reuters.com/final'] };
   await app.call('POST', `/api/questions/${right}/dispute`, { key: agent.key, body });
-  const page = await read(app, `/questions/${right}`);
+  const page = await until('the forecast is counted', async () => {
+    const body = await read(app, `/questions/${right}`);
+    return body.includes('Nobody had forecast it') ? undefined : body;
+  });
   t.match(page, /<strong dir="auto">Yes<\/strong>/);
   t.match(page, /Last forecast: <strong>80%<\/strong> chance of Yes\. The crowd was right\./);
   t.match(page, 'As the office said.');
@@ -160,7 +163,9 @@ t.test('a resolved question says first what happened, then what was expected', a
   t.match(page, /Disputes of the outcome.*waits for a decision.*preliminary one/s);
   t.match(page, /<summary>Changes \(\d\)<\/summary>.*Resolved/s);
   t.notMatch(page, 'Forecast this', 'nothing more can be forecast');
-  t.match(await read(app, `/questions/${wrong}`), 'The crowd was wrong.');
+  await until('it is seen that the crowd was wrong', async () =>
+    (await read(app, `/questions/${wrong}`)).includes('The crowd was wrong.'),
+  );
   t.match(await read(app, `/questions/${voided}`), /<strong dir="auto">Voided.*called off/s);
 });
 
