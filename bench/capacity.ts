@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type Calibration, calibrate, type WriteName, write_loads } from './capacity/calibrate.js';
+import { type Calibration, calibrate, in_flight, write_loads } from './capacity/calibrate.js';
 import { fillTables, makePlan, type Results } from './capacity/plan.js';
 import { countComments } from './comments.js';
 import { type Numbered, startEmitter } from './env/events.js';
@@ -41,9 +41,10 @@ const withGroups = (setup: Setup, target: Target, clients: readonly number[]): T
     const [all, stores] = [target.all(), setup.stores()];
     const of = (role: string) => all.filter((pid) => commandOf(pid).includes(` --role=${role} `));
     const [api, relay] = [of('api'), of('relay')];
+    const owner = api.filter((pid) => commandOf(pid).includes(' --index=0 '));
     const redis = stores.filter((pid) => commandOf(pid).includes('redis'));
     return {
-      ...{ api, relay, redis, client: clients },
+      ...{ api, owner, relay, redis, client: clients },
       rest: all.filter((pid) => !api.includes(pid) && !relay.includes(pid)),
       postgres: stores.filter((pid) => !redis.includes(pid)),
     };
@@ -78,15 +79,12 @@ const checkOf = (name: string): Figure => ({ of: (round) => round['model']?.[nam
 export const bench: Bench = {
   question: 'What would more nodes and shards do?',
   figures: Object.fromEntries(
-    [...Object.keys(write_loads), 'read', 'fanout'].map((name) => [
-      `${name}_simulated_3`,
-      checkOf(name),
-    ]),
+    [...write_loads, 'read', 'fanout'].map((name) => [`${name}_simulated_3`, checkOf(name)]),
   ),
   async prepare(context) {
     const { seconds, quick } = context;
     const receivers = await startReceivers(context);
-    const narrow = hot_questions * counts.length * (context.rounds + 2);
+    const narrow = hot_questions * (counts.length + 1) * (context.rounds + 2);
     const wide = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
     const env = {
       ...{ TRUSTED_PROXIES: '127.0.0.1', SECRET_KEY: secret_key },
@@ -107,12 +105,13 @@ export const bench: Bench = {
     }
 
     let next_question = 0;
-    const writes = (Object.keys(write_loads) as WriteName[]).map((name) => () => {
-      const { in_flight, is_hot } = write_loads[name];
+    const writes = write_loads.map((name) => () => {
+      const is_hot = name.endsWith('hot');
       const kind = name.startsWith('predict') ? 'predict' : 'comment';
       const countRows = kind === 'predict' ? countPredictions : countComments;
-      return targets.map((target, n): Subject => {
-        const run = makeLoad(setup, target, { kind, keys_file, agents, in_flight, countRows });
+      const make = (target: Target, count: number | 'many'): Subject => {
+        const size = { in_flight: in_flight[count === 'many' ? count : 'few'] };
+        const run = makeLoad(setup, target, { kind, keys_file, agents, ...size, countRows });
         const go = (length: number): Promise<Sample> => {
           const hot = Array.from({ length: is_hot ? hot_questions : 0 }, () =>
             questionId(next_question++),
@@ -121,8 +120,9 @@ export const bench: Bench = {
           return run({ seconds: length, at_most: most_per_second[kind], subjects });
         };
         const warmUp = () => go(quick ? 1 : 3);
-        return { name: `${name}_${counts[n]}`, warmUp, round: () => go(seconds) };
-      });
+        return { name: `${name}_${count}`, warmUp, round: () => go(seconds) };
+      };
+      return [make(targets[0]!, 'many'), ...targets.map((one, n) => make(one, counts[n]!))];
     });
 
     const reads = targets.map((target, n): Subject => {

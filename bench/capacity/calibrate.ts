@@ -7,7 +7,6 @@ import {
   simulateReads,
   simulateWrites,
   type WriteCost,
-  type WriteLoad,
 } from './model.js';
 
 /** Service times out of what was measured with one and two api processes. */
@@ -70,31 +69,46 @@ const separate = (
   return { transaction, each: Math.max(0.01, each) };
 };
 
+/** What was measured of one kind of write. */
+export interface MeasuredWrites {
+  /** One process, with few and with many calls in flight. */
+  readonly few: Sample | undefined;
+  readonly many: Sample | undefined;
+  /** Two processes with few. */
+  readonly two: Sample | undefined;
+}
+
+export const in_flight = { few: 64, many: 256 } as const;
+
 /**
- * What a write costs. With two processes batches are smaller than with one, which tells the CPU of a
- * transaction from that of an operation. On hot questions batches stay as large, because what comes
- * while a lock is waited for joins them; what is more with two there is that each reads all rows.
- * Two unknowns are left, which the two rates say: the wait for the disk, in which nothing computes,
- * is so long that one process comes out as measured, and the overhead is so large that two do.
+ * What a write costs. With more in flight batches are larger, which tells the CPU of a transaction
+ * from that of an operation. Of two processes one owns all questions and half of the calls are
+ * handed over to it: what the other one needs, and what both need more than one alone, tells what
+ * is done where a call comes in from what the owner does. Two unknowns are left, which the two rates
+ * say: the wait for the disk, in which nothing computes, is so long that one process comes out as
+ * measured, and the overhead is so large that two do.
  */
 export const calibrateWrites = (
-  [one, two]: readonly [Sample | undefined, Sample | undefined],
-  { cores, ...load }: WriteLoad & { readonly cores: number },
+  { few, many, two }: MeasuredWrites,
+  { cores, event }: { readonly cores: number; readonly event: number },
 ): WriteCost => {
-  const both = (name: string): number => mean(costOf(one, name), costOf(two, name));
-  const api = [costOf(one, 'api'), costOf(two, 'api')] as const;
-  const postgres = [costOf(one, 'postgres'), costOf(two, 'postgres')] as const;
-  const [rate_1, rate_2] = [one?.['per_second'] ?? Number.NaN, two?.['per_second'] ?? Number.NaN];
-  const more = (of: readonly [number, number]) => (load.is_hot ? Math.max(0, of[1] - of[0]) : 0);
+  const both = (name: string): number => mean(costOf(few, name), costOf(two, name));
+  const [rate_1, rate_2] = [few?.['per_second'] ?? Number.NaN, two?.['per_second'] ?? Number.NaN];
+  const [api_1, api_2] = [costOf(few, 'api'), costOf(two, 'api')];
+  const other = api_2 - costOf(two, 'owner');
+  const followed = Math.min(event, 0.8 * other);
+  const handed = Math.max(0, api_2 - api_1 - followed);
+  const front = Math.max(0.01, 2 * (other - followed) - handed);
+  const owner = Math.max(0.01, api_1 - followed - front);
   let cost: WriteCost = {
-    ...{ api: api[0], api_others: more(api), api_transaction: 0 },
-    ...{ postgres: postgres[0], postgres_others: more(postgres), transaction: 0, commit_wait: 1 },
+    ...{ front, owner, handed, event: followed, owner_transaction: 0 },
+    ...{ postgres: costOf(few, 'postgres'), transaction: 0, commit_wait: 1 },
     ...{ relay: both('relay'), redis: both('redis'), signer: both('rest'), client: both('client') },
   };
-  const simulate = (count: number, of: WriteCost) =>
-    simulateWrites(sharedLayout(cores, count), of, { ...load, ...short });
+  const simulate = (count: number, of: WriteCost, size: keyof typeof in_flight = 'few') =>
+    simulateWrites(sharedLayout(cores, count), of, { in_flight: in_flight[size], ...short });
   let fitted = cost;
-  for (let n = 0; n < 4; n += 1) {
+  for (let n = 0; n < 3; n += 1) {
     const waiting = (of: WriteCost): WriteCost => {
       const withWait = (commit_wait: number) => ({ ...of, commit_wait });
       const wait = solve(0, 40, (ms) => simulate(1, withWait(ms)).per_second - rate_1);
@@ -106,12 +120,17 @@ export const calibrateWrites = (
       (factor) => simulate(2, waiting(scale(cost, factor))).per_second - rate_2,
     );
     fitted = waiting(scale(cost, factor));
-    if (load.is_hot) break;
-    const batches = [simulate(1, fitted).batch, simulate(2, fitted).batch] as const;
-    const stored = separate(postgres, batches);
-    cost = { ...cost, transaction: stored.transaction, postgres: stored.each };
-    const judged = separate(api, batches);
-    cost = { ...cost, api: judged.each, api_transaction: judged.transaction };
+    const batches = [simulate(1, fitted, 'many').batch, simulate(1, fitted).batch] as const;
+    const stored = separate([costOf(many, 'postgres'), costOf(few, 'postgres')], batches);
+    const elsewhere = followed + front;
+    const judged = separate(
+      [costOf(many, 'api') - elsewhere, costOf(few, 'api') - elsewhere],
+      batches,
+    );
+    cost = {
+      ...{ ...cost, transaction: stored.transaction, postgres: stored.each },
+      ...{ owner: judged.each, owner_transaction: judged.transaction },
+    };
   }
   return fitted;
 };
@@ -130,9 +149,13 @@ const calibrateReads = (cores: number, one?: Sample, two?: Sample) => {
   return { ...fitted, api: (api_2 + colder) * overhead };
 };
 
+/** What one event costs an api process, whatever its sockets: a second process adds it. */
+const eventCost = (one?: Sample, two?: Sample): number =>
+  Math.max(0, costOf(two, 'api', subscribers) - costOf(one, 'api', subscribers));
+
 const calibrateFanout = (cores: number, one?: Sample, two?: Sample): FanoutCost => {
-  const [api_1, api_2] = [costOf(one, 'api', subscribers), costOf(two, 'api', subscribers)];
-  const event = Math.max(0, api_2 - api_1);
+  const api_1 = costOf(one, 'api', subscribers);
+  const event = eventCost(one, two);
   const names = ['relay', 'postgres', 'redis', 'rest'];
   const stores = names
     .map((name) => mean(costOf(one, name, subscribers), costOf(two, name, subscribers)))
@@ -150,32 +173,29 @@ export interface DeliveryCost {
   readonly postgres: number;
 }
 
-export const write_loads = {
-  predict_hot: { in_flight: 64, is_hot: true },
-  predict_wide: { in_flight: 64, is_hot: false },
-  comment_wide: { in_flight: 64, is_hot: false },
-} as const;
-export type WriteName = keyof typeof write_loads;
+export const write_loads = ['predict_hot', 'predict_wide', 'comment_wide'] as const;
+export type WriteName = (typeof write_loads)[number];
 
 /** All service times, and what three processes would do by them beside what they did. */
 export const calibrate = (measured: Summaries, cores: number) => {
   const of = (name: string, count: number) => measured[`${name}_${count}`];
   const rate = (name: string) => of(name, 3)?.['per_second'] ?? Number.NaN;
   const three = sharedLayout(cores, 3);
-  const names = Object.keys(write_loads) as WriteName[];
+  const fanouts = [of('fanout', 1), of('fanout', 2)] as const;
+  const event = eventCost(...fanouts);
   const writes = Object.fromEntries(
-    names.map((name) => {
-      const load = { ...write_loads[name], cores };
-      return [name, calibrateWrites([of(name, 1), of(name, 2)], load)];
+    write_loads.map((name) => {
+      const found = { few: of(name, 1), many: measured[`${name}_many`], two: of(name, 2) };
+      return [name, calibrateWrites(found, { cores, event })];
     }),
   ) as Record<WriteName, WriteCost>;
   const read = calibrateReads(cores, of('read', 1), of('read', 2));
-  const fanout = calibrateFanout(cores, of('fanout', 1), of('fanout', 2));
+  const fanout = calibrateFanout(cores, ...fanouts);
   const simulated = {
     ...Object.fromEntries(
-      names.map((name) => [
+      write_loads.map((name) => [
         name,
-        simulateWrites(three, writes[name], { ...write_loads[name], seconds: 20 }).per_second,
+        simulateWrites(three, writes[name], { in_flight: in_flight.few }).per_second,
       ]),
     ),
     read: simulateReads(three, read, { in_flight: 64 }),

@@ -7,12 +7,13 @@ import {
 } from './simulation.js';
 
 /**
- * The service as queues: api processes, each one thread; a group commit in each of them, one
- * transaction at a time; cores that all processes of a machine share; Postgres, whose transactions
- * on hot questions wait for each other; the relay and Redis, one thread each.
+ * The service as queues: api processes, each one thread; a group commit in those that own
+ * questions, one transaction at a time; cores that all processes of a machine share; Postgres; the
+ * relay and Redis, one thread each.
  *
- *   client ─▶ its core ─▶ api thread + core ─▶ queue of the process ─▶ transaction ─▶ client
- *                                               (all that waits, 128 at most)  └▶ relay ─▶ Redis
+ *   client ─▶ its core ─▶ api thread + core ─▶ owner's thread + core ─▶ queue of the owner
+ *                                                                            │ 128 at most
+ *   api threads ◀─ Redis ◀─ relay ◀─────────────── client ◀─ transaction ◀───┘
  *
  * Times are milliseconds of CPU. A service time of one operation is exponential, that of a batch is
  * the sum of what it is made of.
@@ -20,16 +21,19 @@ import {
 
 /** What one operation costs. */
 export interface WriteCost {
-  /** Of the api process, and as much again for each further process where all read all rows. */
-  readonly api: number;
-  readonly api_others: number;
-  /** Of the api process for a transaction, whatever its size. */
-  readonly api_transaction: number;
+  /** Of the api process that is asked. */
+  readonly front: number;
+  /** Of the owner of the question. */
+  readonly owner: number;
+  /** Of each of these two, where they are not the same process. */
+  readonly handed: number;
+  /** Of every api process, for the event. */
+  readonly event: number;
+  /** Of the owner for a transaction, whatever its size. */
+  readonly owner_transaction: number;
   /** Of Postgres, for an operation and for a transaction. */
   readonly postgres: number;
   readonly transaction: number;
-  /** Of Postgres as `api_others`. */
-  readonly postgres_others: number;
   /** From the end of that until the commit is on the disk; no CPU. */
   readonly commit_wait: number;
   readonly relay: number;
@@ -53,12 +57,6 @@ export interface Layout {
   readonly postgres_cores: number | null;
 }
 
-export interface WriteLoad {
-  readonly in_flight: number;
-  /** Transactions of different processes lock the same questions. */
-  readonly is_hot: boolean;
-}
-
 interface Outcome {
   readonly per_second: number;
   readonly batch: number;
@@ -67,6 +65,8 @@ interface Outcome {
 }
 
 const most_in_batch = 128;
+/** `processes_an_owner` of src/redis/hand-over.ts. */
+const processes_an_owner = 4;
 /** With so many events waiting for a relay, writers are refused. */
 const most_waiting = 5_000;
 
@@ -75,7 +75,10 @@ const makeMachines = (simulation: Simulation, { nodes, shards, postgres_cores }:
   const shared = postgres_cores === null ? make(nodes[0]!.cores) : null;
   const pools = nodes.map(({ cores }) => shared ?? make(cores));
   const processes = nodes.flatMap(({ api_processes }, n) =>
-    Array.from({ length: api_processes }, () => ({ thread: make(1), cores: pools[n]! })),
+    Array.from({ length: api_processes }, (_, index) => ({
+      ...{ thread: make(1), cores: pools[n]! },
+      owns: index < Math.ceil(api_processes / processes_an_owner),
+    })),
   );
   const each = <T>(makeOne: () => T): readonly T[] => Array.from({ length: shards }, makeOne);
   return {
@@ -83,7 +86,6 @@ const makeMachines = (simulation: Simulation, { nodes, shards, postgres_cores }:
     pools,
     processes,
     postgres: each(() => shared ?? make(postgres_cores ?? 1)),
-    locks: each(() => make(1)),
     relays: each(() => make(1)),
     redis: each(() => make(1)),
     signers: each(() => make(1)),
@@ -97,19 +99,17 @@ const on = (resources: readonly (Resource | null)[]): readonly Resource[] =>
 export const simulateWrites = (
   layout: Layout,
   cost: WriteCost,
-  { in_flight, is_hot, seconds = 20, seed = 1 }: WriteLoad & { seconds?: number; seed?: number },
+  { in_flight, seconds = 20, seed = 1 }: { in_flight: number; seconds?: number; seed?: number },
 ): Outcome => {
   const simulation = makeSimulation(seed);
   const machines = makeMachines(simulation, layout);
-  const { shared, processes, postgres, locks, relays, redis, signers } = machines;
+  const { shared, processes, postgres, relays, redis, signers } = machines;
   const warm_ms = 2_000;
-  const others = processes.length - 1;
-  const api_ms = cost.api + cost.api_others * others;
-  const postgres_ms = cost.postgres + cost.postgres_others * others;
+  const owners = processes.filter(({ owns }) => owns);
   let [done, batches] = [0, 0];
   const waiting = relays.map(() => 0);
-  const queues = processes.map(() => relays.map((): (() => void)[] => []));
-  const is_busy = processes.map(() => relays.map(() => false));
+  const queues = owners.map(() => relays.map((): (() => void)[] => []));
+  const is_busy = owners.map(() => relays.map(() => false));
 
   /** After the commit; the relay is what may fall behind. */
   const follow = (shard: number, count: number): void => {
@@ -128,57 +128,63 @@ export const simulateWrites = (
   };
   const end = (shard: number, count: number): void => {
     waiting[shard]! -= count;
-    for (const n of processes.keys()) pump(n, shard);
+    for (const { thread, cores } of processes) {
+      hold(simulation, [thread, cores], { ms: count * cost.event, next: () => undefined });
+    }
+    for (const n of owners.keys()) pump(n, shard);
   };
 
   const pump = (n: number, shard: number): void => {
     const queue = queues[n]![shard]!;
     if (is_busy[n]![shard] || queue.length === 0 || waiting[shard]! > most_waiting) return;
     is_busy[n]![shard] = true;
-    const transact = (): void => {
-      // What came while the locks were waited for goes with it.
-      const batch = queue.splice(0, most_in_batch);
-      const ms = cost.transaction + batch.length * postgres_ms;
-      const commit = (): void =>
-        simulation.after(cost.commit_wait, () => {
-          if (is_hot) locks[shard]!.release();
-          is_busy[n]![shard] = false;
-          if (simulation.now() > warm_ms) [done, batches] = [done + batch.length, batches + 1];
-          for (const answer of batch) answer();
-          follow(shard, batch.length);
-          pump(n, shard);
-        });
-      const write = (): void => hold(simulation, [postgres[shard]!], { ms, next: commit });
-      const { thread, cores } = processes[n]!;
-      hold(simulation, [thread, cores], { ms: cost.api_transaction, next: write });
-    };
-    if (is_hot) locks[shard]!.acquire(transact);
-    else transact();
+    const batch = queue.splice(0, most_in_batch);
+    const ms = cost.transaction + batch.length * cost.postgres;
+    const commit = (): void =>
+      simulation.after(cost.commit_wait, () => {
+        is_busy[n]![shard] = false;
+        if (simulation.now() > warm_ms) [done, batches] = [done + batch.length, batches + 1];
+        for (const answer of batch) answer();
+        follow(shard, batch.length);
+        pump(n, shard);
+      });
+    const write = (): void => hold(simulation, [postgres[shard]!], { ms, next: commit });
+    const { thread, cores } = owners[n]!;
+    hold(simulation, [thread, cores], { ms: cost.owner_transaction, next: write });
   };
 
   const ask = (n: number): void => {
-    const { thread, cores } = processes[n]!;
+    const asked = processes[n]!;
     const shard = Math.floor(simulation.random() * relays.length);
+    const to = Math.floor(simulation.random() * owners.length);
+    const owner = owners[to]!;
+    const handed = owner === asked ? 0 : cost.handed;
+    const enqueue = (): void => {
+      queues[to]![shard]!.push(() => ask(n));
+      pump(to, shard);
+    };
+    const judge = (): void => {
+      const ms = simulation.exponential(cost.owner + handed);
+      hold(simulation, [owner.thread, owner.cores], { ms, next: enqueue });
+    };
     const arrive = (): void => {
-      const enqueue = (): void => {
-        queues[n]![shard]!.push(() => ask(n));
-        pump(n, shard);
-      };
-      hold(simulation, [thread, cores], { ms: simulation.exponential(api_ms), next: enqueue });
+      const ms = simulation.exponential(cost.front + handed);
+      hold(simulation, [asked.thread, asked.cores], { ms, next: judge });
     };
     hold(simulation, on([shared]), { ms: simulation.exponential(cost.client), next: arrive });
   };
   for (let n = 0; n < in_flight; n += 1) ask(n % processes.length);
   simulation.run(warm_ms);
   const all = {
-    ...{ api: processes.map(({ thread }) => thread), 'api cores': machines.pools, postgres },
-    ...{ 'question locks': locks, relay: relays, redis, signer: signers },
+    ...{ owner: owners.map(({ thread }) => thread), 'api cores': machines.pools, postgres },
+    api: processes.flatMap(({ owns, thread }) => (owns ? [] : thread)),
+    ...{ relay: relays, redis, signer: signers },
   };
   for (const list of Object.values(all)) for (const one of list) one.takeUtilisation(1);
   simulation.run(warm_ms + seconds * 1_000);
   const busy = Object.entries(all).map(([name, list]) => {
     const shares = list.map((one) => one.takeUtilisation(seconds * 1_000));
-    return [name, Math.max(...shares)] as const;
+    return [name, Math.max(0, ...shares)] as const;
   });
   return { per_second: done / seconds, batch: done / batches, busy: Object.fromEntries(busy) };
 };

@@ -38,19 +38,19 @@ const planOne = (calibration: Calibration, [nodes, shards]: readonly [number, nu
     postgres_cores,
   };
   const processes = nodes * node.api_processes;
-  const most = (cost: WriteCost, is_hot: boolean) => {
-    const load = { in_flight: in_flight_each * processes, is_hot, seconds: 4 };
+  const most = (cost: WriteCost) => {
+    const load = { in_flight: in_flight_each * processes, seconds: 4 };
     return simulateWrites(layout, { ...cost, client: 0 }, load);
   };
-  const wide = most(writes.predict_wide, false);
-  const hot = most(writes.predict_hot, true);
+  const wide = most(writes.predict_wide);
+  const hot = most(writes.predict_hot);
   const reads = { in_flight: 32 * processes, seconds: 0.5 };
   const sockets = sockets_each * processes;
   const events = simulateFanout(layout, { ...fanout, client: 0 }, { sockets, seconds: 4 });
   return {
     ...{ nodes, shards, wide: wide.per_second, wide_bound: boundOf(wide.busy) },
     ...{ hot: hot.per_second, hot_bound: boundOf(hot.busy) },
-    comments: most(writes.comment_wide, false).per_second,
+    comments: most(writes.comment_wide).per_second,
     reads: simulateReads(layout, { ...read, client: 0 }, reads),
     frames: events * sockets,
     // A signer on each node, one thread each.
@@ -84,14 +84,8 @@ export const renderTables = (results: Results): Readonly<Record<string, string>>
   const { writes, read, fanout, delivery, checks, plan } = results;
   const costs = Object.entries(writes).map(([name, cost]) => [
     name.replace('_', ', '),
-    ...[
-      cost.api,
-      cost.api_others,
-      cost.api_transaction,
-      cost.postgres,
-      cost.postgres_others,
-      cost.transaction,
-    ].map(ms),
+    ...[cost.front, cost.owner, cost.handed, cost.event, cost.owner_transaction].map(ms),
+    ...[cost.postgres, cost.transaction].map(ms),
     ...[cost.relay, cost.redis, cost.signer, cost.commit_wait].map(ms),
   ]);
   const [base] = plan;
@@ -101,12 +95,12 @@ export const renderTables = (results: Results): Readonly<Record<string, string>>
       [
         ...[
           'Operation',
-          'api',
-          'api, each further process',
-          'api, a transaction',
-          'Postgres',
-          'Postgres, a transaction',
+          'api that is asked',
+          'owner',
+          'each, if handed over',
+          'each api, the event',
         ],
+        ...['owner, a transaction', 'Postgres', 'Postgres, a transaction'],
         ...['relay', 'Redis', 'signer', 'wait for the disk'],
       ],
       costs,

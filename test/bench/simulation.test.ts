@@ -94,12 +94,13 @@ t.test('a closed loop gives what mean value analysis says', async (t) => {
 });
 
 const cheap = {
-  api: 0.1,
-  api_others: 0,
-  api_transaction: 0.1,
+  front: 0.05,
+  owner: 0.05,
+  handed: 0,
+  event: 0,
+  owner_transaction: 0.1,
   postgres: 0.05,
   transaction: 1,
-  postgres_others: 0,
   commit_wait: 1,
 };
 const cost = { ...cheap, relay: 0.02, redis: 0.01, signer: 0.01, client: 0 };
@@ -109,14 +110,17 @@ t.test('the model knows its bounds', async (t) => {
   t.ok(near(reads, 20_000, 0.02), `two threads of 0.1 ms: ${reads}`);
   const shared = simulateReads(layoutOf(4, 2), { api: 0.1, client: 0.1 }, { in_flight: 64 });
   t.ok(near(shared, 10_000, 0.02), `four threads on two cores with their clients: ${shared}`);
-  const wide = { in_flight: 256, is_hot: false };
-  const one = simulateWrites(layoutOf(1, 8, 8), cost, wide);
+  const load = { in_flight: 256 };
+  const one = simulateWrites(layoutOf(1, 8, 8), cost, load);
   t.ok(one.per_second < 10_000 && one.per_second > 8_000, `bound by its thread: ${one.per_second}`);
-  const four = simulateWrites(layoutOf(4, 8, 8), cost, wide);
-  t.ok(four.per_second > 2 * one.per_second, 'processes help where questions are many');
+  const four = simulateWrites(layoutOf(4, 8, 8), cost, load);
+  t.ok(four.per_second > 1.3 * one.per_second, 'processes help, and one of them owns');
+  t.ok((four.busy['owner'] ?? 0) > 0.9, 'which breaks first');
+  const eight = simulateWrites(layoutOf(8, 8, 8), cost, load);
+  t.ok(eight.per_second > 1.5 * four.per_second, 'of eight two own');
+  const followed = simulateWrites(layoutOf(4, 8, 8), { ...cost, event: 0.1 }, load);
+  t.ok(followed.per_second < 0.8 * four.per_second, 'an event costs every process');
   const slow = { ...cost, relay: 0.5 };
-  const relayed = simulateWrites(layoutOf(4, 8, 8), slow, { ...wide, seconds: 60 });
+  const relayed = simulateWrites(layoutOf(4, 8, 8), slow, { ...load, seconds: 60 });
   t.ok(relayed.per_second < 2_200 && (relayed.busy['relay'] ?? 0) > 0.99, 'the relay breaks first');
-  const hot = simulateWrites(layoutOf(4, 8, 8), cost, { ...wide, is_hot: true });
-  t.ok((hot.busy['question locks'] ?? 0) > 0.99, 'hot questions are written one batch at a time');
 });
