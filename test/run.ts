@@ -50,6 +50,8 @@ const readTotals = (line: string): Totals | null => {
  * One line a file that passes, and one for each test that it left out; of a file that fails
  * everything but what passed in it.
  */
+const is_long = process.env['LONG_FAULTS'] === 'true';
+
 const makePrinter = (): ((line: string) => void) => {
   let block: string[] = [];
   return (line) => {
@@ -64,7 +66,8 @@ const makePrinter = (): ((line: string) => void) => {
     }
     const failed = end[1] === 'not ok';
     if (name === undefined) console.log(`${failed ? 'FAIL' : '  ok'}  ${end[2]}`);
-    if (failed) console.log(block.join('\n'));
+    const told = failed ? block : block.filter((text) => is_long && /^ *# /.test(text));
+    if (told.length > 0) console.log(told.join('\n'));
     block = [];
   };
 };
@@ -73,13 +76,12 @@ const runFiles = async (
   files: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<Totals | null> => {
-  const long = process.env['LONG_FAULTS'];
   const runner = spawn(
     process.execPath,
     [path.join(own_folder, 'help', 'run-files.js'), ...files],
     {
       cwd: project_root,
-      env: { ...process.env, TAP_TIMEOUT: long === 'true' ? '3000' : '170', ...env },
+      env: { ...process.env, TAP_TIMEOUT: is_long ? '3000' : '170', ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );

@@ -228,6 +228,8 @@ const startHost = async (t: Teardown, folder: string, env: NodeJS.ProcessEnv) =>
   return {
     ...{ url, port, folder, close },
     pidsOf: (part: Part): readonly number[] => findPids(folder, part),
+    /** Lines of its log so far. */
+    log: (): readonly LogLine[] => readLog(folder),
     /** kill -9 of everything at once. */
     async kill(): Promise<void> {
       launched.child.kill('SIGKILL');
@@ -398,7 +400,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
 
     /** Lines of its log so far: warnings (40), errors (50), ends of processes (60). */
     troubles: (least_level = 40): readonly LogLine[] =>
-      hosts.flatMap((host) => readLog(host.folder)).filter(({ level }) => level >= least_level),
+      hosts.flatMap((host) => host.log()).filter(({ level }) => level >= least_level),
   };
 };
 
