@@ -1,4 +1,5 @@
 import type { Config, RoleName } from '../config.js';
+import { createStalledSweep } from '../db/stalled.js';
 import { createMailer } from '../features/accounts/index.js';
 import {
   createConsensusProjector,
@@ -42,6 +43,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
 
   /** What happens because time passes. */
   timer: async ({ deps }) => [
+    createStalledSweep(deps.sql, deps.log),
     createEventsMaintenance(deps),
     createRetention(deps),
     createQuestionTimer(deps),

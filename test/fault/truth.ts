@@ -137,8 +137,7 @@ const findUndelivered = async (witnesses: Witnesses): Promise<readonly string[]>
 };
 
 /**
- * A slow machine sends what was held up at its own pace, and a delivery whose signer was lost is
- * claimed again when its lease of 30 s ends: only that it is sent is promised.
+ * A slow machine sends what was held up at its own pace: only that it is sent is promised.
  */
 const delivery_ms = 60_000;
 

@@ -17,6 +17,7 @@ const serverOf = (url: URL): { path: string } | { host: string; port: number } =
 
 interface Link {
   is_silent: boolean;
+  is_mute: boolean;
   is_marked: boolean;
 }
 
@@ -31,7 +32,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
   const counts = { cuts: 0, silenced: 0 };
 
   const server = createServer((client) => {
-    const link: Link = { is_silent: false, is_marked: false };
+    const link: Link = { is_silent: false, is_mute: false, is_marked: false };
     const ends = is_deaf ? [client] : [client, connect(target)];
     for (const socket of ends) {
       sockets.add(socket);
@@ -54,7 +55,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
         armed = null;
         counts.cuts += 1;
         client.destroy();
-      } else if (!link.is_silent) client.write(chunk);
+      } else if (!link.is_silent && !link.is_mute) client.write(chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -86,6 +87,10 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     },
     /** Connections that are open now neither carry anything more nor end; later ones are good. */
     silence,
+    /** Of connections that are open now the answers get lost; what is asked gets there. */
+    mute() {
+      for (const link of links) link.is_mute = true;
+    },
     /** Later ones are taken and not answered either, until `heal`. */
     silenceAll() {
       is_deaf = true;

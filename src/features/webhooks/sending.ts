@@ -276,6 +276,7 @@ export class Sending implements Service {
     if (!this.#isFresh(job)) return { ...named, state: 'released' };
     const sent = { ...job, event, body };
     const outcome = await this.#options.webhooks.send(sent, clock().getTime());
+    if (outcome.stood_still) return { ...named, state: 'released' };
     if (outcome.error === 'secret_unreadable') {
       log.error({ webhook_id }, 'signer: a secret does not open with SECRET_KEY');
     }

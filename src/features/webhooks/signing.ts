@@ -97,6 +97,7 @@ type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
 const unsent = (error: AttemptError): AttemptOutcome => ({
   status: null,
   error,
+  stood_still: false,
   latency_ms: 0,
   answer: '',
   retry_after: '',

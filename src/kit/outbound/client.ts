@@ -35,6 +35,8 @@ export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boole
 
 export interface Outcome extends Answered {
   readonly latency_ms: number;
+  /** It failed long after its end: this process stood still, and an answer may have come. */
+  readonly stood_still: boolean;
 }
 
 export interface ClientOptions {
@@ -109,7 +111,9 @@ export const createGuardedClient = (options: ClientOptions) => {
       vetted.kind === 'refused'
         ? failedAs(vetted.code)
         : await sendInTurn(call, vetted.addresses, ends_ms);
-    return { ...answered, latency_ms: Math.round(performance.now() - started_ms) };
+    const now_ms = performance.now();
+    const stood_still = answered.error !== null && now_ms > ends_ms + 1_000;
+    return { ...answered, stood_still, latency_ms: Math.round(now_ms - started_ms) };
   };
 
   return {

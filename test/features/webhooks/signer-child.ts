@@ -1,10 +1,11 @@
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config.js';
 import { openSql } from '../../../src/db/client.js';
+import { createWebhooks } from '../../../src/features/webhooks/index.js';
 import { createSigner } from '../../../src/process/start.js';
 import { connectRedis, openRedis } from '../../../src/redis/client.js';
 
-/** A signer in a process of its own, to be killed. Its settings come from the environment. */
+/** A signer in a process of its own, to be killed or stopped. Its settings come from the environment. */
 const config = readConfig();
 const log = pino({ level: 'silent' });
 const sql = openSql({ url: config.DATABASE_URL ?? '', pool: 3, prepare: true, name: 'victim' });
@@ -17,4 +18,6 @@ const redis = openRedis({
 await connectRedis(redis);
 const clock = (): Date => new Date();
 const deps = { config, log, sql, redis, clock, public_url: 'http://forum' };
-await createSigner(deps, { sweep_ms: 50, lease_ms: 3_000 }).start();
+const webhooks = createWebhooks(config, { limits: { wall_ms: 1_000 } });
+const lease_ms = Number(process.env['LEASE_MS'] ?? 3_000);
+await createSigner(deps, { webhooks, sweep_ms: 50, lease_ms }).start();

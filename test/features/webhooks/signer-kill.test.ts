@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { until } from '../../help/until.js';
+import { allow, until } from '../../help/until.js';
 import { makeWorld, type World } from './world.js';
 
 const child_file = fileURLToPath(new URL('./signer-child.js', import.meta.url));
 
-const startVictim = ({ deps: { config } }: World) =>
+const startVictim = ({ deps: { config } }: World, env: NodeJS.ProcessEnv = {}) =>
   spawn(process.execPath, [child_file], {
     stdio: 'inherit',
     env: {
@@ -18,6 +18,7 @@ const startVictim = ({ deps: { config } }: World) =>
       SECRET_KEY: config.SECRET_KEY,
       WEBHOOK_ALLOW_CIDRS: config.WEBHOOK_ALLOW_CIDRS.join(','),
       WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE,
+      ...env,
     },
   });
 
@@ -85,4 +86,24 @@ test('kill -9 under load: every event arrives, and only calls in flight arrive t
   const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
   t.equal(new Set(seen).size, 400);
   t.ok(seen.length <= 400 + 4 * 34, `${seen.length} calls for 400 deliveries`);
+});
+
+test('a signer that stands still during a call: no failed attempt, and sent again at once', async (t) => {
+  const world = await makeWorld(t);
+  await world.addHook({ path: '/' });
+  const victim = startVictim(world, { LEASE_MS: '60000' });
+  t.teardown(() => victim.kill('SIGKILL'));
+  let woken_ms = 0;
+  world.receiver.script('/', (response) => {
+    victim.kill('SIGSTOP');
+    response.writeHead(204).end();
+    setTimeout(() => {
+      woken_ms = performance.now();
+      victim.kill('SIGCONT');
+    }, 2_500);
+  });
+  const [event_id] = await world.record({});
+  await world.settled(1, 'delivered');
+  t.ok(performance.now() - woken_ms < allow(2_000), 'the next attempt would be after 4 s');
+  t.match(await world.attempts(event_id as string), [{ attempt: 1, status: 204 }]);
 });
