@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
 import { pickPort, signalProcess, startServer } from '../../src/process/embedded/processes.js';
 import { lookUp } from '../../src/process/embedded/redis.js';
@@ -47,7 +48,12 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
   return {
     ...{ port, client, name: `${host}:${port}` },
     id: async (): Promise<string> => String(await client.cluster('MYID')),
-    isMaster: async (): Promise<boolean> => (await client.role())[0] === 'master',
+    /** Whether it is there, and a master. */
+    isMaster: (): Promise<boolean> =>
+      client.role().then(
+        ([role]) => role === 'master',
+        () => false,
+      ),
     signal: (signal: NodeJS.Signals) => signalProcess(server.pid, signal),
     async kill(): Promise<void> {
       signalProcess(server.pid, 'SIGKILL');
@@ -158,12 +164,19 @@ export const startRedisCluster = async (settings: Settings = {}) => {
   return {
     url: `redis://${masters.map(({ name }) => name).join(',')}/?cluster`,
     ...{ nodes, untilWhole, findMaster },
-    /** To the next master after the one that has it. */
-    async moveSlot(slot: number): Promise<void> {
-      const from = await findMaster(slot);
+    /** Its slots that have keys go to another master; how many. */
+    async moveSlotsOf(from: RedisNode): Promise<number> {
       const roles = await Promise.all(nodes.map((node) => node.isMaster()));
       const others = nodes.filter((node, n) => roles[n] && node !== from);
-      await moveSlot(slot, from, others[0] as RedisNode, others.slice(1));
+      const moved = new Set<number>();
+      for await (const keys of from.client.scanStream()) {
+        for (const slot of (keys as string[]).map(calculateSlot)) {
+          if (moved.has(slot)) continue;
+          moved.add(slot);
+          await moveSlot(slot, from, others[0] as RedisNode, others.slice(1));
+        }
+      }
+      return moved.size;
     },
     /** Fulfilled when the replica of a killed master has its place. */
     async untilReplaced({ name }: RedisNode): Promise<void> {
@@ -174,7 +187,7 @@ export const startRedisCluster = async (settings: Settings = {}) => {
           const infos = await Promise.all(
             others.map(({ client }) => client.cluster('INFO').catch(() => '')),
           );
-          const roles = await Promise.all(others.map((node) => node.isMaster().catch(() => false)));
+          const roles = await Promise.all(others.map((node) => node.isMaster()));
           return (
             infos.every((info) => String(info).includes('cluster_state:ok')) &&
             roles.filter((is) => is).length === 3

@@ -1,0 +1,95 @@
+import calculateSlot from 'cluster-key-slot';
+import { type Test, t, test } from 'tap';
+import { tallyKey } from '../../src/features/consensus/tally.js';
+import { streamKey } from '../../src/features/events/log-entry.js';
+import { type RedisNode, startRedisCluster, startSentinels } from '../help/redis-cluster.js';
+import { openStores } from '../help/stores.js';
+import { until } from '../help/until.js';
+import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
+
+/**
+ * Redis on several machines, under load: slots go from one master to another, masters die and are
+ * replaced by what followed them, by the nodes of a cluster or by Sentinels. A write that a replica
+ * had not yet is lost with its master, and nothing that a client can see is.
+ */
+
+t.setTimeout(fault_limits.timeout);
+// Much of it is waiting for a failover.
+t.jobs = 2;
+const options = { ...fault_limits, buffered: true };
+
+const recovery_ms = 5_000;
+
+/** The service on the Postgres of all tests. */
+const startOn = async (t: Test, REDIS_URL: string) => {
+  const { database_url } = await openStores(t);
+  return startWorld(t, {
+    ...{ agents: 300, questions: 40, followers: is_long ? 100 : 20 },
+    env: { DATABASE_URL: database_url, REDIS_URL, API_PROCESSES: '2' },
+    stores: { database_url },
+  });
+};
+
+/** Under load until another one has its place, and some time longer. */
+const killUnderLoad = async (
+  node: RedisNode,
+  replaced: () => Promise<unknown>,
+  load: { readonly more: (count: number) => Promise<void> },
+): Promise<void> => {
+  await node.kill();
+  await load.more(50);
+  await replaced();
+  await load.more(50);
+};
+
+test('a cluster under load', options, async (t) => {
+  const cluster = await startRedisCluster();
+  t.teardown(() => cluster.stop());
+  const world = await startOn(t, cluster.url);
+  const { prefix, questions } = world.service;
+  const log_slot = calculateSlot(streamKey(prefix));
+  const tally_slot = calculateSlot(tallyKey(prefix, questions[0]?.id ?? ''));
+  const killMasterOf = (slot: number): Fault => ({
+    recovery_ms,
+    strike: async ({ load }) => {
+      const master = await cluster.findMaster(slot);
+      await killUnderLoad(master, () => cluster.untilReplaced(master), load);
+      await master.restart();
+      await cluster.untilWhole();
+    },
+  });
+  const faults: Readonly<Record<string, Fault>> = {
+    'slots with keys go from one master to another': {
+      recovery_ms,
+      strike: async ({ load }, t) => {
+        const moved = await cluster.moveSlotsOf(await cluster.findMaster(log_slot));
+        t.ok(moved > 5, `${moved} slots moved`);
+        await load.more(50);
+      },
+    },
+    'kill -9 of the master that has the stream': killMasterOf(log_slot),
+    ...(is_long ? { 'kill -9 of one that has a tally': killMasterOf(tally_slot) } : {}),
+  };
+  await surviveAll(t, world, faults);
+});
+
+test('a master that Sentinels watch, under load', options, async (t) => {
+  const { url, master, replica, stop } = await startSentinels();
+  t.teardown(stop);
+  const world = await startOn(t, url);
+  const kill = (from: RedisNode, to: RedisNode): Fault => ({
+    recovery_ms,
+    strike: async ({ load }) => {
+      await killUnderLoad(from, () => until('it takes over', () => to.isMaster(), 20_000), load);
+      // It comes back as a master, and Sentinels wait ten seconds before they make a replica of it.
+      if (!is_long) return;
+      await from.restart();
+      await until('the other follows', async () => !(await from.isMaster()), 30_000);
+    },
+  });
+  const faults: Readonly<Record<string, Fault>> = {
+    'kill -9 of the master': kill(master, replica),
+    ...(is_long ? { 'kill -9 of the one after it': kill(replica, master) } : {}),
+  };
+  await surviveAll(t, world, faults);
+});
