@@ -1,16 +1,18 @@
 /**
- * `npm run faults [-- [hosts] PATH…]`: the tests of test/fault in their long form. Signers sleep for 45 s,
- * which is longer than a lease, and Redis for a minute; timers are killed and sleep again and
- * again; full disks, a read-only Postgres and lost connections last for 30 s; everything is killed
- * twice under 200 followers of three api processes. After the word `hosts` each service is two hosts
- * behind HAProxy.
+ * `npm run faults [-- hosts|cluster] [PATH…]`: the tests of test/fault in their long form. Signers
+ * sleep for 45 s, which is longer than a lease, and Redis for a minute; timers are killed and sleep
+ * again and again; full disks, a read-only Postgres and lost connections last for 30 s; everything
+ * is killed twice under 200 followers of three api processes. After `hosts` each service is two
+ * hosts behind HAProxy; after `cluster` Redis is a cluster.
  */
 process.env['LONG_FAULTS'] = 'true';
-if (process.argv[2] === 'hosts') {
+const variants: Record<string, [name: string, value: string]> = {
+  hosts: ['FAULT_HOSTS', '2'],
+  cluster: ['TEST_REDIS', 'cluster'],
+};
+for (let variant; (variant = variants[process.argv[2] ?? '']) !== undefined; ) {
+  process.env[variant[0]] = variant[1];
   process.argv.splice(2, 1);
-  process.env['FAULT_HOSTS'] = '2';
 }
 if (process.argv.length === 2) process.argv.push('test/fault');
 await import('./run.js');
-
-export {};

@@ -12,7 +12,7 @@ import {
   sweepTestFolders,
   template_name,
 } from './help/own-stores.js';
-import { type RedisCluster, startRedisCluster } from './help/redis-cluster.js';
+import { type RedisCluster, startWantedCluster } from './help/redis-cluster.js';
 
 /**
  * `npm test [-- PATH…]`: starts Postgres and Redis for the tests, runs the compiled test files that
@@ -121,7 +121,7 @@ const run = async (): Promise<void> => {
     await sweepTestFolders();
     await installChromium(files, (line) => console.log(line));
     stores = await startOwnStores(false);
-    if (process.env['TEST_REDIS'] === 'cluster') cluster = await startRedisCluster();
+    cluster = await startWantedCluster();
     await makeTemplate(stores.postgres.admin_url);
     const totals = await runFiles(files, {
       TEST_DATABASE_URL: stores.postgres.admin_url,

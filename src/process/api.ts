@@ -212,7 +212,7 @@ const makeWakeUp = ({ redis, config }: Deps): (() => void) => {
   const send = (): void => {
     is_waiting = false;
     sent_ms = performance.now();
-    if (redis.status === 'ready') redis.publish(channel, '').catch(() => undefined);
+    if (redis.status === 'ready') redis.spublish(channel, '').catch(() => undefined);
   };
   return () => {
     if (is_waiting) return;

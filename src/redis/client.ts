@@ -92,6 +92,8 @@ const openNodes = (params: RedisParams): RedisClient => {
     // Nothing waits for a node that is away; a key that is on its way to another node is waited for.
     ...{ retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, retryDelayOnTryAgain: 50 },
     slotsRefreshInterval: 5_000,
+    // A channel is on one shard, as a key is, and is looked for again when its node goes away.
+    shardedSubscribers: params.subscribes ?? false,
     // Certificates are for names.
     ...(is_tls
       ? { dnsLookup: (host: string, done: (e: null, a: string) => void) => done(null, host) }
@@ -102,7 +104,7 @@ const openNodes = (params: RedisParams): RedisClient => {
 export const openRedis = (params: RedisParams): RedisClient => {
   const { name, log, subscribes = false } = params;
   const redis = openNodes(params);
-  // A cluster chooses another node for its subscriptions by itself.
+  // A cluster notices by itself that a node is away.
   if (subscribes && !isCluster(redis)) {
     // Nothing is asked on it, so that one that fell silent would never be missed.
     const ping = (): void => {
@@ -151,6 +153,23 @@ export const connectRedis = async (redis: RedisClient): Promise<void> => {
     .connect()
     .then(() => (isCluster(redis) ? pingMasters(redis) : undefined));
   await withDeadline(connecting, connect_ms, 'Redis').catch(() => undefined);
+};
+
+/** Joins a channel, as soon as Redis is there; only the shard of a cluster that has it carries it. */
+export const joinChannel = async (
+  subscriber: RedisClient,
+  channel: string,
+  onMessage: (text: string) => void,
+): Promise<void> => {
+  const join = (): Promise<unknown> =>
+    subscriber.ssubscribe(channel).then(
+      // From here on the client joins again by itself.
+      () => subscriber.off('ready', join),
+      () => undefined,
+    );
+  subscriber.on('smessage', (_channel: string, text: string) => onMessage(text));
+  subscriber.on('ready', join);
+  if (subscriber.status === 'ready') await join();
 };
 
 /** Lets go of the connection without waiting for a Redis that may be away. */

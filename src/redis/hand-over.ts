@@ -4,7 +4,7 @@ import { makeId } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
 import type { Service } from '../kit/service.js';
-import { isCluster, loadScript, type RedisClient } from './client.js';
+import { joinChannel, loadScript, type RedisClient } from './client.js';
 
 /**
  * Work that costs less where the like of it is done, because it shares a transaction and what was
@@ -138,9 +138,8 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
     const message = outbox.get(name);
     outbox.delete(name);
     const text = JSON.stringify(message);
-    const heard = await redis.publish(channelOf(name), text).catch(() => null);
-    // A node of a cluster counts its own subscribers only.
-    if (heard === null || (heard === 0 && !isCluster(redis))) drop(name);
+    const heard = await redis.spublish(channelOf(name), text).catch(() => 0);
+    if (heard === 0) drop(name);
   };
 
   /** What is written to a process in one turn of the event loop goes as one message. */
@@ -222,15 +221,14 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
     },
     async start() {
       subscriber = await openSubscriber();
-      subscriber.on('message', (_channel: string, text: string) => receive(text));
-      await subscriber.subscribe(channelOf(own_name)).catch(() => undefined);
+      await joinChannel(subscriber, channelOf(own_name), receive);
       await loop.start();
     },
     async stop() {
       await loop.stop();
       members = [];
       await redis.zrem(members_key, own_name).catch(() => undefined);
-      await subscriber?.unsubscribe(channelOf(own_name)).catch(() => undefined);
+      await subscriber?.sunsubscribe(channelOf(own_name)).catch(() => undefined);
       await Promise.all(running);
     },
   };

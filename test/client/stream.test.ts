@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import {
   type Client,
@@ -19,7 +18,7 @@ import type { State, StateSource } from '../../src/socket/states.js';
 import { startApp } from '../help/app.js';
 import { range, startHub } from '../help/hub.js';
 import { makeLogWriter } from '../help/log.js';
-import { openStores } from '../help/stores.js';
+import { openStores, openTestRedis } from '../help/stores.js';
 import { until } from '../help/until.js';
 import { startSocketFront } from './socket-front.js';
 
@@ -415,8 +414,7 @@ const startOnLongLog = async (t: Test) => {
   const stores = await openStores(t);
   const sql = openSql({ url: stores.database_url, pool: 1, prepare: true, name: 'test' });
   t.teardown(() => sql.end({ timeout: 1 }));
-  const redis = new Redis(stores.redis_url.replace(/^unix:/, ''));
-  t.teardown(() => redis.disconnect());
+  const redis = await openTestRedis(t, stores.redis_url);
   const log = makeLogWriter(sql, redis, stores.redis_prefix);
   for (const _ of range(1, 6)) await log.record(length / 6);
   await sql`delete from events where "offset" <= ${gone}`;

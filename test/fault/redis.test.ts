@@ -1,4 +1,5 @@
 import { t, test } from 'tap';
+import { isCluster } from '../../src/redis/client.js';
 import {
   type Fault,
   fault_limits,
@@ -14,8 +15,10 @@ import {
 t.setTimeout(fault_limits.timeout);
 
 const flushAgainAndAgain: Fault['strike'] = async ({ service, load }) => {
+  const { redis } = service;
   for (let n = 0; n < 3; n += 1) {
-    await service.redis.flushall();
+    const nodes = isCluster(redis) ? redis.nodes('master') : [redis];
+    await Promise.all(nodes.map((node) => node.flushall()));
     await load.more(50);
   }
 };

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
@@ -47,6 +47,7 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
   let server = await start();
   return {
     ...{ port, client, name: `${host}:${port}` },
+    pid: () => server.pid,
     id: async (): Promise<string> => String(await client.cluster('MYID')),
     /** Whether it is there, and a master. */
     isMaster: (): Promise<boolean> =>
@@ -59,8 +60,10 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
       signalProcess(server.pid, 'SIGKILL');
       await server.exited;
     },
-    async restart(): Promise<void> {
+    /** With what it kept, or as `empty` as a node of a cluster can be, which knows the others. */
+    async restart({ empty = false } = {}): Promise<void> {
       await server.stop();
+      if (empty) rmSync(path.join(home, 'appendonlydir'), { recursive: true, force: true });
       server = await start();
     },
     async stop(): Promise<void> {
@@ -196,6 +199,22 @@ export const startRedisCluster = async (settings: Settings = {}) => {
         30_000,
       );
     },
+    pids: (): readonly number[] => nodes.map((node) => node.pid()),
+    /** Every node stands still, alive and without an answer, until `resume`. */
+    pause(): void {
+      for (const node of nodes) node.signal('SIGSTOP');
+    },
+    resume(): void {
+      for (const node of nodes) node.signal('SIGCONT');
+    },
+    /** kill -9 of every node. */
+    async kill(): Promise<void> {
+      await Promise.all(nodes.map((node) => node.kill()));
+    },
+    async restart(how: { readonly empty?: boolean } = {}): Promise<void> {
+      await Promise.all(nodes.map((node) => node.restart(how)));
+      await untilWhole();
+    },
     async stop(): Promise<void> {
       await Promise.all(nodes.map((node) => node.stop()));
       removeTestFolder(folder);
@@ -236,3 +255,7 @@ export const startSentinels = async () => {
     },
   };
 };
+
+/** Where tests run on a cluster (`TEST_REDIS=cluster`): one for this test alone. */
+export const startWantedCluster = async (): Promise<RedisCluster | null> =>
+  process.env['TEST_REDIS'] === 'cluster' ? startRedisCluster() : null;

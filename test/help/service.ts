@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { pino } from 'pino';
 import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { childrenOf, findProcesses, parentOf, startTime } from '../../src/boot/processes.mjs';
 import type { RoleName } from '../../src/config.js';
@@ -13,11 +12,12 @@ import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { placeOutside } from '../../src/process/embedded/postgres-home.js';
 import { signalProcess } from '../../src/process/embedded/processes.js';
 import { embeddedRedisUrl, emptyRedis } from '../../src/process/embedded/redis.js';
-import { closeRedis, connectRedis, openRedis, type RedisClient } from '../../src/redis/client.js';
+import { isWhole, type RedisClient } from '../../src/redis/client.js';
 import { startBalancer } from './balancer.js';
 import { makeTestFolder, project_root, removeTestFolder } from './own-stores.js';
+import { type RedisCluster, startWantedCluster } from './redis-cluster.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
-import type { Stores, Teardown } from './stores.js';
+import { openTestRedis, type Stores, type Teardown } from './stores.js';
 import { until } from './until.js';
 
 /**
@@ -199,13 +199,8 @@ const connectStores = async (
     ...{ url: database_url, pool: 3, prepare: true, name: 'test' },
     statement_timeout_ms: 60_000,
   });
-  const log = pino({ level: 'silent' });
-  const redis = openRedis({ url: redis_url, name: 'test', log, command_timeout_ms: 5_000 });
-  await connectRedis(redis);
-  t.teardown(async () => {
-    closeRedis(redis);
-    await sql.end({ timeout: 1 });
-  });
+  t.teardown(() => sql.end({ timeout: 1 }));
+  const redis = await openTestRedis(t, redis_url);
   return { sql, redis };
 };
 
@@ -277,6 +272,8 @@ interface Running {
   readonly hosts: readonly Host[];
   readonly sql: Sql;
   readonly redis: RedisClient;
+  /** Its Redis, where that is one. */
+  readonly cluster: RedisCluster | null;
 }
 
 /** True when the part does what it is for. */
@@ -285,7 +282,7 @@ const isAtWork = async ({ url, redis, sql }: Running, part: Part): Promise<boole
     if (part === 'api') {
       return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) })).ok;
     }
-    if (part === 'Redis') return redis.status === 'ready' && (await redis.ping()) === 'PONG';
+    if (part === 'Redis') return isWhole(redis) && (await redis.ping()) === 'PONG';
     if (part === 'Postgres') await sql`select 1`;
     return true;
   } catch {
@@ -300,6 +297,12 @@ interface KillOptions {
 }
 
 const kill = async (running: Running, part: Part, options: KillOptions): Promise<void> => {
+  if (part === 'Redis' && running.cluster !== null) {
+    await running.cluster.kill();
+    await running.cluster.restart(options);
+    await until('Redis is back', () => isAtWork(running, part), 20_000, look_ms);
+    return;
+  }
   const pidsOf = () => running.hosts.flatMap((host) => host.pidsOf(part));
   const before = pidsOf();
   const victims = options.only_one ? before.slice(0, 1) : before;
@@ -342,6 +345,8 @@ export type TestService = Awaited<ReturnType<typeof startService>>;
 
 export const startService = async (t: Teardown, options: ServiceOptions = {}) => {
   const folder = makeTestFolder();
+  const cluster = options.env?.['REDIS_URL'] === undefined ? await startWantedCluster() : null;
+  t.teardown(() => cluster?.stop());
   const disks: Record<string, SmallDisk> = {};
   for (const [under, megabytes] of Object.entries(options.small_disks ?? {})) {
     disks[under] = mountSmallDisk({ folder: path.join(folder, under), megabytes });
@@ -350,12 +355,13 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   const env: NodeJS.ProcessEnv = {
     ...{ ...service_env, API_PROCESSES: '1' },
     ...(host_count > 1 ? { TRUSTED_PROXIES: '127.0.0.1' } : {}),
+    ...(cluster === null ? {} : { REDIS_URL: cluster.url }),
     ...options.env,
   };
   const first = await startHost(t, folder, env);
   const {
     database_url: real_database = embeddedPostgresUrl(folder) ?? '',
-    redis_url: real_redis = options.env?.['REDIS_URL'] ?? embeddedRedisUrl(folder),
+    redis_url: real_redis = env['REDIS_URL'] ?? embeddedRedisUrl(folder),
   } = options.stores ?? {};
   const stores = { database_url: real_database, redis_url: real_redis };
   // As its own address has it, which may be another way to the stores.
@@ -378,8 +384,11 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
       : null;
   const { url, port } = balancer ?? first;
   const { sql, redis } = await connectStores(t, stores);
-  const running = { url, hosts, sql, redis };
-  const pidsOf = (part: Part) => hosts.flatMap((host) => host.pidsOf(part));
+  const running = { url, hosts, sql, redis, cluster };
+  const pidsOf = (part: Part): readonly number[] =>
+    part === 'Redis' && cluster !== null
+      ? cluster.pids()
+      : hosts.flatMap((host) => host.pidsOf(part));
   return {
     ...{ ...running, ...stores, ...(await seedService(sql, options)) },
     ...{ folder, port, balancer, disks, prefix, env, pidsOf, stop: first.close },
@@ -389,7 +398,8 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
 
     /** kill -9 of everything at once; fulfilled when the next start has the api at work. */
     async killAll(): Promise<void> {
-      await Promise.all(hosts.map((host) => host.kill()));
+      await Promise.all([...hosts.map((host) => host.kill()), cluster?.kill()]);
+      await cluster?.restart();
       // The first one may have the stores.
       for (const host of hosts) await host.start();
       await until('the api is at work', () => isAtWork(running, 'api'));

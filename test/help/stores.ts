@@ -5,7 +5,13 @@ import { migrate } from '../../src/db/migrate.js';
 import { startPostgres } from '../../src/process/embedded/postgres.js';
 import { type EmbeddedStore, signalProcess } from '../../src/process/embedded/processes.js';
 import { emptyRedis, startRedis } from '../../src/process/embedded/redis.js';
-import { closeRedis, connectRedis, deleteKeys, openRedis } from '../../src/redis/client.js';
+import {
+  closeRedis,
+  connectRedis,
+  deleteKeys,
+  openRedis,
+  type RedisClient,
+} from '../../src/redis/client.js';
 import {
   makeTemplate,
   openAdmin,
@@ -13,6 +19,7 @@ import {
   template_name,
   withDatabase,
 } from './own-stores.js';
+import { startWantedCluster } from './redis-cluster.js';
 
 /** The part of tap that is needed here, so that `openStores(t)` works with every kind of test. */
 export type Teardown = Pick<Test, 'teardown'>;
@@ -86,6 +93,15 @@ const dropDatabase = async (admin_url: string, name: string): Promise<void> => {
   await admin.end();
 };
 
+/** A connection of the test's own, of whatever kind Redis is. */
+export const openTestRedis = async (t: Teardown, url: string): Promise<RedisClient> => {
+  const log = pino({ level: 'silent' });
+  const redis = openRedis({ url, name: 'test', log, command_timeout_ms: 5_000 });
+  t.teardown(() => closeRedis(redis));
+  await connectRedis(redis);
+  return redis;
+};
+
 const dropKeys = async (url: string, prefix: string): Promise<void> => {
   const log = pino({ level: 'silent' });
   const redis = openRedis({ url, name: 'test', log, command_timeout_ms: 5_000 });
@@ -105,20 +121,22 @@ export const startPrivateStores = async (
   const { folder } = own;
   const options = { data_dir: folder, say: () => undefined };
   const postgres = makePrivate(own.postgres, () => startPostgres({ ...options, durable }));
-  const redis = makePrivate(own.redis, async (empty) => {
+  const server = makePrivate(own.redis, async (empty) => {
     if (empty) emptyRedis(folder);
     return startRedis(options);
   });
+  const cluster = await startWantedCluster();
   t.teardown(async () => {
-    for (const server of [postgres, redis]) await server.end();
+    await cluster?.stop();
+    for (const one of [postgres, server]) await one.end();
     await own.stop();
   });
   await migrate(own.postgres.url);
   return {
     /** Holds both servers' files, for a start of the whole service on them. */
     folder,
-    ...{ database_url: own.postgres.url, redis_url: own.redis.url, redis_prefix: 'pf' },
-    ...{ postgres, redis },
+    ...{ database_url: own.postgres.url, redis_url: cluster?.url ?? own.redis.url },
+    ...{ redis_prefix: 'pf', postgres, redis: cluster ?? server },
   };
 };
 

@@ -1,21 +1,24 @@
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
+import type { RedisClient } from '../../src/redis/client.js';
 import { StreamReader } from '../../src/redis/stream.js';
 import { startStopwatch } from '../help/stopwatch.js';
-import { openStores, type Stores, startPrivateStores } from '../help/stores.js';
+import { openStores, openTestRedis, type Stores, startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
 interface Opened {
   readonly reader: StreamReader;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly key: string;
 }
 
 const shared = await openStores(t);
 let opened = 0;
 
-const open = (t: Test, stores: Pick<Stores, 'redis_url' | 'redis_prefix'> = shared): Opened => {
+const open = async (
+  t: Test,
+  stores: Pick<Stores, 'redis_url' | 'redis_prefix'> = shared,
+): Promise<Opened> => {
   opened += 1;
   const key = `${stores.redis_prefix}:stream ${opened}`;
   const reader = new StreamReader({
@@ -27,17 +30,13 @@ const open = (t: Test, stores: Pick<Stores, 'redis_url' | 'redis_prefix'> = shar
     grace_ms: 200,
     count: 3,
   });
-  const redis = new Redis(stores.redis_url.replace(/^unix:/, ''));
-  redis.on('error', () => undefined);
-  t.teardown(() => {
-    reader.stop();
-    redis.disconnect();
-  });
+  const redis = await openTestRedis(t, stores.redis_url);
+  t.teardown(() => reader.stop());
   return { reader, redis, key };
 };
 
 t.test('entries come in order, at most so many, with their fields', async (t) => {
-  const { reader, redis, key } = open(t);
+  const { reader, redis, key } = await open(t);
   for (let offset = 1; offset <= 5; offset += 1) {
     await redis.xadd(key, `${offset}-0`, 'a', '', 'b', `é ${offset}`);
   }
@@ -53,7 +52,7 @@ t.test('entries come in order, at most so many, with their fields', async (t) =>
 });
 
 t.test('a read waits for the first entry, and ends empty when none comes', async (t) => {
-  const { reader, redis, key } = open(t);
+  const { reader, redis, key } = await open(t);
   const started_ms = performance.now();
   t.strictSame(await reader.readAfter(0), []);
   t.ok(performance.now() - started_ms >= 190);
@@ -63,7 +62,7 @@ t.test('a read waits for the first entry, and ends empty when none comes', async
 });
 
 t.test('an error of Redis is null, ids of another kind are left out', async (t) => {
-  const { reader, redis, key } = open(t);
+  const { reader, redis, key } = await open(t);
   await redis.set(key, 'a key of another kind');
   t.equal(await reader.readAfter(0), null);
   await redis.del(key);
@@ -73,12 +72,12 @@ t.test('an error of Redis is null, ids of another kind are left out', async (t) 
 });
 
 t.test('a Redis that is not there is null at once', async (t) => {
-  const { reader } = open(t, { redis_url: 'unix:/nowhere/redis.sock', redis_prefix: 'x' });
+  const { reader } = await open(t, { redis_url: 'unix:/nowhere/redis.sock', redis_prefix: 'x' });
   t.equal(await reader.readAfter(0), null);
 });
 
 t.test('stopping ends a read under way, and every later one', async (t) => {
-  const { reader, redis, key } = open(t);
+  const { reader, redis, key } = await open(t);
   await reader.readAfter(0);
   const waiting = reader.readAfter(0);
   reader.stop();
@@ -89,7 +88,7 @@ t.test('stopping ends a read under way, and every later one', async (t) => {
 
 t.test('a read that does not come back ends, and later ones work again', async (t) => {
   const stores = await startPrivateStores(t, { durable: false });
-  const { reader, redis, key } = open(t, stores);
+  const { reader, redis, key } = await open(t, stores);
   await redis.xadd(key, '1-0', 'a', 'b');
   t.equal((await reader.readAfter(0))?.length, 1);
   stores.redis.pause();

@@ -6,7 +6,13 @@ import { makeId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { deleteKeys, isCluster, loadScript, type RedisClient } from '../../redis/client.js';
+import {
+  deleteKeys,
+  isCluster,
+  joinChannel,
+  loadScript,
+  type RedisClient,
+} from '../../redis/client.js';
 import { readOldest } from './floor-store.js';
 import { type LogEntry, packEntry, streamKey, wakeUpChannel } from './log-entry.js';
 import { readProjected, writeProjected } from './projected.js';
@@ -97,18 +103,6 @@ const makeGathering = () => {
   };
 };
 
-/** Messages of a channel start the next turn at once; the channel is joined again when needed. */
-const wakeByMessages = async (
-  loop: Loop,
-  subscriber: RedisClient,
-  channel: string,
-): Promise<void> => {
-  const subscribe = () => subscriber.subscribe(channel).catch(() => undefined);
-  subscriber.on('message', () => loop.nudge());
-  subscriber.on('ready', subscribe);
-  if (subscriber.status === 'ready') await subscribe();
-};
-
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const { sql, redis, log, config } = deps;
   const { projectors, subscriber, poll_ms = 200 } = options;
@@ -173,7 +167,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   return {
     name: 'relay',
     async start() {
-      await wakeByMessages(loop, subscriber, wakeUpChannel(prefix));
+      await joinChannel(subscriber, wakeUpChannel(prefix), () => loop.nudge());
       await loop.start();
     },
     async stop() {

@@ -109,7 +109,7 @@ const makeWorld = async (t: Test): Promise<World> => {
     async place(question_id, count = 1) {
       for (let n = 0; n < count; n += 1) await insertPrediction(parts, question_id);
     },
-    nudge: () => deps.redis.publish(wakeUpChannel(prefix), ''),
+    nudge: () => deps.redis.spublish(wakeUpChannel(prefix), ''),
     async settle() {
       let found: readonly string[] = [];
       const look = async () => {
@@ -128,6 +128,7 @@ const makeWorld = async (t: Test): Promise<World> => {
         name: 'nudges',
         log: deps.log,
         command_timeout_ms: 0,
+        subscribes: true,
       });
       await connectRedis(subscriber);
       const projectors = [counter, createConsensusProjector(deps), ...more];

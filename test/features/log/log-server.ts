@@ -1,20 +1,15 @@
 import { createServer } from 'node:net';
-import { Redis } from 'ioredis';
 import type { Test } from 'tap';
 import { type AppOptions, startApp } from '../../help/app.js';
 import { makeLogWriter } from '../../help/log.js';
+import { openTestRedis } from '../../help/stores.js';
 
 export type LogServer = Awaited<ReturnType<typeof serveLog>>;
 
 /** An api process whose log the test writes itself, in place of the relay. */
 export const serveLog = async (t: Test, options: AppOptions = {}) => {
   const app = await startApp(t, { roles: ['api'], ...options });
-  const redis = new Redis(app.stores.redis_url.replace(/^unix:/, ''), {
-    commandTimeout: 2_000,
-    maxRetriesPerRequest: 0,
-  });
-  redis.on('error', () => undefined);
-  t.teardown(() => redis.disconnect());
+  const redis = await openTestRedis(t, app.stores.redis_url);
   return { app, redis, log: makeLogWriter(app.sql, redis, app.stores.redis_prefix) };
 };
 
