@@ -14,12 +14,12 @@ interface Done {
 }
 
 /** A process that shares one kind of work, which tells who did it. */
-const startProcess = async (t: Test, prefix: string, index: number) => {
+const startProcess = async (t: Test, prefix: string, index: number, is_away = false) => {
   const open = async (subscribes: boolean) => {
     const options = { command_timeout_ms: subscribes ? 0 : 1_000, subscribes };
     const redis = openRedis({ url: redis_url, name: 'test', log, ...options });
-    await connectRedis(redis);
     t.teardown(() => closeRedis(redis));
+    if (!(subscribes && is_away)) await connectRedis(redis);
     return redis;
   };
   const subscriber = await open(true);
@@ -104,6 +104,16 @@ t.test('nobody waits for an owner that is gone, or stands still', async (t) => {
   t.same(await still.second.handed({ subject: 'a' }), { by: 1, tried: true });
   t.ok(performance.now() - began < 8_000, 'well before a call is late');
   release();
+});
+
+t.test('one that started while Redis was away hears of work when it is back', async (t) => {
+  const prefix = `${redis_prefix}:${prefixes++}`;
+  const first = await startProcess(t, prefix, 0, true);
+  const second = await startProcess(t, prefix, 1);
+  t.equal((await second.handed({ subject: 'a' })).by, 1, 'nobody hears it');
+  await connectRedis(first.subscriber);
+  const isOwner = async () => (await second.handed({ subject: 'a' })).by === 0;
+  await until('the first process owns', isOwner);
 });
 
 t.test('owners', async (t) => {
