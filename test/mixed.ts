@@ -5,7 +5,7 @@ import { startService } from './help/service.js';
 import { awaitAgreement, mixed_env, runMixed } from './walk/mixed-load.js';
 
 /**
- * `npm run mixed -- [OPERATIONS] [SEED]`: registering, linking, predicting, suggesting, deciding,
+ * `npm run mixed -- [--operations N] [--seed N]`: registering, linking, predicting, suggesting, deciding,
  * deciding anew, voiding, referrals, webhooks and comments by 32 clients at once against the whole
  * service with its own processes and stores; then everything is settled, and verify finds nothing.
  */

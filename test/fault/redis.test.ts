@@ -6,6 +6,7 @@ import {
   is_long,
   lastFor,
   startWorld,
+  streamLosses,
   surviveAll,
   untilDelivered,
 } from './world.js';
@@ -24,18 +25,7 @@ const flushAgainAndAgain: Fault['strike'] = async ({ service, load }) => {
 };
 
 const loseStream: Fault['strike'] = async ({ service, load }) => {
-  const { redis, prefix } = service;
-  const key = `${prefix}:{log}:events`;
-  const losses = [
-    () => redis.del(key),
-    () => redis.xgroup('DESTROY', key, 'signers'),
-    async () => {
-      const tail = await redis.xrevrange(key, '+', '-', 'COUNT', 50);
-      await redis.xdel(key, ...tail.map(([id]) => id));
-    },
-    () => redis.xtrim(key, 'MAXLEN', 0),
-  ];
-  for (const lose of losses) {
+  for (const lose of streamLosses(service)) {
     await lose();
     await load.more(50);
   }

@@ -2,9 +2,7 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { type Test, t, test } from 'tap';
 import { isOutage, isWriteRefused } from '../../src/kit/outage.js';
-import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
-import { openAdmin, withDatabase } from '../help/own-stores.js';
-import type { TestService } from '../help/service.js';
+import { openOwner, type TestService, whileReadOnly } from '../help/service.js';
 import { type SmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import { allow, until } from '../help/until.js';
 import {
@@ -74,12 +72,6 @@ const untilCured = async (t: Test, { load }: FaultWorld): Promise<void> => {
 const sameRoles = ({ pidsOf }: TestService): string =>
   JSON.stringify((['api', 'relay', 'signer', 'timer'] as const).map((role) => pidsOf(role)));
 
-const openOwner = ({ folder }: TestService) => {
-  const url = new URL(embeddedPostgresUrl(folder) ?? '');
-  url.username = 'postgres';
-  return openAdmin(withDatabase(url.href, 'postgres'));
-};
-
 /** The disk of the log is full, and of nothing else. */
 const fullLog: Fault['strike'] = async ({ service, load }, t) => {
   const disk = diskOf(service, 'log');
@@ -138,19 +130,14 @@ const fullDisk: Fault['strike'] = async (world, t) => {
 /** Postgres is made read-only, as by a failover. */
 const readOnly: Fault['strike'] = async (world, t) => {
   const { service } = world;
-  const owner = openOwner(service);
-  await readOn(t, service, async () => {
-    await owner`alter system set default_transaction_read_only = on`;
-    await owner`select pg_reload_conf()`;
+  const ask = async (): Promise<void> => {
     await untilRefused(t, service);
     await until('health says so', async () => {
       const { db, db_writes } = (await askHealth(service)) as Record<string, unknown>;
       return db === true && db_writes === false;
     });
-  });
-  await owner`alter system reset default_transaction_read_only`;
-  await owner`select pg_reload_conf()`;
-  await owner.end({ timeout: 1 });
+  };
+  await whileReadOnly(service, () => readOn(t, service, ask));
   await untilCured(t, world);
 };
 

@@ -94,8 +94,9 @@ export const countRepeats = (witnesses: Witnesses): number => {
 /** What comes right last, looked at cheaply: looking must not hold up what is looked at. */
 const findUnfinished = async ({ service, listeners }: Witnesses): Promise<readonly string[]> => {
   const [log] = await service.sql<{ head: number; waiting: number }[]>`
-    select "offset" as head, (select count(*)::integer from outbox) as waiting
-    from log_head`;
+    select
+      (select count(*)::integer from events where audience_id is null) as head,
+      (select count(*)::integer from outbox) as waiting`;
   const { head = 0, waiting = 0 } = log ?? {};
   const late = listeners.filter(({ wish, heard }) => {
     return JSON.stringify(wish) === '{"topic":"all"}' && heard.length < head;

@@ -116,6 +116,23 @@ export const lastFor = async (from_ms: number, least_ms: number): Promise<void> 
   await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
 };
 
+/** Ways in which the stream in Redis loses what it has. */
+export const streamLosses = ({
+  redis,
+  prefix,
+}: TestService): readonly (() => Promise<unknown>)[] => {
+  const key = `${prefix}:{log}:events`;
+  return [
+    () => redis.del(key),
+    () => redis.xgroup('DESTROY', key, 'signers'),
+    async () => {
+      const tail = await redis.xrevrange(key, '+', '-', 'COUNT', 50);
+      await redis.xdel(key, ...tail.map(([id]) => id));
+    },
+    () => redis.xtrim(key, 'MAXLEN', 0),
+  ];
+};
+
 const reads_every_ms = 50;
 
 /** Runs the fault, while pages and clients read on as if there were none. */

@@ -91,6 +91,10 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     mute() {
       for (const link of links) link.is_mute = true;
     },
+    /** Connections that are open now end at once. */
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
     /** Later ones are taken and not answered either, until `heal`. */
     silenceAll() {
       is_deaf = true;

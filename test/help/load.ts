@@ -22,6 +22,7 @@ export interface Acknowledged {
 }
 
 export interface LoadOptions {
+  /** Read before every try: a getter may spread them over several hosts. */
   readonly url: string;
   readonly agents: readonly SeededAgent[];
   readonly questions: readonly SeededQuestion[];
@@ -99,14 +100,11 @@ const tryOnce = async (url: string, { agent, question, body, key }: Pair) => {
 };
 
 /** The acknowledgement, or a sentence about an answer that is none. */
-const place = async (
-  { url, balancer }: LoadOptions,
-  pair: Pair,
-): Promise<Acknowledged | string> => {
+const place = async (options: LoadOptions, pair: Pair): Promise<Acknowledged | string> => {
   const { agent, question } = pair;
   const started_ms = performance.now();
   for (let tries = 1; ; tries += 1) {
-    const answer = await tryOnce(url, pair);
+    const answer = await tryOnce(options.url, pair);
     const waited_ms = performance.now() - started_ms;
     if (typeof answer === 'number') {
       if (waited_ms > give_up_ms) return `no answer within ${give_up_ms} ms and ${tries} tries`;
@@ -116,7 +114,7 @@ const place = async (
     const { status, replayed, text } = answer;
     // A first result can only be replayed to a client that tried before; under a key it is the
     // first answer with its status.
-    const is_due = replayed ? tries > 1 || balancer : status === 201;
+    const is_due = replayed ? tries > 1 || options.balancer : status === 201;
     if (!is_due || (status !== 200 && status !== 201)) {
       return `try ${tries} was answered ${status}: ${text.slice(0, 300)}`;
     }

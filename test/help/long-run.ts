@@ -1,21 +1,25 @@
+import { parseArgs } from 'node:util';
+
 /**
- * The numbers behind the name of a long run, each with what it is when it is left out. Anything
- * else ends the process with the usage: a run of no operations passes whatever is broken.
+ * The options of a long run, `--NAME N` each, with what each is when it is left out. Anything else
+ * ends the process with the usage: a run of no operations passes whatever is broken.
  */
 export const readNumbers = <K extends string>(
   command: string,
   usual: Readonly<Record<K, number>>,
 ): Readonly<Record<K, number>> => {
   const names = Object.keys(usual) as K[];
-  const words = process.argv.slice(2);
-  const given = words.map(Number);
-  if (words.length > names.length || !given.every((n) => Number.isFinite(n) && n > 0)) {
-    const shown = names.map((name) => `[${name.toUpperCase()} (${usual[name]})]`).join(' ');
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]));
+  try {
+    const { values } = parseArgs({ options });
+    const entries = names.map((name) => [name, Number(values[name] ?? usual[name])] as const);
+    if (entries.some(([, n]) => !(Number.isFinite(n) && n > 0))) throw new Error('no number');
+    return Object.fromEntries(entries) as Readonly<Record<K, number>>;
+  } catch {
+    const shown = names.map((name) => `[--${name} N (${usual[name]})]`).join(' ');
     process.stderr.write(`Usage: npm run ${command} -- ${shown}, each a number above 0.\n`);
     process.exit(2);
   }
-  const entries = names.map((name, at) => [name, given[at] ?? usual[name]]);
-  return Object.fromEntries(entries) as Readonly<Record<K, number>>;
 };
 
 /** mulberry32 (Tommy Ettinger): the same seed tries the same things. */

@@ -14,7 +14,13 @@ import { signalProcess } from '../../src/process/embedded/processes.js';
 import { embeddedRedisUrl, emptyRedis } from '../../src/process/embedded/redis.js';
 import { isWhole, type RedisClient } from '../../src/redis/client.js';
 import { startBalancer } from './balancer.js';
-import { makeTestFolder, project_root, removeTestFolder } from './own-stores.js';
+import {
+  makeTestFolder,
+  openAdmin,
+  project_root,
+  removeTestFolder,
+  withDatabase,
+} from './own-stores.js';
 import { type RedisCluster, startWantedCluster } from './redis-cluster.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
 import { openTestRedis, type Stores, type Teardown } from './stores.js';
@@ -412,6 +418,27 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     troubles: (least_level = 40): readonly LogLine[] =>
       hosts.flatMap((host) => host.log()).filter(({ level }) => level >= least_level),
   };
+};
+
+/** A connection as the superuser of its embedded Postgres. */
+export const openOwner = ({ folder }: TestService): Sql => {
+  const url = new URL(embeddedPostgresUrl(folder) ?? '');
+  url.username = 'postgres';
+  return openAdmin(withDatabase(url.href, 'postgres'));
+};
+
+/** Postgres takes no writes, as after a failover, while the work lasts. */
+export const whileReadOnly = async (
+  service: TestService,
+  work: () => Promise<unknown>,
+): Promise<void> => {
+  const owner = openOwner(service);
+  await owner`alter system set default_transaction_read_only = on`;
+  await owner`select pg_reload_conf()`;
+  await work();
+  await owner`alter system reset default_transaction_read_only`;
+  await owner`select pg_reload_conf()`;
+  await owner.end({ timeout: 1 });
 };
 
 /** Roles of the same service under another supervisor, as on a second machine. */
