@@ -46,7 +46,7 @@ class InnerRequest implements WholeCall {
     this.path = parts.path;
     this.query = parts.query;
     this.address = ctx.request.address;
-    this.headers = { ...parts.headers, 'x-request-id': ctx.request_id };
+    this.headers = { ...parts.headers, ...ctx.trace?.headers, 'x-request-id': ctx.request_id };
     this.raw_body = parts.body === undefined ? '' : JSON.stringify(parts.body);
   }
 

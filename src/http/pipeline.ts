@@ -217,7 +217,7 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
     try {
       finish(ctx, outgoing);
     } catch (error) {
-      log.error({ request_id: ctx.request_id, ...describeError(error) }, 'http: answer failed');
+      log.error({ ...ctx.log_ids, ...describeError(error) }, 'http: answer failed');
       ctx.headers.length = 0;
       finish(ctx, refuse(common_faults.INTERNAL));
     }
@@ -426,7 +426,9 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
       return;
     }
     Promise.resolve(request.stream?.({ status, headers, content_type }, body))
-      .catch((error: unknown) => log.error({ request_id, ...describeError(error) }, 'http: cut'))
+      .catch((error: unknown) =>
+        log.error({ ...ctx.log_ids, ...describeError(error) }, 'http: cut'),
+      )
       .finally(() => writeLine(lines, ctx, status));
   };
 };
@@ -437,9 +439,8 @@ const writeLine = (lines: Logger, ctx: Context, status: number): void => {
   const { method, path, started_ms, socket, aborted } = ctx.request;
   const ms = Math.round((performance.now() - started_ms) * 100) / 100;
   const caller = callerKey(ctx.caller) ?? undefined;
-  const { request_id } = ctx;
   lines.info({
-    request_id,
+    ...ctx.log_ids,
     method,
     path,
     status,
@@ -500,8 +501,7 @@ const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
 
 /** A throw is a bug or an outage; the client learns which of the two, and the request id. */
 const refuseThrown = (error: unknown, ctx: Context, log: Logger): Fault => {
-  const { request_id, request } = ctx;
-  const record = { request_id, path: request.path, ...describeError(error) };
+  const record = { ...ctx.log_ids, path: ctx.request.path, ...describeError(error) };
   if (isOutage(error) || error instanceof QueueFullError) {
     log.warn(record, 'http: a store is away');
     return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });

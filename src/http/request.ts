@@ -261,7 +261,9 @@ export class HttpCall implements Request {
     req.forEach((name, value) => {
       count += 1;
       bytes += name.length + value.length;
-      this.headers[name] = value;
+      // A list may come in several lines; a second `traceparent` makes both of them wrong.
+      const before = name.startsWith('trace') ? this.headers[name] : undefined;
+      this.headers[name] = before === undefined ? value : `${before},${value}`;
     });
     this.headers_too_large = isTooLarge(count, bytes);
   }

@@ -6,6 +6,8 @@ import type { Teardown } from './stores.js';
 /** CommandComplete with the tag of a commit. */
 const committed = Buffer.from('COMMIT\0');
 
+const keepalive_ms = 20_000;
+
 /** Where the server of a URL listens; `unix:PATH` is one of Redis. */
 const serverOf = (url: URL): { path: string } | { host: string; port: number } => {
   if (url.protocol === 'unix:') return { path: url.pathname };
@@ -33,7 +35,8 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
 
   const server = createServer((client) => {
     const link: Link = { is_silent: false, is_mute: false, is_marked: false };
-    const ends = is_deaf ? [client] : [client, connect(target)];
+    const upstream = is_deaf ? undefined : connect(target);
+    const ends = upstream === undefined ? [client] : [client, upstream];
     for (const socket of ends) {
       sockets.add(socket);
       socket.on('error', () => undefined);
@@ -41,9 +44,10 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
         sockets.delete(socket);
         links.delete(link);
         if (!link.is_silent) for (const other of ends) other.destroy();
+        // The server finds out by its keepalive.
+        else if (socket === client) setTimeout(() => upstream?.destroy(), keepalive_ms).unref();
       });
     }
-    const [, upstream] = ends;
     if (upstream === undefined) return;
     links.add(link);
     client.on('data', (chunk: Buffer) => {

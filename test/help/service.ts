@@ -64,7 +64,7 @@ export interface ServiceOptions {
 
 /** A look at all processes of the machine costs milliseconds. */
 const look_ms = 100;
-const start_ms = 60_000;
+const start_ms = 120_000;
 const stop_ms = 30_000;
 const prefix = 'pf';
 
@@ -321,7 +321,7 @@ const kill = async (running: Running, part: Part, options: KillOptions): Promise
     const are_new = !victims.some((pid) => now.includes(pid));
     return are_new && now.length === before.length && (await isAtWork(running, part));
   };
-  await until(`another ${part}`, isReplaced, 20_000, look_ms);
+  await until(`another ${part}`, isReplaced, 60_000, look_ms);
 };
 
 const pause = (all: readonly number[]): (() => void) => {
