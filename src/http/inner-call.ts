@@ -46,7 +46,8 @@ class InnerRequest implements WholeCall {
     this.path = parts.path;
     this.query = parts.query;
     this.address = ctx.request.address;
-    this.headers = { ...parts.headers, ...ctx.trace?.headers, 'x-request-id': ctx.request_id };
+    const traceparent = ctx.header('traceparent');
+    this.headers = { ...parts.headers, traceparent, 'x-request-id': ctx.request_id };
     this.raw_body = parts.body === undefined ? '' : JSON.stringify(parts.body);
   }
 

@@ -17,6 +17,7 @@ import {
   makeAddressReader,
   type Outgoing,
   type Request,
+  request_durations,
   type TemplatedApp,
 } from './request.js';
 import type { ResponseCache } from './response-cache.js';
@@ -411,7 +412,7 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
   // Nothing of these lines is a secret by its name, and looking for such costs most of a line.
   const lines = log.child({}, { redact: { paths: [] } });
   return (ctx, answer) => {
-    const { request, request_id, headers } = ctx;
+    const { request, request_id, log_ids, headers } = ctx;
     const is_page = isFault(answer) && faultPage !== undefined && ctx.shows_page;
     const outgoing = is_page ? faultPage(answer, request, request_id) : answer;
     for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
@@ -423,12 +424,13 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
     if (!(body instanceof BodyStream)) {
       request.send({ status, headers, body, content_type });
       writeLine(lines, ctx, status);
+      if (request.longest_ms !== undefined || request.is_inner === true) return;
+      const seconds = (performance.now() - request.started_ms) / 1_000;
+      request_durations.observe({ status: `${Math.floor(status / 100)}xx` }, seconds);
       return;
     }
     Promise.resolve(request.stream?.({ status, headers, content_type }, body))
-      .catch((error: unknown) =>
-        log.error({ ...ctx.log_ids, ...describeError(error) }, 'http: cut'),
-      )
+      .catch((error: unknown) => log.error({ ...log_ids, ...describeError(error) }, 'http: cut'))
       .finally(() => writeLine(lines, ctx, status));
   };
 };

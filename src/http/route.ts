@@ -4,7 +4,7 @@ import { type Fault, type FaultDef, isFault } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
 import { type Request, requestId } from './request.js';
-import { readTrace, type Trace } from './trace.js';
+import { readTrace } from './trace.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
@@ -57,8 +57,8 @@ export interface Claim {
 export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
   readonly request: Request;
   readonly request_id: string;
-  /** The trace of the client that it belongs to. */
-  readonly trace: Trace | null;
+  /** With those of its trace. */
+  readonly log_ids: Readonly<Record<string, string>>;
   params = {} as P;
   query = {} as Q;
   body = undefined as B;
@@ -73,12 +73,7 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
   constructor(request: Request) {
     this.request = request;
     this.request_id = requestId(request.header('x-request-id'));
-    this.trace = readTrace(request.header('traceparent'), request.header('tracestate'));
-  }
-
-  /** What log lines about it name. */
-  get log_ids() {
-    return { request_id: this.request_id, ...this.trace?.ids };
+    this.log_ids = { request_id: this.request_id, ...readTrace(request.header('traceparent')) };
   }
 
   get ip(): string {

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Service } from './service.js';
 
 /**
@@ -10,15 +10,17 @@ import type { Service } from './service.js';
 export interface Measure {
   readonly name: string;
   readonly help: string;
-  /** Now; undefined leaves the sample out. */
-  readonly read: () => number | undefined;
+  /** Now; without a value the sample is left out. */
+  readonly read: () => number | undefined | Promise<number | undefined>;
 }
+
+export type Metric = Measure | Histogram;
 
 interface MonitorOptions {
   readonly port: number;
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly measures: readonly Measure[];
+  readonly measures: readonly Metric[];
   /** Whether the process can do its work now. */
   readonly isReady: () => boolean | Promise<boolean>;
 }
@@ -27,19 +29,24 @@ const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels(labels);
   collectDefaultMetrics({ register: registry, prefix: 'pf_' });
-  for (const { name, help, read } of measures) {
-    new Gauge({
-      name: `pf_${name}`,
-      help,
-      registers: [registry],
-      collect() {
-        const value = read();
-        if (value !== undefined) this.set(value);
-      },
-    });
+  for (const one of measures) {
+    if (one instanceof Histogram) registry.registerMetric(one);
+    else makeGauge(one, registry);
   }
   return registry;
 };
+
+const makeGauge = ({ name, help, read }: Measure, registry: Registry) =>
+  new Gauge({
+    name: `pf_${name}`,
+    help,
+    registers: [registry],
+    async collect() {
+      const value = await read();
+      if (value === undefined) this.remove();
+      else this.set(value);
+    },
+  });
 
 /** `GET /livez`, `/readyz` and `/metrics`; anything else is 404. */
 export const createMonitor = (options: MonitorOptions): Service => {

@@ -74,6 +74,7 @@ import {
   App,
   exchange_counters,
   exclusive_port,
+  request_durations,
   type TemplatedApp,
   type us_listen_socket,
   us_listen_socket_close,
@@ -82,7 +83,6 @@ import {
 import { createResponseCache } from '../http/response-cache.js';
 import { anonymous, type Route } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
-import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
 import { isWhole } from '../redis/client.js';
 import { createHandOver, type HandOver } from '../redis/hand-over.js';
@@ -325,11 +325,12 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
 
 type All = ReturnType<typeof mountAll>;
 
-const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measure[] => {
+const measuresOf = ({ parts, mounted, sockets, follower }: All) => {
   const { placing, revising, cache, log_watch } = parts;
   const http = exchange_counters;
   const hub = () => sockets.hub.stats();
   return [
+    request_durations,
     measure('http_open', 'Requests without an answer yet.', () => mounted.open.size),
     measure('http_aborted_total', 'Requests whose client went away.', () => http.aborted),
     measure('http_expired_total', 'Requests answered 503 at the deadline.', () => http.expired),
@@ -338,6 +339,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     measure('predictions_placed_total', 'Predictions placed.', () => placing.stats.drafts),
     measure('forecasts_revised_total', 'Forecasts revised.', () => revising.stats.drafts),
     measure('prediction_batches_total', 'Their group commits.', () => placing.stats.batches),
+    measure('prediction_drafts_waiting', 'For a commit.', () => placing.stats.waiting),
     measure('log_head_offset', 'Newest offset followed here.', () => follower.head),
     measure(
       'log_lag_p99_ms',

@@ -1,11 +1,12 @@
 import { type Config, publicUrl, type RoleName } from '../config.js';
 import { type DatabaseClock, followClock, openSql, probeSql, type Sql } from '../db/client.js';
+import { readLag } from '../features/events/index.js';
 import type { Deps } from '../http/deps.js';
 import type { Route } from '../http/route.js';
 import { makeLog } from '../kit/log.js';
-import { createMonitor, type Measure } from '../kit/metrics.js';
+import { createMonitor, type Measure, type Metric } from '../kit/metrics.js';
 import { type Service, withDeadline } from '../kit/service.js';
-import { closeRedis, connectRedis, openRedis, type RedisClient } from '../redis/client.js';
+import { closeRedis, connectRedis, isWhole, openRedis, type RedisClient } from '../redis/client.js';
 
 export interface RoleOptions {
   readonly role: RoleName;
@@ -25,7 +26,7 @@ export interface Base extends Service {
   /** Tells the links where the server really listens, once that is known. */
   setPort(port: number): void;
   /** Probes and metrics of this process, where METRICS_PORT asks for them; not ready on `leaving`. */
-  monitor(measures?: readonly Measure[], leaving?: AbortSignal): readonly Service[];
+  monitor(measures?: readonly Metric[], leaving?: AbortSignal): readonly Service[];
 }
 
 export const measure = (name: string, help: string, read: Measure['read']): Measure => ({
@@ -96,7 +97,14 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
       if (METRICS_PORT === undefined) return [];
       const isReady = async (): Promise<boolean> => !leaving?.aborted && (await answersInTime(sql));
       const labels = { role, index: String(index) };
-      const all = [...measures, measure('log_lines_dropped_total', log_dropped_help, dropped)];
+      const lag = () => readLag(sql, clock.now()).catch(() => undefined);
+      const all = [
+        ...measures,
+        measure('log_lines_dropped_total', log_dropped_help, dropped),
+        measure('db_longest_wait_ms', 'Of a statement without an answer.', sql.longestWait),
+        measure('redis_ready', '1 while Redis answers.', () => Number(isWhole(redis))),
+        measure('outbox_lag_ms', 'Age of the oldest event that is not in the log yet.', lag),
+      ];
       return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];
     },
   };

@@ -13,6 +13,7 @@ import { createQuestionTimer, question_counts } from '../features/questions/inde
 import { createSettling } from '../features/resolution/index.js';
 import { createRetention } from '../features/retention/index.js';
 import {
+  countDue,
   createMaintenance,
   createWebhooks,
   type MaintenanceOptions,
@@ -86,6 +87,7 @@ export const createSigner = (deps: Deps, options: SignerOptions = {}): Part => {
         () => stats.delivered + stats.failed,
       ),
       measure('webhook_attempts_failed_total', 'Attempts that failed.', () => stats.failed),
+      measure('webhook_deliveries_due', 'Not sent yet, at most 10,000.', () => countDue(deps.sql)),
       measure(
         'webhook_breakers_opened_total',
         'How often webhooks were left alone because they failed.',

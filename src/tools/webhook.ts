@@ -67,7 +67,7 @@ const test = async (sql: Sql, config: Config, hook: Found) => {
   try {
     const target = await findTarget(sql, ownerOf(hook), hook.id);
     if (target === undefined) throw new Stopped('The webhook is gone.');
-    const result = await sendPing(webhooks, target, { now: new Date(), trace: null });
+    const result = await sendPing(webhooks, target, new Date());
     return { said: result.message, code: result.delivered ? 0 : 1, result };
   } finally {
     webhooks.close();

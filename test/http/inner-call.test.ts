@@ -7,6 +7,7 @@ import { startToyApp } from '../help/toy-app.js';
 const page = {
   request: { address: { text: '127.0.0.1', limit_key: '127.0.0.1' } },
   request_id: 'page-1',
+  header: () => '',
 } as unknown as Context;
 
 t.test(

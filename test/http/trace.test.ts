@@ -9,48 +9,23 @@ const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const span_id = '00f067aa0ba902b7';
 const parent = `00-${trace_id}-${span_id}-01`;
 
-t.test('a good traceparent is read, and passed on as one of version 00', async (t) => {
-  const passed: readonly (readonly [given: string, passed_on: string])[] = [
-    [parent, parent],
-    [`00-${trace_id}-${span_id}-00`, `00-${trace_id}-${span_id}-00`],
-    // Flags that nobody has defined go.
-    [`00-${trace_id}-${span_id}-ff`, `00-${trace_id}-${span_id}-03`],
-    [`cc-${trace_id}-${span_id}-01`, parent],
-    [`cc-${trace_id}-${span_id}-01-what-comes-later`, parent],
-  ];
-  for (const [given, traceparent] of passed) {
-    t.same(readTrace(given, ''), { ids: { trace_id, span_id }, headers: { traceparent } }, given);
+t.test('a good traceparent is read, also one of a later version', async (t) => {
+  for (const good of [
+    ...[parent, `00-${trace_id}-${span_id}-00`, `00-${trace_id}-${span_id}-ff`],
+    ...[`cc-${trace_id}-${span_id}-01`, `cc-${trace_id}-${span_id}-01-what-comes-later`],
+  ]) {
+    t.same(readTrace(good), { trace_id, span_id }, good);
   }
 });
 
-t.test('a wrong one is no trace, whatever its tracestate', async (t) => {
+t.test('a wrong one is no trace', async (t) => {
   const wrong = [
     ...['', '00', parent.slice(0, -1), `${parent}0`, `${parent}-`, `${parent}-more`, ` ${parent}`],
     ...[parent.toUpperCase(), parent.replaceAll('-', '_'), parent.replace('a', 'g')],
     ...[`ff${parent.slice(2)}`, `cc${parent.slice(2)}.more`, `${parent},${parent}`],
     ...[`00-${'0'.repeat(32)}-${span_id}-01`, `00-${trace_id}-${'0'.repeat(16)}-01`],
   ];
-  for (const given of wrong) t.equal(readTrace(given, 'a=1'), null, given);
-});
-
-t.test('a tracestate is passed on in order, and left out when it is wrong', async (t) => {
-  const members = (count: number) => Array.from({ length: count }, (_, n) => `k${n}=v`).join(',');
-  const good: readonly (readonly [given: string, passed_on: string])[] = [
-    ['rojo=00f067aa0ba902b7,congo=t61rcWkgMzE', 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE'],
-    ['a=1 ,\t1tenant@b= 2 2,, c/*_-=~', 'a=1,1tenant@b= 2 2,c/*_-=~'],
-    [members(32), members(32)],
-    [`${'k'.repeat(256)}=${'v'.repeat(256)}`, `${'k'.repeat(256)}=${'v'.repeat(256)}`],
-  ];
-  for (const [given, tracestate] of good) {
-    t.same(readTrace(parent, given)?.headers, { traceparent: parent, tracestate }, given);
-  }
-  const wrong = [
-    ...['a', 'a=', '=1', 'A=1', 'a=1,a=2', 'a=1=2', 'a=é', 'a=1\r\nx:2', 'a b=1', '-a=1'],
-    ...[members(33), `${'k'.repeat(257)}=v`, `k=${'v'.repeat(257)}`],
-  ];
-  for (const given of wrong) {
-    t.same(readTrace(parent, given)?.headers, { traceparent: parent }, `${given} is left out`);
-  }
+  for (const given of wrong) t.equal(readTrace(given), null, given);
 });
 
 t.test('log lines of a request name its trace, and no request fails by it', async (t) => {

@@ -5,5 +5,6 @@ export { planDeliveries, readPlannedOffset } from './planning-store.js';
 export { readRange } from './replaying.js';
 export { routes } from './routes.js';
 export { Sending, type SendingOptions } from './sending.js';
+export { countDue } from './sending-store.js';
 export { createWebhooks, type WebhookParts } from './signing.js';
 export { deleteWebhooks, findTarget, listEveryWebhook, updateWebhook } from './store.js';

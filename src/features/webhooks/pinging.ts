@@ -1,4 +1,3 @@
-import type { Trace } from '../../http/trace.js';
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import type { Webhooks } from './signing.js';
@@ -13,15 +12,11 @@ const error_sentences = {
 };
 
 /** Sends a signed `ping`, and says what came back. */
-export const sendPing = async (
-  webhooks: Webhooks,
-  target: Target,
-  { now, trace }: { readonly now: Date; readonly trace: Trace | null },
-) => {
+export const sendPing = async (webhooks: Webhooks, target: Target, now: Date) => {
   const data = { webhook_id: target.webhook_id };
   const body = JSON.stringify({ event: 'ping', data, timestamp: now.toISOString() });
   const ids = { event_id: makeId(), delivery_id: makeId() };
-  const ping = { ...target, ...ids, event: 'ping', attempt: 1, offset: null, body, trace };
+  const ping = { ...target, ...ids, event: 'ping', attempt: 1, offset: null, body };
   const { status, error, latency_ms } = await webhooks.send(ping, now.getTime(), test_wall_ms);
   return {
     delivered: error === null && status !== null && status >= 200 && status < 300,

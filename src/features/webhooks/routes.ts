@@ -268,10 +268,10 @@ const testWebhook = route({
   path: '/api/webhooks/{id}/test',
   summary: 'Send a signed `ping` now and tell what came back',
   returns: { 200: wire.tested_schema },
-  handle: async ({ caller, params, trace }, { sql, webhooks, clock }) => {
+  handle: async ({ caller, params }, { sql, webhooks, clock }) => {
     const target = await store.findTarget(sql, caller, params.id);
     if (target === undefined) return webhookAbsent();
-    return reply(200, await sendPing(webhooks, target, { now: clock(), trace }));
+    return reply(200, await sendPing(webhooks, target, clock()));
   },
 });
 

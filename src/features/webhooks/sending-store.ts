@@ -1,4 +1,5 @@
 import type { Db, Sql } from '../../db/client.js';
+import { readTotal } from '../../db/rows.js';
 import type { DeliveryState } from './schema.js';
 import type { Attempt } from './signing.js';
 
@@ -250,6 +251,14 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> 
     join health t on t.id = h.id
     where w.id = h.id`;
 };
+
+/** Deliveries that are due, at most 10,000; undefined where Postgres does not answer. */
+export const countDue = (db: Db): Promise<number | undefined> =>
+  readTotal(db`
+    select count(*)::integer as total
+    from (
+      select from deliveries where state in ('pending', 'waiting') and next_at <= now() limit 10000
+    ) due`).catch(() => undefined);
 
 /** Claims without a result after which a delivery is taken for one that kills its signers. */
 const most_claims = 5;

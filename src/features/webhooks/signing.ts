@@ -1,6 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Config } from '../../config.js';
-import type { Trace } from '../../http/trace.js';
 import {
   type ClientOptions,
   createGuardedClient,
@@ -88,8 +87,6 @@ export interface Attempt
   /** The secret before a rotation, while both sign. */
   readonly old_secret_sealed: Uint8Array | null;
   readonly body: string;
-  /** Of the call that made it. */
-  readonly trace: Trace | null;
 }
 
 type AttemptError = CallErrorCode | 'secret_unreadable';
@@ -134,10 +131,7 @@ export const createWebhooks = (config: Config, client_options: Partial<ClientOpt
     const body = Buffer.from(attempt.body);
     const timestamp_s = Math.floor(now_ms / 1_000);
     const prefix = config.WEBHOOK_HEADER_PREFIX;
-    const headers = {
-      ...attempt.trace?.headers,
-      ...makeHeaders({ ...attempt, prefix, key, old_key, timestamp_s, body }),
-    };
+    const headers = makeHeaders({ ...attempt, prefix, key, old_key, timestamp_s, body });
     return client.post({ target, headers, body, ...(wall_ms === undefined ? {} : { wall_ms }) });
   };
 
