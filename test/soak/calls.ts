@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { makeReasoning } from '../../bench/load/predict-texts.js';
 import type { Sql } from '../../src/db/client.js';
-import { makeContent } from '../features/comments/texts.js';
 import type { Acknowledged } from '../help/load.js';
 import type { SeededAgent, SeededQuestion } from '../help/service.js';
 
@@ -107,7 +107,10 @@ export const startCalls = (options: CallsOptions) => {
     const question = questions[(n + Math.floor(n / agents.length)) % questions.length];
     const text = await insist('comment', {
       ...{ method: 'POST', path: `/api/questions/${question?.id}/comments`, key: `soak ${n}` },
-      ...{ agent: agents[n % agents.length]!, body: JSON.stringify({ content: makeContent() }) },
+      ...{
+        agent: agents[n % agents.length]!,
+        body: JSON.stringify({ content: makeReasoning(1e6 + n).slice(0, 400) }),
+      },
     });
     if (text !== null) comments.add(JSON.parse(text).comment.id);
   };
