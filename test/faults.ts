@@ -1,14 +1,16 @@
 /**
- * `npm run faults [-- hosts|cluster] [PATH…]`: the tests of test/fault in their long form. Signers
+ * `npm run faults [-- hosts|cluster|pgbouncer] [PATH…]`: the tests of test/fault in their long form. Signers
  * sleep for 45 s, which is longer than a lease, and Redis for a minute; timers are killed and sleep
  * again and again; full disks, a read-only Postgres and lost connections last for 30 s; everything
  * is killed twice under 200 followers of three api processes. After `hosts` each service is two
- * hosts behind HAProxy; after `cluster` Redis is a cluster.
+ * hosts behind HAProxy; after `cluster` Redis is a cluster; after `pgbouncer` PgBouncer in
+ * transaction mode is before Postgres.
  */
 process.env['LONG_FAULTS'] = 'true';
 const variants: Record<string, [name: string, value: string]> = {
   hosts: ['FAULT_HOSTS', '2'],
   cluster: ['TEST_REDIS', 'cluster'],
+  pgbouncer: ['FAULT_PGBOUNCER', 'true'],
 };
 for (let variant; (variant = variants[process.argv[2] ?? '']) !== undefined; ) {
   process.env[variant[0]] = variant[1];

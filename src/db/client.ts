@@ -305,7 +305,8 @@ export const openSql = (options: SqlOptions): Sql => {
 
   const begin = async <T>(first: BeginOptions | Work<T>, second?: Work<T>): Promise<T> => {
     const [how, work] = typeof first === 'object' ? [first, second as Work<T>] : [{}, first];
-    const { mode = '', statement_ms }: BeginOptions = how;
+    // Also where it is the pool's own: a pooler may have given the connection a shorter one.
+    const { mode = '', statement_ms = options.statement_timeout_ms }: BeginOptions = how;
     const set = statement_ms === undefined ? '' : `; set local statement_timeout = ${statement_ms}`;
     return using((connection) => {
       connection.silence_ms = silenceOf(statement_ms ?? usual_ms);

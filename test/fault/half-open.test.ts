@@ -1,5 +1,6 @@
 import { type Test, t, test } from 'tap';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
+import { poolerOf } from '../help/pgbouncer.js';
 import { startPrivateStores } from '../help/stores.js';
 import { allow, until } from '../help/until.js';
 import {
@@ -53,7 +54,7 @@ const untilFollowed = async (world: FaultWorld, store: Store): Promise<void> => 
 test('connections fall silent under load', fault_limits, async (t) => {
   const stores = await startPrivateStores(t);
   const [postgres, redis] = await Promise.all([
-    startFaultyProxy(t, stores.database_url),
+    startFaultyProxy(t, await poolerOf(t, stores.database_url)),
     startFaultyProxy(t, stores.redis_url),
   ]);
   const env = { DATABASE_URL: postgres.url, REDIS_URL: redis.url };

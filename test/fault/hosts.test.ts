@@ -1,6 +1,7 @@
 import { type Test, t, test } from 'tap';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
 import { isThereHaproxy, no_haproxy } from '../help/balancer.js';
+import { poolerOf } from '../help/pgbouncer.js';
 import type { Host, TestService } from '../help/service.js';
 import { startPrivateStores } from '../help/stores.js';
 import { allow, until } from '../help/until.js';
@@ -160,7 +161,7 @@ const skip = isThereHaproxy() ? false : no_haproxy;
 test('several hosts', { ...fault_limits, skip }, async (t) => {
   const stores = await startPrivateStores(t);
   const env = {
-    ...{ DATABASE_URL: stores.database_url, REDIS_URL: stores.redis_url },
+    ...{ DATABASE_URL: await poolerOf(t, stores.database_url), REDIS_URL: stores.redis_url },
     ...{ DRAIN_DELAY_S: '1', SOCKET_LIFETIME_S: '6', LIMIT_REGISTER: '4' },
     // Says which relay is active.
     LOG_LEVEL: 'info',

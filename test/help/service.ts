@@ -22,6 +22,7 @@ import {
   withDatabase,
 } from './own-stores.js';
 import { type RedisCluster, startWantedCluster } from './redis-cluster.js';
+import { is_pooled, type KeptPostgres, keepPostgres, startPgBouncer } from './pgbouncer.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
 import { openTestRedis, type Stores, type Teardown } from './stores.js';
 import { until } from './until.js';
@@ -213,10 +214,16 @@ const connectStores = async (
 /** The service as one machine runs it: a supervisor with its processes, in a folder of its own. */
 export type Host = Awaited<ReturnType<typeof startHost>>;
 
-const startHost = async (t: Teardown, folder: string, env: NodeJS.ProcessEnv) => {
+const startHost = async (
+  t: Teardown,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+  postgres?: KeptPostgres,
+) => {
   let launched = launch(folder, env);
   let stopping: Promise<void> | undefined;
   const close = (): Promise<void> => {
+    postgres?.release();
     stopping ??= endService(launched.child, folder);
     return stopping;
   };
@@ -233,6 +240,7 @@ const startHost = async (t: Teardown, folder: string, env: NodeJS.ProcessEnv) =>
     log: (): readonly LogLine[] => readLog(folder),
     /** kill -9 of everything at once. */
     async kill(): Promise<void> {
+      postgres?.release();
       launched.child.kill('SIGKILL');
       for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
       await untilGone(folder);
@@ -244,6 +252,7 @@ const startHost = async (t: Teardown, folder: string, env: NodeJS.ProcessEnv) =>
     },
     /** Runs again, at the same port. */
     async start(): Promise<void> {
+      await postgres?.start();
       launched = launch(folder, { ...env, PORT: String(port) });
       await launched.url;
     },
@@ -362,9 +371,14 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     ...{ ...service_env, API_PROCESSES: '1' },
     ...(host_count > 1 ? { TRUSTED_PROXIES: '127.0.0.1' } : {}),
     ...(cluster === null ? {} : { REDIS_URL: cluster.url }),
+    ...(is_pooled ? { DATABASE_PREPARE: 'false' } : {}),
     ...options.env,
   };
-  const first = await startHost(t, folder, env);
+  // Behind PgBouncer the service cannot have it to itself: its address has to be known.
+  const is_kept = is_pooled && env['DATABASE_URL'] === undefined;
+  const postgres = is_kept ? await keepPostgres(folder) : undefined;
+  if (postgres !== undefined) env['DATABASE_URL'] = (await startPgBouncer(t, postgres.url)).url;
+  const first = await startHost(t, folder, env, postgres);
   const {
     database_url: real_database = embeddedPostgresUrl(folder) ?? '',
     redis_url: real_redis = env['REDIS_URL'] ?? embeddedRedisUrl(folder),
