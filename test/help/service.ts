@@ -21,8 +21,8 @@ import {
   removeTestFolder,
   withDatabase,
 } from './own-stores.js';
-import { type RedisCluster, startWantedCluster } from './redis-cluster.js';
 import { is_pooled, type KeptPostgres, keepPostgres, startPgBouncer } from './pgbouncer.js';
+import { type RedisCluster, startWantedCluster } from './redis-cluster.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
 import { openTestRedis, type Stores, type Teardown } from './stores.js';
 import { until } from './until.js';
