@@ -85,6 +85,12 @@ export const settings = {
   ),
   DATABASE_URL: secret(address, 'Postgres 14 or newer; an embedded one is started when absent.'),
   DATABASE_POOL: count(2, 100, 8, 'Postgres connections of one process.'),
+  DATABASE_PARTITIONS: count(
+    0,
+    1_024,
+    0,
+    'Hash partitions of each growing table of a database that is made; 0 for whole tables.',
+  ),
   DATABASE_PREPARE: setting(
     flag,
     'true',

@@ -20,10 +20,13 @@ export const runMigrate = (call: Call): Promise<number> =>
     options: { 'dry-run': { type: 'boolean', default: false } },
     work({ 'dry-run': dry_run }, _, own) {
       const say = (line: string): void => writeLine(own.screen, line);
-      return withSource(readConfig(), makeAccess(own, 'migrate'), async (sql, url) => {
+      const config = readConfig();
+      return withSource(config, makeAccess(own, 'migrate'), async (sql, url) => {
         const { last, pending, known } = await planMigrations(sql);
         const names = pending.map(({ name }) => name);
-        const { jit_stays = null, applied = names } = dry_run ? {} : await migrate(url);
+        const { jit_stays = null, applied = names } = dry_run
+          ? {}
+          : await migrate(url, config.DATABASE_PARTITIONS);
         for (const name of applied) say(`${dry_run ? 'would apply' : 'applied'} ${name}`);
         if (jit_stays !== null) say(`jit stays on: ${jit_stays}`);
         const count = applied.length === 0 ? 'nothing to do' : `${applied.length} migrations`;

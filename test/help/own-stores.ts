@@ -84,7 +84,10 @@ export const makeTemplate = async (admin_url: string): Promise<void> => {
   const admin = openAdmin(admin_url);
   try {
     await admin.unsafe(`create database ${template_name}`);
-    await migrate(withDatabase(admin_url, template_name));
+    await migrate(
+      withDatabase(admin_url, template_name),
+      Number(process.env['TEST_PARTITIONS'] ?? 0),
+    );
   } finally {
     await admin.end();
   }
