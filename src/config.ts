@@ -84,6 +84,10 @@ export const settings = {
     'Folder of everything the service keeps itself: embedded stores, keys, logs.',
   ),
   DATABASE_URL: secret(address, 'Postgres 14 or newer; an embedded one is started when absent.'),
+  DATABASE_REPLICA_URL: secret(
+    address,
+    'A replica of it, for lists, leaderboards and exports; read only where it has every write.',
+  ),
   DATABASE_POOL: count(2, 100, 8, 'Postgres connections of one process.'),
   DATABASE_PARTITIONS: count(
     0,

@@ -78,7 +78,7 @@ const partOf = (client: Client, value: unknown): unknown => {
   return value;
 };
 
-const makeDb = (run: Run): Db => {
+export const makeDb = (run: Run): Db => {
   const make = (first: unknown, ...values: never[]): unknown => {
     if (!Array.isArray(first) || !('raw' in first)) return helper(first as never, ...values);
     const text = first as unknown as TemplateStringsArray;
@@ -127,6 +127,8 @@ export interface Sql extends Db {
   end(options?: { readonly timeout?: number }): Promise<void>;
   /** How long the oldest statement has waited for an answer, in ms; not those without an end. */
   longestWait(): number;
+  /** A statement that is made for the connection it runs on. */
+  readonly run: Run;
 }
 
 /**
@@ -259,7 +261,7 @@ class Transaction {
   }
 }
 
-interface SqlOptions {
+export interface SqlOptions {
   readonly url: string;
   readonly pool: number;
   readonly prepare: boolean;
@@ -268,6 +270,8 @@ interface SqlOptions {
   readonly statement_timeout_ms?: number;
   /** Longest it may wait for a lock. */
   readonly lock_timeout_ms?: number;
+  /** Asked on each connection that is taken; rejects where it may not be used now. */
+  readonly admit?: (run: Run) => Promise<void>;
 }
 
 export const openSql = (options: SqlOptions): Sql => {
@@ -297,6 +301,7 @@ export const openSql = (options: SqlOptions): Sql => {
   const using = async <T>(work: (connection: Connection) => Promise<T>): Promise<T> => {
     const connection = await pool.take();
     try {
+      await options.admit?.(connection.run);
       return await work(connection);
     } finally {
       pool.give(connection);
@@ -329,7 +334,7 @@ export const openSql = (options: SqlOptions): Sql => {
   const run: Run = (make) => using((connection) => connection.run(make));
   const end = ({ timeout }: { readonly timeout?: number } = {}) => pool.end(timeout);
   const longestWait = () => pool.longestWait();
-  return Object.assign(makeDb(run), { begin, copyOut, end, longestWait }) as Sql;
+  return Object.assign(makeDb(run), { run, begin, copyOut, end, longestWait }) as Sql;
 };
 
 /** The rows of a statement in portions, all of one state. */

@@ -8,6 +8,8 @@ export interface Deps {
   readonly config: Config;
   readonly log: Logger;
   readonly sql: Sql;
+  /** For what only reads: from a replica where there is one, and never older than `sql`. */
+  readonly reads: Sql;
   /** Commands only: never blocking reads, never subscriptions. May be down at any time. */
   readonly redis: RedisClient;
   /** The time of Postgres, by which everything opens, closes and runs out. */

@@ -1,5 +1,6 @@
 import { type Config, publicUrl, type RoleName } from '../config.js';
 import { type DatabaseClock, followClock, openSql, probeSql, type Sql } from '../db/client.js';
+import { openReader, takesReads } from '../db/replica.js';
 import { readLag } from '../features/events/index.js';
 import type { Deps } from '../http/deps.js';
 import type { Route } from '../http/route.js';
@@ -55,21 +56,23 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
   }
   const name = `${role}-${index}`;
   const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
+  const usual = { pool: config.DATABASE_POOL, prepare: config.DATABASE_PREPARE, name };
   const sql = openSql({
+    ...usual,
     url: DATABASE_URL,
-    pool: config.DATABASE_POOL,
-    prepare: config.DATABASE_PREPARE,
-    name,
     // It settles, ranks and draws whole questions at once.
     ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
+  const url = role === 'api' ? config.DATABASE_REPLICA_URL : undefined;
+  // One that stands still costs little more than this before the primary is read.
+  const reads = openReader(sql, { ...usual, url, statement_timeout_ms: 2_000 });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   const clock = followClock(sql);
   await Promise.all([connectRedis(redis), readOnce(clock)]);
   const connections = [redis];
   let port = config.PORT;
   const deps = {
-    ...{ config, log, sql, redis, clock: clock.now },
+    ...{ config, log, sql, reads, redis, clock: clock.now },
     get public_url() {
       return publicUrl(config, port);
     },
@@ -81,7 +84,7 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
     async stop() {
       clock.stop();
       for (const connection of connections) closeRedis(connection);
-      await sql.end({ timeout: 5 });
+      await reads.end({ timeout: 5 });
     },
     async openSubscriber() {
       const options = { command_timeout_ms: 0, subscribes: true };
@@ -98,11 +101,13 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
       const isReady = async (): Promise<boolean> => !leaving?.aborted && (await answersInTime(sql));
       const labels = { role, index: String(index) };
       const lag = () => readLag(sql, clock.now()).catch(() => undefined);
+      const readReplica = async () => (reads === sql ? undefined : Number(await takesReads(reads)));
       const all = [
         ...measures,
         measure('log_lines_dropped_total', log_dropped_help, dropped),
         measure('db_longest_wait_ms', 'Of a statement without an answer.', sql.longestWait),
         measure('redis_ready', '1 while Redis answers.', () => Number(isWhole(redis))),
+        measure('replica_ready', '1 while the replica of Postgres takes reads.', readReplica),
         measure('outbox_lag_ms', 'Age of the oldest event that is not in the log yet.', lag),
       ];
       return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];

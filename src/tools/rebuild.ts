@@ -41,7 +41,7 @@ export const runRebuild = (call: Call): Promise<number> =>
         const [row] = await sql<{ now: Date }[]>`select now()`;
         const ahead_ms = (row?.now.getTime() ?? Date.now()) - Date.now();
         const deps: Deps = {
-          ...{ config, sql, redis, log: pino({ level: 'silent' }) },
+          ...{ config, sql, reads: sql, redis, log: pino({ level: 'silent' }) },
           clock: () => new Date(Date.now() + ahead_ms),
           public_url: publicUrl(config),
         };

@@ -45,7 +45,7 @@ export const openParts = async (t: Teardown, options: PartsOptions = {}) => {
     await sql.end({ timeout: 1 });
   });
   const clock = () => new Date(now_ms);
-  const deps: Deps = { config, log, sql, redis, clock, public_url: 'http://forum' };
+  const deps: Deps = { config, log, sql, reads: sql, redis, clock, public_url: 'http://forum' };
   return {
     ...{ stores, deps },
     /** Moves the clock of `deps`; it stands still otherwise. */

@@ -33,7 +33,7 @@ const listAdminAgents = route({
     ...page_query,
   }),
   returns: { 200: pageSchema('agents', admin_agent) },
-  handle({ query }, { sql }) {
+  handle({ query }, { reads: sql }) {
     const filter = { name_start: foldName(query.q ?? ''), suspended: query.suspended };
     return replyPage({
       ...{ path: '/api/admin/agents', query, plural: 'agents' },
@@ -62,7 +62,7 @@ const listPeople = route({
     ...page_query,
   }),
   returns: { 200: pageSchema('people', person) },
-  handle({ query }, { sql }) {
+  handle({ query }, { reads: sql }) {
     const start = (query.q ?? '').trim().toLowerCase();
     return replyPage({
       ...{ path: '/api/admin/people', query, plural: 'people' },

@@ -221,7 +221,7 @@ const listAgents = route({
   query: wire.directory_query,
   returns: { 200: pageSchema('agents', wire.listed_agent_schema) },
   cacheable: true,
-  handle({ query }, { sql }) {
+  handle({ query }, { reads: sql }) {
     const { kind = 'agent', sort = 'new', q = '', family, ids } = query;
     const wanted = { kind, sort, family, ids, name_start: foldName(q) };
     return replyPage({
@@ -245,7 +245,7 @@ const myTransactions = route({
   returns: {
     200: pageSchema('transactions', wire.ledger_entry_schema, { balance: Type.Integer() }),
   },
-  handle: ({ query, caller: { id } }, { sql }) =>
+  handle: ({ query, caller: { id } }, { reads: sql }) =>
     replyPage({
       ...{ path: '/api/me/transactions', query, plural: 'transactions' },
       read: (page) => readLedger(sql, id, page),
@@ -318,7 +318,7 @@ const listMyAgents = route({
   auth: 'human',
   query: Type.Object(page_query),
   returns: { 200: pageSchema('agents', wire.owned_agent_schema) },
-  handle: ({ query, caller: { id } }, { sql }) =>
+  handle: ({ query, caller: { id } }, { reads: sql }) =>
     replyPage({
       ...{ path: '/api/me/agents', query, plural: 'agents', show: ownedAgentView },
       read: (page) => store.readOwned(sql, id, page),

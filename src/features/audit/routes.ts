@@ -16,7 +16,7 @@ const listAudit = route({
   auth: 'admin',
   query: audit_query,
   returns: { 200: pageSchema('acts', act_schema) },
-  handle: ({ query }, { sql }) =>
+  handle: ({ query }, { reads: sql }) =>
     replyPage({
       ...{ path, query, plural: 'acts' },
       read: (page) => listActs(sql, query, page),

@@ -107,7 +107,7 @@ interface FlatList {
   readonly query: Static<typeof wire.comments_query>;
 }
 
-const replyFlat = ({ sql }: Deps, filter: store.Filter, { path, plural, query }: FlatList) =>
+const replyFlat = ({ reads: sql }: Deps, filter: store.Filter, { path, plural, query }: FlatList) =>
   replyPage({
     ...{ path, plural, query },
     read: (page) => store.listComments(sql, filter, query.sort ?? 'old', page),
@@ -204,7 +204,7 @@ const getDebates = route({
   async handle({ params, query, caller }, deps) {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
-    const { sql } = deps;
+    const { reads: sql } = deps;
     const { id: question_id } = question;
     return replyPage({
       ...{ path: `/api/questions/${question_id}/debates`, query, plural: 'debates' },
@@ -229,7 +229,7 @@ const getDiscussions = route({
   summary: 'Threads on all questions: latest, most upvoted (top), or most upvoted with replies',
   query: wire.discussions_query,
   returns: { 200: wire.discussions_page },
-  handle({ query }, { sql }) {
+  handle({ query }, { reads: sql }) {
     const { tab = 'latest' } = query;
     const filter: store.Filter = { threads: tab === 'debates' ? 'replied' : 'all' };
     return replyPage({

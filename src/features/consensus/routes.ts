@@ -128,8 +128,8 @@ const listQuestionSnapshots = route({
     if (isFault(question)) return question;
     return replyPage({
       ...{ path: `/api/questions/${question.id}/snapshots`, query, plural: 'snapshots' },
-      read: (page) => listSnapshots(deps.sql, question.id, page),
-      count: async () => ({ total: await countSnapshots(deps.sql, question.id) }),
+      read: (page) => listSnapshots(deps.reads, question.id, page),
+      count: async () => ({ total: await countSnapshots(deps.reads, question.id) }),
       kinds: ['time', 'text'],
       keyOf: (row) => [row.taken_at.toISOString(), row.reason],
       show: ({ consensus, reason, taken_at }) => ({ ...consensus, reason, taken_at }),

@@ -98,7 +98,7 @@ const readGroups = async (deps: Parts, query: Query) => {
   const as_of = new Date(query.as_of ?? now).toISOString();
   const scope = { ...query, as_of, names, hides_open: false };
   const cells = await readSelected<CalibrationCell>(
-    deps.sql,
+    deps.reads,
     selectCalibration(scope, { by, event }),
   );
   const found = [...groupBy(cells, ({ key }) => key)].flatMap(([key, mine]) => {

@@ -1,6 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { openSql } from '../../db/client.js';
+import { openReader } from '../../db/replica.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
 import {
@@ -161,12 +162,10 @@ const selectOf = ({ subject, scope }: Job) => subject.select(scope);
 export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   const { config } = deps;
   /** Connections of their own: a slow reader holds one for long. */
-  const sql = openSql({
-    url: config.DATABASE_URL ?? '',
-    pool: most_exports.process,
-    prepare: config.DATABASE_PREPARE,
-    name: connection_name,
-  });
+  const { DATABASE_PREPARE: prepare } = config;
+  const usual = { pool: most_exports.process, prepare, name: connection_name };
+  const primary = openSql({ ...usual, url: config.DATABASE_URL ?? '' });
+  const sql = openReader(primary, { ...usual, url: config.DATABASE_REPLICA_URL });
 
   async function* readLines(job: Job, signal: AbortSignal) {
     await fillPseudonyms(deps);

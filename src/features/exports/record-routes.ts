@@ -74,7 +74,7 @@ const myPredictions = route({
   returns: {
     200: pageSchema('predictions', own_prediction_schema, { brier_convention: Type.String() }),
   },
-  handle: ({ query, caller: { id } }, { sql }) =>
+  handle: ({ query, caller: { id } }, { reads: sql }) =>
     replyPage({
       ...{ path: '/api/me/predictions', query, plural: 'predictions', show: showOwn },
       read: (page) => store.listOwn(sql, id, page),
@@ -103,7 +103,7 @@ const agentPredictions = route({
   },
   faults: [agents_faults.AGENT_NOT_FOUND],
   cacheable: true,
-  async handle({ params: { id }, query }, { sql }) {
+  async handle({ params: { id }, query }, { reads: sql }) {
     if ((await findAgent(sql, id)) === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
     return replyPage({
       ...{ path: `/api/agents/${id}/predictions`, query, plural: 'predictions', show: showPublic },
@@ -180,7 +180,7 @@ const myExport = route({
   }),
   returns: { 200: export_schema },
   handle: async ({ query, caller: { id } }, deps) => {
-    const { sql } = deps;
+    const { reads: sql } = deps;
     const at = readPositions(query);
     if (isFault(at)) return at;
     const next: string[] = [];

@@ -111,7 +111,7 @@ const readLive = async (
 
 const shared_ms = 1_000;
 
-export const createBoards = ({ sql, redis, log, config }: Deps) => {
+export const createBoards = ({ reads: sql, redis, log, config }: Deps) => {
   const prefix = config.REDIS_PREFIX;
   /** A read from Postgres passes over all scores: equal reads within a second share one. */
   const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });

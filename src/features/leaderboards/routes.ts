@@ -86,7 +86,7 @@ const readLeaderboard = async (
   const found = await deps.boards.page({ ...page_query, kind: by, of, slice, after });
   const page = makePage(found.rows, page_query.limit, (row) => [String(row.key), row.agent_id]);
   const names = await readNames(
-    deps.sql,
+    deps.reads,
     page.rows.map(({ agent_id }) => agent_id),
   );
   const entries = page.rows.flatMap((row): Entry[] => {

@@ -178,7 +178,7 @@ const listHiddenContent = route({
   auth: 'admin',
   query: Type.Object({ kind: Type.Optional(textEnum(content_kinds)), ...page_query }),
   returns: { 200: pageSchema('hidden', hidden_content) },
-  handle: ({ query }, { sql }) =>
+  handle: ({ query }, { reads: sql }) =>
     replyPage({
       ...{ path: '/api/admin/hidden', query, plural: 'hidden' },
       read: (page) => listHidden(sql, query.kind, page),

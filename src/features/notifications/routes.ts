@@ -88,7 +88,7 @@ const getNotifications = route({
   auth: 'either',
   query: notifications_query,
   returns: { 200: pageSchema('notifications', listed_schema, { unread: Type.Integer() }) },
-  handle: ({ query, caller: reader }, { sql }) =>
+  handle: ({ query, caller: reader }, { reads: sql }) =>
     replyPage({
       ...{ path, query, plural: 'notifications' },
       read: (page) => listNotifications(sql, { reader, unread: query.unread }, page),

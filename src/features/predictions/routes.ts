@@ -196,8 +196,8 @@ const listOnQuestion = route({
     if (isFault(page)) return page;
     const is_short = query.reasoning === false;
     const [rows, total] = await Promise.all([
-      listPredictions(deps.sql, question.id, sort, { ...page, is_short }),
-      countPredictions(deps.sql, question.id),
+      listPredictions(deps.reads, question.id, sort, { ...page, is_short }),
+      countPredictions(deps.reads, question.id),
     ]);
     const { rows: shown, next_cursor } = makePage(rows, page.limit, (row) => keyOf(row, sort));
     return reply(
@@ -310,7 +310,7 @@ const listRevisions = route({
       kinds: ['number'],
       keyOf: ({ revision }) => [revision],
       show: (forecast: ForecastRow) => showForecast(forecast, row, sees_reason),
-      read: (page) => listForecasts(deps.sql, row, page),
+      read: (page) => listForecasts(deps.reads, row, page),
       count: async () => ({ total: row.revision + 1 }),
     });
   },

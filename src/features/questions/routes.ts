@@ -58,7 +58,7 @@ interface ListCall {
 }
 
 const answerList = async (
-  { sql, taxonomy, headlines }: Needs,
+  { reads: sql, taxonomy, headlines }: Needs,
   { path, query, drafts }: ListCall,
   show: (row: QuestionRow) => object = toWire,
 ): Promise<Answer> => {
@@ -128,7 +128,7 @@ const getSuggestions = route({
   auth: 'either',
   query: wire.suggestions_query,
   returns: { 200: wire.suggestions_answer },
-  handle: ({ query, caller }, { sql }) =>
+  handle: ({ query, caller }, { reads: sql }) =>
     replyPage({
       ...{ path: '/api/me/suggestions', query, plural: 'suggestions' },
       read: (page) => listSuggestions(sql, caller, page),

@@ -160,7 +160,7 @@ const listOfQuestion = route({
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
-    return list(deps.sql, `/api/questions/${params.id}/disputes`, query, params.id);
+    return list(deps.reads, `/api/questions/${params.id}/disputes`, query, params.id);
   },
 });
 
@@ -222,7 +222,7 @@ const listAll = route({
   auth: 'admin',
   query: wire.disputes_query,
   returns: { 200: wire.disputes_answer },
-  handle: ({ query }, { sql }) => list(sql, '/api/admin/disputes', query, null),
+  handle: ({ query }, { reads: sql }) => list(sql, '/api/admin/disputes', query, null),
 });
 
 export const routes = [

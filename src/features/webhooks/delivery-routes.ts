@@ -36,7 +36,7 @@ const getDeliveries = route({
   query: wire.deliveries_query,
   returns: { 200: wire.deliveries_schema },
   faults: [common_faults.NOT_FOUND],
-  handle: async ({ caller, params, query }, { sql }) => {
+  handle: async ({ caller, params, query }, { reads: sql }) => {
     if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const filter = { webhook_id: params.id, state: query.status ?? null };
     return replyPage({

@@ -12,6 +12,7 @@ const sql = openSql({ url: stores.database_url, pool: 2, prepare: true, name: 't
 const redis = openRedis({ url: stores.redis_url, name: 'timer', log, command_timeout_ms: 1_000 });
 await connectRedis(redis);
 const config = makeConfig(stores);
-const deps = { config, log, sql, redis, clock: () => new Date(), public_url: 'http://forum' };
+const opened = { sql, reads: sql, redis };
+const deps = { config, log, ...opened, clock: () => new Date(), public_url: 'http://forum' };
 await createSnapshotTimer(deps, 1).start();
 process.send?.('started');

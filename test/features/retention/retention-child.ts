@@ -11,6 +11,7 @@ const log = pino({ level: 'silent' });
 const sql = openSql({ url: stores.database_url, pool: 2, prepare: true, name: 'timer' });
 const redis = openRedis({ url: stores.redis_url, name: 'timer', log, command_timeout_ms: 1_000 });
 const config = makeConfig(stores, env);
-const deps = { config, log, sql, redis, clock: () => new Date(), public_url: 'http://forum' };
+const opened = { sql, reads: sql, redis };
+const deps = { config, log, ...opened, clock: () => new Date(), public_url: 'http://forum' };
 await createRetention(deps, { every_ms: 5, settle_ms: 20 }).start();
 process.send?.('started');

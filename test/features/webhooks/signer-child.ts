@@ -17,7 +17,7 @@ const redis = openRedis({
 });
 await connectRedis(redis);
 const clock = (): Date => new Date();
-const deps = { config, log, sql, redis, clock, public_url: 'http://forum' };
+const deps = { config, log, sql, reads: sql, redis, clock, public_url: 'http://forum' };
 const webhooks = createWebhooks(config, { limits: { wall_ms: 1_000 } });
 const lease_ms = Number(process.env['LEASE_MS'] ?? 3_000);
 await createSigner(deps, { webhooks, sweep_ms: 50, lease_ms }).start();

@@ -1,0 +1,104 @@
+import { Readable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import { makeLoader } from '../kit/cache.js';
+import { ConnectionError, isOutage } from '../kit/outage.js';
+import { withDeadline } from '../kit/service.js';
+import { makeDb, openSql, probeSql, type Sql, type SqlOptions } from './client.js';
+import type { Run } from './pool.js';
+
+/**
+ * Reads from a replica that has replayed all that the primary had on its disk when they were asked
+ * for, and from the primary where there is none. So a write that was acknowledged is in every read
+ * after it, in whichever process, and nothing is kept about who wrote.
+ */
+
+/** Whether reads go to the replica now. */
+export const takesReads = async (reads: Sql): Promise<boolean> => {
+  const [row] = await reads`select pg_is_in_recovery() as is_replica`.catch(() => []);
+  return row?.['is_replica'] === true;
+};
+
+/** Longest that a read waits for a replica that is behind or silent, and how often it looks. */
+const most_ms = 200;
+const look_every_ms = 5;
+const probe_every_ms = 1_000;
+
+type ReplicaOptions = Omit<SqlOptions, 'url' | 'admit'> & { readonly url: string | undefined };
+
+/** For statements that only read: they may run twice. Its `end` is that of the primary as well. */
+export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): Sql => {
+  if (url === undefined) return primary;
+  const readFlushed = makeLoader(async (keys: readonly 'flushed'[]) => {
+    const [row] = await primary<{ at: string }[]>`select pg_current_wal_flush_lsn()::text as at`;
+    return keys.map(() => row?.at ?? null);
+  });
+  const catchUp = async (run: Run): Promise<void> => {
+    const until_ms = performance.now() + most_ms;
+    const at = await readFlushed('flushed');
+    while (performance.now() < until_ms) {
+      // One that was promoted, or is an old primary, has other positions.
+      const [row] = await run(
+        (client) => client`
+          select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= ${at}::pg_lsn as has_all`,
+      );
+      if (row?.['has_all'] === true) return;
+      await wait(look_every_ms);
+    }
+    throw new Error('it is behind');
+  };
+  const admit = (run: Run): Promise<void> =>
+    withDeadline(catchUp(run), most_ms, 'the replica').catch((error: Error) => {
+      throw new ConnectionError('NO_HOST', `the replica cannot be read: ${error.message}`);
+    });
+  const replica = openSql({ ...options, url, admit });
+  /** Whether the last read of it went through. */
+  let is_near = false;
+  const probe = async (): Promise<void> => {
+    is_near = await probeSql(replica).then(
+      () => true,
+      () => false,
+    );
+  };
+  void probe();
+  const timer = setInterval(probe, probe_every_ms).unref();
+  const noteFailure = (error: unknown): void => {
+    if (!isOutage(error)) throw error;
+    is_near = false;
+  };
+  const read = async <T>(from: (sql: Sql) => Promise<T>): Promise<T> => {
+    try {
+      if (is_near) return await from(replica);
+    } catch (error) {
+      noteFailure(error);
+    }
+    return from(primary);
+  };
+  async function* copy(...given: Parameters<Sql['copyOut']>) {
+    let has_begun = false;
+    try {
+      if (is_near) {
+        for await (const chunk of replica.copyOut(...given)) {
+          has_begun = true;
+          yield chunk;
+        }
+        return;
+      }
+    } catch (error) {
+      if (has_begun) throw error;
+      noteFailure(error);
+    }
+    yield* primary.copyOut(...given);
+  }
+  const run: Run = (make) => read((sql) => sql.run(make));
+  return Object.assign(makeDb(run), {
+    run,
+    begin: (...given: Parameters<Sql['begin']>) => read((sql) => sql.begin(...given)),
+    copyOut: (...given: Parameters<Sql['copyOut']>) =>
+      Readable.from(copy(...given), { objectMode: false }),
+    longestWait: () => primary.longestWait(),
+    end: async (how: { readonly timeout?: number } = {}) => {
+      clearInterval(timer);
+      await Promise.all([replica.end(how), primary.end(how)]);
+    },
+  }) as Sql;
+};
