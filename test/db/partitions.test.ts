@@ -37,9 +37,9 @@ const findObstacles = async (url: string): Promise<readonly string[]> => {
     from d join pg_attribute on attrelid = d.oid and attname = by_column
     where atttypid <> 'uuid'::regtype or not attnotnull
     union all
-    select name, 'sequence: ' || attname
-    from d join pg_attribute on attrelid = d.oid
-    where pg_get_serial_sequence(name, attname) is not null and attnum > 0`;
+    select name, 'sequence: ' || relname
+    from d join pg_depend on refobjid = d.oid join pg_class c on c.oid = objid
+    where relkind = 'S'`;
   await sql.end();
   return rows.map(({ name, why }) => `${name}: ${why}`);
 };
