@@ -7,7 +7,7 @@ import type { Teardown } from '../help/stores.js';
  */
 
 const sample_ms = 5_000;
-const warm_up_min = 2;
+const warm_up_min = 5;
 const page_mb = 4_096 / 2 ** 20;
 
 interface Sample {
@@ -25,6 +25,8 @@ export interface Growth {
   readonly most_mb: number;
   /** MB a minute, by least squares over all series, each with a level of its own. */
   readonly slope: number;
+  /** MB at each minute of the process that lived longest. */
+  readonly longest: readonly number[];
 }
 
 const readMegabytes = (pid: number): number | null => {
@@ -57,6 +59,9 @@ export const measureGrowth = (role: string, all: readonly (readonly Sample[])[])
     ...{ role, series: warm.length, slope: squares === 0 ? 0 : products / squares },
     watched_min: spans.reduce((sum, one) => sum + one, 0),
     most_mb: Math.max(0, ...all.flat().map(({ mb }) => mb)),
+    longest: (all.toSorted((a, b) => b.length - a.length)[0] ?? [])
+      .filter(({ min }, n, samples) => Math.floor(min) > Math.floor(samples[n - 1]?.min ?? -1))
+      .map(({ mb }) => mb),
   };
 };
 
