@@ -91,7 +91,7 @@ export const settings = {
   DATABASE_POOL: count(2, 100, 8, 'Postgres connections of one process.'),
   DATABASE_PARTITIONS: count(
     0,
-    1_024,
+    64,
     0,
     'Hash partitions of each growing table of a database that is made; 0 for whole tables.',
   ),

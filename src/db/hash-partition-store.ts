@@ -28,8 +28,10 @@ interface Parts {
 export const partitionByHash = async (tx: Tx, partitions: number): Promise<void> => {
   if (partitions === 0) return;
   const views = await tx<{ name: string; text: string }[]>`
-    select quote_ident(relname) as name, pg_get_viewdef(oid) as text from pg_class
-    where relkind = 'v' and relnamespace = current_schema()::regnamespace order by oid`;
+    select quote_ident(relname) as name, pg_get_viewdef(oid) as text from pg_class c
+    where relkind = 'v' and relnamespace = current_schema()::regnamespace
+      and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
+    order by oid`;
   await tx.unsafe(`drop view ${views.map(({ name }) => name).join(', ')}`);
   for (const [table, column] of Object.entries(leading_columns)) {
     const [parts] = await tx<Parts[]>`

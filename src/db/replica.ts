@@ -73,28 +73,35 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
     }
     return from(primary);
   };
-  async function* copy(...given: Parameters<Sql['copyOut']>) {
-    let has_begun = false;
-    try {
-      if (is_near) {
-        for await (const chunk of replica.copyOut(...given)) {
-          has_begun = true;
-          yield chunk;
+  const copyOut = (...given: Parameters<Sql['copyOut']>): Readable => {
+    let source: Readable | undefined;
+    async function* copy() {
+      let has_begun = false;
+      try {
+        if (is_near) {
+          source = replica.copyOut(...given);
+          for await (const chunk of source) {
+            has_begun = true;
+            yield chunk;
+          }
+          return;
         }
-        return;
+      } catch (error) {
+        if (has_begun) throw error;
+        noteFailure(error);
       }
-    } catch (error) {
-      if (has_begun) throw error;
-      noteFailure(error);
+      source = primary.copyOut(...given);
+      yield* source;
     }
-    yield* primary.copyOut(...given);
-  }
+    const copied = Readable.from(copy(), { objectMode: false });
+    // A reader who leaves is not to wait for the next chunk.
+    return copied.once('close', () => source?.destroy());
+  };
   const run: Run = (make) => read((sql) => sql.run(make));
   return Object.assign(makeDb(run), {
     run,
     begin: (...given: Parameters<Sql['begin']>) => read((sql) => sql.begin(...given)),
-    copyOut: (...given: Parameters<Sql['copyOut']>) =>
-      Readable.from(copy(...given), { objectMode: false }),
+    copyOut,
     longestWait: () => primary.longestWait(),
     end: async (how: { readonly timeout?: number } = {}) => {
       clearInterval(timer);

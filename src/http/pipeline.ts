@@ -422,9 +422,9 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
     if (isFault(outgoing)) headers.push(['Cache-Control', 'no-store']);
     headers.push(['X-Request-Id', request_id]);
     if (!(body instanceof BodyStream)) {
-      request.send({ status, headers, body, content_type });
+      const is_sent = request.send({ status, headers, body, content_type });
       writeLine(lines, ctx, status);
-      if (request.longest_ms !== undefined || request.is_inner === true) return;
+      if (!is_sent || request.longest_ms !== undefined || request.is_inner === true) return;
       const seconds = (performance.now() - request.started_ms) / 1_000;
       request_durations.observe({ status: `${Math.floor(status / 100)}xx` }, seconds);
       return;

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Service } from './service.js';
+import { type Service, withDeadline } from './service.js';
 
 /**
  * Metrics and probes of one process on a port of its own, so that they answer while the public port
@@ -36,13 +36,18 @@ const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
   return registry;
 };
 
+/** What cannot be had by then is left out. */
+const most_ms = 2_000;
+
 const makeGauge = ({ name, help, read }: Measure, registry: Registry) =>
   new Gauge({
     name: `pf_${name}`,
     help,
     registers: [registry],
     async collect() {
-      const value = await read();
+      const value = await withDeadline(Promise.resolve().then(read), most_ms, name).catch(
+        () => undefined,
+      );
       if (value === undefined) this.remove();
       else this.set(value);
     },

@@ -100,7 +100,7 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
       if (METRICS_PORT === undefined) return [];
       const isReady = async (): Promise<boolean> => !leaving?.aborted && (await answersInTime(sql));
       const labels = { role, index: String(index) };
-      const lag = () => readLag(sql, clock.now()).catch(() => undefined);
+      const lag = () => readLag(sql, clock.now());
       const readReplica = async () => (reads === sql ? undefined : Number(await takesReads(reads)));
       const all = [
         ...measures,
