@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { makeLoader } from '../kit/cache.js';
 import { ConnectionError, isOutage } from '../kit/outage.js';
@@ -93,7 +93,8 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
       source = primary.copyOut(...given);
       yield* source;
     }
-    const copied = Readable.from(copy(), { objectMode: false });
+    const copied = new PassThrough();
+    pipeline(copy, copied, () => undefined);
     // A reader who leaves is not to wait for the next chunk.
     return copied.once('close', () => source?.destroy());
   };

@@ -161,12 +161,13 @@ export const joinChannel = async (
   channel: string,
   onMessage: (text: string) => void,
 ): Promise<void> => {
-  const join = (): Promise<unknown> =>
-    subscriber.ssubscribe(channel).then(
+  const join = async (): Promise<void> => {
+    try {
+      await subscriber.ssubscribe(channel);
       // From here on the client joins again by itself.
-      () => subscriber.off('ready', join),
-      () => undefined,
-    );
+      subscriber.off('ready', join);
+    } catch {}
+  };
   subscriber.on('smessage', (_channel: string, text: string) => onMessage(text));
   subscriber.on('ready', join);
   if (subscriber.status === 'ready') await join();
