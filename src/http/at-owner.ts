@@ -30,8 +30,8 @@ const skew_ms = 1_000;
 /** A replay of what this very call had stored elsewhere, as the first answer that it is. */
 const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
   if (isFault(answer) || answer.headers?.['Idempotency-Replayed'] === undefined) return answer;
-  const [stored] = Object.values(answer.body as Record<string, { readonly created_at: string }>);
-  const is_own = Date.parse(stored?.created_at ?? '') > tried_ms - skew_ms;
+  const [stored] = Object.values(answer.body as Record<string, { created_at: string | Date }>);
+  const is_own = new Date(stored?.created_at ?? 0).getTime() > tried_ms - skew_ms;
   return is_own ? reply(201, answer.body) : answer;
 };
 

@@ -143,11 +143,12 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     ...{ name: 'comment', subjectOf },
     answer: (request) => answerPost(parts, request),
   });
-  const voting = createVoting(sql);
+  const voting = createVoting(sql, deps.clock);
   const castAtOwner = handOver.share({
     name: 'vote',
-    subjectOf: ({ subject_id }: Omit<Ballot, 'at'>) => subject_id,
-    run: (ballot) => voting.add({ ...ballot, at: deps.clock() }),
+    subjectOf: ({ subject_id }: Ballot) => subject_id,
+    run: (ballot, tried_ms) =>
+      voting.add({ ...ballot, at: tried_ms === null ? new Date(ballot.at) : deps.clock() }),
   });
   const parts = {
     ...deps,

@@ -24,7 +24,7 @@ import type { Verdict } from './voting.js';
 export interface VoteParts {
   readonly voting: GroupCommit<store.Ballot, Verdict>;
   /** At the owner of what is voted on. */
-  castAtOwner(ballot: Omit<store.Ballot, 'at'>): Promise<Verdict>;
+  castAtOwner(ballot: store.Ballot): Promise<Verdict>;
 }
 
 const route = routeFor<Deps & CommentParts & VoteParts>();
@@ -242,16 +242,16 @@ const getDiscussions = route({
 });
 
 /**
- * Casting twice is casting once, so a vote may be cast again where an owner went away, and the
- * answer to a keyed call be kept after its effect.
+ * Casting twice is casting once, so a vote may be cast again where an owner went away (which casts
+ * no old ones), and the answer to a keyed call be kept after its effect.
  */
 const vote = async (
-  { castAtOwner }: VoteParts,
+  { castAtOwner, clock }: Deps & VoteParts,
   { id: agent_id }: AgentCaller,
   ballot: Omit<store.Ballot, 'agent_id' | 'at'>,
 ): Promise<Answer> => {
   const subject_id = ballot.subject_id.toLowerCase();
-  const verdict = await castAtOwner({ ...ballot, subject_id, agent_id });
+  const verdict = await castAtOwner({ ...ballot, subject_id, agent_id, at: clock() });
   if (verdict === 'same_owner') return refuse(wire.vote_faults.SAME_OWNER_VOTE);
   const is_comment = ballot.kind === 'comment';
   if (verdict === 'absent') {

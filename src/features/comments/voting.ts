@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../../db/client.js';
-import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import { createGroupCommit, type GroupCommit, QueueFullError } from '../../db/group-commit.js';
 import * as store from './store.js';
 
 /**
@@ -43,12 +43,17 @@ const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subjec
   return { changes, verdicts };
 };
 
-const cast = async (tx: Tx, ballots: readonly store.Ballot[]): Promise<readonly Verdict[]> => {
+/** Later than that a vote may have been cast elsewhere for its caller, and changed since. */
+const late_ms = 1_500;
+
+const cast = async (tx: Tx, ballots: readonly store.Ballot[], clock: () => Date) => {
   const ids = ballots.map(({ subject_id }) => subject_id);
   // All are sent at once, in this order; the read comes last, so that it sees what was committed
   // before the locks were granted.
   const locks = [store.lockAgents(tx, ballots, ids).execute(), ...store.lockSubjects(tx, ids)];
   const [subjects] = await Promise.all([store.readSubjects(tx, ballots), ...locks]);
+  const oldest_ms = Math.min(...ballots.map(({ at }) => at.getTime()));
+  if (clock().getTime() - oldest_ms > late_ms) throw new QueueFullError('a vote came too late');
   const { changes, verdicts } = judge(ballots, subjects);
   const written = store.writeVotes(tx, changes);
   tx.commit();
@@ -56,9 +61,9 @@ const cast = async (tx: Tx, ballots: readonly store.Ballot[]): Promise<readonly 
   return verdicts;
 };
 
-export const createVoting = (sql: Sql): GroupCommit<store.Ballot, Verdict> =>
+export const createVoting = (sql: Sql, clock: () => Date): GroupCommit<store.Ballot, Verdict> =>
   createGroupCommit<store.Ballot, Verdict>({
-    commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts)),
+    commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts, clock)),
     key: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
     one_a_key: true,
   });

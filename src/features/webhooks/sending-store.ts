@@ -252,12 +252,13 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> 
     where w.id = h.id`;
 };
 
-/** Deliveries that are due, at most 10,000. */
+/** Deliveries that are due to webhooks which may be called now, at most 10,000. */
 export const countDue = (db: Db): Promise<number> =>
   readTotal(db`
-    select count(*)::integer as total
-    from (
-      select from deliveries where state in ('pending', 'waiting') and next_at <= now() limit 10000
+    select count(*)::integer as total from (
+      select from deliveries join webhooks on webhooks.id = webhook_id
+      where state in ('pending', 'waiting') and next_at <= now() and active
+        and coalesce(paused_until <= now(), true) limit 10000
     ) due`);
 
 /** Claims without a result after which a delivery is taken for one that kills its signers. */
