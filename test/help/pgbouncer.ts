@@ -89,8 +89,11 @@ export const poolerOf = async (t: Teardown, database_url: string): Promise<strin
 
 export type KeptPostgres = Awaited<ReturnType<typeof keepPostgres>>;
 
-/** A durable Postgres below a folder that is started again whenever it ends, until `release`. */
-export const keepPostgres = async (folder: string) => {
+/**
+ * PgBouncer before a durable Postgres below a folder, which is started again whenever it ends, until
+ * `release`.
+ */
+export const keepPostgres = async (t: Teardown, folder: string) => {
   const start = () => startPostgres({ data_dir: folder, say: () => undefined });
   let is_kept = true;
   let store = await start();
@@ -111,17 +114,21 @@ export const keepPostgres = async (folder: string) => {
     }
   };
   let keeping = keep();
+  const pgbouncer = await startPgBouncer(t, store.url);
   return {
-    url: store.url,
+    url: pgbouncer.url,
     /** It may end from now on. */
     release(): void {
       is_kept = false;
     },
+    /** Both run again, after a `release` and the end of both. */
     async start(): Promise<void> {
+      if (is_kept) return;
       await keeping;
       is_kept = true;
       store = await start();
       keeping = keep();
+      await pgbouncer.restart();
     },
   };
 };

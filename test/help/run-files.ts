@@ -34,14 +34,18 @@ const heavy = [
   'process/s',
 ];
 
-/** The position of a file in the list above; -1 for all others. */
-const weightOf = (file: string): number =>
-  heavy.findIndex((start) => file.startsWith(`dist/test/${start}`));
+/** The longest of the others come first, so that none of them runs alone at the end. */
+const long = ['web/every-page', 'tools/commands', 'contract/docs-examples', 'tools/verify'];
+
+/** The position of a file in a list; -1 when it is not there. */
+const placeIn = (list: readonly string[], file: string): number =>
+  list.findIndex((start) => file.startsWith(`dist/test/${start}`));
 
 const files = process.argv.slice(2);
-const services = files.filter((file) => weightOf(file) !== -1);
-services.sort((a, b) => weightOf(a) - weightOf(b));
-const others = files.filter((file) => weightOf(file) === -1);
+const services = files.filter((file) => placeIn(heavy, file) !== -1);
+services.sort((a, b) => placeIn(heavy, a) - placeIn(heavy, b));
+const others = files.filter((file) => placeIn(heavy, file) === -1);
+others.sort((a, b) => placeIn(long, b) - placeIn(long, a));
 
 /** Runs what is left in the queues, one file at a time. */
 const work = async (...queues: string[][]): Promise<void> => {

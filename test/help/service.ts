@@ -21,7 +21,7 @@ import {
   removeTestFolder,
   withDatabase,
 } from './own-stores.js';
-import { is_pooled, type KeptPostgres, keepPostgres, startPgBouncer } from './pgbouncer.js';
+import { is_pooled, type KeptPostgres, keepPostgres } from './pgbouncer.js';
 import { type RedisCluster, startWantedCluster } from './redis-cluster.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
 import { openTestRedis, type Stores, type Teardown } from './stores.js';
@@ -376,8 +376,8 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   };
   // Behind PgBouncer the service cannot have it to itself: its address has to be known.
   const is_kept = is_pooled && env['DATABASE_URL'] === undefined;
-  const postgres = is_kept ? await keepPostgres(folder) : undefined;
-  if (postgres !== undefined) env['DATABASE_URL'] = (await startPgBouncer(t, postgres.url)).url;
+  const postgres = is_kept ? await keepPostgres(t, folder) : undefined;
+  if (postgres !== undefined) env['DATABASE_URL'] = postgres.url;
   const first = await startHost(t, folder, env, postgres);
   const {
     database_url: real_database = embeddedPostgresUrl(folder) ?? '',
