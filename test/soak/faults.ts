@@ -43,7 +43,10 @@ const untilReplaced = async (host: Host, role: Part, pid: number): Promise<void>
 
 /** Takes every connection that is left, and those that are ended; gives them back after a while. */
 const takeConnections = async ({ world }: Struck, ms: number): Promise<void> => {
-  const { database_url, sql } = world.service;
+  const { database_url } = world.service;
+  // Connected before, and itself none of those that end.
+  const killer = openAdmin(database_url);
+  await killer`select`;
   const taken: Sql[] = [];
   const take = async (): Promise<boolean> => {
     const one = openAdmin(database_url);
@@ -58,11 +61,11 @@ const takeConnections = async ({ world }: Struck, ms: number): Promise<void> => 
   };
   const end_ms = performance.now() + ms;
   while (taken.length < most_connections && (await take()));
-  await sql`
+  await killer`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name like 'prediction-forum %' and application_name not like '% test'`;
   while (performance.now() < end_ms) if (!(await take())) await wait(20);
-  await Promise.all(taken.map((one) => one.end({ timeout: 1 })));
+  await Promise.all([killer, ...taken].map((one) => one.end({ timeout: 1 })));
 };
 
 /** Each by its name, as the table of a run shows it. */
