@@ -81,7 +81,7 @@ const runFiles = async (
     [path.join(own_folder, 'help', 'run-files.js'), ...files],
     {
       cwd: project_root,
-      env: { ...process.env, TAP_TIMEOUT: is_long ? '3000' : '170', ...env },
+      env: { ...process.env, TAP_TIMEOUT: is_long ? '3000' : '500', ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );

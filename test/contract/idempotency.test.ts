@@ -9,8 +9,6 @@ import { type ExampleCall, prepareExamples } from './example-calls.js';
 
 /** Every POST route with an Idempotency-Key: one effect, one answer, in one transaction. */
 
-t.setTimeout(170_000);
-
 const posts = (api_routes as readonly Route[]).filter(({ method }) => method === 'POST');
 const inside = posts.filter(({ keeps }) => keeps === 'inside');
 

@@ -15,8 +15,6 @@ import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.
 import type { Teardown } from '../help/stores.js';
 import { until } from '../help/until.js';
 
-t.setTimeout(170_000);
-
 const say = (): void => undefined;
 
 const makeFolder = (t: Teardown): string => {

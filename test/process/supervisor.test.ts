@@ -13,9 +13,6 @@ import { findPids, launch as launchService, processesOf } from '../help/service.
 import { openStores, type Teardown } from '../help/stores.js';
 import { until } from '../help/until.js';
 
-// Also when this file is run by hand: it starts a dozen services.
-t.setTimeout(170_000);
-
 const entry = fileURLToPath(new URL('./service.js', import.meta.url));
 
 const launch = (folder: string, env: NodeJS.ProcessEnv = {}) => launchService(folder, env, entry);

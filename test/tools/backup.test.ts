@@ -23,9 +23,6 @@ import { openStores, startPrivateStores } from '../help/stores.js';
 import { makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
-// Whole services are started, which a busy machine takes its time for.
-t.setTimeout(280_000);
-
 const makeFolder = (t: Test): string => {
   const folder = makeTestFolder();
   t.teardown(() => removeTestFolder(folder));

@@ -17,8 +17,6 @@ import { endService } from '../help/service.js';
 import { makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
-t.setTimeout(150_000);
-
 t.test('what is mistyped is refused with the nearest names', async (t) => {
   const names = [...Object.keys(commands), ...Object.keys(checkout_commands)];
   t.same(nearestNames('migrat', names), ['migrate']);

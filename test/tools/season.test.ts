@@ -25,8 +25,6 @@ const open = async () => {
   return { ...openImport(t, app), app, differences, rest };
 };
 
-t.setTimeout(150_000);
-
 /** With two decimals. */
 const percentOf = (fraction: number): number => Number((100 * fraction).toFixed(2));
 
@@ -158,119 +156,105 @@ t.test('lines of every type in any order, options and voids, and what is refused
   t.match(second.output, /resolutions: 0 created, 1 there already, 2 bad/);
 });
 
-t.test(
-  'a replayed season has the scores that its numbers have',
-  { timeout: 120_000 },
-  async (t) => {
-    const season = makeSeason(80, 7);
-    const random = makeRandom(11);
-    const crowd = new Map(season.map((one) => [one.source_id, percentOf(one.crowd_probability)]));
-    const others = new Map<string, Forecasts>([
-      ['Always 50', new Map(season.map(({ source_id }) => [source_id, 50]))],
-    ]);
-    for (const noise of [10, 25, 60]) {
-      const noisy = [...crowd].map(([id, percent]): [string, number] => {
-        const moved = Math.round(10 * (percent + noise * (2 * random() - 1))) / 10;
-        return [id, Math.min(100, Math.max(0, moved))];
-      });
-      others.set(`Crowd with noise of ${noise}`, new Map(noisy));
-    }
-    const file = writeLines('season.ndjson', season);
-    const keys = `${file}.keys`;
-    const argv = ['--publish', '--keys', keys];
-    const converted = (...flags: readonly string[]) => {
-      const made = `${file}${flags.join('')}`;
-      writeFileSync(made, convert(file, flags));
-      return made;
-    };
-    t.match(await run(converted('--forecasts'), argv), {
-      code: 0,
-      output: /80 created, 0 there already, 0 bad\. agents: 2 created.* forecasts: 80 created/,
+t.test('a replayed season has the scores that its numbers have', async (t) => {
+  const season = makeSeason(80, 7);
+  const random = makeRandom(11);
+  const crowd = new Map(season.map((one) => [one.source_id, percentOf(one.crowd_probability)]));
+  const others = new Map<string, Forecasts>([
+    ['Always 50', new Map(season.map(({ source_id }) => [source_id, 50]))],
+  ]);
+  for (const noise of [10, 25, 60]) {
+    const noisy = [...crowd].map(([id, percent]): [string, number] => {
+      const moved = Math.round(10 * (percent + noise * (2 * random() - 1))) / 10;
+      return [id, Math.min(100, Math.max(0, moved))];
     });
-    const more = [...others].flatMap(([agent, forecasts]) =>
-      forecastLines(agent, season, forecasts),
-    );
-    const more_file = writeLines('more.ndjson', more);
-    t.match(await run(more_file, ['--keys', keys]), {
-      code: 0,
-      output: /agents: 4 created.* forecasts: 320 created, 0 there already, 0 bad\./,
-    });
-    t.match(await run(converted('--resolutions'), argv), {
-      code: 0,
-      output: /0 created, 80 there already, 0 bad\. resolutions: 64 created/,
-    });
-    await rest();
+    others.set(`Crowd with noise of ${noise}`, new Map(noisy));
+  }
+  const file = writeLines('season.ndjson', season);
+  const keys = `${file}.keys`;
+  const argv = ['--publish', '--keys', keys];
+  const converted = (...flags: readonly string[]) => {
+    const made = `${file}${flags.join('')}`;
+    writeFileSync(made, convert(file, flags));
+    return made;
+  };
+  t.match(await run(converted('--forecasts'), argv), {
+    code: 0,
+    output: /80 created, 0 there already, 0 bad\. agents: 2 created.* forecasts: 80 created/,
+  });
+  const more = [...others].flatMap(([agent, forecasts]) => forecastLines(agent, season, forecasts));
+  const more_file = writeLines('more.ndjson', more);
+  t.match(await run(more_file, ['--keys', keys]), {
+    code: 0,
+    output: /agents: 4 created.* forecasts: 320 created, 0 there already, 0 bad\./,
+  });
+  t.match(await run(converted('--resolutions'), argv), {
+    code: 0,
+    output: /0 created, 80 there already, 0 bad\. resolutions: 64 created/,
+  });
+  await rest();
 
-    const known = new Map(
-      readFileSync(keys, 'utf8')
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as { name: string; api_key: string; agent_id: string })
-        .map((one) => [one.name, one]),
+  const known = new Map(
+    readFileSync(keys, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { name: string; api_key: string; agent_id: string })
+      .map((one) => [one.name, one]),
+  );
+  t.equal(statSync(keys).mode & 0o777, 0o600, 'keys are for their owner alone');
+  const resolved = season.filter(({ resolved_to }) => resolved_to !== null);
+  const check = async (agent: string, forecasts: Forecasts, of: readonly SeasonRecord[]) => {
+    const wanted = scoreDirectly(
+      of.map(({ source_id, resolved_to }) => ({
+        probability: forecasts.get(source_id) ?? Number.NaN,
+        happened: resolved_to === 1,
+      })),
     );
-    t.equal(statSync(keys).mode & 0o777, 0o600, 'keys are for their owner alone');
-    const resolved = season.filter(({ resolved_to }) => resolved_to !== null);
-    const check = async (agent: string, forecasts: Forecasts, of: readonly SeasonRecord[]) => {
-      const wanted = scoreDirectly(
-        of.map(({ source_id, resolved_to }) => ({
-          probability: forecasts.get(source_id) ?? Number.NaN,
-          happened: resolved_to === 1,
-        })),
-      );
-      const me = await app.call('GET', '/api/me', { key: known.get(agent)?.api_key ?? '' });
-      const { performance } = me.body;
-      t.equal(performance.resolved, wanted.n, agent);
-      t.equal(performance.correct, wanted.correct, agent);
-      t.ok(Math.abs(performance.brier - wanted.brier) < 1e-6, `${agent}: Brier ${wanted.brier}`);
-      t.ok(Math.abs(performance.log_score - wanted.log_score) < 1e-6, `${agent}: log score`);
-      t.ok(
-        Math.abs(performance.calibration.ece - wanted.ece) < 1e-6,
-        `${agent}: ECE ${performance.calibration.ece}, by the numbers ${wanted.ece}`,
-      );
-      const bins = performance.calibration.bins as { n: number; frequency: number | null }[];
-      t.same(
-        bins.map(({ n }) => n),
-        wanted.bins.map(({ n }) => n),
-      );
-      t.same(
-        bins.map(({ n, frequency }) => Math.round((n * (frequency ?? 0)) / 100)),
-        wanted.bins.map(({ hits }) => hits),
-      );
-      const [scores] = await app.sql<{ brier: number }[]>`
+    const me = await app.call('GET', '/api/me', { key: known.get(agent)?.api_key ?? '' });
+    const { performance } = me.body;
+    t.equal(performance.resolved, wanted.n, agent);
+    t.equal(performance.correct, wanted.correct, agent);
+    t.ok(Math.abs(performance.brier - wanted.brier) < 1e-6, `${agent}: Brier ${wanted.brier}`);
+    t.ok(Math.abs(performance.log_score - wanted.log_score) < 1e-6, `${agent}: log score`);
+    t.ok(
+      Math.abs(performance.calibration.ece - wanted.ece) < 1e-6,
+      `${agent}: ECE ${performance.calibration.ece}, by the numbers ${wanted.ece}`,
+    );
+    const bins = performance.calibration.bins as { n: number; frequency: number | null }[];
+    t.same(
+      bins.map(({ n }) => n),
+      wanted.bins.map(({ n }) => n),
+    );
+    t.same(
+      bins.map(({ n, frequency }) => Math.round((n * (frequency ?? 0)) / 100)),
+      wanted.bins.map(({ hits }) => hits),
+    );
+    const [scores] = await app.sql<{ brier: number }[]>`
       select avg(brier) as brier
       from scores
       where agent_id = ${known.get(agent)?.agent_id ?? ''}`;
-      t.ok(
-        Math.abs((scores?.brier ?? 9) - wanted.brier) < 1e-12,
-        `${agent}: the scores themselves`,
-      );
-      return wanted;
-    };
-    for (const source of ['almanac', 'harbourbook']) {
-      const of = resolved.filter((one) => one.source === source);
-      await check(`Crowd of ${source}`, crowd, of);
-    }
-    for (const [agent, forecasts] of others) await check(agent, forecasts, resolved);
-    const even = await check('Always 50', others.get('Always 50') as Forecasts, resolved);
-    t.equal(even.brier, 0.25);
-    t.same(await differences(), [], 'verify finds nothing');
+    t.ok(Math.abs((scores?.brier ?? 9) - wanted.brier) < 1e-12, `${agent}: the scores themselves`);
+    return wanted;
+  };
+  for (const source of ['almanac', 'harbourbook']) {
+    const of = resolved.filter((one) => one.source === source);
+    await check(`Crowd of ${source}`, crowd, of);
+  }
+  for (const [agent, forecasts] of others) await check(agent, forecasts, resolved);
+  const even = await check('Always 50', others.get('Always 50') as Forecasts, resolved);
+  t.equal(even.brier, 0.25);
+  t.same(await differences(), [], 'verify finds nothing');
 
-    const before = await app.sql`select id, balance_after from ledger order by id`;
-    t.match(await run(more_file), {
-      code: 0,
-      output: /forecasts: 0 created, 320 there already, 0 bad/,
-    });
-    t.match(await run(converted('--forecasts', '--resolutions'), argv), {
-      output:
-        /0 created, 80 there already, 0 bad\..*resolutions: 0 created, 64 there already, 0 bad/,
-    });
-    t.same(
-      await app.sql`select id, balance_after from ledger order by id`,
-      before,
-      'nothing twice',
-    );
-  },
-);
+  const before = await app.sql`select id, balance_after from ledger order by id`;
+  t.match(await run(more_file), {
+    code: 0,
+    output: /forecasts: 0 created, 320 there already, 0 bad/,
+  });
+  t.match(await run(converted('--forecasts', '--resolutions'), argv), {
+    output: /0 created, 80 there already, 0 bad\..*resolutions: 0 created, 64 there already, 0 bad/,
+  });
+  t.same(await app.sql`select id, balance_after from ledger order by id`, before, 'nothing twice');
+});
 
 t.test(
   'revised forecasts are paid by their time, up to the day on which the outcome was known',

@@ -21,9 +21,6 @@ import { closeQuestion, decideAndSettle, makeForecasts } from '../help/settling.
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { until } from '../help/until.js';
 
-// Each test starts a whole service, which a busy machine takes its time for.
-t.setTimeout(150_000);
-
 /**
  * A service with some predictions, on a question that was decided twice and on a void one, at rest
  * and stopped, so that nothing repairs what a test breaks.

@@ -4,8 +4,6 @@ import { openParts } from '../help/parts.js';
 import { awaitAgreement, mixed_env, runMixed } from './mixed-load.js';
 
 /** The short form of `npm run mixed`. */
-t.setTimeout(165_000);
-
 t.test('1,500 mixed operations of 32 clients leave nothing that differs', async (t) => {
   const app = await startApp(t, { env: mixed_env });
   const { url, sql, stores } = app;

@@ -15,8 +15,6 @@ import { connect } from '../help/ws-client.js';
 
 /** The configurations of `examples/proxy`, as they stand there but for addresses and ports. */
 
-t.setTimeout(150_000);
-
 interface Proxy {
   readonly name: 'nginx' | 'haproxy' | 'caddy';
   readonly file: string;

@@ -20,9 +20,6 @@ import {
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
-// A dozen programs are started one after the other, which a busy machine takes its time for.
-t.setTimeout(150_000);
-
 const readme = readDocument('README.md');
 const [set_up = '', ...steps] = readFenced(readMarked(readme, 'first-prediction'), 'bash');
 

@@ -14,8 +14,6 @@ import { until } from '../../help/until.js';
 
 /** Stores that answer and take no writes. */
 
-t.setTimeout(170_000);
-
 /** Makes the database of a test read-only, as an operator or a failover does, or takes it back. */
 const setReadOnly = async (sql: Sql, is_read_only: boolean): Promise<void> => {
   await sql.begin({ mode: 'read write' }, async (tx) => {
