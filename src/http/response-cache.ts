@@ -35,7 +35,7 @@ interface Entry {
   readonly is_page: boolean;
   /** When it is to be renewed. */
   due_ms: number;
-  readonly reply: Omit<Reply, 'body'>;
+  readonly reply: Reply;
   readonly etag: string;
   readonly body: Buffer;
   readonly headers: Headers;
@@ -80,8 +80,9 @@ const makeEntry = (tag: string, is_page: boolean, reply: Reply): Entry | null =>
     ...Object.entries(headers),
   ] as const;
   const due_ms = performance.now() + longest_ms;
-  const { body: _, ...rest } = reply;
-  return { tag, is_page, due_ms, reply: { ...rest, etag }, etag, body, headers: sent };
+  // The body is text from here on, of JSON too.
+  const kept = { ...reply, content_type: content_type ?? 'application/json', body, etag };
+  return { tag, is_page, due_ms, reply: kept, etag, body, headers: sent };
 };
 
 type Make = () => Answer | Promise<Answer>;
@@ -167,7 +168,7 @@ export const createResponseCache = () => {
       if (wantsFresh(request.header('cache-control'))) return renewed;
       // Its failure is that of the next caller, who waits for it.
       renewed.catch(() => undefined);
-      return { ...old.reply, body: old.body };
+      return old.reply;
     },
     invalidate(tag: string): void {
       for (const key of [...(keys_by_tag.get(tag) ?? [])]) {

@@ -25,10 +25,19 @@ const answers = async (client: Redis): Promise<boolean> =>
 /** A server that may be killed and started again with what it kept. */
 const startNode = async (folder: string, settings: Settings, sentinel?: string) => {
   const port = await pickPort();
+  // Redis would take one among those that connections get from the system.
+  const bus_port = await pickPort();
   const home = path.join(folder, String(port));
   mkdirSync(home, { recursive: true });
   const config = path.join(home, 'redis.conf');
-  const all = { dir: home, port: String(port), bind: host, save: '""', ...settings };
+  const all: Record<string, string> = {
+    dir: home,
+    port: String(port),
+    bind: host,
+    save: '""',
+    ...settings,
+  };
+  if (settings['cluster-enabled'] === 'yes') all['cluster-port'] = String(bus_port);
   const lines = Object.entries(all).map(([name, value]) => `${name} ${value}`);
   writeFileSync(config, [...lines, sentinel ?? ''].join('\n'));
   const client = new Redis({ host, port, retryStrategy: () => 50, maxRetriesPerRequest: 0 });
@@ -44,9 +53,12 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
     if (typeof started === 'string') throw new Error(`Redis does not start:\n${started}`);
     return started;
   };
-  let server = await start();
+  let server = await start().catch((error: unknown) => {
+    client.disconnect();
+    throw error;
+  });
   return {
-    ...{ port, client, name: `${host}:${port}` },
+    ...{ port, bus_port, client, name: `${host}:${port}` },
     pid: () => server.pid,
     id: async (): Promise<string> => String(await client.cluster('MYID')),
     /** Whether it is there, and a master. */
@@ -101,7 +113,7 @@ export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>;
 /** Three masters with a replica each; `settings` are those of every node. */
 export const startRedisCluster = async (settings: Settings = {}) => {
   const folder = makeTestFolder();
-  const nodes = await Promise.all(
+  const started = await Promise.allSettled(
     Array.from({ length: 6 }, () =>
       startNode(folder, {
         ...{ 'cluster-enabled': 'yes', 'cluster-config-file': 'nodes.conf', appendonly: 'yes' },
@@ -113,6 +125,13 @@ export const startRedisCluster = async (settings: Settings = {}) => {
       }),
     ),
   );
+  const nodes = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = started.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') {
+    await Promise.all(nodes.map((node) => node.stop()));
+    removeTestFolder(folder);
+    throw failed.reason;
+  }
   const [first] = nodes as [RedisNode, ...RedisNode[]];
   const masters = nodes.slice(0, 3);
   const share = Math.ceil(16_384 / masters.length);
@@ -121,7 +140,8 @@ export const startRedisCluster = async (settings: Settings = {}) => {
     await client.cluster('ADDSLOTSRANGE', n * share, last);
     await client.cluster('SET-CONFIG-EPOCH', n + 1);
   }
-  for (const node of nodes.slice(1)) await node.client.cluster('MEET', host, first.port);
+  for (const node of nodes.slice(1))
+    await node.client.cluster('MEET', host, first.port, first.bus_port);
   const knowsAll = async ({ client }: RedisNode): Promise<boolean> =>
     String(await client.cluster('NODES'))
       .trim()

@@ -1,4 +1,7 @@
 import { t } from 'tap';
+import type { Request } from '../../src/http/request.js';
+import { createResponseCache } from '../../src/http/response-cache.js';
+import { type Reply, reply } from '../../src/http/route.js';
 import { startApp } from '../help/app.js';
 import { predict as predictAs } from '../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
@@ -164,6 +167,17 @@ t.test(
     t.equal(await read(), 'made 2');
   },
 );
+
+t.test('JSON at the address of a page is JSON while it is renewed, too', async (t) => {
+  const cache = createResponseCache();
+  const request = { path: '/page', query: '', header: () => '' } as unknown as Request;
+  const cached = { rule: { tag: () => 'page' }, params: {}, query: undefined, is_page: true };
+  await cache.share(request, cached, () => reply(200, { made: 1 }));
+  cache.invalidate('page');
+  const old = await cache.share(request, cached, () => reply(200, { made: 2 }));
+  t.match(old, { status: 200, content_type: 'application/json' });
+  t.equal(String((old as Reply).body), '{"made":1}');
+});
 
 t.test('many who ask at the same time share one response', async (t) => {
   const id = await makeOpenQuestion(app);
