@@ -63,7 +63,7 @@ const hasKnownQuery = (text: string, known: Route['query']): boolean =>
     Object.hasOwn(known?.properties ?? {}, name),
   );
 
-/** Only a whole, successful response that says nothing of its own about caching. */
+/** Only a whole, successful response that says nothing of its own about caching; as bytes. */
 const makeEntry = (tag: string, is_page: boolean, reply: Reply): Entry | null => {
   const { status, content_type, headers = {} } = reply;
   const is_text = content_type === undefined || typeof reply.body === 'string';
@@ -80,7 +80,6 @@ const makeEntry = (tag: string, is_page: boolean, reply: Reply): Entry | null =>
     ...Object.entries(headers),
   ] as const;
   const due_ms = performance.now() + longest_ms;
-  // The body is text from here on, of JSON too.
   const kept = { ...reply, content_type: content_type ?? 'application/json', body, etag };
   return { tag, is_page, due_ms, reply: kept, etag, body, headers: sent };
 };
