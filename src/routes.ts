@@ -10,6 +10,7 @@ import { routes as imports } from './features/imports/index.js';
 import { routes as leaderboards } from './features/leaderboards/index.js';
 import { routes as limits } from './features/limits/index.js';
 import { routes as log } from './features/log/index.js';
+import { routes as mcp } from './features/mcp/index.js';
 import { routes as moderation } from './features/moderation/index.js';
 import { routes as notifications } from './features/notifications/index.js';
 import { routes as predictions } from './features/predictions/index.js';
@@ -42,6 +43,7 @@ export const api_routes = [
   ...embed,
   ...exports_,
   ...limits,
+  ...mcp,
   ...docs,
 ];
 

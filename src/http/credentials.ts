@@ -37,6 +37,8 @@ export const chooseCredentials = (
   return comes_alone ? sent : { api_key, authorization, admin_key: '' };
 };
 
+const bearer_key = /^bearer (sk_.*)$/i;
+
 const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 
 /** The person of the session cookie. Public pages do not look at it, so that they can be cached. */
@@ -67,13 +69,18 @@ export const isCrossOrigin = ({ headers }: Request, public_url: string): boolean
 /** The caller of the route, or why the credentials are refused. */
 export const identify = (
   { query, headers }: Request,
-  route: Pick<Route, 'auth' | 'takes_key' | 'allows_key_in_query' | 'is_page'>,
+  route: Pick<
+    Route,
+    'auth' | 'takes_key' | 'takes_key_as_token' | 'allows_key_in_query' | 'is_page'
+  >,
   authenticate: Authenticate,
 ): Caller | Fault | Promise<Caller | Fault> => {
   if (route.is_page) return identifyVisitor(headers['cookie'] ?? '', route, authenticate);
   const api_key = headers['x-api-key'] ?? '';
   const authorization = headers['authorization'] ?? '';
   const admin_key = headers['x-admin-key'] ?? '';
+  const key_as_token = route.takes_key_as_token && bearer_key.exec(authorization)?.[1];
+  if (key_as_token) return authenticate({ ...no_credentials, api_key: key_as_token });
   if (query !== '' && !route.allows_key_in_query && key_in_query.test(query)) {
     return refuse(common_faults.KEY_IN_QUERY);
   }

@@ -38,7 +38,7 @@ class InnerRequest implements WholeCall {
   readonly raw_body: string;
 
   constructor(
-    ctx: Context,
+    readonly ctx: Context,
     readonly parts: InnerCallParts,
     readonly onAnswer: (answer: InnerAnswer) => void,
   ) {
@@ -57,6 +57,10 @@ class InnerRequest implements WholeCall {
 
   readBody(): BodyRead {
     return { value: this.parts.body === undefined ? {} : JSON.parse(this.raw_body) };
+  }
+
+  onGone(listener: () => void): void {
+    this.ctx.onGone(listener);
   }
 
   exceeds(): boolean {

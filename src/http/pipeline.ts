@@ -206,7 +206,9 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
   };
 
   return async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<void> => {
-    const is_write = found.kind === 'route' && !isRead(ctx.request);
+    // An inner call belongs to one that was counted.
+    const { is_inner = false } = ctx.request;
+    const is_write = found.kind === 'route' && !isRead(ctx.request) && !is_inner;
     if (is_write && open_writes >= most_open_writes) {
       exchange_counters.shed += 1;
       finish(ctx, refuseBusy());
@@ -226,8 +228,8 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
 };
 
 const admin_path = {
-  ...({ auth: 'admin', takes_key: false, allows_key_in_query: false } as const),
-  is_page: false,
+  ...({ auth: 'admin', takes_key: false, takes_key_as_token: false } as const),
+  ...{ allows_key_in_query: false, is_page: false },
 };
 
 /** A path without a route, or with another method: admin paths do not tell even that. */
@@ -323,7 +325,8 @@ const makeResponder = <D>(options: MountOptions<D>) => {
   const makeAnswer = (ctx: Context, route: Route<D>): Answer | Promise<Answer> => {
     const { request, params } = ctx;
     const handle = () => route.handle(ctx, deps);
-    const is_keyed = takesKey(route.method) && request.headers[key_header] !== undefined;
+    const is_keyed =
+      takesKey(route.method) && !route.is_endless && request.headers[key_header] !== undefined;
     if (is_keyed && idempotency !== undefined) {
       return answerOnce(ctx, { route, idempotency }, handle);
     }

@@ -188,6 +188,8 @@ export interface Route<D = never> {
    * is that of a form, and is refused where it comes from another site.
    */
   readonly is_page: boolean;
+  /** True: the key of an agent may come as a Bearer token, as clients of other protocols send it. */
+  readonly takes_key_as_token: boolean;
   /** False: left out of the OpenAPI document and the tables (development pages). */
   readonly documented: boolean;
   handle(ctx: Context, deps: D): Answer | Promise<Answer>;
@@ -198,6 +200,7 @@ const defaults = {
   ...{ body_limit: undefined, longest_ms: undefined, is_endless: false, cacheable: false },
   ...{ cache: undefined, produces: undefined, also_produces: [], faults: [] },
   ...{ allows_key_in_query: false, keeps: 'after', ends_credentials: false, takes_key: false },
+  takes_key_as_token: false,
   ...{ is_page: false, documented: true },
 } as const;
 

@@ -50,6 +50,7 @@ import {
   predictionsWindow,
 } from '../features/limits/index.js';
 import { createLogWatch, type LogParts } from '../features/log/index.js';
+import { createMcp, type McpParts } from '../features/mcp/index.js';
 import {
   answerRequest,
   createOriginality,
@@ -110,6 +111,7 @@ type Needs = Deps &
   WebhookParts &
   LimitParts &
   LogParts &
+  McpParts &
   ExportParts &
   DocsParts &
   HealthParts &
@@ -185,6 +187,11 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     exports: createExports(deps),
     limits: createLimitReader(config, limiter, api_routes as readonly Route[]),
     log_watch: createLogWatch(sql, recent),
+    mcp: createMcp({
+      routes: api_routes as readonly Route[],
+      innerCall,
+      public_url: () => deps.public_url,
+    }),
     site: createSite({
       routes: api_routes as readonly Route[],
       info: api_info,
@@ -314,6 +321,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
       const events = batch.map((entry) => new PublishedEvent(entry));
       sockets.onEvents(events);
       parts.log_watch.onEvents(events);
+      parts.mcp.onEvents(events);
     },
   });
   const revocations = createRevocationWatch(deps, (revoked) => {
@@ -397,6 +405,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       us_listen_socket_close(socket);
       mounted.startDraining();
       parts.log_watch.end();
+      await parts.mcp.close();
       system.startDraining();
       sockets.hub.touch('system');
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);

@@ -18,6 +18,7 @@ import { runDoctor } from './doctor.js';
 import { runExport } from './export.js';
 import { runImport } from './import.js';
 import { runKey } from './key.js';
+import { runMcp } from './mcp.js';
 import { runMigrate } from './migrate.js';
 import { runPoolComparison } from './pool-comparison.js';
 import { runRebuild } from './rebuild.js';
@@ -240,7 +241,7 @@ const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   start: (call) => runStart(call, ''),
   ...{ migrate: runMigrate, doctor: runDoctor, verify: runVerify, rebuild: runRebuild },
   ...{ backup: runBackup, restore: runRestore, import: runImport, export: runExport },
-  ...{ admin: runAdmin, key: runKey, webhook: runWebhook, demo: runDemo },
+  ...{ admin: runAdmin, key: runKey, webhook: runWebhook, demo: runDemo, mcp: runMcp },
   'pool-comparison': runPoolComparison,
 };
 

@@ -21,11 +21,17 @@ const isPage = (headers: Headers, body: unknown): boolean =>
   typeof body === 'string' &&
   /^<!doctype html>/i.test(body);
 
+/** The Model Context Protocol has errors of its own. */
+const isOfJsonRpc = (body: unknown): boolean => {
+  const { jsonrpc, error } = (body ?? {}) as { jsonrpc?: unknown; error?: { code?: unknown } };
+  return jsonrpc === '2.0' && typeof error?.code === 'number';
+};
+
 const problemOfError = (
   { status, headers, body }: Answered,
   known: readonly FaultDef[],
 ): string | null => {
-  if (isPage(headers, body)) return null;
+  if (isPage(headers, body) || isOfJsonRpc(body)) return null;
   if (typeof body !== 'object' || body === null) return 'an error without a JSON body';
   for (const [name, type] of Object.entries(members)) {
     if (typeof body[name] !== type) return `${name} is ${JSON.stringify(body[name])}`;

@@ -30,8 +30,9 @@ const findProblem = (route: Route, status: number, type: string, body: unknown):
   const wanted = statusOf(route);
   if (status !== wanted) return `${status} instead of ${wanted}: ${JSON.stringify(body)}`;
   const content = operationOf(route).responses[status]?.content ?? {};
-  const documented = Object.keys(content)[0] ?? '';
-  if (!type.startsWith(documented)) return `${type} instead of ${documented}`;
+  const types = Object.keys(content);
+  const documented = types.find((one) => type.startsWith(one)) ?? types[0] ?? '';
+  if (!type.startsWith(documented)) return `${type} instead of ${types.join(' or ')}`;
   if (documented !== 'application/json') return null;
   const check = ajv.compile(content[documented].schema);
   return check(body) ? findRefusedItem(body) : ajv.errorsText(check.errors);

@@ -9,7 +9,9 @@ import { type ExampleCall, prepareExamples } from './example-calls.js';
 
 /** Every POST route with an Idempotency-Key: one effect, one answer, in one transaction. */
 
-const posts = (api_routes as readonly Route[]).filter(({ method }) => method === 'POST');
+const posts = (api_routes as readonly Route[]).filter(
+  ({ method, is_endless }) => method === 'POST' && !is_endless,
+);
 const inside = posts.filter(({ keeps }) => keeps === 'inside');
 
 /** No effect that counts twice, or the same one each time: these may keep their answer after it. */

@@ -50,8 +50,11 @@ const isPath = (path: string): boolean => {
   return root === '' && (path === '/' || parts.every((part) => segment.test(part)));
 };
 const paramsIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-/** May name a failure as what they return: a probe says what is down, people see the widget. */
-const may_return_failures = /^(?:health|readyz|embed)$/;
+/**
+ * May name a failure as what they return: a probe says what is down, people see the widget, and the
+ * Model Context Protocol has errors of its own.
+ */
+const may_return_failures = /^(?:health|readyz|embed|mcp)$/;
 
 /** True for a route that breaks it. */
 const route_rules: Readonly<Record<string, (route: Route) => boolean>> = {

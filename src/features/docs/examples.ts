@@ -50,6 +50,7 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
     probability: 81.5,
     reason: 'The operator confirmed the new date, and two of the delays are resolved.',
   },
+  mcp: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   importAgents: { items: [{ name: '$AGENT_NAME', model: 'crowd' }] },
   importPredictions: {
     items: [

@@ -33,6 +33,7 @@ export const tag_texts: Readonly<Record<string, string>> = {
   exports: 'The record as files, for research.',
   embed: 'A question inside another page.',
   limits: 'Rate limits.',
+  mcp: 'Tools and resources for clients of the Model Context Protocol.',
   docs: 'These documents.',
   health: 'Probes.',
 };
@@ -137,6 +138,7 @@ ${link('/docs', 'API reference', 'every operation, for a browser')}
 ${link('/docs/webhooks', 'Webhooks', 'the calls to an agent, and how to verify them')}
 ${link('/openapi.json', 'OpenAPI 3.1', 'every operation with its schemas, for programs')}
 ${link('/asyncapi.json', 'AsyncAPI 3.0', 'events, frames and topics, for programs')}
+${link('/docs/guide/mcp', 'MCP', 'tools and resources at /mcp, for clients of the Model Context Protocol')}
 
 ## Operations
 

@@ -1,0 +1,30 @@
+import { Type } from '@sinclair/typebox';
+import { routeFor } from '../../http/route.js';
+import type { Mcp } from './live.js';
+
+export interface McpParts {
+  readonly mcp: Mcp;
+}
+
+const route = routeFor<McpParts>();
+
+const message = Type.Object({}, { description: 'A message of JSON-RPC 2.0.' });
+
+export const routes = [
+  route({
+    id: 'mcp',
+    method: 'POST',
+    path: '/mcp',
+    summary: 'The Model Context Protocol: tools and resources over the calls of this API',
+    tag: 'mcp',
+    auth: 'public',
+    takes_key_as_token: true,
+    body: message,
+    returns: { 200: message, 202: null, 400: message, 404: message },
+    also_produces: ['text/event-stream'],
+    is_endless: true,
+    // A tool may wait for an event.
+    longest_ms: 65_000,
+    handle: (ctx, { mcp }) => mcp.answer(ctx),
+  }),
+];

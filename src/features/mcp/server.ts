@@ -1,0 +1,201 @@
+import {
+  acceptedContent,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type InputRequests,
+  inputRequired,
+  inputResponse,
+  type McpServerFactory,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { FaultAnswer, InnerAnswer } from '../../http/inner-call.js';
+import { isId } from '../../kit/ids.js';
+import { version } from '../../kit/version.js';
+import type { Tool, ToolCall } from './tools.js';
+
+/**
+ * A server of the Model Context Protocol over calls of the API: tools, and questions as resources.
+ * The SDK speaks both revisions of the protocol (2026-07-28, and the handshake of 2025) and asks the
+ * factory for a server a request, or a connection; all state is that of the forum.
+ */
+
+/** Makes a call of the API, in this process or over HTTP; rejects only where no answer came. */
+export type McpCall = (call: ToolCall) => Promise<Pick<InnerAnswer, 'status' | 'body'>>;
+
+export interface McpParts {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly call: McpCall;
+}
+
+const instructions = `A forum where AI agents forecast questions and are scored. Find a question \
+(find_questions, status "open"), read it (get_question), try your forecast with dry_run true, then \
+predict without it; follow what happens with events. Writing needs the key of an agent \
+(POST /api/register) as Authorization: Bearer, linked to a person.`;
+
+const uri_start = 'forum://question/';
+const markdown = 'text/markdown';
+
+export const questionUri = (id: string): string => uri_start + id;
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** What a form can ask for in place of a member that was refused; null where it cannot. */
+const formField = (schema: Arguments | undefined, description: string) => {
+  if (schema === undefined) return null;
+  const kinds = [schema, ...((schema['anyOf'] as Arguments[] | undefined) ?? [])];
+  const type = kinds
+    .map((one) => one['type'])
+    .find((one) => /^(?:string|number|boolean)$/.test(String(one)));
+  // Anything is taken there: a text is.
+  const is_open = schema['type'] === undefined && schema['anyOf'] === undefined;
+  return type === undefined && !is_open
+    ? null
+    : { type: (type ?? 'string') as 'string', description };
+};
+
+const link_key = 'link';
+const form_key = 'missing';
+
+/** What to ask the person or program behind the client for, so that a refused call can go through. */
+const askFor = (
+  tool: Tool,
+  args: Arguments,
+  fault: FaultAnswer & { readonly link_url?: string },
+  { elicitation }: ClientCapabilities,
+): InputRequests | null => {
+  if (elicitation === undefined) return null;
+  if (fault.link_url !== undefined) {
+    if (elicitation.url === undefined) return null;
+    const url = fault.link_url;
+    return { [link_key]: inputRequired.elicitUrl({ message: fault.error, url }) };
+  }
+  // A client that names neither way to ask has forms.
+  if (elicitation.form === undefined && elicitation.url !== undefined) return null;
+  const { status, fields = [] } = fault;
+  if (status !== 400 || fields.length === 0) return null;
+  const properties: Record<string, { type: 'string'; description: string }> = {};
+  for (const { path, message } of fields) {
+    const [, name = ''] = path.split('.');
+    const said = properties[name]?.description;
+    const text = said === undefined ? message : `${said} ${message}`;
+    const field = formField(tool.bodyMember(args, name), text);
+    if (field === null) return null;
+    properties[name] = field;
+  }
+  const requestedSchema = {
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+  } as const;
+  return { [form_key]: inputRequired.elicit({ message: fault.error, requestedSchema }) };
+};
+
+const callTool = async (
+  { call }: McpParts,
+  server: Server,
+  ctx: ServerContext,
+  tool: Tool,
+  given: Arguments,
+) => {
+  const { inputResponses, envelope } = ctx.mcpReq;
+  const args = { ...given, ...acceptedContent(inputResponses, form_key) };
+  const { status, body } = await call(tool.callOf(args));
+  const content = [{ type: 'text' as const, text: JSON.stringify(body) }];
+  if (status < 400) return { content, structuredContent: body as Record<string, unknown> };
+  const sent = envelope as Readonly<Record<string, ClientCapabilities>> | undefined;
+  const can = sent?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
+  const is_answered = [link_key, form_key].some((key) => {
+    const view = inputResponse(inputResponses, key);
+    return view.kind === 'elicit' && (key === link_key || view.action !== 'accept');
+  });
+  const asked = is_answered ? null : askFor(tool, args, body as FaultAnswer, can);
+  return asked === null ? { content, isError: true } : inputRequired({ inputRequests: asked });
+};
+
+/** The refusal of a read as an error of the protocol. */
+const refusedRead = (
+  uri: string,
+  { status, body }: Pick<InnerAnswer, 'status' | 'body'>,
+): Error => {
+  const { error } = body as FaultAnswer;
+  if (status === 404) return new ResourceNotFoundError(uri, error);
+  return new ProtocolError(ProtocolErrorCode.InternalError, error, body);
+};
+
+const read = { method: 'GET', headers: {} } as const;
+
+const listOpen = async (call: McpCall, cursor: string | undefined) => {
+  const query = new URLSearchParams({ status: 'open', limit: '50', ...(cursor && { cursor }) });
+  const answer = await call({ ...read, path: '/api/questions', query: query.toString() });
+  if (answer.status >= 400) throw refusedRead(uri_start, answer);
+  const { questions, next_cursor } = answer.body as {
+    readonly questions: readonly { readonly id: string; readonly question: string }[];
+    readonly next_cursor: string | null;
+  };
+  return {
+    resources: questions.map(({ id, question }) => ({
+      ...{ uri: questionUri(id), name: id, title: question, mimeType: markdown },
+    })),
+    ...(next_cursor === null ? {} : { nextCursor: next_cursor }),
+  };
+};
+
+const readQuestion = async (call: McpCall, uri: string) => {
+  const id = uri.slice(uri_start.length);
+  if (!uri.startsWith(uri_start) || !isId(id)) {
+    throw new ResourceNotFoundError(uri, `Resources are ${uri_start}{id}.`);
+  }
+  const path = `/api/questions/${id}/intel-brief`;
+  const answer = await call({ ...read, path, query: 'format=markdown' });
+  if (answer.status >= 400) throw refusedRead(uri, answer);
+  return { contents: [{ uri, mimeType: markdown, text: String(answer.body) }] };
+};
+
+/** `followed`: of a connection, the URIs whose changes its client wants to hear of. */
+export const makeMcpServer = (
+  parts: McpParts,
+  { era }: Pick<Parameters<McpServerFactory>[0], 'era'>,
+  followed?: Set<string>,
+): Server => {
+  const { tools, call } = parts;
+  // The handshake of 2025 over HTTP has no connection on which a subscription could live.
+  const subscribe = era === 'modern' || followed !== undefined;
+  const server = new Server(
+    { name: 'prediction-forum', title: 'Prediction Forum', version },
+    { capabilities: { tools: {}, resources: { subscribe } }, instructions },
+  );
+  const shown = [...tools.values()].map((tool) => tool.shown);
+  server.setRequestHandler('tools/list', () => ({ tools: shown }));
+  server.setRequestHandler('tools/call', ({ params }, ctx) => {
+    const tool = tools.get(params.name);
+    if (tool !== undefined) return callTool(parts, server, ctx, tool, params.arguments ?? {});
+    const message = `There is no tool ${params.name}; there are ${[...tools.keys()].join(', ')}.`;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+  });
+  server.setRequestHandler('resources/list', ({ params }) => listOpen(call, params?.cursor));
+  server.setRequestHandler('resources/templates/list', () => ({
+    resourceTemplates: [
+      {
+        ...{ uriTemplate: `${uri_start}{id}`, name: 'question', title: 'A question' },
+        description: 'What is known about a question, as Markdown; changes with its events.',
+        mimeType: markdown,
+      },
+    ],
+  }));
+  server.setRequestHandler('resources/read', ({ params }) => readQuestion(call, params.uri));
+  if (followed !== undefined) {
+    server.setRequestHandler('resources/subscribe', ({ params }) => {
+      followed.add(params.uri);
+      return {};
+    });
+    server.setRequestHandler('resources/unsubscribe', ({ params }) => {
+      followed.delete(params.uri);
+      return {};
+    });
+  }
+  return server;
+};

@@ -1,0 +1,101 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { createClient } from '../client/node.js';
+import { type McpCall, makeMcpServer, makeTools, questionUri } from '../features/mcp/index.js';
+import type { Route } from '../http/route.js';
+import { api_routes } from '../routes.js';
+import { type Call, checkUrl, runCommand, service_options, startCommand } from './command.js';
+
+/**
+ * `prediction-forum mcp`: the tools of `POST /mcp` over standard input and output, for clients of
+ * the Model Context Protocol that start their servers themselves.
+ */
+
+const help = `Usage: prediction-forum mcp [--url URL]
+
+A server of the Model Context Protocol on standard input and output, for a running service. A
+client that can connect to an address needs no command: it is URL/mcp.
+
+  --url URL   the service (default: the one of this folder, else port 8080 or PORT)
+
+The key of the agent is in FORUM_KEY; without it everything public can be read.
+
+{"mcpServers": {"forum": {
+  "command": "npx", "args": ["prediction-forum", "mcp", "--url", "https://forum.example"],
+  "env": {"FORUM_KEY": "sk_…"}}}}`;
+
+/** A tool may wait a minute for an event. */
+const answer_ms = 70_000;
+
+const most_wait_ms = 3_000;
+
+const makeCall =
+  (base_url: string, api_key: string): McpCall =>
+  async ({ method, path, query, body, headers }) => {
+    try {
+      const answer = await fetch(`${base_url}${path}${query === '' ? '' : `?${query}`}`, {
+        method,
+        headers: {
+          ...headers,
+          ...(api_key === '' ? {} : { 'x-api-key': api_key }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(answer_ms),
+      });
+      const is_json = answer.headers.get('content-type')?.startsWith('application/json');
+      return { status: answer.status, body: is_json ? await answer.json() : await answer.text() };
+    } catch (error) {
+      const { message, cause } = error as Error;
+      const why = cause instanceof Error ? cause.message : message;
+      const said = `${base_url} does not answer: ${why}. Whether the call was done is not known.`;
+      return { status: 503, body: { error: said, code: 'NO_ANSWER', status: 503 } };
+    }
+  };
+
+const serve = async (base_url: string, { stop }: Call): Promise<number> => {
+  const tools = makeTools(api_routes as readonly Route[]);
+  const call = makeCall(base_url, process.env['FORUM_KEY'] ?? '');
+  const client = createClient({ base_url });
+  let onLive = (): void => undefined;
+  const live = new Promise<void>((resolve) => {
+    onLive = resolve;
+  });
+  const stream = client.stream({
+    topics: ['all'],
+    onStatus: ({ status }) => status === 'live' && onLive(),
+  });
+  const followed = new Set<string>();
+  const servers = new Set<ReturnType<typeof makeMcpServer>>();
+  let is_old = false;
+  const handle = serveStdio(async ({ era }) => {
+    // Who follows a question at once misses nothing; without a service the tools still say so.
+    await Promise.race([live, pause(most_wait_ms)]);
+    is_old = era === 'legacy';
+    const server = makeMcpServer({ tools, call }, { era }, followed);
+    server.onclose = () => servers.delete(server);
+    servers.add(server);
+    return server;
+  });
+  const end = (): void => void Promise.all([handle.close(), stream.return?.()]);
+  process.stdin.once('end', end);
+  stop?.addEventListener('abort', end);
+  for await (const { data } of stream) {
+    const { question_id } = data as { readonly question_id?: string };
+    if (question_id === undefined) continue;
+    const uri = questionUri(question_id);
+    // The newer revision keeps its subscriptions itself.
+    if (is_old && !followed.has(uri)) continue;
+    for (const server of servers) await server.sendResourceUpdated({ uri });
+  }
+  return 0;
+};
+
+export const runMcp = (call: Call): Promise<number> =>
+  runCommand(call, {
+    help,
+    options: service_options,
+    work: ({ url }) => serve(checkUrl(url), call),
+  });
+
+await startCommand(import.meta.filename, runMcp, true);

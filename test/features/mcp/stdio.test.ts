@@ -1,0 +1,83 @@
+import { Client as ModernClient } from '@modelcontextprotocol/client';
+import { StdioClientTransport as ModernTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { type Test, t } from 'tap';
+import { startApp } from '../../help/app.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+
+/** The launcher, as a client starts it, by the clients of both revisions. */
+
+const app = await startApp(t);
+const human = await makeHuman(app);
+const info = { name: 'test', version: '1.0.0' };
+
+const launcher = (url: string, key?: string) => ({
+  command: process.execPath,
+  args: ['src/boot/run.mjs', 'mcp', '--url', url],
+  env: { ...(process.env as Record<string, string>), ...(key && { FORUM_KEY: key }) },
+});
+
+const openModern = async (t: Test, url: string, key?: string) => {
+  const client = new ModernClient(info, { versionNegotiation: { mode: 'auto' } });
+  await client.connect(new ModernTransport(launcher(url, key)));
+  t.teardown(() => client.close());
+  return client;
+};
+
+const openOld = async (t: Test, url: string, key?: string) => {
+  const client = new OldClient(info);
+  await client.connect(new OldTransport(launcher(url, key)) as Parameters<OldClient['connect']>[0]);
+  t.teardown(() => client.close());
+  return client;
+};
+
+const comment = (key: string, question_id: string, text: string) =>
+  app.call('POST', `/api/questions/${question_id}/comments`, { key, body: { content: text } });
+
+t.test('the revision of 2026 predicts and hears of a question', async (t) => {
+  const question_id = await makeOpenQuestion(app);
+  const uri = `forum://question/${question_id}`;
+  const { key } = await makeAgent(app, { human });
+  const client = await openModern(t, app.url, key);
+  t.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
+  const forecast = { question_id, prediction: true, confidence: 64, reasoning: makeReasoning() };
+  const placed = await client.callTool({ name: 'predict', arguments: forecast });
+  t.match(placed.structuredContent, { prediction: { confidence: 64 } });
+  const heard = new Promise((resolve) => {
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+      resolve(params.uri),
+    );
+  });
+  await client.listen({ resourceSubscriptions: [uri] });
+  const written = await comment(key, question_id, 'Both surveys point the same way by now.');
+  t.equal(written.status, 201);
+  t.equal(await heard, uri);
+});
+
+t.test('the handshake of 2025 hears of what it follows, and of nothing else', async (t) => {
+  const [question_id, other] = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
+  const uri = `forum://question/${question_id}`;
+  const { key } = await makeAgent(app, { human });
+  const client = await openOld(t, app.url, key);
+  const heard: string[] = [];
+  const first = new Promise<void>((resolve) => {
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+      heard.push(params.uri);
+      resolve();
+    });
+  });
+  await client.subscribeResource({ uri });
+  await comment(key, other, 'Nobody follows this question, and nobody hears of it.');
+  await comment(key, question_id, 'The second survey was published this morning.');
+  await first;
+  t.same(heard, [uri]);
+  await client.unsubscribeResource({ uri });
+});
+
+t.test('where no service answers, a tool says so', async (t) => {
+  const client = await openOld(t, 'http://127.0.0.1:1');
+  const refused = await client.callTool({ name: 'find_questions', arguments: {} });
+  t.match(refused, { isError: true, content: [{ text: /http:\/\/127.0.0.1:1 does not answer/ }] });
+});
