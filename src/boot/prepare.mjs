@@ -22,9 +22,9 @@ import { takeLock } from './processes.mjs';
  */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const at = (...parts) => path.join(root, ...parts);
-const source_folders = ['src', 'test', 'bench', 'examples'];
+const source_folders = ['src', 'clients/typescript/src', 'test', 'bench', 'examples'];
 const package_stamp = at('node_modules', '.pf-lock');
-const client_project = 'tsconfig.client.json';
+const client_project = 'clients/typescript/tsconfig.json';
 const build_stamp = at('dist', '.stamp');
 
 /** Null when everything is ready, else a text for the person at the terminal. */
@@ -169,7 +169,7 @@ const listFiles = (folder) => {
 };
 
 /** The types of the client library: made from the service's routes and events, not in git. */
-const client_types = 'src/client/wire.ts';
+const client_types = 'clients/typescript/src/wire.ts';
 
 const listSources = () =>
   source_folders
@@ -225,7 +225,7 @@ const compile = async () => {
 const compileClient = async () => {
   if (!existsSync(at(client_project))) return { code: 0, output: '' };
   // What an earlier build made of files that are gone would be part of the library.
-  rmSync(at('dist', 'client'), { recursive: true, force: true });
+  rmSync(at('clients', 'typescript', 'dist'), { recursive: true, force: true });
   const types_only = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false'];
   const runs = await Promise.all([tsc(client_project), tsc(client_project, ...types_only)]);
   return runs.find(({ code }) => code !== 0) ?? runs[0];

@@ -8,10 +8,10 @@ import { common_faults, type FaultDef } from '../kit/fault.js';
 import { api_routes } from '../routes.js';
 
 /**
- * Writes `src/client/wire.ts` where it differs; the build runs it. It is what the client library
- * knows of the service, from the values that the service itself is made of: types of params, query,
- * body, answers and faults by operation, types of events, and one line for each operation that says
- * where it is.
+ * Writes `clients/typescript/src/wire.ts` where it differs; the build runs it. It is what the client
+ * library knows of the service, from the values that the service itself is made of: types of params,
+ * query, body, answers and faults by operation, types of events, and one line for each operation that
+ * says where it is.
  */
 
 const asText = (value: unknown): string =>
@@ -111,7 +111,7 @@ const makeClientWire = (): string => {
   ].join('\n');
 };
 
-const file = path.resolve(import.meta.dirname, '../../../src/client/wire.ts');
+const file = path.resolve(import.meta.dirname, '../../../clients/typescript/src/wire.ts');
 const wanted = makeClientWire();
 if (!existsSync(file) || readFileSync(file, 'utf8') !== wanted) {
   mkdirSync(path.dirname(file), { recursive: true });

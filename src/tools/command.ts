@@ -1,9 +1,9 @@
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { NoAnswer } from '#client/node.js';
 import { exit_codes, sayUnknown } from '../boot/commands.mjs';
 import { lockHolder } from '../boot/processes.mjs';
-import { NoAnswer } from '../client/node.js';
 import { ConfigError, readConfig } from '../config.js';
 import { isOutage } from '../kit/outage.js';
 import { readStatus } from '../process/embedded/data-dir.js';

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { type Client, createClient } from '../client/node.js';
+import { type Client, createClient } from '#client/node.js';
 import {
   type Call,
   checkUrl,

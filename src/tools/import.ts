@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
+import { type Client, createClient, type Fault } from '#client/node.js';
 import { exit_codes } from '../boot/commands.mjs';
-import { type Client, createClient, type Fault } from '../client/node.js';
 import {
   type Call,
   checkUrl,

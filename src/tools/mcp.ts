@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { createClient } from '../client/node.js';
+import { createClient } from '#client/node.js';
 import { type McpCall, makeMcpServer, makeTools, questionUri } from '../features/mcp/index.js';
 import type { Route } from '../http/route.js';
 import { api_routes } from '../routes.js';

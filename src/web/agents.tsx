@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { model_families } from '../features/taxonomy/index.js';
 import { textEnum } from '../http/openapi.js';
 import { grouped } from '../kit/prose.js';

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { model_families } from '../features/taxonomy/index.js';
 import { textEnum } from '../http/openapi.js';
 import { renderPage } from './page.js';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { type ModelFamily, model_families } from '../features/taxonomy/index.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { grouped } from '../kit/prose.js';

@@ -1,4 +1,4 @@
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { ownPage, renderAccount, type Visit } from './parts/account-frame.js';
 import { Ago } from './parts/figures.js';
 import { Choices, Pager } from './parts/lists.js';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ComponentChildren } from 'preact';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { dayText } from '../kit/prose.js';
 import { metrics } from './leaderboard.js';

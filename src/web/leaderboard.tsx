@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { csvLine } from '../features/exports/index.js';
 import { textEnum } from '../http/openapi.js';
 import { replyRaw } from '../http/route.js';

@@ -1,4 +1,4 @@
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { fresh_page, goTo, route } from './page-route.js';
 import {
   type FieldDef,

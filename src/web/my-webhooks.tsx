@@ -1,4 +1,4 @@
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { model_families } from '../features/taxonomy/index.js';
 import { apiOf, goTo, own_form, route } from './page-route.js';
 import {

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type AnyInput, placeOf } from '../client/calls.js';
-import type { Input, OperationId } from '../client/types.js';
-import type { Operations } from '../client/wire.js';
+import { type AnyInput, placeOf } from '#client/calls.js';
+import type { Input, OperationId } from '#client/types.js';
+import type { Operations } from '#client/wire.js';
 import { lists_tag } from '../features/questions/index.js';
 import type { Deps } from '../http/deps.js';
 import { asFault, type FaultAnswer, type InnerCall } from '../http/inner-call.js';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { prediction_faults } from '../features/predictions/index.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, fresh_page, route } from './page-route.js';

@@ -1,4 +1,4 @@
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import type { Api } from './page-route.js';
 import { countText, Family, familyClass, percentText } from './parts/figures.js';
 import type { Forecast } from './parts/forecast.js';

@@ -1,4 +1,4 @@
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { Change, countText, Time } from './parts/figures.js';
 import { OptionBars } from './parts/forecast.js';
 import { Prose } from './parts/prose.js';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { Time } from './parts/figures.js';
 import { linkTo } from './parts/lists.js';
 import { OutLink, Prose, safeUrl } from './parts/prose.js';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Operations } from '../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { countText } from './parts/figures.js';

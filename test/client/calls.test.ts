@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { createClient, NoAnswer, Refused, type Retry } from '../../src/client/node.js';
+import { createClient, NoAnswer, Refused, type Retry } from '#client/node.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';

@@ -11,7 +11,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 /** The library as other programs get it: by the name of the package, with its declarations. */
 
 const run = promisify(execFile);
-const built = path.join(project_root, 'dist', 'client');
+const built = path.join(project_root, 'clients', 'typescript', 'dist');
 
 const tsconfig = {
   compilerOptions: {
@@ -29,7 +29,10 @@ const compile = async (t: Test, texts: readonly string[]): Promise<readonly stri
     'tsconfig.json': JSON.stringify(tsconfig),
     node_modules: {},
   });
-  symlinkSync(project_root, path.join(folder, 'node_modules', 'prediction-forum'));
+  symlinkSync(
+    path.join(project_root, 'clients', 'typescript'),
+    path.join(folder, 'node_modules', 'prediction-forum-client'),
+  );
   const tsc = path.join(project_root, 'node_modules', 'typescript', 'bin', 'tsc');
   const { stdout } = await run(process.execPath, [tsc, '-p', '.'], { cwd: folder }).catch(
     (error: { stdout: string }) => error,
@@ -40,7 +43,7 @@ const compile = async (t: Test, texts: readonly string[]): Promise<readonly stri
   return known;
 };
 
-const head = `import { createClient, Refused } from 'prediction-forum/client';
+const head = `import { createClient, Refused } from 'prediction-forum-client';
 const client = createClient({ base_url: 'http://127.0.0.1:8080', api_key: 'sk_' });
 const params = { id: 'x' };
 `;
@@ -110,7 +113,7 @@ t.test('what browsers load has no Node in it, and is small', async (t) => {
 });
 
 const in_page = `
-import { createClient } from './dist/client/index.js';
+import { createClient } from './clients/typescript/dist/index.js';
 const { base_url, api_key, question_id, reasoning } = given;
 const client = createClient({ base_url, api_key });
 const stream = client.stream({ topics: ['question:' + question_id, 'me'], after: 0 });

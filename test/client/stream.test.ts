@@ -8,7 +8,7 @@ import {
   type StreamOptions,
   type StreamStatus,
   type Topic,
-} from '../../src/client/node.js';
+} from '#client/node.js';
 import { openSql } from '../../src/db/client.js';
 import type { Caller } from '../../src/http/route.js';
 import { refuse } from '../../src/kit/fault.js';

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { t } from 'tap';
-import { createClient } from '../../src/client/node.js';
+import { createClient } from '#client/node.js';
 import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';

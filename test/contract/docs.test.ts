@@ -22,7 +22,7 @@ const package_json = JSON.parse(readDocument('package.json')) as {
 };
 
 const markdownFiles = (): readonly string[] =>
-  ['', 'bench', 'docs', 'src', 'test']
+  ['', 'bench', 'clients/typescript', 'docs', 'src', 'test']
     .flatMap((folder) =>
       fs
         .readdirSync(path.join(project_root, folder), { recursive: folder !== '' })

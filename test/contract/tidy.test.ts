@@ -29,13 +29,14 @@ const readSources = (folders: readonly string[], endings: readonly string[]): re
     )
     .filter((entry) => entry.isFile() && endings.some((ending) => entry.name.endsWith(ending)))
     .map((entry) => path.relative(root.pathname, path.join(entry.parentPath, entry.name)))
-    .filter((name) => name !== 'src/client/wire.ts')
+    .filter((name) => name !== 'clients/typescript/src/wire.ts')
     .sort()
     .map((name) => ({ path: name, text: readFileSync(new URL(name, root), 'utf8') }));
 
 const code = ['.ts', '.tsx', '.mts', '.mjs'];
 const src = readSources(['src'], code);
-const everything = readSources(['src', 'test', 'bench'], code);
+const client = readSources(['clients/typescript/src'], code);
+const everything = readSources(['src', 'clients/typescript/src', 'test', 'bench'], code);
 
 const file = (name: string, ...lines: readonly string[]): Source => ({
   path: name,
@@ -62,7 +63,7 @@ const check = (
 
 interface Import {
   readonly from: string;
-  /** A path below the root for a relative import, else the name of the package. */
+  /** A path below the root for a file of this repository, else the name of the package. */
   readonly to: string;
   readonly is_package: boolean;
   readonly is_type: boolean;
@@ -76,8 +77,9 @@ const importsIn = (sources: readonly Source[]): readonly Import[] =>
   sources.flatMap(({ path: from, text }) =>
     [...text.matchAll(import_pattern)].map(([, type, named, dynamic]) => {
       const name = named ?? dynamic ?? '';
-      const is_package = !name.startsWith('.');
-      const target = path.posix.join(path.posix.dirname(from), name).replace(/\.js$/, '.ts');
+      const is_package = !/^(?:\.|#client\/)/.test(name);
+      const below = name.startsWith('#client/') ? 'clients/typescript/src' : path.dirname(from);
+      const target = path.join(below, name.replace('#client/', '')).replace(/\.js$/, '.ts');
       return { from, to: is_package ? name : target, is_package, is_type: type !== undefined };
     }),
   );
@@ -93,8 +95,9 @@ const imports =
 const isIn = (name: string, places: readonly string[]): boolean =>
   places.some((place) => (place.endsWith('/') ? name.startsWith(place) : name === place));
 
-/** `src/http/page.ts` → `http`; `src/routes.ts` → `routes`. */
-const layerOf = (name: string): string => name.split('/')[1]?.replace(/\.m?ts$/, '') ?? '';
+/** `src/http/page.ts` → `http`; `src/routes.ts` → `routes`; `clients/typescript/src/…` → `client`. */
+const layerOf = (name: string): string =>
+  name.startsWith('clients/') ? 'client' : (name.split('/')[1]?.replace(/\.m?ts$/, '') ?? '');
 
 const engine = ['kit', 'db', 'redis', 'http', 'socket'];
 const features_need = ['config', ...engine];
@@ -121,8 +124,10 @@ check(
     const [own, other] = [layerOf(from), layerOf(to)];
     return !is_package && own !== other && layers[own]?.includes(other) !== true;
   }),
-  src,
+  [...src, ...client],
   [
+    importing('src/features/a/b.ts', '#client/calls.js'),
+    importing('clients/typescript/src/a.ts', '../../../src/kit/fault.js'),
     importing('src/kit/a.ts', '../features/b/index.js'),
     importing('src/features/a/b.ts', '../../process/api.js'),
     importing('src/config.ts', './kit/log.js'),

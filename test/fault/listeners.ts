@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { WebSocket } from 'ws';
-import { createClient } from '../../src/client/node.js';
+import { createClient } from '#client/node.js';
 import type { Sql } from '../../src/db/client.js';
 import type { Teardown } from '../help/stores.js';
 

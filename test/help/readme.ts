@@ -57,10 +57,14 @@ export const runBash = (script: string, env: Readonly<Record<string, string>>) =
     });
   });
 
-/** Runs a module of an example with Node in the checkout, until it is stopped. */
-export const runModule = (code: string, env: Readonly<Record<string, string>>) => {
+/** Runs a module of an example with Node, in the checkout by default, until it is stopped. */
+export const runModule = (
+  code: string,
+  env: Readonly<Record<string, string>>,
+  cwd = project_root,
+) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
-    cwd: project_root,
+    cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
-import { createClient } from '../../src/client/node.js';
+import { createClient } from '#client/node.js';
 import { Stopped } from '../../src/tools/command.js';
 import { type Item, makeItem, readRecords, text_limits } from '../../src/tools/import/records.js';
 import { makeCounts, runImport, upload } from '../../src/tools/import.js';

@@ -7,6 +7,7 @@ import { Agent, fetch as fetchBy } from 'undici';
 import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
 import { pickPort } from '../../src/process/embedded/processes.js';
 import { startApp, type TestApp } from '../help/app.js';
+import { project_root } from '../help/own-stores.js';
 import {
   promisedOutput,
   readDocument,
@@ -22,6 +23,9 @@ import { until } from '../help/until.js';
 
 const readme = readDocument('README.md');
 const [set_up = '', ...steps] = readFenced(readMarked(readme, 'first-prediction'), 'bash');
+
+/** Where a program finds the client library by its name. */
+const client_package = path.join(project_root, 'clients', 'typescript');
 
 const makeFolder = (t: Test): string => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-readme-'));
@@ -153,7 +157,7 @@ t.test('the client library as documented comments, and follows the question', as
   t.equal(code.trimEnd().split('\n').length, 15);
   const agent = await makeAgent(app, { human: await makeHuman(app) });
   const question_id = await makeOpenQuestion(app);
-  const program = runModule(code, { BASE: app.url, KEY: agent.key });
+  const program = runModule(code, { BASE: app.url, KEY: agent.key }, client_package);
   t.teardown(() => program.stop());
   await until('its comment', () => / comment\.created$/m.test(program.output()));
   t.match(
@@ -168,7 +172,7 @@ t.test('the documented client ends with what was refused', async (t) => {
   const [code = ''] = readFenced(readDocument('docs/clients.md'), 'js');
   const agent = await makeAgent(app);
   await makeOpenQuestion(app);
-  const program = runModule(code, { BASE: app.url, KEY: agent.key });
+  const program = runModule(code, { BASE: app.url, KEY: agent.key }, client_package);
   t.teardown(() => program.stop());
   t.equal(await program.ended, 1);
   t.match(program.output(), /Refused: [\s\S]*AGENT_NOT_LINKED/);

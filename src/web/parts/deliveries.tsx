@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import { Ago, countText, numberText } from './figures.js';
 

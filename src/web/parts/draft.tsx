@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { Field, type FormFault, problemOf, Select, TextArea } from './forms.js';
 import type { AdminQuestion } from './outcome.js';
 

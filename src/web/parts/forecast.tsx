@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { readSections } from '../../features/predictions/index.js';
 import { Ago, countText, Family, percentText } from './figures.js';
 import { Prose, Sources } from './prose.js';

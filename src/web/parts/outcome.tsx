@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/wire.js';
+import type { Operations } from '#client/wire.js';
 
 /** What a question resolves to, as fields of a form: by its type. */
 

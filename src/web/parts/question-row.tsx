@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import { dayText, grouped } from '../../kit/prose.js';
 import { Ago, Change, countText, familyClass, percentText, Sparkline } from './figures.js';
 

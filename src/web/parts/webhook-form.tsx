@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Operations } from '../../client/wire.js';
+import type { Operations } from '#client/wire.js';
 import type { FaultAnswer } from '../../http/inner-call.js';
 import { Field, type FormFault, FormProblem, inWords, problemOf, TextArea } from './forms.js';
 
