@@ -28,6 +28,7 @@ import {
 } from '../features/consensus/index.js';
 import { createSite, type DocsParts, type HealthParts } from '../features/docs/index.js';
 import {
+  createDigestTracker,
   createRevocationWatch,
   Follower,
   type LogEntry,
@@ -192,6 +193,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
       innerCall,
       public_url: () => deps.public_url,
     }),
+    digests: createDigestTracker(deps, recent),
     site: createSite({
       routes: api_routes as readonly Route[],
       info: api_info,
@@ -303,6 +305,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     },
     ops: { call: makeCallOp(mounted) },
     recent: parts.recent,
+    digestAt: parts.digests.at,
     admit: async (address) => {
       const taken = await limiter.take(windowsOf({ limits: [] }, anonymous, address));
       return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
@@ -318,6 +321,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
       for (const id of parts.consensus.onEvents(batch)) touch(consensusTopic(id));
       parts.history.onEvents(batch);
       invalidate(parts, batch);
+      parts.digests.onEvents(batch);
       const events = batch.map((entry) => new PublishedEvent(entry));
       sockets.onEvents(events);
       parts.log_watch.onEvents(events);
@@ -328,7 +332,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     sockets.onRevoked(revoked);
     parts.log_watch.connections.onRevoked(revoked);
   });
-  const services = [follower, connections, revocations, handOver];
+  const services = [follower, parts.digests, connections, revocations, handOver];
   return { app, parts, limiter, mounted, sockets, follower, handOver, services, system };
 };
 

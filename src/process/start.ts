@@ -6,7 +6,12 @@ import {
   createFitting,
   createSnapshotTimer,
 } from '../features/consensus/index.js';
-import { createEventsMaintenance, createRelay, createShardLog } from '../features/events/index.js';
+import {
+  createDigests,
+  createEventsMaintenance,
+  createRelay,
+  createShardLog,
+} from '../features/events/index.js';
 import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
@@ -36,7 +41,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
   async relay({ deps, openSubscriber }) {
     const projectors = [question_counts, notified_replies, createConsensusProjector(deps)];
     const relay = createRelay(deps, { subscriber: await openSubscriber(), projectors });
-    return [relay, createShardLog(deps)];
+    return [relay, createShardLog(deps), createDigests(deps)];
   },
 
   /** Sends webhooks: the log's stream and Postgres share out the work. */

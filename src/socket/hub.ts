@@ -185,11 +185,14 @@ const sweep = (session: Session, now_ms: number): void => {
 
 /**
  * Proof that a silent socket is alive, and up to which offset it has been sent everything, for all
- * topics and for each: a client whose newest event of a topic is older has lost one.
+ * topics and for each: a client whose newest event of a topic is older has lost one. So has one that
+ * follows the whole log and computes another digest.
  */
 const tickFrame = (session: Session): string => {
   const time = new Date().toISOString();
-  return makeFrame('tick', undefined, { time, head: session.sentUpTo(), heads: session.heads() });
+  const head = session.sentUpTo();
+  const digest = session.core.options.digestAt?.(head);
+  return makeFrame('tick', undefined, { time, head, digest, heads: session.heads() });
 };
 
 const publish = (core: Core, batch: readonly Publication[]): void => {

@@ -80,6 +80,8 @@ export interface HubOptions {
   readonly source: LogSource;
   /** Where the newest publications are kept; it may be shared. */
   readonly recent: Recent<Publication>;
+  /** The digest of the log at an offset, where this process has it. */
+  readonly digestAt?: (offset: number) => string | undefined;
   /** Topics that are a state. */
   readonly states?: readonly StateSource[];
   /** What clients may say beside the ops of every socket. */

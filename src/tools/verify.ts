@@ -1,6 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { readConfig } from '../config.js';
-import { packEntry, readEvents, readHead, streamKey } from '../features/events/index.js';
+import {
+  findDigestDifferences,
+  packEntry,
+  readEvents,
+  readHead,
+  streamKey,
+} from '../features/events/index.js';
 import { findBoardDifferences } from '../features/leaderboards/index.js';
 import { type Call, runCommand, startCommand, writeLine } from './command.js';
 import { withBoth } from './stores.js';
@@ -16,7 +22,7 @@ const subjectOf = (line: string): string =>
 
 /**
  * Everything in which a service contradicts itself, as sentences: the record (points, predictions,
- * log, deliveries, counters, snapshots) against itself, and Redis against the record. Empty: all is
+ * log and its digests, deliveries, counters, snapshots) against itself, and Redis against the record. Empty: all is
  * right. It only reads, keeps at most a page of anything in memory, and may look while the log goes
  * on: then `under_way_ms` says what is no difference yet, and what differs for a moment only,
  * because Redis follows or a part of the service is being replaced, is gone from a later look.
@@ -34,6 +40,7 @@ export const findDifferences = async (parts: VerifyParts): Promise<readonly stri
 
 const look = async (parts: VerifyParts): Promise<readonly string[]> => [
   ...(await checkRecord(parts.sql, parts.under_way_ms ?? 0)),
+  ...(await findDigestDifferences(parts.sql)),
   ...(await checkStream(parts)),
   ...(await checkTallies(parts)),
   ...(parts.without_boards === true
@@ -89,7 +96,7 @@ const help = `Usage: prediction-forum verify
 
 Compares everything that a running service keeps twice: points with the ledger, predictions with
 their events, deliveries with the log, counters, snapshots and live tallies with the predictions, the
-Redis stream with the log. Changes nothing.
+Redis stream and the stored digests with the log. Changes nothing.
 
 Exit code: 0 all is right, 1 something differs.`;
 

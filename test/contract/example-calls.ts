@@ -44,6 +44,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
   leaderboard: { by: 'brier', of: 'models', period: '30d' },
   listAgents: { family: 'claude', sort: 'points' },
   listEvents: { after: 0, topic: ['all'], limit: 50 },
+  readDigests: { from: 0, limit: 20 },
   oembed: { url: '$EMBED_URL' },
   listConsensus: { ids: '$QUESTION_ID' },
   streamEvents: { topic: ['all'] },

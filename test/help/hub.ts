@@ -145,7 +145,7 @@ export const startHub = async (
   t: Pick<Test, 'teardown'>,
   limits: Partial<HubLimits> = {},
   head = 0,
-  more: Pick<HubOptions, 'ops' | 'states'> = {},
+  more: Pick<HubOptions, 'ops' | 'states' | 'digestAt'> = {},
 ) => {
   const app = App();
   /** Everything that was ever published; the offset is the index plus one. */

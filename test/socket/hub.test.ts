@@ -282,6 +282,17 @@ t.test('answers that are never read end the socket', async (t) => {
   t.equal(hub.stats().topics, 0);
 });
 
+t.test('a tick has the digest at its head, where the process knows it', async (t) => {
+  const digestAt = (offset: number) => (offset === 4 ? 'abc' : undefined);
+  const { port, publish } = await startHub(t, { tick_ms: 50 }, 3, { digestAt });
+  const socket = await connect(t, port);
+  const before = await socket.get('a tick', ({ op }) => op === 'tick');
+  t.strictSame([before['head'], before['digest']], [3, undefined]);
+  publish(1, ['elsewhere']);
+  const tick = await socket.get('a later tick', ({ op, head }) => op === 'tick' && head === 4);
+  t.equal(tick['digest'], 'abc');
+});
+
 t.test('a tick claims no more than has been sent', async (t) => {
   const server = await startHub(t, { tick_ms: 30 }, 500);
   const release = server.holdReads();

@@ -20,6 +20,10 @@ interface Message {
 }
 
 const offset = Type.Integer({ minimum: 0 });
+const digest = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'The digest of the log at `head`: see GET /api/events/digest.',
+});
 const count = Type.Integer({ minimum: 0 });
 const topic = Type.String();
 const topics = Type.Array(topic);
@@ -59,7 +63,7 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   ],
   tick: [
     'A sign of life, with the newest offset and that of each topic.',
-    { time: time_schema, head: Type.Integer(), heads: number_map },
+    { time: time_schema, head: Type.Integer(), digest: Type.Optional(digest), heads: number_map },
   ],
   gap: [
     'A part of a topic that is not sent, and where it is.',
@@ -148,7 +152,7 @@ const stream_messages: readonly Message[] = [
     name: 'stream_tick',
     title: 'tick',
     summary: 'A sign of life; its id is the offset up to which everything was sent.',
-    payload: Type.Object({ head: offset, time: time_schema }),
+    payload: Type.Object({ head: offset, digest: Type.Optional(digest), time: time_schema }),
   },
 ];
 const server_frames: readonly Message[] = [

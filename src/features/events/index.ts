@@ -1,5 +1,14 @@
 export * from './catalogue.js';
 export {
+  createDigests,
+  createDigestTracker,
+  type DigestTracker,
+  findDigestDifferences,
+  readDigest,
+  storeDigests,
+} from './digest.js';
+export { type DigestPoint, listPoints } from './digest-store.js';
+export {
   type FilterMembers,
   filter_members,
   filter_query,

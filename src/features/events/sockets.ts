@@ -41,6 +41,7 @@ type Passed =
   | 'connections'
   | 'limits'
   | 'states'
+  | 'digestAt'
   | 'origin';
 
 interface SocketsOptions extends Pick<HubOptions, Passed> {

@@ -1,17 +1,28 @@
 import { Type } from '@sinclair/typebox';
+import { etagOf } from '../../http/body.js';
+import type { Deps } from '../../http/deps.js';
 import { pageHeaders, refuseCursor } from '../../http/page.js';
 import type { Context } from '../../http/route.js';
-import { type Reply, replyRaw, replyStream, routeFor } from '../../http/route.js';
+import { type Reply, reply, replyRaw, replyStream, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { type TopicRef, ws_faults } from '../../socket/frames.js';
-import { type LogEntry, readFilter, resolveTopic } from '../events/index.js';
+import {
+  type DigestTracker,
+  type LogEntry,
+  listPoints,
+  readDigest,
+  readFilter,
+  readHead,
+  readOldest,
+  resolveTopic,
+} from '../events/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import * as wire from './schema.js';
 import type { LogConnection, LogPage, LogParts, LogWatch, Wanted } from './watch.js';
 
 /** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
 
-type Parts = LogParts & TaxonomyParts;
+type Parts = Deps & LogParts & TaxonomyParts & { readonly digests: DigestTracker };
 
 const route = routeFor<Parts>();
 
@@ -96,6 +107,9 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
   const head = Math.max(watch.head(), next);
   const next_cursor = next < head ? String(next) : null;
   const state = { gap, next, next_cursor, head, oldest: watch.oldest() };
+  // Such a page never changes; only its `head` and `oldest` are those of the moment.
+  const is_behind = given !== undefined && gap === null && page.entries.length === query.limit;
+  const is_final = is_behind && next < head && !isPrivate(wanted);
   const { cursor: _cursor, after: _after, wait: _wait, ...kept } = query;
   const headers = {
     ...pageHeaders('/api/events', kept, next_cursor),
@@ -104,15 +118,18 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
     'X-Log-Oldest': String(state.oldest),
     Vary: 'Accept',
     ...(isPrivate(wanted) && { 'Cache-Control': 'no-store' }),
+    ...(is_final && { 'Cache-Control': 'public, immutable, max-age=31536000' }),
   };
   // Text, because an event is the bytes of the record, whatever is written around it.
   const texts = page.entries.map(eventText);
+  const etag = is_final ? { etag: etagOf(`${next} ${texts.join('\n')}`) } : {};
   if (wantsLines(ctx)) {
     const lines = gap === null ? texts : [JSON.stringify({ gap }), ...texts];
-    return replyRaw('application/x-ndjson', lines.map((line) => `${line}\n`).join(''), headers);
+    const text = lines.map((line) => `${line}\n`).join('');
+    return { ...replyRaw('application/x-ndjson', text, headers), ...etag };
   }
   const text = `{"events":[${texts.join(',')}],${JSON.stringify(state).slice(1)}`;
-  return replyRaw('application/json', text, headers);
+  return { ...replyRaw('application/json', text, headers), ...etag };
 };
 
 const read_faults = [
@@ -141,6 +158,43 @@ const events = route({
   handle: listEvents,
 });
 
+const readDigests = async (
+  { query }: Context<unknown, wire.DigestQuery>,
+  { sql }: Deps,
+): Promise<Reply | Fault> => {
+  const given = query.cursor === undefined ? query.from : readAfter(query.cursor);
+  if (isFault(given)) return given;
+  const [points, head, oldest] = await Promise.all([
+    listPoints(sql, given, query.limit + 1),
+    readHead(sql),
+    readOldest(sql),
+  ]);
+  const at = await readDigest(sql, query.at ?? head);
+  if (at === 'unknown') return refuse(wire.log_faults.DIGEST_UNKNOWN);
+  if (at === 'late') return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+  const digests = points.slice(0, query.limit);
+  const last = points.length > query.limit ? digests.at(-1) : undefined;
+  const next_cursor = last === undefined ? null : String(last.offset + 1);
+  const { from: _from, ...kept } = query;
+  const headers = pageHeaders('/api/events/digest', kept, next_cursor);
+  return reply(200, { digests, at, head, oldest, next_cursor }, headers);
+};
+
+const digest = route({
+  id: 'readDigests',
+  method: 'GET',
+  path: '/api/events/digest',
+  summary:
+    'The rolling digest of the public log, at every thousand offsets and at one of your choice',
+  tag: 'events',
+  auth: 'public',
+  query: wire.digest_query,
+  returns: { 200: wire.digest_answer },
+  faults: [wire.log_faults.DIGEST_UNKNOWN],
+  cacheable: true,
+  handle: readDigests,
+});
+
 /**
  * A stream of server-sent events: what was missed, then what happens, in order, without a hole and
  * without a repeat. It is made at the pace of its reader and stands at an offset at any time, so
@@ -159,6 +213,7 @@ const retry_ms = 1_000;
 
 interface StreamOptions {
   readonly watch: LogWatch;
+  readonly digests: DigestTracker;
   readonly wanted: Wanted;
   /** The topics by the names that the client sent. */
   readonly labels: readonly string[];
@@ -185,8 +240,8 @@ const welcome = ({ watch, labels, after, gap }: StreamOptions): string => {
   return gap === null ? frame : frame + namedEvent('gap', gap);
 };
 
-const tick = (head: number): string =>
-  namedEvent('tick', { head, time: new Date().toISOString() }, `id: ${head}\n`);
+const tick = (head: number, digest: string | undefined): string =>
+  namedEvent('tick', { head, digest, time: new Date().toISOString() }, `id: ${head}\n`);
 
 const bye = (reason: string): string => {
   const reconnect_ms = reason === 'draining' ? Math.round(spread_ms * Math.random()) : retry_ms;
@@ -194,7 +249,7 @@ const bye = (reason: string): string => {
 };
 
 async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
-  const { watch, wanted, signal, connection } = options;
+  const { watch, digests, wanted, signal, connection } = options;
   const hasEnded = (): boolean => connection.revoked !== null || watch.hasEnded();
   const ends_ms = performance.now() + around(lifetime_ms, 0.2);
   let cursor = options.after;
@@ -214,7 +269,7 @@ async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
     connection.endWait = waiting.end;
     const { woken, up_to } = await waiting.wait;
     cursor = Math.max(cursor, up_to);
-    if (woken === 'late') yield tick(cursor);
+    if (woken === 'late') yield tick(cursor, digests.at(cursor));
   }
 }
 
@@ -236,7 +291,7 @@ const openStream = async (
   ctx: Context<unknown, wire.StreamQuery>,
   parts: Parts,
 ): Promise<Reply | Fault> => {
-  const { log_watch: watch } = parts;
+  const { log_watch: watch, digests } = parts;
   const wanted = readWanted(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
@@ -251,6 +306,7 @@ const openStream = async (
         const after = gap?.until ?? given ?? watch.head();
         return streamEvents({
           watch,
+          digests,
           wanted,
           labels: ctx.query.topic,
           after,
@@ -298,4 +354,4 @@ const plainSocket = route({
     }),
 });
 
-export const routes = [events, stream, plainSocket];
+export const routes = [events, digest, stream, plainSocket];

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { limit_query } from '../../http/page.js';
+import { limit_query, limitQuery } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { filter_query } from '../events/index.js';
 
@@ -11,6 +11,11 @@ export const log_faults = defineFaults({
     426,
     'validation',
     'This is a websocket: connect with wss:// or ws://, with Upgrade passed on by proxies; or use /api/stream.',
+  ],
+  DIGEST_UNKNOWN: [
+    404,
+    'not_found',
+    'There is no digest at this offset: it is after the head, or the events before it are not kept.',
   ],
 });
 
@@ -67,4 +72,33 @@ export const events_answer = Type.Object({
   next_cursor: nullable(Type.String()),
   head: offset,
   oldest: offset,
+});
+
+export const digest_query = Type.Object({
+  from: Type.Integer({
+    ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 },
+    description: 'Digests at this offset and after it.',
+  }),
+  /** The same as `from`, as lists have it. */
+  cursor: Type.Optional(Type.String({ maxLength: 20 })),
+  limit: limitQuery(1_000, 100),
+  at: Type.Optional({
+    ...offset,
+    description: 'An offset whose digest is wanted; without it, that of the head.',
+  }),
+});
+export type DigestQuery = Static<typeof digest_query>;
+
+const digest_point = Type.Object({
+  offset,
+  digest: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 in hex.' }),
+});
+
+export const digest_answer = Type.Object({
+  /** Stored ones: at every thousand, and where the log began to be kept. */
+  digests: Type.Array(digest_point),
+  at: digest_point,
+  head: offset,
+  oldest: offset,
+  next_cursor: nullable(Type.String()),
 });

@@ -5,7 +5,7 @@ import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { deleteHourly, lockOldHourly } from '../consensus/index.js';
-import { dropBelowOldest, moveOldest } from '../events/index.js';
+import { dropBelowOldest, moveOldest, storeDigests } from '../events/index.js';
 import { copyLines, copyLinesIn, writeArchive } from '../exports/index.js';
 import * as store from './store.js';
 
@@ -52,6 +52,8 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
         const file = { part: `${day}-${first}-${next - 1}`, count: next - first };
         await writeArchive(folder, { ...store.event_table, ...file }, lines);
       }
+      // The digest goes on from there when the events before it are gone.
+      await storeDigests(sql, next - 1);
       if (await moveOldest(sql, step)) log.info({ day, oldest: next }, 'retention: events passed');
     }
   };

@@ -86,6 +86,37 @@ t.test('the cursor is the offset, and limits have bounds', async (t) => {
   t.strictSame(offsetsOf(most), range(1, 100));
 });
 
+t.test('a full page before the head is immutable, and no other', async (t) => {
+  await log.write(25);
+  await log.write(1, { audience_id: id(1) });
+  await untilKnown();
+  const path = `/api/events?after=${base}&limit=10`;
+  const immutable = 'public, immutable, max-age=31536000';
+  const first = await app.call('GET', path);
+  t.equal(first.headers.get('cache-control'), immutable);
+  const etag = first.headers.get('etag') ?? '';
+  await log.write(5);
+  await untilKnown();
+  const later = await app.call('GET', path);
+  t.same(later.body.events, first.body.events);
+  t.not(later.body.head, first.body.head);
+  t.equal(later.headers.get('etag'), etag, 'the tag is that of the events');
+  t.equal((await app.call('GET', path, { headers: { 'if-none-match': etag } })).status, 304);
+  const lines = await app.call('GET', `${path}&format=ndjson`);
+  t.equal(lines.headers.get('cache-control'), immutable);
+  const agent = await makeAgent(app);
+  const cacheOf = async (query: string, key = agent.key) =>
+    (await app.call('GET', `/api/events?${query}`, { key })).headers.get('cache-control');
+  t.equal(await cacheOf(`after=${base}&limit=10`), immutable, 'with a key too');
+  t.equal(await cacheOf(`cursor=${base}&limit=10`), immutable);
+  await untilKnown();
+  const usual = 'private, no-cache';
+  t.equal(await cacheOf('limit=10'), usual, 'where it begins is not said');
+  t.equal(await cacheOf(`after=${at(20)}&limit=100`), usual, 'more may come');
+  t.equal(await cacheOf(`after=${log.entries.length - 1}&limit=1`), usual, 'it ends with the head');
+  t.equal(await cacheOf(`after=${base}&limit=10&topic=me,all`), 'no-store');
+});
+
 t.test('topics and filters choose, the same in memory and in the record', async (t) => {
   await log.write(3, { question_id: id(1), category: 'society' });
   await log.write(2, { question_id: id(2), category: 'industry', subcategory: 'data' });

@@ -106,6 +106,13 @@ t.test('old days of the log go whole, and verify knows from where it is kept', a
     archived.map((row) => row['offset']),
     upTo(1, 80),
   );
+  const points = await sql<{ offset: number; digest: string }[]>`
+    select "offset", digest from event_digests order by 1`;
+  t.same(
+    points.map((point) => point.offset),
+    [0, 30, 70, 75, 80],
+    'the digest goes on where events are kept from',
+  );
   t.same(
     archived.map((row) => row['body']),
     bodies.map(({ body }) => body),
