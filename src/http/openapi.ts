@@ -1,5 +1,6 @@
 import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox';
 import { common_faults, type FaultDef } from '../kit/fault.js';
+import { describeDeprecation } from './deprecation.js';
 import { type Auth, type Route, takesKey } from './route.js';
 
 /** OpenAPI 3.1 from the route values: TypeBox schemas are JSON Schema 2020-12 already. */
@@ -62,12 +63,40 @@ export const faultsOf = (route: Route): readonly FaultDef[] => {
   return [...new Set(all)];
 };
 
-const error_schema = Type.Object({
+/**
+ * Gives a schema a name: it becomes a component of the document, referred to wherever it is used, and
+ * a type of generated clients.
+ */
+export const named = <S extends TSchema>(title: string, description: string, schema: S): S => ({
+  ...schema,
+  ...{ title, description },
+});
+
+const isNamed = (value: object): value is TSchema & { readonly title: string } =>
+  Kind in value && 'title' in value && typeof value.title === 'string';
+
+/** A copy in which references stand for named schemas, which are put into `components`. */
+const referToNamed = (value: unknown, components: Map<string, object>): unknown => {
+  if (Array.isArray(value)) return value.map((item) => referToNamed(item, components));
+  if (typeof value !== 'object' || value === null) return value;
+  const copy = Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, referToNamed(member, components)]),
+  );
+  if (!isNamed(value)) return copy;
+  const other = components.get(value.title);
+  if (other !== undefined && JSON.stringify(other) !== JSON.stringify(copy)) {
+    throw new Error(`two schemas have the name ${value.title}`);
+  }
+  components.set(value.title, copy);
+  return { $ref: `#/components/schemas/${value.title}` };
+};
+
+const error_fields = {
   error: Type.String({ description: 'One sentence a person can act on.' }),
-  code: Type.String(),
+  code: Type.String({ description: 'Keeps its meaning and status for ever.' }),
   status: Type.Integer(),
   category: Type.String(),
-  retryable: Type.Boolean(),
+  retryable: Type.Boolean({ description: 'The same request may succeed later.' }),
   fields: Type.Optional(
     Type.Array(
       Type.Object({
@@ -75,10 +104,12 @@ const error_schema = Type.Object({
         message: Type.String(),
         code: Type.Optional(Type.String()),
       }),
+      { description: 'Every place of the request that is wrong.' },
     ),
   ),
   request_id: Type.String(),
-});
+};
+const error_schema = named('Error', 'Why a request was refused.', Type.Object(error_fields));
 
 const json_type = 'application/json';
 
@@ -113,7 +144,7 @@ const refusals = (route: Route): Record<string, unknown> => {
       String(status),
       {
         description: defs.map((def) => `\`${def.code}\` ${def.sentence}`).join('\n\n'),
-        content: { [json_type]: { schema: { $ref: '#/components/schemas/Error' } } },
+        content: { [json_type]: { schema: error_schema } },
         'x-faults': defs.map(({ code, category, retryable, sentence }) => ({
           ...{ code, category, retryable, sentence },
           is_general: Object.hasOwn(common_faults, code),
@@ -153,6 +184,7 @@ const parametersOf = (route: Route): unknown[] => {
 const operationOf = (route: Route, { bodyOf }: DocumentParts): Record<string, unknown> => ({
   operationId: route.id,
   summary: route.summary,
+  ...(route.deprecated && { deprecated: true, description: describeDeprecation(route.deprecated) }),
   tags: [route.tag],
   security: route.takes_key ? [token, { ...token, ...key }] : security_of[route.auth],
   parameters: parametersOf(route),
@@ -178,10 +210,11 @@ export const makeOpenApi = (
   const { info, server_url, tags } = parts;
   const names = routes.filter(({ documented }) => documented).map(({ tag }) => tag);
   const paths: Record<string, Record<string, unknown>> = {};
+  const components = new Map<string, object>();
   for (const route of routes) {
     if (!route.documented) continue;
     const path = paths[route.path] ?? {};
-    path[route.method.toLowerCase()] = operationOf(route, parts);
+    path[route.method.toLowerCase()] = referToNamed(operationOf(route, parts), components);
     paths[route.path] = path;
   }
   return {
@@ -191,7 +224,7 @@ export const makeOpenApi = (
     tags: [...new Set(names)].map((name) => ({ name, description: tags[name] })),
     paths,
     components: {
-      schemas: { Error: error_schema },
+      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: {
         agent_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
         human_token: { type: 'http', scheme: 'bearer' },

@@ -5,6 +5,7 @@ import { describeError } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
 import { BodyStream, etagOf, matchesEtag } from './body.js';
 import { type Authenticate, identify, isCrossOrigin } from './credentials.js';
+import { deprecationHeaders } from './deprecation.js';
 import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
 import { applyLimits, type Limiter, showGivenBack, type Taken, type Window } from './limits.js';
 import {
@@ -322,8 +323,9 @@ const makeResponder = <D>(options: MountOptions<D>) => {
   const { deps, limiter, authenticate, windowsOf } = options;
   const { idempotency, cache } = options;
 
-  const makeAnswer = (ctx: Context, route: Route<D>): Answer | Promise<Answer> => {
+  const makeAnswer = (ctx: Context, entry: CompiledRoute<D>): Answer | Promise<Answer> => {
     const { request, params } = ctx;
+    const { route, fixed_headers } = entry;
     const handle = () => route.handle(ctx, deps);
     const is_keyed =
       takesKey(route.method) && !route.is_endless && request.headers[key_header] !== undefined;
@@ -332,12 +334,13 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     }
     const { cache: rule, query, is_page } = route;
     if (rule === undefined || !isForAll(ctx)) return handle();
-    return cache.share(request, { rule, params, query, is_page }, handle);
+    return cache.share(request, { rule, params, query, is_page, fixed_headers }, handle);
   };
 
   return async (ctx: Context, { entry, params }: FoundRoute<D>): Promise<Reply | Fault> => {
     const { request } = ctx;
-    const { route } = entry;
+    const { route, fixed_headers } = entry;
+    for (const [name, value] of fixed_headers) ctx.headers.push([name, value]);
     const caller = await identify(request, route, authenticate);
     if (!isFault(caller)) ctx.caller = caller;
     const is_free = request.is_inner === true && isRead(request);
@@ -360,7 +363,7 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     }
     const refused = admit(route, caller, public_url) ?? readParts(ctx, entry, params);
     if (refused !== null) return refused;
-    const answer = await makeAnswer(ctx, route);
+    const answer = await makeAnswer(ctx, entry);
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(request, answer.body))) {
       return refuse(common_faults.HTTP_ONLY);
@@ -382,6 +385,8 @@ const compileRoute = <D>(route: Route<D>) => ({
   checkParams: route.params === undefined ? null : compileCheck(route.params, 'params'),
   readQuery: route.query === undefined ? null : compileQuery(route.query),
   checkBody: route.body === undefined ? null : compileCheck(route.body, 'body'),
+  /** Of every answer. */
+  fixed_headers: deprecationHeaders(route.deprecated),
 });
 
 type CompiledRoute<D> = ReturnType<typeof compileRoute<D>>;

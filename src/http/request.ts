@@ -192,7 +192,7 @@ const status_lines = Object.fromEntries(
 
 const exposed =
   'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link, ETag, Location, ' +
-  'Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
+  'Deprecation, Sunset, Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
 /** Headers of every answer. With `only_https`, browsers never come without TLS again. */

@@ -28,6 +28,8 @@ interface Cached {
   readonly params: unknown;
   readonly query: Route['query'];
   readonly is_page: boolean;
+  /** Of every answer of the route. */
+  readonly fixed_headers: Headers;
 }
 
 interface Entry {
@@ -63,8 +65,10 @@ const hasKnownQuery = (text: string, known: Route['query']): boolean =>
     Object.hasOwn(known?.properties ?? {}, name),
   );
 
+type OfEntry = Pick<Entry, 'tag' | 'is_page'> & Pick<Cached, 'fixed_headers'>;
+
 /** Only a whole, successful response that says nothing of its own about caching; as bytes. */
-const makeEntry = (tag: string, is_page: boolean, reply: Reply): Entry | null => {
+const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entry | null => {
   const { status, content_type, headers = {} } = reply;
   const is_text = content_type === undefined || typeof reply.body === 'string';
   if (status !== 200 || !is_text || headers['Cache-Control'] !== undefined) return null;
@@ -77,6 +81,7 @@ const makeEntry = (tag: string, is_page: boolean, reply: Reply): Entry | null =>
     ['ETag', etag],
     ['Content-Type', content_type ?? 'application/json'],
     ['Cache-Control', 'public, no-cache'],
+    ...fixed_headers,
     ...Object.entries(headers),
   ] as const;
   const due_ms = performance.now() + longest_ms;
@@ -121,18 +126,18 @@ export const createResponseCache = () => {
   };
 
   /** Stores the response unless it was invalidated while it was made. */
-  const renew = (key: string, { tag, is_page }: Pick<Entry, 'tag' | 'is_page'>, make: Make) => {
+  const renew = (key: string, of_entry: OfEntry, make: Make) => {
     const run = async (): Promise<Answer> => {
       try {
         const answer = await make();
-        const entry = isFault(answer) ? null : makeEntry(tag, is_page, answer);
+        const entry = isFault(answer) ? null : makeEntry(of_entry, answer);
         if (entry !== null && renewals.get(key) === renewal) store(key, entry);
         return answer;
       } finally {
         if (renewals.get(key) === renewal) renewals.delete(key);
       }
     };
-    const renewal: Renewal = { tag, answer: Promise.resolve().then(run) };
+    const renewal: Renewal = { tag: of_entry.tag, answer: Promise.resolve().then(run) };
     renewals.set(key, renewal);
     return renewal.answer;
   };
@@ -154,12 +159,12 @@ export const createResponseCache = () => {
     /** The result of `make`, which runs once for all requests of the same response at that time. */
     async share(
       request: Request,
-      { rule, params, query, is_page }: Cached,
+      { rule, params, query, is_page, fixed_headers }: Cached,
       make: Make,
     ): Promise<Answer> {
       if (!hasKnownQuery(request.query, query)) return make();
       const key = keyOf(request.path, request.query, request.header('accept'));
-      const of_entry = { tag: rule.tag(params as never), is_page };
+      const of_entry = { tag: rule.tag(params as never), is_page, fixed_headers };
       const renewed = renewals.get(key)?.answer ?? renew(key, of_entry, make);
       const old = entries.get(key);
       const has_session = request.header('cookie') !== '';

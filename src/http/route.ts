@@ -3,6 +3,7 @@ import type { Sql, Tx } from '../db/client.js';
 import { type Fault, type FaultDef, isFault } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
+import type { Deprecation } from './deprecation.js';
 import { type Request, requestId } from './request.js';
 import { readTrace } from './trace.js';
 
@@ -190,6 +191,8 @@ export interface Route<D = never> {
   readonly is_page: boolean;
   /** True: the key of an agent may come as a Bearer token, as clients of other protocols send it. */
   readonly takes_key_as_token: boolean;
+  /** Answers say so in headers, documents in words. */
+  readonly deprecated: Deprecation | undefined;
   /** False: left out of the OpenAPI document and the tables (development pages). */
   readonly documented: boolean;
   handle(ctx: Context, deps: D): Answer | Promise<Answer>;
@@ -201,7 +204,7 @@ const defaults = {
   ...{ cache: undefined, produces: undefined, also_produces: [], faults: [] },
   ...{ allows_key_in_query: false, keeps: 'after', ends_credentials: false, takes_key: false },
   takes_key_as_token: false,
-  ...{ is_page: false, documented: true },
+  ...{ is_page: false, deprecated: undefined, documented: true },
 } as const;
 
 type Typed = 'auth' | 'params' | 'query' | 'body' | 'cache' | 'handle';

@@ -33,8 +33,21 @@ const plain: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
+/** By name, what answers hold of named schemas. */
+const named_types = new Map<string, string>();
+
 /** The type as a text. `sent`: what has a default may be left out. */
 const print = (schema: TSchema, sent: boolean): string => {
+  const { title, description } = schema;
+  if (sent || title === undefined) return printWhole(schema, sent);
+  named_types.set(
+    title,
+    `/** ${description} */\nexport type ${title} = ${printWhole(schema, sent)};\n`,
+  );
+  return title;
+};
+
+const printWhole = (schema: TSchema, sent: boolean): string => {
   const members = Object.entries((schema['properties'] ?? {}) as Record<string, TSchema>);
   if (members.length > 0) {
     return inBraces(
@@ -100,11 +113,14 @@ const makeClientWire = (): string => {
   const events = catalogue.map(
     ({ name, about, data }) => `/** ${about} */\nreadonly ${asKey(name)}: ${print(data, false)};`,
   );
+  const operations = routes.map(printOperation);
+  const types = [...named_types.keys()].sort().map((name) => named_types.get(name) ?? '');
   return [
     '/* Made by the build from the routes and events of the service; not by hand. */',
     '/** Where each operation is: GET where no method is named, below /api/ where there is no slash. */',
     `export const places = ${inBraces(routes.map(placeOf))} as const;\n`,
-    `export interface Operations ${inBraces(routes.map(printOperation))}\n`,
+    `export interface Operations ${inBraces(operations)}\n`,
+    ...types,
     `/** What \`data\` of each event holds. */\nexport interface Events ${inBraces(events)}\n`,
     '/** Codes that any operation may be refused with. */',
     `export type CommonFault =${codesOf(Object.values(common_faults)).join('')};\n`,

@@ -5,6 +5,7 @@ import { type SettingName, settings } from '../config.js';
 import type { EventDef } from '../db/event.js';
 import { catalogue } from '../features/events/index.js';
 import { countedBy, type LimitName, limit_table } from '../features/limits/index.js';
+import { describeDeprecation } from '../http/deprecation.js';
 import { faultsOf } from '../http/openapi.js';
 import type { Auth, Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
@@ -75,6 +76,14 @@ const routesByTag = (): readonly Route[] => {
   return tags.flatMap((tag) => routes.filter((route) => route.tag === tag));
 };
 
+/** Its row in the table of routes. */
+export const routeRow = (route: Route): readonly string[] => {
+  const { method, path, auth, limits, summary, deprecated } = route;
+  const about = deprecated === undefined ? '' : `. **${describeDeprecation(deprecated)}**`;
+  const counted = limits.map(asCode).join(', ');
+  return [method, asCode(path), callers[auth], counted, asPhrase(summary) + about];
+};
+
 const fieldsOf = ({ data }: EventDef): string => {
   const required = new Set(data.required ?? []);
   return Object.keys(data.properties)
@@ -143,9 +152,7 @@ const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
 const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   routes: () => [
     ['Method', 'Path', 'Who may call', 'Limit', 'What it does'],
-    ...routesByTag().map(({ method, path, auth, limits, summary }) => [
-      ...[method, asCode(path), callers[auth], limits.map(asCode).join(', '), asPhrase(summary)],
-    ]),
+    ...routesByTag().map(routeRow),
   ],
   events: () => [
     ['Event', 'When', 'Who hears it', 'Data'],

@@ -34,7 +34,7 @@ const findProblem = (route: Route, status: number, type: string, body: unknown):
   const documented = types.find((one) => type.startsWith(one)) ?? types[0] ?? '';
   if (!type.startsWith(documented)) return `${type} instead of ${types.join(' or ')}`;
   if (documented !== 'application/json') return null;
-  const check = ajv.compile(content[documented].schema);
+  const check = ajv.compile({ ...content[documented].schema, components: document.components });
   return check(body) ? findRefusedItem(body) : ajv.errorsText(check.errors);
 };
 

@@ -69,7 +69,7 @@ const makeSlowly = async (deps: ToyDeps): Promise<number> => {
   return made;
 };
 
-const toys: readonly Route<ToyDeps>[] = [
+export const toys: readonly Route<ToyDeps>[] = [
   route({
     ...{ ...plain, id: 'listToys', method: 'GET', path: '/api/toys', summary: 'All toys' },
     query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 9 })) }),
@@ -177,6 +177,17 @@ const toys: readonly Route<ToyDeps>[] = [
     cacheable: true,
     cache: { tag: () => 'slow' },
     handle: async (_, deps) => reply(200, { made: await makeSlowly(deps) }),
+  }),
+  route({
+    ...{ ...plain, id: 'oldToy', method: 'GET', path: '/api/old', summary: 'The old way' },
+    query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) }),
+    cacheable: true,
+    cache: { tag: () => 'old' },
+    deprecated: {
+      ...{ since: '2026-01-01', sunset: '2026-07-01' },
+      ...{ link: '/docs/guide/discovery', successor: '/api/toys' },
+    },
+    handle: () => reply(200, {}),
   }),
   route({
     ...{ ...page, id: 'slowPage', method: 'GET', path: '/slow', summary: 'A page made slowly' },

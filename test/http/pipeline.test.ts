@@ -1,3 +1,4 @@
+import { parseList } from 'structured-headers';
 import { t } from 'tap';
 import { exchange_counters } from '../../src/http/request.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
@@ -276,6 +277,40 @@ t.test('a limit that is used up is 429 with the seconds to wait', async (t) => {
   t.match(body, isError({}, 'RATE_LIMITED', 429));
   t.match(headers.get('retry-after'), /^(30|29)$/);
   t.match(headers.get('ratelimit'), /^"ip";r=7;t=\d+, "toys";r=0;t=(30|29)$/, 'nothing consumed');
+});
+
+t.test('the headers of limits are structured fields as in draft 11 of the IETF', async (t) => {
+  const windows = [
+    { name: 'ip', key: 'ip:x', limit: 9, window_ms: 60_000 },
+    { name: 'toys', key: 'toys:x', limit: 1, window_ms: 30_000 },
+  ];
+  const limited = await startToyApp(t, { windows });
+  for (const wanted of [200, 429]) {
+    const { status, headers } = await limited.call('GET', '/api/toys');
+    t.equal(status, wanted);
+    const policies = parseList(headers.get('ratelimit-policy') ?? '');
+    t.same(
+      policies.map(([name, members]) => [name, ...members]),
+      [
+        ['ip', ['q', 9], ['w', 60]],
+        ['toys', ['q', 1], ['w', 30]],
+      ],
+    );
+    const limits = parseList(headers.get('ratelimit') ?? '');
+    t.same(
+      limits.map(([name]) => name),
+      policies.map(([name]) => name),
+      'each limit names its policy',
+    );
+    for (const [, members] of limits) {
+      t.same([...members.keys()], ['r', 't']);
+      for (const value of members.values()) t.ok(Number.isInteger(value) && Number(value) >= 0);
+    }
+    if (status !== 429) continue;
+    const [, used_up] = limits[1] ?? [];
+    const wait = Number(headers.get('retry-after'));
+    t.ok(wait >= Number(used_up?.get('t')), 'not before the end of the window that is used up');
+  }
 });
 
 t.test('a 304 costs no limit, and is no way past one', async (t) => {

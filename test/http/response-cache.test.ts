@@ -171,7 +171,10 @@ t.test(
 t.test('JSON at the address of a page is JSON while it is renewed, too', async (t) => {
   const cache = createResponseCache();
   const request = { path: '/page', query: '', header: () => '' } as unknown as Request;
-  const cached = { rule: { tag: () => 'page' }, params: {}, query: undefined, is_page: true };
+  const cached = {
+    ...{ rule: { tag: () => 'page' }, params: {}, query: undefined, is_page: true },
+    fixed_headers: [],
+  };
   await cache.share(request, cached, () => reply(200, { made: 1 }));
   cache.invalidate('page');
   const old = await cache.share(request, cached, () => reply(200, { made: 2 }));

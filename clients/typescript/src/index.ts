@@ -17,7 +17,7 @@ export {
 export type { OpenSocket, SocketLike } from './link.js';
 export type { Stream } from './stream.js';
 export type * from './types.js';
-export type { Events, Operations } from './wire.js';
+export type * from './wire.js';
 
 const openSocket: OpenSocket = (url) => {
   const { WebSocket } = globalThis as unknown as { WebSocket: new (url: string) => SocketLike };

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { agent_kinds } from '../leaderboards/index.js';
@@ -85,29 +85,41 @@ const base_members = {
   created_at: time_schema,
 };
 
-export const agent_schema = Type.Object({ ...base_members, referral_code: Type.String() });
+export const agent_schema = named(
+  'RegisteredAgent',
+  'An agent as it sees itself at its registration.',
+  Type.Object({ ...base_members, referral_code: Type.String() }),
+);
 
-export const owned_agent_schema = Type.Object({
-  ...agent_schema.properties,
-  prediction_count: Type.Integer(),
-  linked_at: nullable(time_schema),
-});
+export const owned_agent_schema = named(
+  'OwnedAgent',
+  'An agent as the person sees it who answers for it.',
+  Type.Object({
+    ...agent_schema.properties,
+    prediction_count: Type.Integer(),
+    linked_at: nullable(time_schema),
+  }),
+);
 
 /** An agent as everybody sees it: without its referral code and without a trace of its owner. */
-export const profile_schema = Type.Object({
-  ...base_members,
-  bio: nullable(Type.String()),
-  domain_focus: nullable(Type.String()),
-  philosophy: nullable(Type.String()),
-  prediction_count: Type.Integer(),
-  predictions_url: Type.String({ description: 'Its public record.' }),
-  streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
-  rank: Type.Integer({
-    minimum: 1,
-    description:
-      'By what forecasts won, among linked agents; imported ones have ranks of their own.',
+export const profile_schema = named(
+  'Agent',
+  'An agent as everybody sees it.',
+  Type.Object({
+    ...base_members,
+    bio: nullable(Type.String()),
+    domain_focus: nullable(Type.String()),
+    philosophy: nullable(Type.String()),
+    prediction_count: Type.Integer(),
+    predictions_url: Type.String({ description: 'Its public record.' }),
+    streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
+    rank: Type.Integer({
+      minimum: 1,
+      description:
+        'By what forecasts won, among linked agents; imported ones have ranks of their own.',
+    }),
   }),
-});
+);
 
 export const directory_sorts = ['new', 'points', 'accuracy', 'resolved'] as const;
 
@@ -125,27 +137,35 @@ export const directory_query = Type.Object({
   ...page_query,
 });
 
-export const listed_agent_schema = Type.Object({
-  ...base_members,
-  kind: textEnum(agent_kinds),
-  net: Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
-  resolved: Type.Integer({ minimum: 0, description: 'Resolved predictions.' }),
-  accuracy: nullable(Type.Number({ minimum: 0, maximum: 100 })),
-  prediction_count: Type.Integer(),
-  predictions_url: Type.String(),
-});
+export const listed_agent_schema = named(
+  'ListedAgent',
+  'An agent in the directory, with its record.',
+  Type.Object({
+    ...base_members,
+    kind: textEnum(agent_kinds),
+    net: Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
+    resolved: Type.Integer({ minimum: 0, description: 'Resolved predictions.' }),
+    accuracy: nullable(Type.Number({ minimum: 0, maximum: 100 })),
+    prediction_count: Type.Integer(),
+    predictions_url: Type.String(),
+  }),
+);
 
-export const me_user_schema = Type.Object({
-  ...agent_schema.properties,
-  ...profile_schema.properties,
-  owner_linked: Type.Boolean(),
-  owner_id: nullable(
-    Type.String({
-      format: 'uuid',
-      description: 'The person it is linked to; nobody else sees it.',
-    }),
-  ),
-});
+export const me_user_schema = named(
+  'OwnAgent',
+  'An agent as it sees itself.',
+  Type.Object({
+    ...agent_schema.properties,
+    ...profile_schema.properties,
+    owner_linked: Type.Boolean(),
+    owner_id: nullable(
+      Type.String({
+        format: 'uuid',
+        description: 'The person it is linked to; nobody else sees it.',
+      }),
+    ),
+  }),
+);
 
 export const ledger_entry_schema = Type.Object({
   id: uuid_schema,
@@ -190,15 +210,19 @@ export const session_schema = Type.Object({
   current: Type.Boolean({ description: 'The session of this call.' }),
 });
 
-export const human_schema = Type.Object({
-  id: uuid_schema,
-  type: Type.Literal('human'),
-  email: Type.String(),
-  name: nullable(Type.String()),
-  email_verified: Type.Boolean(),
-  is_admin: Type.Boolean(),
-  created_at: time_schema,
-});
+export const human_schema = named(
+  'Person',
+  'A person, who answers for agents.',
+  Type.Object({
+    id: uuid_schema,
+    type: Type.Literal('human'),
+    email: Type.String(),
+    name: nullable(Type.String()),
+    email_verified: Type.Boolean(),
+    is_admin: Type.Boolean(),
+    created_at: time_schema,
+  }),
+);
 
 export const message_schema = Type.Object({ message: Type.String() });
 export const login_schema = Type.Object({

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { deepest } from './rules.js';
@@ -52,7 +52,11 @@ const comment_members = {
   replies: Type.Integer({ minimum: 0 }),
   created_at: time_schema,
 };
-const comment_schema = Type.Object(comment_members);
+const comment_schema = named(
+  'Comment',
+  'A comment on a question or prediction, or a reply to one.',
+  Type.Object(comment_members),
+);
 export type CommentWire = Static<typeof comment_schema>;
 
 export const posted_schema = Type.Object({ comment: comment_schema });

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema } from '../../http/page.js';
 import { question_types, value_schema } from '../questions/index.js';
 import { model_families } from '../taxonomy/index.js';
@@ -14,96 +14,100 @@ const fan = {
 };
 export const fan_schema = Type.Object(fan);
 
-export const consensus_schema = Type.Object({
-  question_id: uuid_schema,
-  question_type,
-  total_predictions: Type.Integer(),
-  forecast: nullable(
-    Type.Union(value_schema.anyOf, {
-      description:
-        'The headline: `pooled`; with options the mean of `leading_option`; of a number or a ' +
-        'date the median of `quantile_average`.',
-    }),
-  ),
-  leading_option: nullable(
-    Type.String({ description: 'The option with the highest mean, the first of equals.' }),
-  ),
-  yes_count: Type.Integer(),
-  no_count: Type.Integer(),
-  yes_percent: Type.Number({
-    minimum: 0,
-    maximum: 100,
-    description: 'Share that says YES; with options, of first choices on `leading_option`.',
-  }),
-  no_percent: Type.Number({ minimum: 0, maximum: 100 }),
-  avg_confidence: number,
-  mean_probability: number,
-  median_probability: number,
-  p25: number,
-  p75: number,
-  histogram: Type.Array(Type.Integer(), { minItems: 10, maxItems: 10 }),
-  options: Type.Optional(
-    Type.Array(
-      Type.Object({
-        option: Type.String(),
-        count: Type.Integer(),
-        percent: Type.Number({ description: 'Share of first choices; no probability.' }),
-        mean_probability: nullable(
-          Type.Number({ description: 'Mean of what the stated distributions give it.' }),
-        ),
-        avg_confidence: number,
+export const consensus_schema = named(
+  'Consensus',
+  'The joint forecast of the agents on one question.',
+  Type.Object({
+    question_id: uuid_schema,
+    question_type,
+    total_predictions: Type.Integer(),
+    forecast: nullable(
+      Type.Union(value_schema.anyOf, {
+        description:
+          'The headline: `pooled`; with options the mean of `leading_option`; of a number or a ' +
+          'date the median of `quantile_average`.',
       }),
     ),
-  ),
-  quantile_average: Type.Optional(
-    Type.Object({
-      ...fan,
-      quantiles: Type.Array(value_schema, { description: 'At 1, 2, … 99 %.' }),
+    leading_option: nullable(
+      Type.String({ description: 'The option with the highest mean, the first of equals.' }),
+    ),
+    yes_count: Type.Integer(),
+    no_count: Type.Integer(),
+    yes_percent: Type.Number({
+      minimum: 0,
+      maximum: 100,
+      description: 'Share that says YES; with options, of first choices on `leading_option`.',
     }),
-  ),
-  linear_pool: Type.Optional(
-    Type.Object({
-      ...fan,
-      ...{ min: value_schema, max: value_schema },
-      cdf: Type.Array(Type.Number(), {
-        description: 'Percent at 201 values, evenly from the least of the range to its greatest.',
-      }),
-    }),
-  ),
-  model_breakdown: Type.Array(
-    Type.Object({
-      model_family: Type.String(),
-      count: Type.Integer(),
-      yes_percent: Type.Number(),
-      avg_confidence: number,
-      mean_probability: number,
-      option_probabilities: Type.Optional(
-        Type.Array(number, { description: 'What the family gives each option on average.' }),
+    no_percent: Type.Number({ minimum: 0, maximum: 100 }),
+    avg_confidence: number,
+    mean_probability: number,
+    median_probability: number,
+    p25: number,
+    p75: number,
+    histogram: Type.Array(Type.Integer(), { minItems: 10, maxItems: 10 }),
+    options: Type.Optional(
+      Type.Array(
+        Type.Object({
+          option: Type.String(),
+          count: Type.Integer(),
+          percent: Type.Number({ description: 'Share of first choices; no probability.' }),
+          mean_probability: nullable(
+            Type.Number({ description: 'Mean of what the stated distributions give it.' }),
+          ),
+          avg_confidence: number,
+        }),
       ),
-      quantiles: Type.Optional(Type.Object(fan)),
+    ),
+    quantile_average: Type.Optional(
+      Type.Object({
+        ...fan,
+        quantiles: Type.Array(value_schema, { description: 'At 1, 2, … 99 %.' }),
+      }),
+    ),
+    linear_pool: Type.Optional(
+      Type.Object({
+        ...fan,
+        ...{ min: value_schema, max: value_schema },
+        cdf: Type.Array(Type.Number(), {
+          description: 'Percent at 201 values, evenly from the least of the range to its greatest.',
+        }),
+      }),
+    ),
+    model_breakdown: Type.Array(
+      Type.Object({
+        model_family: Type.String(),
+        count: Type.Integer(),
+        yes_percent: Type.Number(),
+        avg_confidence: number,
+        mean_probability: number,
+        option_probabilities: Type.Optional(
+          Type.Array(number, { description: 'What the family gives each option on average.' }),
+        ),
+        quantiles: Type.Optional(Type.Object(fan)),
+      }),
+    ),
+    by_owner_mean: nullable(
+      Type.Number({ description: 'Mean over owners of the mean of what their agents state.' }),
+    ),
+    effective_forecasters: Type.Number({
+      description: 'As many whose errors are apart would know as much; 0 without predictions.',
     }),
-  ),
-  by_owner_mean: nullable(
-    Type.Number({ description: 'Mean over owners of the mean of what their agents state.' }),
-  ),
-  effective_forecasters: Type.Number({
-    description: 'As many whose errors are apart would know as much; 0 without predictions.',
+    extremizing: nullable(
+      Type.Number({ description: 'By what the pooled log odds are multiplied: 1 to √3.' }),
+    ),
+    pooled: nullable(
+      Type.Number({ description: 'Pooled log odds, made more extreme, as a percentage.' }),
+    ),
+    contested: Type.Boolean({
+      description: 'At least five owners, and the second side has half the weight of the first.',
+    }),
+    method: Type.String({ description: 'Names the formulas of the five members before it.' }),
+    rho: Type.Number({ description: 'How the errors of two owners correlate, as measured.' }),
+    fit: Type.Integer({ description: 'Number of that measurement; 0: none yet.' }),
+    offset: Type.Integer({ description: 'Of the newest forecast that is counted in; 0: none.' }),
+    updated_at: nullable(time_schema),
   }),
-  extremizing: nullable(
-    Type.Number({ description: 'By what the pooled log odds are multiplied: 1 to √3.' }),
-  ),
-  pooled: nullable(
-    Type.Number({ description: 'Pooled log odds, made more extreme, as a percentage.' }),
-  ),
-  contested: Type.Boolean({
-    description: 'At least five owners, and the second side has half the weight of the first.',
-  }),
-  method: Type.String({ description: 'Names the formulas of the five members before it.' }),
-  rho: Type.Number({ description: 'How the errors of two owners correlate, as measured.' }),
-  fit: Type.Integer({ description: 'Number of that measurement; 0: none yet.' }),
-  offset: Type.Integer({ description: 'Of the newest forecast that is counted in; 0: none.' }),
-  updated_at: nullable(time_schema),
-});
+);
 
 export const many_query = Type.Object({
   ids: Type.Array(uuid_schema, { minItems: 1, maxItems: 100 }),

@@ -6,7 +6,7 @@ import { socket_ops } from '../../socket/hub.js';
 import { catalogue } from '../events/index.js';
 
 /**
- * AsyncAPI 3.0 from the values that the service works with: the catalogue of events, the schemas of
+ * AsyncAPI 3.1 from the values that the service works with: the catalogue of events, the schemas of
  * the frames, topics and close codes. It says what the service does: it receives what clients send.
  */
 
@@ -241,7 +241,7 @@ export const makeAsyncApi = (info: DocumentInfo, public_url: string): Record<str
   const is_secure = protocol === 'https:';
   const all = [...client_frames, ...server_frames, ...stream_messages, ...webhook_messages];
   return {
-    asyncapi: '3.0.0',
+    asyncapi: '3.1.0',
     info: { ...info, license: { name: 'Apache-2.0' } },
     defaultContentType: 'application/json',
     servers: {

@@ -120,7 +120,7 @@ const documents: Readonly<Record<string, Document>> = {
   },
   asyncapi: {
     path: '/asyncapi.json',
-    summary: 'Events, frames, topics and close codes: AsyncAPI 3.0',
+    summary: 'Events, frames, topics and close codes: AsyncAPI 3.1',
     produces: 'application/json',
     make: ({ info, public_url }) => JSON.stringify(makeAsyncApi(info, public_url())),
   },

@@ -137,7 +137,7 @@ ${steps(url, limits)}
 ${link('/docs', 'API reference', 'every operation, for a browser')}
 ${link('/docs/webhooks', 'Webhooks', 'the calls to an agent, and how to verify them')}
 ${link('/openapi.json', 'OpenAPI 3.1', 'every operation with its schemas, for programs')}
-${link('/asyncapi.json', 'AsyncAPI 3.0', 'events, frames and topics, for programs')}
+${link('/asyncapi.json', 'AsyncAPI 3.1', 'events, frames and topics, for programs')}
 ${link('/docs/guide/mcp', 'MCP', 'tools and resources at /mcp, for clients of the Model Context Protocol')}
 
 ## Operations

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 import { agent_kinds, board_classes, boards, period_names, periods } from './rules.js';
 
@@ -27,44 +27,48 @@ export const leaderboard_query = Type.Object({
 /** The crowd, always 50 % (`even`) and markets have no rank. */
 export const row_kinds = [...board_classes, 'crowd', 'even', 'market'] as const;
 
-const entry_schema = Type.Object({
-  rank: nullable(
-    Type.Integer({
-      minimum: 1,
-      description: 'Equal values share a rank. Null of what is shown for comparison.',
+const entry_schema = named(
+  'LeaderboardEntry',
+  'A row of a leaderboard.',
+  Type.Object({
+    rank: nullable(
+      Type.Integer({
+        minimum: 1,
+        description: 'Equal values share a rank. Null of what is shown for comparison.',
+      }),
+    ),
+    kind: textEnum(row_kinds),
+    user_id: nullable(Type.String({ format: 'uuid', description: 'Of an agent.' })),
+    name: Type.String(),
+    model: nullable(Type.String()),
+    model_family: nullable(Type.String()),
+    n: Type.Integer({
+      minimum: 0,
+      description: 'Resolved predictions with such a score; for debaters, comments and replies.',
     }),
-  ),
-  kind: textEnum(row_kinds),
-  user_id: nullable(Type.String({ format: 'uuid', description: 'Of an agent.' })),
-  name: Type.String(),
-  model: nullable(Type.String()),
-  model_family: nullable(Type.String()),
-  n: Type.Integer({
-    minimum: 0,
-    description: 'Resolved predictions with such a score; for debaters, comments and replies.',
+    value: Type.Number({ description: 'What is ranked, also under the name of the board.' }),
+    net: Type.Optional(
+      Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
+    ),
+    points: Type.Optional(
+      Type.Integer({ description: 'Whatever it has, grants and referrals included.' }),
+    ),
+    accuracy: Type.Optional(
+      Type.Number({ description: 'Percent; ranked by the lower bound of the interval.' }),
+    ),
+    brier: Type.Optional(Type.Number()),
+    log_score: Type.Optional(Type.Number()),
+    relative: Type.Optional(Type.Number()),
+    skill: Type.Optional(Type.Number()),
+    adjusted_brier: Type.Optional(Type.Number()),
+    ece: Type.Optional(Type.Number()),
+    upvotes: Type.Optional(Type.Integer()),
+    comments: Type.Optional(Type.Integer()),
+    replies: Type.Optional(Type.Integer()),
+    interval: interval('in the unit of the value'),
+    rank_interval: Type.Optional(Type.Object({ low: Type.Integer(), high: Type.Integer() })),
   }),
-  value: Type.Number({ description: 'What is ranked, also under the name of the board.' }),
-  net: Type.Optional(
-    Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
-  ),
-  points: Type.Optional(
-    Type.Integer({ description: 'Whatever it has, grants and referrals included.' }),
-  ),
-  accuracy: Type.Optional(
-    Type.Number({ description: 'Percent; ranked by the lower bound of the interval.' }),
-  ),
-  brier: Type.Optional(Type.Number()),
-  log_score: Type.Optional(Type.Number()),
-  relative: Type.Optional(Type.Number()),
-  skill: Type.Optional(Type.Number()),
-  adjusted_brier: Type.Optional(Type.Number()),
-  ece: Type.Optional(Type.Number()),
-  upvotes: Type.Optional(Type.Integer()),
-  comments: Type.Optional(Type.Integer()),
-  replies: Type.Optional(Type.Integer()),
-  interval: interval('in the unit of the value'),
-  rank_interval: Type.Optional(Type.Object({ low: Type.Integer(), high: Type.Integer() })),
-});
+);
 export type Entry = Static<typeof entry_schema>;
 
 const pageOf = <R extends TSchema>(row: R) => ({
@@ -140,29 +144,33 @@ const mean_schema = nullable(
   Type.Object({ n: Type.Integer(), value: Type.Number(), interval: interval('as on the boards') }),
 );
 
-export const performance_schema = Type.Object({
-  ...record,
-  brier_interval: interval('by the standard error'),
-  brier_convention: Type.String(),
-  baseline_score: score,
-  scores: Type.Object({
-    ...{ brier: mean_schema, log: mean_schema, relative: mean_schema, skill: mean_schema },
+export const performance_schema = named(
+  'Performance',
+  'How well an agent forecasts.',
+  Type.Object({
+    ...record,
+    brier_interval: interval('by the standard error'),
+    brier_convention: Type.String(),
+    baseline_score: score,
+    scores: Type.Object({
+      ...{ brier: mean_schema, log: mean_schema, relative: mean_schema, skill: mean_schema },
+    }),
+    calibration: Type.Object({
+      ece: score,
+      bins: Type.Array(bin_schema),
+    }),
+    streak: Type.Object({
+      current: Type.Integer(),
+      best: Type.Integer(),
+      days_current: Type.Integer(),
+      days_best: Type.Integer(),
+    }),
+    tier_progress: Type.Object({
+      tier: Type.String(),
+      next_tier: nullable(Type.String()),
+      points_to_next: nullable(Type.Integer()),
+    }),
+    by_category: Type.Array(Type.Object({ category: Type.String(), ...record })),
   }),
-  calibration: Type.Object({
-    ece: score,
-    bins: Type.Array(bin_schema),
-  }),
-  streak: Type.Object({
-    current: Type.Integer(),
-    best: Type.Integer(),
-    days_current: Type.Integer(),
-    days_best: Type.Integer(),
-  }),
-  tier_progress: Type.Object({
-    tier: Type.String(),
-    next_tier: nullable(Type.String()),
-    points_to_next: nullable(Type.Integer()),
-  }),
-  by_category: Type.Array(Type.Object({ category: Type.String(), ...record })),
-});
+);
 export type Performance = Static<typeof performance_schema>;

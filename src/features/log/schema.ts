@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { limit_query, limitQuery } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { filter_query } from '../events/index.js';
@@ -58,13 +58,20 @@ const gap_schema = Type.Object({
 });
 export type Gap = Static<typeof gap_schema>;
 
+const event_schema = named(
+  'Event',
+  'An entry of the log, which has one order.',
+  Type.Object({
+    offset: Type.Integer({ minimum: 0, description: 'Its place in the log.' }),
+    id: uuid_schema,
+    event: Type.String({ description: 'Its name, such as `prediction.placed`.' }),
+    data: Type.Object({}, { description: 'What it holds depends on its name.' }),
+    timestamp: time_schema,
+  }),
+);
+
 export const events_answer = Type.Object({
-  events: Type.Array(
-    Type.Object({
-      ...{ offset, id: uuid_schema, event: Type.String() },
-      ...{ data: Type.Object({}), timestamp: time_schema },
-    }),
-  ),
+  events: Type.Array(event_schema),
   gap: nullable(gap_schema),
   /** Everything up to here was looked at: the `after` of the next call. */
   next: offset,

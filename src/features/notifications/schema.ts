@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 
 /** The wire of notifications. */
@@ -18,18 +18,22 @@ export const notice_kinds = [
 ] as const;
 export type NoticeKind = (typeof notice_kinds)[number];
 
-export const notification_schema = Type.Object({
-  id: uuid_schema,
-  notification_id: uuid_schema,
-  type: textEnum(notice_kinds),
-  message: Type.String({ description: 'One sentence that says what happened.' }),
-  question_id: nullable(uuid_schema),
-  subject_id: nullable(uuid_schema),
-  details: Type.Record(Type.String(), Type.Unknown()),
-  read: Type.Boolean(),
-  read_at: nullable(time_schema),
-  created_at: time_schema,
-});
+export const notification_schema = named(
+  'Notification',
+  'A notice to an agent.',
+  Type.Object({
+    id: uuid_schema,
+    notification_id: uuid_schema,
+    type: textEnum(notice_kinds),
+    message: Type.String({ description: 'One sentence that says what happened.' }),
+    question_id: nullable(uuid_schema),
+    subject_id: nullable(uuid_schema),
+    details: Type.Record(Type.String(), Type.Unknown()),
+    read: Type.Boolean(),
+    read_at: nullable(time_schema),
+    created_at: time_schema,
+  }),
+);
 export type NotificationWire = Static<typeof notification_schema>;
 
 export const notifications_query = Type.Object({

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, time_schema, uuid_schema } from '../../http/openapi.js';
 import { toPercent } from '../../kit/percent.js';
 import { type QuestionType, value_schema } from '../questions/index.js';
 import { showCdf } from './stated-cdf.js';
@@ -34,7 +34,10 @@ interface Column {
   readonly wire?: TSchema;
 }
 
-const percent = Type.Number({ minimum: 0, maximum: 100 });
+const percent_range = { minimum: 0, maximum: 100 };
+const percent = Type.Number(percent_range);
+const of_yes = Type.Number({ ...percent_range, description: 'The chance of YES.' });
+const in_answer = Type.Number({ ...percent_range, description: 'In the side or option it names.' });
 const text = Type.String();
 
 const columns = {
@@ -44,8 +47,8 @@ const columns = {
   /** Whose agent it was when it predicted. */
   owner_id: { type: 'uuid', is_null: true },
   prediction: { type: 'boolean', is_null: true, wire: nullable(Type.Boolean()) },
-  probability: { type: 'smallint', is_null: true, is_bp: true, wire: nullable(percent) },
-  confidence: { type: 'smallint', is_bp: true, wire: percent },
+  probability: { type: 'smallint', is_null: true, is_bp: true, wire: nullable(of_yes) },
+  confidence: { type: 'smallint', is_bp: true, wire: in_answer },
   /** The place of the option, from 0; in answers the option. */
   selected_option: { type: 'smallint', is_null: true },
   /** Basis points by option, adding up to 10,000; null where one option was named. */
@@ -133,7 +136,7 @@ type ShownSchemas = { [N in keyof Shown]: Shown[N] extends { wire: infer S } ? S
 
 const shown = entries.filter(([, { wire }]) => wire !== undefined);
 
-export const prediction_schema = Type.Object({
+const prediction_members = {
   ...(Object.fromEntries(shown.map(([name, { wire }]) => [name, wire])) as ShownSchemas),
   prediction_id: uuid_schema,
   user_id: uuid_schema,
@@ -141,20 +144,31 @@ export const prediction_schema = Type.Object({
   model: text,
   selected_option: nullable(text),
   probabilities: nullable(Type.Record(text, percent)),
-  /** Of a number or a date: the chance that it is this or less, at both ends and between. */
-  cdf: nullable(Type.Array(Type.Object({ value: value_schema, p: percent }))),
-  /** Where 25, 50 and 75 % are reached. */
-  quartiles: nullable(Type.Array(value_schema)),
-  /** Of all numbers here: so sent back, none of them can be taken for a fraction. */
-  scale: Type.Literal('percent'),
-  /** Null where it is hidden until the reader has predicted; then there are no citations either. */
-  reasoning: nullable(text),
+  cdf: nullable(
+    Type.Array(Type.Object({ value: value_schema, p: percent }), {
+      description: 'Of a number or a date: the chance that it is this or less.',
+    }),
+  ),
+  quartiles: nullable(
+    Type.Array(value_schema, { description: 'Where 25, 50 and 75 % are reached.' }),
+  ),
+  scale: Type.Literal('percent', {
+    description: 'Of all numbers here: sent back, none is taken for a fraction.',
+  }),
+  reasoning: nullable(
+    Type.String({ description: 'Null where it is hidden until the reader has predicted.' }),
+  ),
   reasoning_hidden: Type.Optional(Type.Literal(true)),
   upvotes: Type.Integer(),
   downvotes: Type.Integer(),
   created_at: time_schema,
   revised_at: nullable(time_schema),
-});
+};
+export const prediction_schema = named(
+  'Prediction',
+  'What an agent forecasts on a question, as it stands, with the reasoning it was made with.',
+  Type.Object(prediction_members),
+);
 export type PredictionWire = Static<typeof prediction_schema>;
 
 export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): PredictionWire => ({

@@ -1,5 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { judgedAlone, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import {
+  judgedAlone,
+  named,
+  nullable,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 import {
   common_faults,
@@ -89,11 +96,15 @@ export const predictions_body = Type.Composite([
 
 const points_schema = Type.Object({ points: Type.Integer(), tier: Type.String() });
 
-export const placed_schema = Type.Object({
-  prediction: prediction_schema,
-  points: points_schema,
-  event_id: uuid_schema,
-});
+export const placed_schema = named(
+  'PlacedPrediction',
+  'A prediction that was stored, and the event that says so.',
+  Type.Object({
+    prediction: prediction_schema,
+    points: points_schema,
+    event_id: uuid_schema,
+  }),
+);
 
 export const prediction_params = Type.Object({ pid: uuid_schema });
 
@@ -115,25 +126,34 @@ export const revise_body = Type.Object({
   reason: Type.String({ maxLength: 4_000 }),
 });
 
-export const revised_schema = Type.Object({
-  prediction: prediction_schema,
-  /** False: the forecast was this already, and nothing was stored. */
-  changed: Type.Boolean(),
-  event_id: nullable(uuid_schema),
-});
+export const revised_schema = named(
+  'RevisedPrediction',
+  'A prediction with its new forecast.',
+  Type.Object({
+    prediction: prediction_schema,
+    /** False: the forecast was this already, and nothing was stored. */
+    changed: Type.Boolean(),
+    event_id: nullable(uuid_schema),
+  }),
+);
 
 const { revision, prediction, probability, confidence, selected_option, probabilities } =
   prediction_schema.properties;
 const { cdf, quartiles, scale } = prediction_schema.properties;
-export const forecast_schema = Type.Object({
-  ...{ revision, prediction, probability, confidence, selected_option, probabilities },
-  ...{ cdf, quartiles, scale },
-  reason: nullable(Type.String()),
-  event_id: uuid_schema,
-  forecast_at: time_schema,
-  /** Until when it stood; null: it stands. */
-  until: nullable(time_schema),
-});
+export const forecast_schema = named(
+  'Forecast',
+  'A forecast of a prediction, which stood until the next one.',
+  Type.Object({
+    ...{ revision, prediction, probability, confidence, selected_option, probabilities },
+    ...{ cdf, quartiles, scale },
+    reason: nullable(Type.String()),
+    event_id: uuid_schema,
+    forecast_at: time_schema,
+    until: nullable(
+      Type.String({ format: 'date-time', description: 'When it was revised; null: it stands.' }),
+    ),
+  }),
+);
 
 export const picture_query = Type.Object({
   theme: Type.Optional(textEnum(['light', 'dark', 'auto'] as const)),
@@ -148,49 +168,57 @@ const failure_schema = Type.Object({
 });
 
 /** What `dry_run: true` answers: all that stands against the prediction, or nothing. */
-export const dry_run_schema = Type.Object({
-  dry_run: Type.Literal(true),
-  would_be_accepted: Type.Boolean(),
-  failures: Type.Array(failure_schema),
-  /** Of the most similar earlier prediction, when it is too similar. */
-  similarity: nullable(Type.Number()),
-  similar_prediction_id: nullable(uuid_schema),
-  citations: Type.Array(Type.String()),
-  points: points_schema,
-});
+export const dry_run_schema = named(
+  'DryRun',
+  'What stands against a prediction, or nothing; nothing was stored.',
+  Type.Object({
+    dry_run: Type.Literal(true),
+    would_be_accepted: Type.Boolean(),
+    failures: Type.Array(failure_schema),
+    /** Of the most similar earlier prediction, when it is too similar. */
+    similarity: nullable(Type.Number()),
+    similar_prediction_id: nullable(uuid_schema),
+    citations: Type.Array(Type.String()),
+    points: points_schema,
+  }),
+);
 export type DryRunWire = Static<typeof dry_run_schema>;
 
-export const preflight_schema = Type.Object({
-  question_id: uuid_schema,
-  can_predict: Type.Boolean(),
-  /** The code a prediction would be refused with, whatever it says. */
-  reason: nullable(Type.String()),
-  message: nullable(Type.String()),
-  requirements: Type.Object({
-    min_characters: Type.Integer(),
-    max_characters: Type.Integer(),
-    min_words: Type.Integer(),
-    word_letters: Type.Integer(),
-    sections: Type.Array(Type.String()),
-    min_citations: Type.Integer(),
-    similarity_below: Type.Number(),
-    /** True: the pages are asked for, and two of them must answer. */
-    citations_reachable: Type.Boolean(),
-    resolution_protocol: Type.Boolean(),
-    model_family_cap: nullable(Type.Integer()),
-    model_family_count: nullable(Type.Integer()),
-  }),
-  citation_landscape: Type.Object({
-    used_urls: Type.Array(Type.String(), {
-      description: 'Sources that were cited on this question before.',
+export const preflight_schema = named(
+  'Preflight',
+  'Whether an agent can predict on a question, and what is asked of it.',
+  Type.Object({
+    question_id: uuid_schema,
+    can_predict: Type.Boolean(),
+    /** The code a prediction would be refused with, whatever it says. */
+    reason: nullable(Type.String()),
+    message: nullable(Type.String()),
+    requirements: Type.Object({
+      min_characters: Type.Integer(),
+      max_characters: Type.Integer(),
+      min_words: Type.Integer(),
+      word_letters: Type.Integer(),
+      sections: Type.Array(Type.String()),
+      min_citations: Type.Integer(),
+      similarity_below: Type.Number(),
+      /** True: the pages are asked for, and two of them must answer. */
+      citations_reachable: Type.Boolean(),
+      resolution_protocol: Type.Boolean(),
+      model_family_cap: nullable(Type.Integer()),
+      model_family_count: nullable(Type.Integer()),
     }),
-    complete: Type.Boolean({
-      description: 'False: only those of the newest predictions are listed.',
+    citation_landscape: Type.Object({
+      used_urls: Type.Array(Type.String(), {
+        description: 'Sources that were cited on this question before.',
+      }),
+      complete: Type.Boolean({
+        description: 'False: only those of the newest predictions are listed.',
+      }),
     }),
+    own_prediction: nullable(prediction_schema),
+    points: points_schema,
   }),
-  own_prediction: nullable(prediction_schema),
-  points: points_schema,
-});
+);
 export type PreflightWire = Static<typeof preflight_schema>;
 
 export const batch_body = Type.Object({

@@ -1,5 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { uuid_schema as id, nullable, textEnum, time_schema as time } from '../../http/openapi.js';
+import {
+  uuid_schema as id,
+  named,
+  nullable,
+  textEnum,
+  time_schema as time,
+} from '../../http/openapi.js';
 import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 
@@ -25,35 +31,39 @@ export const value_schema = Type.Union([Type.Number(), Type.String({ maxLength: 
 export type Value = Static<typeof value_schema>;
 
 /** An open end lets the outcome lie outside of the range. Answers have all members. */
-export const range_schema = Type.Object({
-  ...{ min: value_schema, max: value_schema },
-  unit: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
-  open_min: Type.Optional(Type.Boolean()),
-  open_max: Type.Optional(Type.Boolean()),
-});
+export const range_schema = named(
+  'QuestionRange',
+  'Of a question for a number or a date. An open end lets the outcome lie outside.',
+  Type.Object({
+    ...{ min: value_schema, max: value_schema },
+    unit: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+    open_min: Type.Optional(Type.Boolean()),
+    open_max: Type.Optional(Type.Boolean()),
+  }),
+);
 
-export const question_schema = Type.Object({
+const question_members = {
   id,
   question_id: id,
-  question: Type.String(),
-  description: Type.String(),
-  category: Type.String(),
+  question: Type.String({ description: 'The question itself, as one sentence.' }),
+  description: Type.String({ description: 'What counts, and what does not.' }),
+  category: Type.String({ description: 'The slug of its pillar; see /api/taxonomy.' }),
   subcategory: nullable(Type.String()),
   tags: Type.Array(Type.String()),
   question_type: textEnum(question_types),
-  options: Type.Array(Type.String()),
+  options: Type.Array(Type.String(), { description: 'Of a `multi` question; else empty.' }),
   range: nullable(range_schema),
   status: textEnum(statuses),
   timeframe: textEnum(timeframes),
-  weight: Type.Integer({ minimum: 1, maximum: 5 }),
+  weight: Type.Integer({ minimum: 1, maximum: 5, description: 'Multiplies the points.' }),
   opens_at: time,
-  closes_at: time,
-  resolution_date: time,
+  closes_at: Type.String({ format: 'date-time', description: 'Predictions are taken until then.' }),
+  resolution_date: Type.String({ format: 'date-time', description: 'When it should be decided.' }),
   resolution_source: nullable(Type.String()),
   resolution_url: nullable(Type.String()),
   source: nullable(Type.String()),
   source_id: nullable(Type.String()),
-  outcome: nullable(Type.Boolean()),
+  outcome: nullable(Type.Boolean({ description: 'Of a resolved binary question.' })),
   correct_options: nullable(Type.Array(Type.String())),
   outcome_value: nullable(value_schema),
   resolution_note: nullable(Type.String()),
@@ -66,7 +76,12 @@ export const question_schema = Type.Object({
   option_counts: Type.Array(Type.Object({ option: Type.String(), count: Type.Integer() })),
   created_at: time,
   updated_at: time,
-});
+};
+export const question_schema = named(
+  'Question',
+  'A question, with its outcome once it is resolved.',
+  Type.Object(question_members),
+);
 
 export const question_params = Type.Object({ id });
 
@@ -137,10 +152,11 @@ const headline_schema = Type.Object({
 /** What a list may include of the consensus. */
 export type Headline = Static<typeof headline_schema>;
 
-const listed = Type.Object({
-  ...question_schema.properties,
-  ...Type.Partial(headline_schema).properties,
-});
+const listed = named(
+  'ListedQuestion',
+  'A question in a list, with what `include` asks for of its consensus.',
+  Type.Object({ ...question_members, ...Type.Partial(headline_schema).properties }),
+);
 export const questions_answer = pageSchema('questions', listed);
 /** The same with the authors of suggestions. */
 export const admin_questions_answer = pageSchema(
@@ -152,7 +168,7 @@ export const suggestions_query = Type.Object(page_query);
 export const suggestions_answer = pageSchema(
   'suggestions',
   Type.Object({
-    ...question_schema.properties,
+    ...question_members,
     author: Type.Object({ id, name: Type.String() }),
   }),
 );

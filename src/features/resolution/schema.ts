@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { value_schema } from '../questions/index.js';
@@ -40,25 +40,29 @@ export type ResolveBody = Static<typeof resolve_body>;
 export const void_body = Type.Object({ resolution_note: note, evidence_urls: evidenceUrls(20) });
 export type VoidBody = Static<typeof void_body>;
 
-export const resolution_schema = Type.Object({
-  question_id: uuid_schema,
-  revision: Type.Integer({ minimum: 1 }),
-  kind: textEnum(['resolve', 'void'] as const),
-  outcome: nullable(Type.Boolean()),
-  correct_options: nullable(Type.Array(Type.String())),
-  outcome_value: nullable(value_schema),
-  known_at: nullable(time_schema),
-  resolution_note: nullable(Type.String()),
-  evidence_urls: Type.Array(Type.String()),
-  decided_by: Type.String(),
-  /** `running` until every prediction of the question is settled. */
-  state: textEnum(['running', 'done'] as const),
-  /** Predictions in all, and those settled so far. */
-  total: Type.Integer(),
-  done: Type.Integer(),
-  created_at: time_schema,
-  finished_at: nullable(time_schema),
-});
+export const resolution_schema = named(
+  'Resolution',
+  'A decision on a question, and the progress of the paying.',
+  Type.Object({
+    question_id: uuid_schema,
+    revision: Type.Integer({ minimum: 1 }),
+    kind: textEnum(['resolve', 'void'] as const),
+    outcome: nullable(Type.Boolean()),
+    correct_options: nullable(Type.Array(Type.String())),
+    outcome_value: nullable(value_schema),
+    known_at: nullable(time_schema),
+    resolution_note: nullable(Type.String()),
+    evidence_urls: Type.Array(Type.String()),
+    decided_by: Type.String(),
+    /** `running` until every prediction of the question is settled. */
+    state: textEnum(['running', 'done'] as const),
+    /** Predictions in all, and those settled so far. */
+    total: Type.Integer(),
+    done: Type.Integer(),
+    created_at: time_schema,
+    finished_at: nullable(time_schema),
+  }),
+);
 export type ResolutionWire = Static<typeof resolution_schema>;
 
 export const dispute_faults = defineFaults({
@@ -98,21 +102,25 @@ export const decide_body = Type.Object({
 });
 export type DecideBody = Static<typeof decide_body>;
 
-const dispute_schema = Type.Object({
-  id: uuid_schema,
-  dispute_id: uuid_schema,
-  question_id: uuid_schema,
-  user_id: uuid_schema,
-  user_name: Type.String(),
-  revision: Type.Integer({ minimum: 1, description: 'The resolution in dispute.' }),
-  reason: Type.String(),
-  evidence_urls: Type.Array(Type.String()),
-  status: textEnum(dispute_statuses),
-  note: nullable(Type.String({ description: 'Why it was decided as it was.' })),
-  new_revision: nullable(Type.Integer({ minimum: 1 })),
-  decided_at: nullable(time_schema),
-  created_at: time_schema,
-});
+const dispute_schema = named(
+  'Dispute',
+  'An objection to a resolution.',
+  Type.Object({
+    id: uuid_schema,
+    dispute_id: uuid_schema,
+    question_id: uuid_schema,
+    user_id: uuid_schema,
+    user_name: Type.String(),
+    revision: Type.Integer({ minimum: 1, description: 'The resolution in dispute.' }),
+    reason: Type.String(),
+    evidence_urls: Type.Array(Type.String()),
+    status: textEnum(dispute_statuses),
+    note: nullable(Type.String({ description: 'Why it was decided as it was.' })),
+    new_revision: nullable(Type.Integer({ minimum: 1 })),
+    decided_at: nullable(time_schema),
+    created_at: time_schema,
+  }),
+);
 export type DisputeWire = Static<typeof dispute_schema>;
 
 export const dispute_answer = Type.Object({ dispute: dispute_schema });

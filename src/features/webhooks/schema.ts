@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { filter_members, shown_filter_members } from '../events/index.js';
@@ -92,10 +92,14 @@ export const replay_schema = Type.Object({
   done_at: nullable_time,
 });
 
-export const webhook_schema = Type.Object({
-  ...webhook_members,
-  warning: Type.Optional(Type.String()),
-});
+export const webhook_schema = named(
+  'Webhook',
+  'An address that events are sent to.',
+  Type.Object({
+    ...webhook_members,
+    warning: Type.Optional(Type.String()),
+  }),
+);
 
 export const webhook_detail_schema = Type.Object({
   ...webhook_members,

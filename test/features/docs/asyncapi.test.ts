@@ -21,7 +21,7 @@ import { connect } from '../../help/ws-client.js';
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 type Any = any;
 
-const official = createRequire(import.meta.url)('@asyncapi/specs/schemas/3.0.0.json') as Any;
+const official = createRequire(import.meta.url)('@asyncapi/specs/schemas/3.1.0.json') as Any;
 const document = JSON.parse(
   JSON.stringify(makeAsyncApi({ title: 'x', version: '1', description: 'y' }, 'https://f.dev')),
 ) as Any;
@@ -33,7 +33,7 @@ const makeAjv = (): Ajv => {
   return ajv;
 };
 
-t.test('it is valid by the official schema of AsyncAPI 3.0', async (t) => {
+t.test('it is valid by the official schema of AsyncAPI 3.1', async (t) => {
   const check = makeAjv().compile(official);
   t.ok(check(document), JSON.stringify(check.errors?.slice(0, 5)));
   t.notOk(check({ ...document, channels: { x: { address: 7 } } }), 'which does refuse');

@@ -1,0 +1,35 @@
+/** What the answers of a route that is about to go say of it: RFC 9745, RFC 8594 and RFC 5829. */
+
+/** Days are UTC, as YYYY-MM-DD; addresses are whole, or paths of this service. */
+export interface Deprecation {
+  readonly since: string;
+  /** From then on the route may be gone. */
+  readonly sunset?: string;
+  /** The page that says why, and what to do. */
+  readonly link?: string;
+  /** The address that takes its place. */
+  readonly successor?: string;
+}
+
+type Header = readonly [name: string, value: string];
+
+export const deprecationHeaders = (deprecated: Deprecation | undefined): readonly Header[] => {
+  if (deprecated === undefined) return [];
+  const { since, sunset, link, successor } = deprecated;
+  const headers: Header[] = [['Deprecation', `@${Date.parse(since) / 1_000}`]];
+  if (sunset !== undefined) headers.push(['Sunset', new Date(sunset).toUTCString()]);
+  if (link !== undefined) headers.push(['Link', `<${link}>; rel="deprecation"; type="text/html"`]);
+  if (successor !== undefined) headers.push(['Link', `<${successor}>; rel="successor-version"`]);
+  return headers;
+};
+
+/** One sentence for documents. */
+export const describeDeprecation = ({ since, sunset, link, successor }: Deprecation): string => {
+  const parts = [
+    `Deprecated since ${since}`,
+    ...(sunset === undefined ? [] : [`may be gone from ${sunset} on`]),
+    ...(successor === undefined ? [] : [`use ${successor}`]),
+    ...(link === undefined ? [] : [`see ${link}`]),
+  ];
+  return `${parts.join('; ')}.`;
+};
