@@ -35,7 +35,7 @@ const forecast = (text: string) => ({
 });
 
 /** These write nothing. */
-const harmless = ['simulatePoints', 'testWebhook', 'previewResolution'];
+const harmless = ['simulatePoints', 'testWebhook', 'previewResolution', 'mcp'];
 
 t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go on', async (t) => {
   const app = await startApp(t, {
