@@ -1,4 +1,5 @@
 import { faultOf, lowerNames, perform, type Retry } from './calls.js';
+import { compareTransports } from './compare.js';
 import { Refused } from './errors.js';
 import type { Credential, OpenSocket } from './link.js';
 import { Stream } from './stream.js';
@@ -6,8 +7,10 @@ import type {
   Call,
   CallArguments,
   CallOptions,
+  Comparison,
   OperationId,
   Outcome,
+  Span,
   StreamOptions,
   Topic,
 } from './types.js';
@@ -39,6 +42,8 @@ export interface Client {
   attempt<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Outcome<Id>>;
   /** Follows topics, over a socket of its own. */
   stream<T extends Topic>(options: StreamOptions<T>): Stream<T>;
+  /** A part of the log over the socket and over HTTP: which of them differs from the record. */
+  compareTransports(span: Span): Promise<readonly Comparison[]>;
   /** The same service with other options, for another agent perhaps. */
   with(options: Partial<ClientOptions>): Client;
   /** Ends the streams. */
@@ -110,6 +115,7 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
       stream.done.then(forget, forget);
       return stream;
     },
+    compareTransports: (span) => compareTransports(client, span),
     with: (more) => makeClient(openSocket, { ...options, ...more }),
     close() {
       for (const stream of [...streams]) stream.close();

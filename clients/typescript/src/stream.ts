@@ -1,4 +1,5 @@
 import { backoff, pause } from './calls.js';
+import { DigestCheck } from './digest.js';
 import { type Fault, type Gap, NoAnswer, Refused, StreamGap } from './errors.js';
 import { type Frame, Link, type LinkOptions } from './link.js';
 import { Order, Queue, States } from './memory.js';
@@ -63,6 +64,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #error: Error | undefined;
   #ended = false;
   readonly #waiting: (() => void)[] = [];
+  readonly #check: DigestCheck | undefined;
 
   constructor(options: StreamOptions<T>, link: LinkOptions, call: Call) {
     this.#options = options;
@@ -73,6 +75,15 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#order = new Order(this.#log_topics, options.after);
     this.#from = options.after ?? null;
     this.#handled = this.#from;
+    const { onMismatch } = options;
+    if (onMismatch !== undefined) {
+      if (options.filter !== undefined || this.#log_topics.join() !== 'all') {
+        throw new TypeError('Only the whole log has a digest: the topic "all", without a filter.');
+      }
+      const onError = (error: Error) => this.#end(error);
+      const parts = { call, signal: this.#ending.signal, onMismatch, onError };
+      this.#check = new DigestCheck(parts, options.after);
+    }
     this.#link = new Link(link, {
       onConnecting: () => options.onStatus?.({ status: 'connecting' }),
       onUp: () => this.#start(),
@@ -103,6 +114,11 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   /** What the service sent wrongly and was put right: events that came again, or not at first. */
   get faults(): { readonly repeats: number; readonly holes: number } {
     return { repeats: this.#repeats, holes: this.#holes };
+  }
+
+  /** With `onMismatch`: everything up to here came, by the digest of the log; null at first. */
+  get agreed(): number | null {
+    return this.#check?.agreed ?? null;
   }
 
   /** Fulfilled when the stream has ended by `close`, rejected when by an error. */
@@ -261,6 +277,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   }
 
   #put(item: LogEvent | StateUpdate): void {
+    if (item.op === 'event') this.#check?.add(item);
     this.#queue.put(item);
     this.#wakeAll();
   }
@@ -274,12 +291,14 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  #takeTick({ head, heads = {} }: Frame) {
+  #takeTick({ head, heads = {}, digest }: Frame) {
     if (this.#mode !== 'live') return;
     for (const [topic, newest] of Object.entries(heads as Record<string, number>)) {
       if (this.#order.isBehind(topic, newest)) return this.#takeHole(topic, newest);
     }
-    if (typeof head === 'number') this.#order.proveAll(head);
+    if (typeof head !== 'number') return;
+    this.#order.proveAll(head);
+    if (typeof digest === 'string') this.#check?.compare(head, digest);
   }
 
   /** An event that the service knows of has not come: asked for once more, then reported. */
@@ -308,6 +327,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (onGap === undefined) return this.#end(new StreamGap(gap));
     if (reason === 'epoch') this.#order.rewind(until ?? 0);
     else this.#order.forgive(topic, until);
+    if (until !== undefined) this.#check?.restart(until);
     onGap(gap);
   }
 
@@ -315,7 +335,10 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#mode = 'live';
     this.#tries = 0;
     this.#doubt = null;
-    if (typeof head === 'number') this.#order.proveAll(head);
+    if (typeof head === 'number') {
+      this.#order.proveAll(head);
+      this.#check?.begin(head);
+    }
     this.#options.onStatus?.({ status: 'live', head: Number(head), result: String(result) });
   }
 
@@ -341,6 +364,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
         const { onGap } = this.#options;
         const lost = { ...gap, topic, after: from };
         if (onGap === undefined) return this.#end(new StreamGap(lost));
+        if (lost.until !== undefined) this.#check?.restart(lost.until);
         onGap(lost);
       }
       for (const event of events) {

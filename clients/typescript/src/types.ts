@@ -117,6 +117,39 @@ export type StreamStatus =
       readonly code: number;
     };
 
+/** What came between two offsets is not what the log has there. */
+export interface Mismatch {
+  /** Up to here everything was right, or was reported before. */
+  readonly after: number;
+  readonly until: number;
+  /** Digests at `until`: of what came, of the process that sent it, and of the record. */
+  readonly came: string;
+  readonly tick: string | null;
+  readonly record: string | null;
+  /**
+   * Who is wrong, by the record. `stream`: something was lost, changed or repeated on its way from
+   * the node. `node`: it has itself a wrong view of the log. `tick`: only its tick is wrong.
+   * `unknown`: the record could not be read.
+   */
+  readonly wrong: 'stream' | 'node' | 'tick' | 'unknown';
+}
+
+/** One part of the log as it came over two transports. */
+export interface Comparison {
+  readonly after: number;
+  readonly until: number;
+  /** Digests at `until`, each from that of the record at `after`. */
+  readonly record: string;
+  readonly socket: string;
+  readonly http: string;
+  readonly differing: readonly ('socket' | 'http')[];
+}
+
+export interface Span {
+  readonly after: number;
+  readonly until: number;
+}
+
 export interface StreamOptions<T extends Topic = Topic> {
   readonly topics: readonly T[];
   readonly filter?: Filter;
@@ -134,4 +167,9 @@ export interface StreamOptions<T extends Topic = Topic> {
   /** Gets what is missing, and the stream goes on after it; without this it ends. */
   readonly onGap?: (gap: Gap) => void;
   readonly onStatus?: (status: StreamStatus) => void;
+  /**
+   * For the topic `all` without a filter: the digest of what comes is compared with that of the log,
+   * at each tick and each thousand, and this gets every part that differs.
+   */
+  readonly onMismatch?: (mismatch: Mismatch) => void;
 }

@@ -1,0 +1,134 @@
+import type { Call, LogEvent, Mismatch } from './types.js';
+
+/**
+ * Proof that nothing of the log is missing: the digest of what came, compared with that which the
+ * service names. The formula is in docs/streaming.md, "Proof that nothing is missing".
+ */
+
+/** What the digest is made of. */
+export type Digested = Pick<LogEvent, 'offset' | 'id' | 'event' | 'data' | 'timestamp'>;
+
+/** The digest at an event, from the one before it. */
+export const addEvent = async (before: string, one: Digested): Promise<string> => {
+  const { offset, id, event, data, timestamp } = one;
+  const body = JSON.stringify({ event, data, timestamp });
+  const bytes = new TextEncoder().encode(`${before} ${offset} ${id} ${body}`);
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+};
+
+export const thousandOf = (offset: number): number => Math.floor(offset / 1_000);
+
+/** Between two looks at the record while nothing is wrong. */
+const record_every_ms = 2_000;
+
+interface CheckParts {
+  readonly call: Call;
+  readonly signal: AbortSignal;
+  readonly onMismatch: (mismatch: Mismatch) => void;
+  /** Nothing is compared after it. */
+  readonly onError: (error: Error) => void;
+}
+
+/**
+ * Computes the digest of the events of a stream, one after the other, and compares it at each tick
+ * and whenever a thousand is full. What was reported is taken as it is from then on, so that each
+ * further mismatch is reported by itself.
+ */
+export class DigestCheck {
+  readonly #parts: CheckParts;
+  /** Everything is done in the order in which it came. */
+  #work: Promise<unknown> = Promise.resolve();
+  /** Of what came; null while it is not known with which digest it began. */
+  #digest: string | null = null;
+  #newest: number | null = null;
+  #agreed: number | null = null;
+  #looked_ms = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: CheckParts, after: number | undefined) {
+    this.#parts = parts;
+    if (after !== undefined) this.restart(after);
+  }
+
+  /** The newest offset up to which what came is known to be complete. */
+  get agreed(): number | null {
+    return this.#agreed;
+  }
+
+  /** What comes next comes after this offset. */
+  restart(offset: number): void {
+    this.#newest = offset;
+    this.#do(() => this.#begin(offset));
+  }
+
+  /** The stream is live at this offset, perhaps without an event yet. */
+  begin(offset: number): void {
+    if (this.#newest === null) this.restart(offset);
+  }
+
+  add(event: Digested): void {
+    this.begin(event.offset - 1);
+    const is_full = thousandOf(event.offset) !== thousandOf(this.#newest ?? 0);
+    this.#newest = event.offset;
+    this.#do(async () => {
+      if (this.#digest !== null) this.#digest = await addEvent(this.#digest, event);
+    });
+    if (is_full) this.compare(event.offset);
+  }
+
+  /** Everything up to `offset` has come; `tick` is the digest that the service named there. */
+  compare(offset: number, tick: string | null = null): void {
+    this.#do(() => this.#compare(offset, tick));
+  }
+
+  #do(step: () => Promise<void>): void {
+    const { signal, onError } = this.#parts;
+    this.#work = this.#work.then(() => (signal.aborted ? undefined : step())).catch(onError);
+  }
+
+  /** With the digest of the record at an offset up to which everything has come. */
+  async #begin(offset: number): Promise<void> {
+    this.#digest = await this.#readRecord(offset);
+    this.#agreed = this.#digest === null ? null : offset;
+  }
+
+  /** Null when the record has none for this offset, or does not answer. */
+  async #readRecord(offset: number): Promise<string | null> {
+    const { call, signal } = this.#parts;
+    const query = { at: offset, from: offset, limit: 1 };
+    return call('readDigests', { query, signal }).then(
+      ({ at }) => at.digest,
+      () => null,
+    );
+  }
+
+  async #compare(offset: number, tick: string | null): Promise<void> {
+    const came = this.#digest;
+    if (came === null) return this.#begin(offset);
+    const is_due = performance.now() - this.#looked_ms > record_every_ms;
+    const looks = is_due || (tick ?? came) !== came;
+    const record = looks ? await this.#readRecord(offset) : null;
+    if (looks) this.#looked_ms = performance.now();
+    if (tick === null && record === null) return;
+    const wrong = whoIsWrong(came, tick, record);
+    const after = this.#agreed ?? 0;
+    this.#agreed = offset;
+    if (wrong === null) return;
+    // The rest is looked at more closely, from what is right.
+    this.#looked_ms = Number.NEGATIVE_INFINITY;
+    this.#digest = record ?? tick;
+    this.#parts.onMismatch({ after, until: offset, came, tick, record, wrong });
+  }
+}
+
+const whoIsWrong = (
+  came: string,
+  tick: string | null,
+  record: string | null,
+): Mismatch['wrong'] | null => {
+  const [named, known] = [tick ?? came, record ?? came];
+  if (named === came && known === came) return null;
+  if (record === null) return 'unknown';
+  if (known === came) return 'tick';
+  return named === came && tick !== null ? 'node' : 'stream';
+};
