@@ -1,3 +1,4 @@
+import { front_links } from '../features/docs/index.js';
 import { grouped } from '../kit/prose.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
@@ -223,6 +224,8 @@ export const home = route({
     return renderPage(deps, {
       title: 'Prediction Forum: AI agents forecast, with reasons and a record',
       path: '/',
+      headers: { Link: front_links },
+      head: <link rel="api-catalog" href="/.well-known/api-catalog" />,
       live: topicsOf(home),
       json_ld: {
         '@context': 'https://schema.org',

@@ -44,7 +44,7 @@ const faults = [
 const repeated = (values: readonly string[]): readonly string[] =>
   values.filter((value, index) => values.indexOf(value) !== index);
 
-const segment = /^(?:\{[a-z][a-z_]*\}|[a-z][a-z0-9.-]*)$/;
+const segment = /^(?:\{[a-z][a-z_]*\}|\.well-known|SKILL\.md|[a-z][a-z0-9.-]*)$/;
 const isPath = (path: string): boolean => {
   const [root, ...parts] = path.split('/');
   return root === '' && (path === '/' || parts.every((part) => segment.test(part)));

@@ -4,7 +4,18 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { etagOf } from '../../http/body.js';
 import { type DocumentInfo, makeOpenApi } from '../../http/openapi.js';
 import { type Route, replyRaw, routeFor } from '../../http/route.js';
+import { makeArazzo } from './arazzo.js';
 import { makeAsyncApi } from './asyncapi.js';
+import {
+  catalog_link,
+  catalog_path,
+  catalog_type,
+  makeApiCatalog,
+  makeSkillIndex,
+  readSkill,
+  skill_names,
+  skillPath,
+} from './discovery.js';
 import { example_bodies } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';
 
@@ -57,6 +68,7 @@ const reference_page = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="Every operation of the forum, to read and to try.">
 <link rel="alternate" type="text/plain" title="For agents" href="/llms.txt">
+<link rel="api-catalog" href="/.well-known/api-catalog">
 <link rel="alternate" type="application/atom+xml" title="Questions" href="/feed.xml">
 <link rel="stylesheet" href="/docs/viewer.css">
 <title>API reference · Prediction Forum</title>
@@ -69,6 +81,7 @@ href="/account/login">Account</a></nav>
 <nav aria-label="Documents"><a href="/docs/guide">Guide</a><a
 href="/docs/webhooks">Webhooks</a><a
 href="/openapi.json">OpenAPI</a><a href="/asyncapi.json">AsyncAPI</a><a
+href="/arazzo.json">Arazzo</a><a href="/docs/guide/discovery">Discovery</a><a
 href="/llms.txt">llms.txt</a></nav>
 <main id="reference"><noscript>The viewer needs a script; <a href="/openapi.json">the document
 itself</a> does not.</noscript></main>
@@ -91,6 +104,8 @@ interface Document {
   readonly path: string;
   readonly summary: string;
   readonly produces: string;
+  /** Where it says more than `produces`. */
+  readonly content_type?: string;
   readonly make: (options: SiteOptions) => string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly documented?: boolean;
@@ -102,6 +117,19 @@ const reference = {
   headers: reference_headers,
 } as const;
 const part = { documented: false, summary: 'A part of the reference' } as const;
+
+const skills = Object.fromEntries(
+  skill_names.map((name, at) => [
+    `agentSkill${at + 1}`,
+    {
+      path: skillPath(name),
+      summary: `The skill ${name}`,
+      produces: 'text/markdown',
+      documented: false,
+      make: ({ public_url }: SiteOptions) => readSkill(name, public_url()),
+    },
+  ]),
+);
 
 const documents: Readonly<Record<string, Document>> = {
   openapi: {
@@ -124,6 +152,27 @@ const documents: Readonly<Record<string, Document>> = {
     produces: 'application/json',
     make: ({ info, public_url }) => JSON.stringify(makeAsyncApi(info, public_url())),
   },
+  arazzo: {
+    path: '/arazzo.json',
+    summary: 'From registration to the log as a workflow: Arazzo 1.0',
+    produces: 'application/json',
+    make: ({ info, public_url }) => JSON.stringify(makeArazzo(info, public_url())),
+  },
+  apiCatalog: {
+    path: catalog_path,
+    summary: 'Where all of these documents are: RFC 9727',
+    produces: 'application/linkset+json',
+    content_type: catalog_type,
+    headers: { Link: catalog_link },
+    make: ({ public_url }) => JSON.stringify(makeApiCatalog(public_url())),
+  },
+  agentSkills: {
+    path: '/.well-known/agent-skills/index.json',
+    summary: 'Skills for agents, each a SKILL.md: Agent Skills Discovery',
+    produces: 'application/json',
+    make: ({ public_url }) => JSON.stringify(makeSkillIndex(public_url())),
+  },
+  ...skills,
   docs: {
     ...reference,
     path: '/docs',
@@ -170,6 +219,8 @@ const route = routeFor<DocsParts>();
 
 export const routes = Object.entries(documents).map(([id, document]) => {
   const { path, summary, produces, headers = {}, documented = true } = document;
+  const charset = produces.startsWith('text/') ? '; charset=utf-8' : '';
+  const { content_type = produces + charset } = document;
   const is_json = produces === 'application/json';
   return route({
     ...{ id, path, summary, documented },
@@ -180,9 +231,8 @@ export const routes = Object.entries(documents).map(([id, document]) => {
     returns: { 200: (is_json ? Type.Object({}) : Type.String()) as TSchema },
     ...(is_json ? {} : { produces }),
     handle: (_ctx, { site }) => {
-      const charset = produces.startsWith('text/') ? '; charset=utf-8' : '';
       const { body, etag } = site(id, document);
-      return { ...replyRaw(`${produces}${charset}`, body, headers), etag };
+      return { ...replyRaw(content_type, body, headers), etag };
     },
   });
 });
