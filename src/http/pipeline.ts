@@ -481,6 +481,11 @@ const sendOptions = (ctx: Context, allow: readonly string[]): void => {
   });
 };
 
+/** What is of one caller goes into no cache that others share. */
+const dropHeaders = ({ headers }: Context, names: RegExp): void => {
+  headers.splice(0, headers.length, ...headers.filter(([name]) => !names.test(name)));
+};
+
 /** Adds the ETag of a cacheable answer; 304 without a body when the client has it already. */
 const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
   // The page has its own, of all that it shows.
@@ -497,6 +502,7 @@ const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
   const { body } = outgoing;
   const sent = (outgoing.content_type === undefined ? JSON.stringify(body) : body) as string;
   const etag = outgoing.etag ?? etagOf(sent);
+  if (own_rule?.includes('immutable')) dropHeaders(ctx, /^RateLimit/);
   ctx.headers.push(['ETag', etag]);
   if (own_rule === undefined) {
     // Caches may keep it, and ask again with its ETag each time.

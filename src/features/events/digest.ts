@@ -51,7 +51,7 @@ const nextSpan = (offset: number): number => (Math.floor(offset / digest_span) +
 
 /** Stores the digests of every thousand up to `until`, and that of `until`, which the log has. */
 export const storeDigests = async (sql: Sql, until: number): Promise<void> => {
-  let point = await readPoint(sql, Number.MAX_SAFE_INTEGER);
+  let point = await readPoint(sql, until);
   while (point !== null && point.offset < until) {
     point = await readOn(sql, point, Math.min(nextSpan(point.offset), until));
     await addPoint(sql, point);

@@ -63,7 +63,7 @@ const serve = async () => {
   return { ...server, read, head, digests };
 };
 
-const { app, log, redis, read, head, digests } = await serve();
+const { app, log, read, head, digests } = await serve();
 const thousands = [0, 1_000, 2_000].map((offset) => ({ offset, digest: digests[offset] }));
 
 t.test('the example of the documents is right', async (t) => {
@@ -164,6 +164,16 @@ t.test('the program of the documents says whether it has all', async (t) => {
   t.match(dropping.output(), 'DIFFERENT');
 });
 
+t.test('ticks have the digest of what the process has seen', async (t) => {
+  const socket = await connect(t, app.port);
+  const sse = await openSse(t, `${app.url}/api/stream`);
+  await socket.subscribe(['all']);
+  const tick = await socket.get('a tick', ({ op }) => op === 'tick');
+  t.match(tick, { head, digest: digests[head] });
+  const message = await until('a tick', () => sse.messages.find(({ name }) => name === 'tick'));
+  t.match(message.data, { head, digest: digests[head] });
+});
+
 t.test('a process knows the digest of what it has followed', async (t) => {
   const { deps } = await openParts(t, { stores: app.stores });
   const recent = makeRecentEvents();
@@ -190,7 +200,6 @@ t.test('a process knows the digest of what it has followed', async (t) => {
   t.equal(tracker.at(last), now[last]);
   await log.append(head + 1, last);
   t.equal((await read()).at.digest, now[last], 'the record says the same');
-  t.ok(redis.status);
 });
 
 t.test('digests that are not stored yet are answered later', async (t) => {
@@ -207,14 +216,14 @@ t.test('digests that are not stored yet are answered later', async (t) => {
 t.test('the digest before events that went is known, and none between', async (t) => {
   const { sql } = app;
   await storeDigests(sql, 1_200);
-  const [{ stored } = { stored: 0 }] = await sql<{ stored: number }[]>`
-    select count(*)::integer as stored from event_digests`;
-  t.equal(stored, 3, 'digests only go on');
-  await sql`update log_head set oldest = 2001`;
-  await sql`delete from events where "offset" <= 2000`;
-  t.same((await read('at=2000')).at, thousands[2]);
-  t.same((await read('at=2003')).at.offset, 2_003);
-  t.same((await read('at=1000')).at, thousands[1]);
-  const gone = await app.call('GET', '/api/events/digest?at=1500');
-  t.match(gone, { status: 404, body: { code: 'DIGEST_UNKNOWN' } });
+  t.same(pluck((await read()).digests, 'offset'), [0, 1_000, 1_200, 2_000]);
+  await sql`update log_head set oldest = 1201`;
+  await sql`delete from events where "offset" <= 1200`;
+  for (const offset of [0, 1_000, 1_200, 1_201, 1_700, 2_003]) {
+    t.same((await read(`at=${offset}`)).at, { offset, digest: digests[offset] }, `at ${offset}`);
+  }
+  for (const offset of [999, 1_001, 1_199]) {
+    const gone = await app.call('GET', `/api/events/digest?at=${offset}`);
+    t.match(gone, { status: 404, body: { code: 'DIGEST_UNKNOWN' } }, `at ${offset}`);
+  }
 });

@@ -95,6 +95,7 @@ t.test('a full page before the head is immutable, and no other', async (t) => {
   const first = await app.call('GET', path);
   t.equal(first.headers.get('cache-control'), immutable);
   const etag = first.headers.get('etag') ?? '';
+  t.equal(first.headers.get('ratelimit'), null, 'the limits of one caller are in no cache');
   await log.write(5);
   await untilKnown();
   const later = await app.call('GET', path);
