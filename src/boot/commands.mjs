@@ -16,6 +16,7 @@ export const commands = {
   key: ['src/tools/key.js', 'creates, replaces and revokes keys of agents'],
   webhook: ['src/tools/webhook.js', 'lists, tests, replays, pauses and resumes webhooks'],
   mcp: ['src/tools/mcp.js', 'serves the Model Context Protocol on standard input and output'],
+  quickstart: ['src/tools/quickstart.js', 'registers an agent and predicts once, to try a service'],
   demo: ['src/tools/demo.js', 'plays the whole story against a running service'],
   'pool-comparison': ['src/tools/pool-comparison.js', 'compares the consensus with simpler pools'],
 };

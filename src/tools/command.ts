@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { NoAnswer } from '#client/node.js';
+import { printable } from '#client/printable.js';
 import { exit_codes, sayUnknown } from '../boot/commands.mjs';
 import { lockHolder } from '../boot/processes.mjs';
 import { ConfigError, readConfig } from '../config.js';
@@ -200,7 +201,8 @@ export const startCommand = async (
 
 export const service_options = { url: { type: 'string' } } as const;
 
-const readPlaces = (): { readonly DATA_DIR: string; readonly PORT: number } => {
+/** Of the service of this folder. */
+export const readPlaces = (): { readonly DATA_DIR: string; readonly PORT: number } => {
   try {
     return readConfig();
   } catch (error) {
@@ -225,14 +227,6 @@ export const checkUrl = (url: string = localUrl()): string => {
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return url;
   throw wrongUsage(`--url takes an address like http://127.0.0.1:8080, not ${url}.`);
 };
-
-/**
- * What a terminal may be shown of a text that others wrote: control characters (a line break and a
- * tab aside) and those that turn the direction of the text around them are replaced, so that no
- * name or message moves the cursor, changes colours, rings, or reads otherwise than it is.
- */
-export const printable = (text: string): string =>
-  text.replace(/(?![\t\n])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '\ufffd');
 
 /** Writes one line, or several, that a terminal may be shown. */
 export const writeLine = (screen: Screen, line: string): void => {

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -8,7 +8,8 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { type Client, createClient } from '#client/node.js';
+import { signUpPerson } from '#client/development.js';
+import { type Client, createClient, verifyWebhook } from '#client/node.js';
 import {
   type Call,
   checkUrl,
@@ -41,7 +42,6 @@ Exit code: 0 all counts are equal, 1 not.`;
 /** Longer than a minute, so that a rate limit is waited out and not the end. */
 const patience_ms = 100_000;
 const call_ms = 30_000;
-const mail_ms = 10_000;
 /** How long events may be late at the end. */
 const straggler_ms = 30_000;
 const look_ms = 250;
@@ -67,34 +67,15 @@ interface Question {
   readonly text: string;
 }
 
-/** The token of the mailed link to this address, once the mail lies in the development outbox. */
-const findMailToken = async ({ url }: Story, email: string): Promise<string> => {
-  for (const give_up_ms = Date.now() + mail_ms; Date.now() < give_up_ms; await delay(look_ms)) {
-    // A page of development mode, and none of the operations.
-    const response = await fetch(`${url}/dev/outbox`);
-    if (response.status === 404) {
-      throw new Stopped(
-        'The service does not run in development mode, whose outbox page the demo reads.',
-      );
-    }
-    const mails = (await response.json()) as readonly { to: string; links: readonly string[] }[];
-    const link = mails.find(({ to }) => to === email)?.links[0];
-    const token = link === undefined ? null : new URL(link).searchParams.get('token');
-    if (token !== null) return token;
-  }
-  throw new Stopped(`No mail to ${email} came in ${mail_ms / 1_000} s.`);
-};
-
-/** Signs a person up, verifies the address with the mailed link, logs in; the person's client. */
-const signUpHuman = async (story: Story): Promise<Client> => {
-  const { client, run_id } = story;
+/** A person who has signed up; the person's client. */
+const signUpHuman = async ({ client, url, run_id }: Story): Promise<Client> => {
   const email = `demo-${run_id}@forum-demo.net`;
   const password = randomBytes(15).toString('base64url');
-  await client.call('signUp', { body: { email, password, name: 'Demo' } });
-  const token = await findMailToken(story, email);
-  await client.call('verifyAddress', { body: { token } });
-  const login = await client.call('logIn', { body: { email, password } });
-  return client.with({ token: login.token });
+  const token = await signUpPerson(client, url, { email, password, name: 'Demo' });
+  if (token !== null) return client.with({ token });
+  throw new Stopped(
+    'The service does not run in development mode, whose outbox page the demo reads.',
+  );
 };
 
 const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promise<Question> => {
@@ -130,50 +111,30 @@ const listen = (client: Client, isOwn: IsOwn) =>
     done.catch(reject);
   });
 
-const tolerance_s = 300;
-
-/** Whether one of the signatures is right: `v1,` and the HMAC-SHA256 of id, time and body. */
-export const isSigned = (secret: string, headers: IncomingHttpHeaders, body: Buffer): boolean => {
-  const header = (name: string): string => String(headers[`webhook-${name}`] ?? '');
-  const timestamp = header('timestamp');
-  if (!(Math.abs(Date.now() / 1_000 - Number(timestamp)) <= tolerance_s)) return false;
-  const hmac = createHmac('sha256', secret)
-    .update(`${header('id')}.${timestamp}.`)
-    .update(body);
-  const wanted = Buffer.from(`v1,${hmac.digest('base64')}`);
-  return header('signature')
-    .split(' ')
-    .map((signature) => Buffer.from(signature))
-    .some((given) => given.length === wanted.length && timingSafeEqual(given, wanted));
-};
-
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /**
- * A webhook receiver as a subscriber would write it: HTTPS, the signature of Standard Webhooks over
- * the raw bytes compared in constant time, repeats recognised by their `webhook-id`.
+ * A webhook receiver as a subscriber would write it: HTTPS, the signature over the raw bytes
+ * verified, repeats recognised by their `webhook-id`.
  */
 export const startReceiver = async (tls: { cert: string; key: string }, isOwn: IsOwn) => {
   const state = { verified: new Set<string>(), rejected: 0, secret: '' };
   /** The status to answer with. */
-  const take = (body: Buffer, headers: IncomingHttpHeaders): number => {
+  const take = async (body: Buffer, headers: IncomingHttpHeaders): Promise<number> => {
     // Known only once the webhook exists; deliveries before that are refused and come again.
     if (state.secret === '') return 503;
-    if (!isSigned(state.secret, headers, body)) {
+    try {
+      const { id, event, data } = await verifyWebhook(headers, body, state.secret);
+      if (event === 'prediction.placed' && isOwn(data.question_id)) state.verified.add(id);
+      return 200;
+    } catch {
       state.rejected += 1;
       return 401;
     }
-    const { event, data } = JSON.parse(body.toString('utf8')) as {
-      event: string;
-      data: { question_id?: string };
-    };
-    const is_counted = event === 'prediction.placed' && isOwn(data.question_id);
-    if (is_counted) state.verified.add(String(headers['webhook-id']));
-    return 200;
   };
   const server = createServer(tls, async (request, response) => {
     const body = await buffer(request).catch(() => null);
-    if (body !== null) response.writeHead(take(body, request.headers)).end();
+    if (body !== null) response.writeHead(await take(body, request.headers)).end();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -22,6 +22,7 @@ import { runKey } from './key.js';
 import { runMcp } from './mcp.js';
 import { runMigrate } from './migrate.js';
 import { runPoolComparison } from './pool-comparison.js';
+import { runQuickstart } from './quickstart.js';
 import { runRebuild } from './rebuild.js';
 import { runRestore } from './restore.js';
 import { runStart } from './start.js';
@@ -248,7 +249,14 @@ const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   start: (call) => runStart(call, ''),
   ...{ migrate: runMigrate, doctor: runDoctor, verify: runVerify, rebuild: runRebuild },
   ...{ backup: runBackup, restore: runRestore, import: runImport, export: runExport },
-  ...{ admin: runAdmin, key: runKey, webhook: runWebhook, demo: runDemo, mcp: runMcp },
+  ...{
+    admin: runAdmin,
+    key: runKey,
+    webhook: runWebhook,
+    demo: runDemo,
+    mcp: runMcp,
+    quickstart: runQuickstart,
+  },
   'pool-comparison': runPoolComparison,
 };
 

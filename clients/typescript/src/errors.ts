@@ -76,6 +76,11 @@ export class StreamGap extends Error {
   }
 }
 
+/** A delivery that is not from the service, or is an old one that was sent again. */
+export class InvalidWebhook extends Error {
+  override readonly name = 'InvalidWebhook';
+}
+
 /** The service ended a socket, and connecting again in the same way would not help. */
 export class SocketRefused extends Error {
   override readonly name = 'SocketRefused';

@@ -9,6 +9,7 @@ export {
   type Fault,
   type FaultCode,
   type Gap,
+  InvalidWebhook,
   NoAnswer,
   Refused,
   SocketRefused,
@@ -17,6 +18,7 @@ export {
 export type { OpenSocket, SocketLike } from './link.js';
 export type { Stream } from './stream.js';
 export type * from './types.js';
+export { verifyWebhook, type WebhookEvent, type WebhookHeaders } from './webhook.js';
 export type * from './wire.js';
 
 const openSocket: OpenSocket = (url) => {

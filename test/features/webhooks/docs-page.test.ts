@@ -4,10 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Test, test } from 'tap';
 import { verifyWebhook } from '../../../examples/webhooks/verify.js';
-import { makeHeaders, makeSecret } from '../../../src/features/webhooks/signing.js';
 import { escapeHtml } from '../../../src/kit/svg.js';
 import { startApp } from '../../help/app.js';
 import { project_root } from '../../help/own-stores.js';
+import { makeSent, type Sent } from '../../help/signed-deliveries.js';
 
 /** The page about webhooks, and the programs on it, which are run as they stand there. */
 
@@ -29,61 +29,6 @@ test('the page shows the examples and needs nothing from elsewhere', async (t) =
   t.match(html, /X-Svc-Signature-Next/);
   t.match(html, /5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h/);
 });
-
-interface Sent {
-  readonly what: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly secret: string;
-  readonly is_right: boolean;
-}
-
-const body = JSON.stringify({
-  event: 'question.created',
-  data: { question: 'Wird es regnen? ☂' },
-  timestamp: '2026-01-02T03:04:05.000Z',
-});
-
-const makeSent = (): readonly Sent[] => {
-  const [secret, old_secret, other] = [makeSecret(), makeSecret(), makeSecret()];
-  const headersAt = (age_s: number, old: string | null = null) => {
-    const made = makeHeaders({
-      key: Buffer.from(secret, 'ascii'),
-      old_key: old === null ? null : Buffer.from(old, 'ascii'),
-      event_id: 'evt_1',
-      timestamp_s: Math.floor(Date.now() / 1_000) - age_s,
-      body: Buffer.from(body),
-      prefix: 'X-Svc',
-      event: 'question.created',
-      delivery_id: 'd_1',
-      attempt: 1,
-      offset: 1,
-    });
-    return Object.fromEntries(
-      Object.entries(made).map(([name, value]) => [name.toLowerCase(), value]),
-    );
-  };
-  const right = headersAt(0);
-  const both = headersAt(0, old_secret);
-  const sent = (what: string, is_right: boolean, parts: Partial<Sent>): Sent => ({
-    ...{ what, is_right, headers: right, body, secret },
-    ...parts,
-  });
-  return [
-    sent('right', true, {}),
-    sent('new secret of a rotation', true, { headers: both }),
-    sent('old secret of a rotation', true, { headers: both, secret: old_secret }),
-    sent('another secret', false, { secret: other }),
-    sent('another body', false, { body: `${body} ` }),
-    sent('another id', false, { headers: { ...right, 'webhook-id': 'evt_2' } }),
-    sent('too old', false, { headers: headersAt(3_600) }),
-    sent('from the future', false, { headers: headersAt(-3_600) }),
-    sent('no signature', false, { headers: { ...right, 'webhook-signature': '' } }),
-    sent('no headers', false, { headers: {} }),
-    sent('no time', false, { headers: { ...right, 'webhook-timestamp': 'soon' } }),
-    sent('nonsense', false, { headers: { ...right, 'webhook-signature': 'v1,☂ v1, ,' } }),
-  ];
-};
 
 test('TypeScript: what the forum signed passes, and nothing else', async (t) => {
   for (const { what, headers, body: text, secret, is_right } of makeSent()) {

@@ -1,0 +1,350 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Client } from './client.js';
+import { signUpPerson } from './development.js';
+import { NoAnswer, Refused } from './errors.js';
+import { createClient } from './node.js';
+import { makeTrialText } from './quickstart-text.js';
+import type { Operations } from './wire.js';
+
+/**
+ * The first minute of an agent, as a command: it registers, is linked to a person, predicts once and
+ * follows the event of its prediction. What it needs to go on later is in the key file.
+ */
+
+export const quickstart_options = {
+  name: { type: 'string' },
+  model: { type: 'string' },
+  'key-file': { type: 'string' },
+  reasoning: { type: 'string' },
+  probability: { type: 'string' },
+  'admin-key-file': { type: 'string' },
+} as const;
+
+const default_key_file = 'prediction-forum-key.json';
+
+export const quickstartHelp = (command: string, address: string): string =>
+  `Usage: ${command} [ADDRESS] [options]
+
+Tries a forum: registers an agent, links it to a person, shows what a dry run says of a prediction,
+predicts, and follows the event of that prediction. Run again, it goes on with the same agent.
+
+  ADDRESS                 the service (default: ${address})
+  --name NAME             of the agent (default: one that nobody has)
+  --model MODEL           the model of the agent (default quickstart)
+  --key-file FILE         keeps the key (default ${default_key_file})
+  --reasoning FILE        your own reasoning (default: a text that says it is a trial)
+  --probability N         the chance of Yes in percent (default 50)
+  --admin-key-file FILE   file with the admin key: publishes a question where none is open
+
+In development mode the command signs up a person, who answers for the agent. Elsewhere it prints the
+link for that person; run the command again when the agent is linked.
+
+Exit code: 0 the prediction is stored and its event came; 1 it failed; 2 wrong usage; 3 the service
+does not answer; 4 the agent waits for its person.`;
+
+/** The command cannot go on; one sentence says why, and what to do. */
+export class QuickstartStopped extends Error {
+  override readonly name = 'QuickstartStopped';
+  constructor(
+    sentence: string,
+    readonly exit_code: 1 | 2 | 3 | 4,
+  ) {
+    super(sentence);
+  }
+}
+
+const failed = (sentence: string) => new QuickstartStopped(sentence, 1);
+const wrongUsage = (sentence: string) => new QuickstartStopped(sentence, 2);
+const unreachable = (sentence: string) => new QuickstartStopped(sentence, 3);
+
+export interface QuickstartCall {
+  readonly address: string;
+  /** What was typed. */
+  readonly values: { readonly [name in keyof typeof quickstart_options]?: string | undefined };
+  /** Gets a line for the person at the terminal, or several. */
+  readonly say: (lines: string) => void;
+}
+
+/** What is in the key file. */
+interface Kept {
+  readonly address: string;
+  readonly agent_id: string;
+  readonly name: string;
+  readonly api_key: string;
+  /** Who was signed up in development mode, to log in with. */
+  readonly person?: { readonly email: string; readonly password: string };
+}
+
+type Question = Operations['listQuestions']['returns']['questions'][number];
+type DryRun = Extract<Operations['predict']['returns'], { readonly dry_run: true }>;
+
+/** This machine, a private network, or a name without a dot: nobody else is on the way. */
+const is_near =
+  /^(?:localhost|127\.[\d.]+|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\]|[^.]+)$/;
+
+const checkAddress = (typed: string): string => {
+  if (!/^https?:\/\//.test(typed) || !URL.canParse(typed)) {
+    const like = 'https://forum.example or http://127.0.0.1:8080';
+    throw wrongUsage(`Write the whole address of the service, like ${like}, not ${typed}.`);
+  }
+  const { protocol, hostname, host } = new URL(typed);
+  if (protocol === 'http:' && !is_near.test(hostname)) {
+    throw wrongUsage(`Over http everybody on the way can read the key; use https://${host}.`);
+  }
+  return typed.replace(/\/+$/, '');
+};
+
+const checkProbability = (typed: string): number => {
+  const percent = typed.trim() === '' ? Number.NaN : Number(typed);
+  if (percent >= 0 && percent <= 100) return percent;
+  throw wrongUsage(`--probability takes percent from 0 to 100, not ${typed}.`);
+};
+
+const readText = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw wrongUsage(`${file} cannot be read.`);
+  }
+};
+
+/** What is to be forecast; without a reasoning of its own the command makes one. */
+const readForecast = ({ probability = '50', reasoning }: QuickstartCall['values']) => ({
+  probability: checkProbability(probability),
+  own: reasoning === undefined ? null : readText(reasoning),
+});
+
+const explainSilence = (address: string, { cause }: NoAnswer): string => {
+  const { code = '', message = '' } = ((cause as Error | undefined)?.cause ?? {}) as {
+    readonly code?: string;
+    readonly message?: string;
+  };
+  const { protocol, hostname, host } = new URL(address);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `There is no host ${hostname}.`;
+  if (/CERT|SIGNATURE/.test(code)) return `The certificate of ${host} is not trusted: ${message}.`;
+  const hint =
+    protocol === 'https:' && !/REFUSED|TIMEOUT/.test(code)
+      ? `It may have no https: try http://${host}.`
+      : 'Is the service started, and is this its address?';
+  return `Nothing answers at ${address} (${code || message || 'no answer in time'}). ${hint}`;
+};
+
+const findService = async (client: Client, address: string): Promise<string> => {
+  const outcome = await client.attempt('health', { patience_ms: 0 });
+  const { version, redis } = (outcome.ok ? outcome.body : outcome.fault) as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof version !== 'string' || typeof redis !== 'boolean') {
+    throw failed(`${address} answers, but is no prediction forum; is this its address?`);
+  }
+  if (!outcome.ok) throw unreachable(`The service at ${address} is not ready; try again later.`);
+  return version;
+};
+
+const random = (): string => crypto.randomUUID().slice(0, 8);
+
+const readKept = (file: string, address: string): Kept => {
+  let kept: Partial<Kept> | null = null;
+  try {
+    kept = JSON.parse(readText(file));
+  } catch (error) {
+    if (error instanceof QuickstartStopped) throw error;
+  }
+  if (typeof kept?.api_key !== 'string' || typeof kept.address !== 'string') {
+    throw wrongUsage(`${file} holds no key of this command; name another --key-file.`);
+  }
+  if (kept.address === address) return kept as Kept;
+  throw wrongUsage(`${file} holds an agent of ${kept.address}; name another --key-file.`);
+};
+
+/** Only its owner can read the file. */
+const keep = (file: string, kept: Kept): void =>
+  writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`, { mode: 0o600 });
+
+const register = async (
+  client: Client,
+  file: string,
+  { address, values, say }: QuickstartCall,
+): Promise<Kept> => {
+  const body = {
+    name: values.name ?? `Quickstart ${random()}`,
+    model: values.model ?? 'quickstart',
+  };
+  const { user, api_key } = await client.call('register', { body });
+  say(`2. The agent ${user.name} is registered. Its key, which is shown only this once:`);
+  say(`     ${api_key}`);
+  const kept = { address, agent_id: user.id, name: user.name, api_key };
+  keep(file, kept);
+  say(`   The key is in ${path.resolve(file)}, which only you can read.`);
+  return kept;
+};
+
+const link = async (
+  client: Client,
+  file: string,
+  kept: Kept,
+  { address, say }: QuickstartCall,
+): Promise<void> => {
+  const person = { email: `quickstart-${random()}@example.org`, password: crypto.randomUUID() };
+  const token = await signUpPerson(client, address, { ...person, name: 'Quickstart' });
+  if (token === null) {
+    say('3. A person has to answer for the agent. Give this link and the key to that person:');
+    say(`     ${address}/link`);
+    throw new QuickstartStopped('Run the same command again when the agent is linked.', 4);
+  }
+  await client.with({ token }).call('linkAgent', { body: { api_key: kept.api_key } });
+  keep(file, { ...kept, person });
+  say(`3. The service is in development mode, so ${person.email} was signed up and linked to the`);
+  say('   agent; the password is in the same file.');
+};
+
+/** Registered or found again, and linked. */
+const becomeAgent = async (client: Client, call: QuickstartCall): Promise<Kept> => {
+  const { values, address, say } = call;
+  const file = values['key-file'] ?? default_key_file;
+  const is_known = existsSync(file);
+  const kept = is_known ? readKept(file, address) : await register(client, file, call);
+  const me = await client.with({ api_key: kept.api_key }).attempt('me');
+  if (!me.ok && me.fault.code === 'INVALID_API_KEY') {
+    throw failed(`${address} does not know the key in ${file}; name another --key-file.`);
+  }
+  if (!me.ok) throw new Refused(me.fault);
+  if (is_known) say(`2. The agent is ${me.body.user.name}; its key is in ${path.resolve(file)}.`);
+  if (me.body.user.owner_linked) say('3. The agent is linked to a person.');
+  else await link(client, file, kept, call);
+  return kept;
+};
+
+const day_ms = 86_400_000;
+
+const publishQuestion = async (client: Client, file: string): Promise<Question> => {
+  const headers = { 'x-admin-key': readText(file).trim() };
+  const closes_at = new Date(Date.now() + 30 * day_ms).toISOString();
+  const { question } = await client.call('createQuestion', {
+    headers,
+    body: {
+      question: `Will three agents or more have predicted on this question before ${closes_at.slice(0, 10)}?`,
+      ...{ category: 'technology', subcategory: 'agents_autonomous', closes_at, publish: true },
+    },
+  });
+  return question as Question;
+};
+
+const openQuestions = async (
+  client: Client,
+  admin_key_file: string | undefined,
+): Promise<readonly Question[]> => {
+  const query = { status: 'open', question_type: 'binary', limit: 20 } as const;
+  const { questions } = await client.call('listQuestions', { query });
+  if (questions.length > 0 || admin_key_file === undefined) return questions;
+  return [await publishQuestion(client, admin_key_file)];
+};
+
+interface Draft {
+  readonly question: Question;
+  readonly body: {
+    readonly probability: number;
+    readonly scale: 'percent';
+    readonly reasoning: string;
+  };
+}
+
+const wordings = 5;
+
+/** The first open question that a dry run would accept a prediction on. */
+const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<Draft> => {
+  const { probability, own } = readForecast(values);
+  let why = '';
+  for (const question of await openQuestions(agent, values['admin-key-file'])) {
+    for (let n = 0; n < (own === null ? wordings : 1); n += 1) {
+      const reasoning = own ?? makeTrialText();
+      const body = { probability, scale: 'percent', reasoning } as const;
+      const params = { id: question.id };
+      const checked = await agent.call('predict', { params, body: { ...body, dry_run: true } });
+      const { would_be_accepted, failures } = checked as DryRun;
+      if (would_be_accepted) return { question, body };
+      if (failures.some(({ code }) => code === 'DUPLICATE_PREDICTION')) break;
+      why = failures.map(({ message }) => message).join(' ');
+    }
+  }
+  if (why !== '') throw failed(`The dry run refuses the prediction: ${why}`);
+  const publish = 'publish one, or name the file with the admin key by --admin-key-file';
+  throw failed(`No yes/no question is open that the agent has not predicted on; ${publish}.`);
+};
+
+const event_ms = 30_000;
+
+/** Predicts, and waits for the event on a stream that was opened before. */
+const predictAndFollow = async (
+  agent: Client,
+  { question, body }: Draft,
+  { agent_id, say }: Pick<Kept, 'agent_id'> & Pick<QuickstartCall, 'say'>,
+) => {
+  const signal = AbortSignal.timeout(event_ms);
+  let onLive = (): void => undefined;
+  const live = new Promise<void>((resolve) => {
+    onLive = resolve;
+  });
+  const stream = agent.stream({
+    ...{ topics: [`agent:${agent_id}`], signal },
+    onStatus: ({ status }) => status === 'live' && onLive(),
+  });
+  await Promise.race([live, stream.done]);
+  const placed = await agent.call('predict', { params: { id: question.id }, body });
+  const sent_ms = performance.now();
+  if (!('event_id' in placed)) throw failed('The service answered without an event.');
+  const prediction_id = placed.prediction.id;
+  say(`6. The prediction is stored; its id is ${prediction_id}.`);
+  for await (const { id, event, offset } of stream) {
+    if (id !== placed.event_id) continue;
+    const late_ms = Math.max(0, Math.round(performance.now() - sent_ms));
+    say(`7. Its event came on the stream ${late_ms} ms later: ${event}, at offset ${offset}.`);
+    return { prediction_id, offset };
+  }
+  throw failed(`The prediction is stored, but its event did not come in ${event_ms / 1_000} s.`);
+};
+
+const play = async (call: QuickstartCall) => {
+  const { address, values, say } = call;
+  // What was typed wrongly is found before an agent is registered.
+  readForecast(values);
+  const client = createClient({ base_url: address });
+  say(
+    `1. A prediction forum answers at ${address}, version ${await findService(client, address)}.`,
+  );
+  const kept = await becomeAgent(client, call);
+  const agent = client.with({ api_key: kept.api_key });
+  const draft = await findAccepted(agent, call);
+  const { question, body } = draft;
+  const page = `${address}/questions/${question.id}`;
+  say(`4. An open question: ${question.question}`);
+  say(
+    `5. A dry run, which stores nothing, accepts ${body.probability} % for Yes with this reasoning:`,
+  );
+  say(body.reasoning.replace(/^/gm, '     '));
+  try {
+    const { prediction_id, offset } = await predictAndFollow(agent, draft, { ...kept, say });
+    say('\nWhat to do next:');
+    say(`  see the prediction              ${page}`);
+    say(`  see the agent                   ${address}/agents/${kept.agent_id}`);
+    say(`  read how an agent does more     ${address}/llms.txt`);
+    say(`  replace this text by your own   PATCH ${address}/api/predictions/${prediction_id}`);
+    return { address, agent_id: kept.agent_id, question_id: question.id, prediction_id, offset };
+  } finally {
+    agent.close();
+  }
+};
+
+/** Rejects with `QuickstartStopped`. */
+export const quickstart = async (call: QuickstartCall) => {
+  const address = checkAddress(call.address);
+  try {
+    return await play({ ...call, address });
+  } catch (error) {
+    if (error instanceof QuickstartStopped) throw error;
+    if (error instanceof NoAnswer) throw unreachable(explainSilence(address, error));
+    if (error instanceof Refused) throw failed(`${error.message} (${error.code})`);
+    throw failed(error instanceof Error ? error.message : String(error));
+  }
+};

@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { project_root } from './own-stores.js';
+import type { Teardown } from './stores.js';
+
+/** The client library as others get it: packed, then installed outside the checkout, without a registry. */
+
+const run = promisify(execFile);
+
+/** An empty folder outside the checkout, with an npm that knows nothing of ours. */
+export const makeEmptyFolder = (t: Teardown) => {
+  const base = mkdtempSync(path.join(os.tmpdir(), 'pf-client-'));
+  t.teardown(() => rmSync(base, { recursive: true, force: true }));
+  const folder = path.join(base, 'empty');
+  mkdirSync(folder);
+  const env = {
+    ...{ PATH: process.env['PATH'], HOME: base },
+    npm_config_cache: path.join(base, 'cache'),
+    ...{ npm_config_offline: 'true', npm_config_update_notifier: 'false' },
+  };
+  return { base, folder, env };
+};
+
+export type EmptyFolder = ReturnType<typeof makeEmptyFolder>;
+
+/** The tarballs of the library and of the one package it depends on, which the build made ready. */
+export const packClient = async ({ base, env }: EmptyFolder): Promise<readonly string[]> => {
+  const places = ['clients/typescript', 'node_modules/ws'].map((one) =>
+    path.join(project_root, one),
+  );
+  const words = ['pack', '--ignore-scripts', '--json', '--pack-destination', base];
+  const { stdout } = await run('npm', [...words, ...places], { cwd: base, env });
+  const packed = JSON.parse(stdout) as readonly { readonly filename: string }[];
+  return packed.map(({ filename }) => path.join(base, filename));
+};
+
+/** `npm install` of the tarballs; the folder is then a program of somebody else's. */
+export const installClient = async (t: Teardown): Promise<string> => {
+  const empty = makeEmptyFolder(t);
+  const tarballs = await packClient(empty);
+  const { folder, env } = empty;
+  writeFileSync(path.join(folder, 'package.json'), '{"type":"module","private":true}');
+  await run('npm', ['install', '--no-audit', '--no-fund', ...tarballs], { cwd: folder, env });
+  return folder;
+};
