@@ -6,7 +6,6 @@ import path from 'node:path';
 import t, { type Test } from 'tap';
 import { makeTrialText } from '#client/quickstart-text.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
-import { pickPort } from '../../src/process/embedded/processes.js';
 import { runQuickstart } from '../../src/tools/quickstart.js';
 import { startApp } from '../help/app.js';
 import { makeEmptyFolder, packClient } from '../help/packed-client.js';
@@ -123,7 +122,7 @@ t.test('mistakes end with one line and nothing done', async (t) => {
     }),
   );
   const mistakes: readonly (readonly [number, RegExp, readonly string[]])[] = [
-    [3, /Nothing answers at http:\S+ \(ECONNREFUSED\)/, [`http://127.0.0.1:${await pickPort()}`]],
+    [3, /Nothing answers at http:\S+ \(ECONNREFUSED\)/, ['http://127.0.0.1:2']],
     [3, /may have no https: try http:/, [app.url.replace('http:', 'https:')]],
     [3, /There is no host forum\.invalid\./, ['https://forum.invalid']],
     [1, /is no prediction forum; is this its address/, [`http://127.0.0.1:${port}`]],
