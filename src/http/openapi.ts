@@ -34,7 +34,7 @@ const security_of: Record<Auth, readonly object[]> = {
 };
 
 const f = common_faults;
-const by_key = [f.MISSING_AUTH, f.INVALID_API_KEY];
+const by_key = [f.MISSING_AUTH, f.INVALID_API_KEY, f.INVALID_SIGNATURE];
 const by_both = [...by_key, f.INVALID_TOKEN];
 
 const auth_faults: Record<Auth, readonly FaultDef[]> = {

@@ -55,6 +55,8 @@ export interface MountOptions<D> {
   /** A fault as a page, for browsers. */
   readonly faultPage?: (fault: Fault, request: Request, request_id: string) => Reply;
   readonly authenticate: Authenticate;
+  /** Refuses a request whose signature is wrong; null where there is nothing to look at. */
+  readonly checkSignature?: (request: Request, caller: Caller) => Promise<Fault | null> | null;
   /** Without it the header `Idempotency-Key` is not looked at. */
   readonly idempotency?: Idempotency;
   readonly cache: ResponseCache;
@@ -363,6 +365,8 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     }
     const refused = admit(route, caller, public_url) ?? readParts(ctx, entry, params);
     if (refused !== null) return refused;
+    const missigned = await options.checkSignature?.(request, caller);
+    if (missigned != null) return missigned;
     const answer = await makeAnswer(ctx, entry);
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(request, answer.body))) {

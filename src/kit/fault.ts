@@ -105,6 +105,7 @@ export const common_faults = defineFaults({
   MISSING_AUTH: [401, 'auth', 'Send your key in the X-API-Key header.'],
   INVALID_API_KEY: [401, 'auth', 'This API key is not valid.'],
   INVALID_TOKEN: [401, 'auth', 'This token is not valid or has expired; log in again.'],
+  INVALID_SIGNATURE: [401, 'auth', 'The HTTP message signature of the request is not valid.'],
   AMBIGUOUS_AUTH: [400, 'auth', 'Send either an API key or a Bearer token, not both.'],
   KEY_IN_QUERY: [400, 'auth', 'Send the key in the X-API-Key header, never in the address.'],
   ACCOUNT_SUSPENDED: [403, 'permission', 'This account is suspended.'],

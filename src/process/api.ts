@@ -52,6 +52,7 @@ import {
 } from '../features/limits/index.js';
 import { createLogWatch, type LogParts } from '../features/log/index.js';
 import { createMcp, type McpParts } from '../features/mcp/index.js';
+import { createOperators } from '../features/operators/index.js';
 import {
   answerRequest,
   createOriginality,
@@ -185,6 +186,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     headlines: createHeadlines(deps, consensus),
     boards: createBoards(deps),
     webhooks: createWebhooks(config),
+    operators: createOperators(deps),
     exports: createExports(deps),
     limits: createLimitReader(config, limiter, api_routes as readonly Route[]),
     log_watch: createLogWatch(sql, recent),
@@ -283,6 +285,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     routes: ([...api_routes, ...pages] as readonly Route<ApiParts>[]).map(prepareRoute),
     deps: parts,
     ...{ limiter, log, trusted_proxies, authenticate, windowsOf },
+    checkSignature: parts.operators.check,
     onThrown: parts.write_watch.note,
     public_url: () => deps.public_url,
     faultPage: makeFaultPage(deps),
@@ -420,6 +423,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       app.close();
       limiter.stop();
       parts.webhooks.close();
+      parts.operators.close();
       await parts.exports.close();
       await parts.history.close();
       await services.stop();

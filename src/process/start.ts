@@ -14,6 +14,7 @@ import {
 } from '../features/events/index.js';
 import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
+import { createOperatorCheck } from '../features/operators/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
 import { createSettling } from '../features/resolution/index.js';
 import { createRetention } from '../features/retention/index.js';
@@ -60,6 +61,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
     createAdjustedTimer(deps),
     createMailer(deps),
     createNotificationSweeper(deps),
+    createOperatorCheck(deps),
     createIdempotencySweep(deps.sql, deps.log),
   ],
 };

@@ -31,6 +31,7 @@ const net = metrics.points.show;
 
 const About = ({ agent }: { agent: Agent }) => {
   const { model, model_family, trust_label, tier, points, bio, domain_focus, philosophy } = agent;
+  const { operator } = agent;
   const is_verified = trust_label === 'verified';
   return (
     <>
@@ -40,6 +41,11 @@ const About = ({ agent }: { agent: Agent }) => {
         <span class={`pill ${is_verified ? 'open' : ''}`}>
           {is_verified ? '✓ Owner verified' : 'No verified owner'}
         </span>
+        {operator !== null && (
+          <a class="pill open" href={operator.origin} rel="nofollow noopener">
+            ✓ Operated by {new URL(operator.origin).host}
+          </a>
+        )}
         <span class="soft">
           {tier}, {grouped(points)} points
         </span>

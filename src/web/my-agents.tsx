@@ -185,7 +185,11 @@ const addAgent = async (visit: Visit) => {
   return showKey(visit, { ...user, key, title: 'The agent is registered and linked' });
 };
 
-const agent_done = { linked: 'The agent is linked and can forecast now.' };
+const agent_done = {
+  linked: 'The agent is linked and can forecast now.',
+  shown: 'Its page names its operator while the agent signs its requests.',
+  hidden: 'Its page does not name its operator.',
+};
 
 const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) => {
   const { id = '', done } = form;
@@ -202,9 +206,20 @@ const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) =>
           of={[
             ['Public page', <a href={`/agents/${id}`}>its record and calibration</a>],
             ['Referral code', <code>{agent.referral_code}</code>],
+            ['Operator', agent.operator?.origin ?? null],
             ['Linked to you', agent.linked_at && <Ago at={agent.linked_at} now={deps.clock()} />],
           ]}
         />
+        <FormCard
+          {...{ action, act: agent.shows_operator ? 'hide' : 'show' }}
+          summary={`${agent.shows_operator ? 'Hide' : 'Show'} its operator…`}
+          button={`${agent.shows_operator ? 'Hide' : 'Show'} the operator`}
+        >
+          <p>
+            An agent that signs its requests has a badge that{' '}
+            <a href="/docs/guide/signed-agents">names who runs it</a>.
+          </p>
+        </FormCard>
         <FormCard
           {...{ action, act: 'rotate', summary: 'Get a new key…', button: 'Replace the key' }}
         >
@@ -234,6 +249,11 @@ const changeAgent = async (visit: Visit) => {
   if (form['act'] === 'unlink') {
     await api.get('unlinkAgent', { params });
     return goTo(`${path}?done=unlinked`);
+  }
+  if (form['act'] === 'hide' || form['act'] === 'show') {
+    const shows_operator = form['act'] === 'show';
+    await api.get('updateMyAgent', { params, body: { shows_operator } });
+    return goTo(`${path}/${params.id}?done=${shows_operator ? 'shown' : 'hidden'}`);
   }
   const { agent } = await api.get('myAgent', { params });
   const outcome = await api('rotateAgentKey', { params });

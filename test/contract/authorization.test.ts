@@ -66,6 +66,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   replyToPrediction: { content },
   replyToComment: { content },
   updateWebhook: { active: false },
+  updateMyAgent: { shows_operator: false },
   predict: { prediction: true, confidence: 60, reasoning: makeReasoning() },
   fileDispute: { reason: 'The report came a day after the deadline of the question.' },
 };

@@ -234,6 +234,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     linkAgent: async () => ({ ...(await human()), API_KEY: (await makeAgent(app)).key }),
     unlinkAgent: mine,
     myAgent: mine,
+    updateMyAgent: mine,
     rotateAgentKey: mine,
     verifyAddress: () =>
       mailed(`${mark()}@people.dev`, '/api/auth/signup', { password: 'correct horse battery' }),

@@ -29,6 +29,10 @@ const wholeOf = (row: store.AgentRow) => ({
   points: row.balance,
   tier: tierOf(row.balance),
   trust_label: row.owner_id === null ? 'unverified' : 'verified',
+  operator: row.operator && {
+    ...row.operator,
+    verified_at: new Date(row.operator.verified_at),
+  },
   owner_linked: row.owner_id !== null,
   predictions_url: `/api/agents/${row.id}/predictions`,
 });
@@ -347,6 +351,23 @@ const getMyAgent = route({
   },
 });
 
+const updateMyAgent = route({
+  ...one_of_mine,
+  id: 'updateMyAgent',
+  method: 'PATCH',
+  path: '/api/me/agents/{id}',
+  summary: 'Show or hide the badge that names who operates an agent of the calling person.',
+  body: wire.own_agent_body,
+  returns: { 200: Type.Object({ agent: wire.owned_agent_schema }) },
+  async handle({ params: { id }, body, caller }, { sql }) {
+    const owner_id = caller.id;
+    await store.showOperator(sql, { id, owner_id, shows: body.shows_operator });
+    const agent = await store.findOwned(sql, id, owner_id);
+    if (agent === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
+    return reply(200, { agent: ownedAgentView(agent) });
+  },
+});
+
 /** For an owner whose agent lost its key, or gave it away. */
 const rotateAgentKey = route({
   ...one_of_mine,
@@ -393,4 +414,11 @@ export const agent_routes = [
   agentProfile,
   myTransactions,
 ];
-export const link_routes = [linkMyAgent, listMyAgents, getMyAgent, rotateAgentKey, unlinkMyAgent];
+export const link_routes = [
+  linkMyAgent,
+  listMyAgents,
+  getMyAgent,
+  updateMyAgent,
+  rotateAgentKey,
+  unlinkMyAgent,
+];

@@ -3,6 +3,7 @@ import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { restoreKey, suspendKey } from '../events/index.js';
+import { type operator_schema, operatorColumns } from '../operators/index.js';
 import type { me_user_schema } from './schema.js';
 
 /** Agents: their profile, their key's digest, their owner and the agents they recruited. */
@@ -25,13 +26,15 @@ export interface AgentRow extends Identity {
   readonly suspended_at: Date | null;
   readonly balance: number;
   readonly prediction_count: number;
+  readonly shows_operator: boolean;
+  readonly operator: Static<typeof operator_schema> | null;
 }
 
 export const selectAgents = (db: Db) => db`
   select
     a.id, a.name, a.model, a.model_family, a.persona_archetype, a.risk_profile, a.roles, a.bio,
     a.domain_focus, a.philosophy, a.referral_code, a.owner_id, a.linked_at, a.suspended_at,
-    a.created_at, c.balance,
+    a.created_at, a.shows_operator, c.balance, ${operatorColumns(db)},
     (select count(*)::integer from predictions p where p.agent_id = a.id) as prediction_count
   from agents a
   join accounts c on c.agent_id = a.id`;
@@ -102,6 +105,19 @@ export interface Link {
 
 export const setOwner = async (tx: Tx, { agent_id, owner_id, at }: Link): Promise<void> => {
   await tx`update agents set owner_id = ${owner_id}, linked_at = ${at} where id = ${agent_id}`;
+};
+
+/** Shows or hides who operates an agent of this owner. */
+export const showOperator = async (
+  db: Db,
+  {
+    id,
+    owner_id,
+    shows,
+  }: { readonly id: string; readonly owner_id: string; readonly shows: boolean },
+): Promise<void> => {
+  await db`
+    update agents set shows_operator = ${shows} where id = ${id} and owner_id = ${owner_id}`;
 };
 
 /** Takes an agent from its owner; false when it is not this owner's. */

@@ -3,6 +3,7 @@ import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/
 import { page_query } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { agent_kinds } from '../leaderboards/index.js';
+import { operator_schema } from '../operators/index.js';
 import { model_families } from '../taxonomy/index.js';
 import {
   email_max,
@@ -79,6 +80,7 @@ const base_members = {
   points: Type.Integer(),
   tier: Type.String(),
   trust_label: textEnum(['unverified', 'verified'] as const),
+  operator: nullable(operator_schema),
   persona_archetype: persona_schema,
   risk_profile: risk_schema,
   roles: Type.Array(textEnum(roles)),
@@ -98,8 +100,11 @@ export const owned_agent_schema = named(
     ...agent_schema.properties,
     prediction_count: Type.Integer(),
     linked_at: nullable(time_schema),
+    shows_operator: Type.Boolean({ description: 'Whether the badge of its operator is shown.' }),
   }),
 );
+
+export const own_agent_body = Type.Object({ shows_operator: Type.Boolean() });
 
 /** An agent as everybody sees it: without its referral code and without a trace of its owner. */
 export const profile_schema = named(

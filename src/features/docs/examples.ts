@@ -36,6 +36,7 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   updateAccount: { name: 'Ada' },
   changePassword: { current_password: '$PASSWORD', password: 'battery staple horse' },
   deleteAccount: { password: '$PASSWORD' },
+  updateMyAgent: { shows_operator: false },
   linkAgent: { api_key: '$API_KEY' },
   addTaxonomyTags: { subcategory: 'hardware_compute', tags: ['#Photonics'] },
   suggestQuestion: question,

@@ -90,7 +90,7 @@ export interface Attempt
 }
 
 type AttemptError = CallErrorCode | 'secret_unreadable';
-type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
+type AttemptOutcome = Omit<Outcome, 'error' | 'location' | 'cache_control'> & {
   readonly error: AttemptError | null;
 };
 

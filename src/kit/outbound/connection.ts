@@ -78,10 +78,12 @@ export interface Answered {
   readonly retry_after: string;
   /** The Location header as sent, for callers that follow it by another call; '' when absent. */
   readonly location: string;
+  /** The Cache-Control header as sent; '' when absent. */
+  readonly cache_control: string;
 }
 
 export const failedAs = (error: CallErrorCode): Answered => ({
-  ...{ status: null, error, answer: '', retry_after: '', location: '' },
+  ...{ status: null, error, answer: '', retry_after: '', location: '', cache_control: '' },
 });
 
 const most_idle = 256;
@@ -151,10 +153,11 @@ const send = (
 ): Promise<Answered> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    let [size, status, retry_after, location] = [0, null as number | null, '', ''];
+    let [size, status] = [0, null as number | null];
+    let [retry_after, location, cache_control] = ['', '', ''];
     const settle = (error: CallErrorCode | null): void => {
       clearTimeout(wall);
-      resolve({ status, error, answer: toText(chunks), retry_after, location });
+      resolve({ status, error, answer: toText(chunks), retry_after, location, cache_control });
     };
     const end = (error: CallErrorCode | null): void => {
       settle(error);
@@ -169,6 +172,7 @@ const send = (
         status = code;
         retry_after = String(fields['retry-after'] ?? '');
         location = String(fields['location'] ?? '');
+        cache_control = String(fields['cache-control'] ?? '');
       },
       onResponseData(_, chunk) {
         // Copied, so that no more than this is kept of what came.

@@ -1,0 +1,130 @@
+import { LRUCache } from 'lru-cache';
+import type { Config } from '../../config.js';
+import { makeFairPool } from '../../kit/cache.js';
+import { createGuardedClient, outboundOptions } from '../../kit/outbound/client.js';
+import { directory_path, directory_type, type Keys, readKeys } from './rules.js';
+
+/**
+ * The key directories of operators, as this process knows them. Nobody waits for one: a directory is
+ * fetched while requests go on with what is known. It is fetched again when its time is over, or
+ * when a key is asked for that it does not have, at most once a minute; few are fetched at once, and
+ * one for each agent. One that cannot be reached keeps its keys for a day.
+ */
+
+const client_limits = { wall_ms: 5_000, answer_bytes: 65_536, kept_bytes: 65_536 };
+const room = { at_once: 8, of_each: 1, waiting: 64, waiting_of_each: 1 };
+const most_kept = 2_000;
+const s = 1_000;
+const least_ms = 60 * s;
+const usual_ms = 3_600 * s;
+const longest_ms = 86_400 * s;
+
+interface Read {
+  readonly keys: Keys;
+  readonly fresh_ms: number;
+}
+
+/** How long an answer may be used, by its Cache-Control. */
+const freshness = (cache_control: string): number => {
+  const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(cache_control)?.[1];
+  const asked_ms = seconds === undefined ? usual_ms : Number(seconds) * s;
+  return Math.min(Math.max(asked_ms, least_ms), longest_ms);
+};
+
+export type DirectoryReader = ReturnType<typeof createDirectoryReader>;
+
+export const createDirectoryReader = (config: Config) => {
+  const client = createGuardedClient({ ...outboundOptions(config), limits: client_limits });
+  const headers = { Accept: `${directory_type}, application/json`, Connection: 'close' };
+  return {
+    /** Null where there is no directory, or it cannot be reached. */
+    async read(origin: string, now: Date): Promise<Read | null> {
+      const target = client.parse(origin + directory_path);
+      if (target.kind === 'problem') return null;
+      const { status, error, answer, cache_control } = await client.look({
+        ...{ target, method: 'GET', headers },
+      });
+      const keys = status === 200 && error === null ? readKeys(answer, now.getTime() / s) : null;
+      return keys === null ? null : { keys, fresh_ms: freshness(cache_control) };
+    },
+    close: () => client.close(),
+  };
+};
+
+interface Known {
+  readonly keys: Keys | null;
+  readonly read_ms: number;
+  /** Not fetched again before this time. */
+  readonly rests_until_ms: number;
+  readonly stale_ms: number;
+}
+
+interface Wanted {
+  readonly origin: string;
+  readonly keyid: string;
+  /** Whose request asks. */
+  readonly agent_id: string;
+}
+
+type Found =
+  | { readonly keys: Keys }
+  /** Nothing is known that settles it; perhaps soon. */
+  | { readonly keys: null; readonly reading: Promise<Keys | null> };
+
+const nothing: Found = { keys: null, reading: Promise.resolve(null) };
+
+interface DirectoriesOptions {
+  readonly reader: DirectoryReader;
+  readonly clock: () => Date;
+  /** A directory was read. */
+  readonly onRead: (origin: string, keys: Keys) => Promise<void>;
+  /** For so long a directory is not fetched again, whatever came of it. */
+  readonly rest_ms?: number;
+}
+
+export const createDirectories = (options: DirectoriesOptions) => {
+  const { reader, clock, onRead, rest_ms = least_ms } = options;
+  const known = new LRUCache<string, Known>({ max: most_kept });
+  const readings = new Map<string, Promise<Keys | null>>();
+  const pool = makeFairPool(room);
+
+  const fetchKeys = async (origin: string, agent_id: string): Promise<Keys | null> => {
+    const result = await pool.run(agent_id, () => reader.read(origin, clock()));
+    // There was no room: the next request asks again.
+    if (result === undefined) return null;
+    const now_ms = performance.now();
+    const old = known.get(origin);
+    const rests_until_ms = now_ms + rest_ms;
+    if (result === null) {
+      const keys = old !== undefined && now_ms - old.read_ms < longest_ms ? old.keys : null;
+      const read_ms = old?.read_ms ?? now_ms;
+      known.set(origin, { keys, read_ms, rests_until_ms, stale_ms: rests_until_ms });
+      return null;
+    }
+    const { keys, fresh_ms } = result;
+    known.set(origin, { keys, read_ms: now_ms, rests_until_ms, stale_ms: now_ms + fresh_ms });
+    await onRead(origin, keys);
+    return keys;
+  };
+
+  const startReading = (origin: string, agent_id: string): Promise<Keys | null> => {
+    const reading = readings.get(origin) ?? fetchKeys(origin, agent_id);
+    readings.set(origin, reading);
+    void reading.finally(() => readings.delete(origin)).catch(() => undefined);
+    return reading;
+  };
+
+  return {
+    /** The keys to judge by; those of a directory that is stale are used while it is fetched. */
+    find({ origin, keyid, agent_id }: Wanted): Found {
+      const one = known.get(origin);
+      const now_ms = performance.now();
+      const may_fetch = one === undefined || now_ms >= one.rests_until_ms;
+      const has_key = one?.keys?.has(keyid) ?? false;
+      const is_due = one === undefined || now_ms >= one.stale_ms || !has_key;
+      const reading = may_fetch && is_due ? startReading(origin, agent_id) : readings.get(origin);
+      if (one?.keys != null && (has_key || reading === undefined)) return { keys: one.keys };
+      return reading === undefined ? nothing : { keys: null, reading };
+    },
+  };
+};

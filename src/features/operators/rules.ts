@@ -1,0 +1,174 @@
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { isSignatureError, verifySignature } from 'http-message-sig';
+import { isInnerList, parseDictionary, parseItem } from 'structured-headers';
+
+/**
+ * Requests signed by RFC 9421 as the drafts of Web Bot Auth say: which of them name an operator, and
+ * whether the signature is right. `Signature-Agent` names the operator by the origin of its key
+ * directory, as a string or as the member of a dictionary that the signature covers.
+ */
+
+export const signature_tag = 'web-bot-auth';
+export const directory_path = '/.well-known/http-message-signatures-directory';
+export const directory_type = 'application/http-message-signatures-directory+json';
+
+export interface SignedRequest {
+  readonly method: string;
+  /** The public address of the call, with its query. */
+  readonly url: string;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | string;
+}
+
+export interface SignatureClaim {
+  /** The name of the signature in both of its headers. */
+  readonly label: string;
+  readonly origin: string;
+  readonly keyid: string;
+  /** The headers that it covers. */
+  readonly fields: readonly string[];
+}
+
+/** Of an address without a path, or with that of the directory; null for any other text. */
+const originOf = (text: unknown): string | null => {
+  if (typeof text !== 'string' || text.length > 200 || !URL.canParse(text)) return null;
+  const { protocol, pathname, origin, search, hash, username } = new URL(text);
+  const is_bare = ['/', directory_path].includes(pathname) && `${search}${hash}${username}` === '';
+  return protocol === 'https:' && is_bare ? origin : null;
+};
+
+const read = <T>(parse: () => T): T | null => {
+  try {
+    return parse();
+  } catch {
+    return null;
+  }
+};
+
+/** The origin that the header names, as a string or under a key of a dictionary. */
+const readAgent = (header: string, key: unknown): string | null =>
+  originOf(
+    read(() =>
+      typeof key === 'string' ? parseDictionary(header).get(key)?.[0] : parseItem(header)[0],
+    ),
+  );
+
+/**
+ * The signature that can prove who operates the agent. It has to cover `@authority`, so that one
+ * made for another site is worth nothing here; `signature-agent`, which names the operator; and the
+ * headers that may have the agent's key, so that it is worth nothing to another agent. Null where there is
+ * none: a signature that proves less is nobody's mistake.
+ */
+export const findClaim = (headers: SignedRequest['headers']): SignatureClaim | null => {
+  const { 'signature-input': input = '', 'signature-agent': agent = '' } = headers;
+  if (input === '' || agent === '') return null;
+  const key_headers = ['x-api-key', 'authorization'].filter((name) => headers[name] !== undefined);
+  for (const [label, member] of read(() => parseDictionary(input)) ?? []) {
+    if (!isInnerList(member)) continue;
+    const [items, parameters] = member;
+    const keyid = parameters.get('keyid');
+    const is_whole =
+      parameters.get('tag') === signature_tag &&
+      ['created', 'expires'].every((name) => typeof parameters.get(name) === 'number') &&
+      ['@authority', ...key_headers].every((name) =>
+        items.some(([covered, of_item]) => covered === name && of_item.size === 0),
+      );
+    const named = items.find(([name]) => name === 'signature-agent');
+    const origin = named === undefined ? null : readAgent(agent, named[1].get('key'));
+    if (!is_whole || origin === null || typeof keyid !== 'string') continue;
+    const fields = items.map(([name]) => String(name)).filter((name) => !name.startsWith('@'));
+    return { label, origin, keyid, fields };
+  }
+  return null;
+};
+
+/** Longest from `created` until now, and how far the clocks may be apart. */
+const longest_s = 86_400;
+const skew_s = 60;
+
+const digests = new Map([
+  ['sha-256', 'sha256'],
+  ['sha-512', 'sha512'],
+]);
+
+/** Whether the body is the one of `Content-Digest` (RFC 9530): every digest that is known here. */
+const isDigestRight = (field: string, body: SignedRequest['body']): boolean => {
+  const given = read(() => [...parseDictionary(field)]) ?? [];
+  const known = given.filter(([name]) => digests.has(name));
+  const isRight = ([name, [value]]: (typeof known)[number]): boolean =>
+    value instanceof ArrayBuffer &&
+    createHash(digests.get(name) ?? '')
+      .update(body)
+      .digest()
+      .equals(new Uint8Array(value));
+  return known.length > 0 && known.every(isRight);
+};
+
+/** Null when the signature is right, else what is wrong with it, as a sentence. */
+export const findProblem = async (
+  { method, url, headers, body }: SignedRequest,
+  { label, fields }: SignatureClaim,
+  { key, now_s }: { readonly key: KeyObject; readonly now_s: number },
+): Promise<string | null> => {
+  const names = new Set([...fields, 'signature', 'signature-input']);
+  const sent = [...names].flatMap((name) => {
+    const value = headers[name];
+    return value === undefined ? [] : [{ name, value }];
+  });
+  const policy = {
+    algorithms: ['ed25519'],
+    requiredComponents: [],
+    requiredParameters: ['created'],
+    ...{ maxAge: longest_s, clockSkew: skew_s, now: now_s },
+  };
+  const verifier = {
+    algorithm: 'ed25519',
+    verify: (signed: Uint8Array, signature: Uint8Array) => verify(null, signed, key, signature),
+  };
+  try {
+    await verifySignature(
+      { kind: 'request', method, targetUri: url, fields: sent },
+      { label, policy, resolveVerifier: () => verifier },
+    );
+  } catch (error) {
+    return isSignatureError(error) ? `${error.message}.` : 'The signature cannot be read.';
+  }
+  if (!fields.includes('content-digest')) return null;
+  const is_right = isDigestRight(headers['content-digest'] ?? '', body);
+  return is_right ? null : 'Content-Digest is not that of the body.';
+};
+
+export type Keys = ReadonlyMap<string, KeyObject>;
+
+const most_keys = 32;
+
+/** The thumbprint of RFC 7638 and RFC 8037, which is the `keyid` of signatures. */
+export const thumbprintOf = (x: string): string =>
+  createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
+
+/** A key as a directory has it; times in Unix seconds. */
+interface ListedKey {
+  readonly kty?: unknown;
+  readonly crv?: unknown;
+  readonly x?: unknown;
+  readonly nbf?: unknown;
+  readonly exp?: unknown;
+}
+
+/** The Ed25519 keys of a directory that are valid now, by thumbprint; null where it is none. */
+export const readKeys = (text: string, now_s: number): Keys | null => {
+  const listed = read(() => (JSON.parse(text) as { keys?: unknown } | null)?.keys);
+  if (!Array.isArray(listed)) return null;
+  const keys = new Map<string, KeyObject>();
+  for (const one of listed.slice(0, most_keys) as (ListedKey | null)[]) {
+    const { kty, crv, x, nbf, exp } = one ?? {};
+    if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') continue;
+    if ((typeof nbf === 'number' && nbf > now_s) || (typeof exp === 'number' && exp <= now_s)) {
+      continue;
+    }
+    const key = read(() => createPublicKey({ key: { kty, crv, x }, format: 'jwk' }));
+    if (key !== null) keys.set(thumbprintOf(x), key);
+  }
+  return keys;
+};

@@ -1,0 +1,14 @@
+import { Type } from '@sinclair/typebox';
+import { named, time_schema } from '../../http/openapi.js';
+
+/** For so long after its last verified signature an agent has its badge. */
+export const badge_days = 30;
+
+export const operator_schema = named(
+  'Operator',
+  'Who runs the agent, by signed requests; see docs/signed-agents.md.',
+  Type.Object({
+    origin: Type.String({ description: 'Where its keys are published, such as https://a.com.' }),
+    verified_at: time_schema,
+  }),
+);

@@ -1,0 +1,80 @@
+import { LRUCache } from 'lru-cache';
+import type { Deps } from '../../http/deps.js';
+import type { Request } from '../../http/request.js';
+import type { AgentCaller, Caller } from '../../http/route.js';
+import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { describeError } from '../../kit/log.js';
+import { createDirectories, createDirectoryReader } from './directories.js';
+import { findClaim, findProblem, type Keys, type SignatureClaim } from './rules.js';
+import * as store from './store.js';
+
+/**
+ * Looks at the signatures of linked agents. The key of an agent is what lets it in; a signature says
+ * who runs it. One that is wrong is refused, so that its sender learns of it. One that cannot be
+ * judged, because the directory of its operator is not known yet or cannot be reached, changes
+ * nothing; it is judged when the directory is there.
+ */
+
+/** For so long a badge that was noted is not noted again by this process. */
+const noted_ms = 3_600_000;
+
+export const createOperators = (deps: Deps) => {
+  const { config, sql, clock, log } = deps;
+  const reader = createDirectoryReader(config);
+  const noted = new LRUCache<string, string>({ max: 50_000, ttl: noted_ms });
+  const directories = createDirectories({
+    ...{ reader, clock },
+    onRead: (origin, keys) => store.dropKeys(sql, origin, [...keys.keys()]),
+  });
+
+  const note = async (agent_id: string, { origin, keyid }: SignatureClaim): Promise<void> => {
+    const badge = `${origin} ${keyid}`;
+    if (noted.get(agent_id) === badge) return;
+    await store.noteOperator(sql, { agent_id, origin, keyid, at: clock() });
+    noted.set(agent_id, badge);
+  };
+
+  /** A store that is away costs the badge, not the request. */
+  const logFailure = (error: unknown): void =>
+    log.warn(describeError(error), 'operators: a badge was not noted');
+
+  const judge = async (
+    { method, path, query, headers, raw_body: body }: Request,
+    { id }: AgentCaller,
+    { claim, keys }: { readonly claim: SignatureClaim; readonly keys: Keys },
+  ): Promise<Fault | null> => {
+    const key = keys.get(claim.keyid);
+    const url = `${deps.public_url}${path}${query === '' ? '' : `?${query}`}`;
+    const now_s = clock().getTime() / 1_000;
+    const problem =
+      key === undefined
+        ? `${claim.origin} publishes no key with this keyid.`
+        : await findProblem({ method, url, headers, body }, claim, { key, now_s });
+    if (problem !== null) {
+      return refuse(common_faults.INVALID_SIGNATURE, {
+        message: `The signature is not valid: ${problem}`,
+      });
+    }
+    await note(id, claim).catch(logFailure);
+    return null;
+  };
+
+  return {
+    /** Null: there is nothing to refuse. */
+    check(request: Request, caller: Caller): Promise<Fault | null> | null {
+      if (caller.kind !== 'agent' || caller.owner_id === null) return null;
+      if (request.headers['signature-input'] === undefined) return null;
+      // A frame of a socket is no request that could be signed.
+      if (request.socket !== undefined) return null;
+      const claim = findClaim(request.headers);
+      if (claim === null) return null;
+      const found = directories.find({ ...claim, agent_id: caller.id });
+      if (found.keys !== null) return judge(request, caller, { claim, keys: found.keys });
+      found.reading
+        .then((keys) => (keys === null ? null : judge(request, caller, { claim, keys })))
+        .catch(logFailure);
+      return null;
+    },
+    close: () => reader.close(),
+  };
+};
