@@ -4,7 +4,7 @@ import { sha256 } from '../../kit/ids.js';
 
 /**
  * How programs find what the service offers, from its address alone: the catalog of RFC 9727, links
- * of the front page, and skills by Agent Skills Discovery 0.2.0.
+ * of the front page, skills by Agent Skills Discovery 0.2.0, and the story of an agent as a workflow.
  */
 
 interface Link {
@@ -66,8 +66,14 @@ export const makeApiCatalog = (url: string): object => {
   };
 };
 
-const folder = new URL('../../../../examples/skills/', import.meta.url);
+const examples = new URL('../../../../examples/', import.meta.url);
 const written_address = 'http://127.0.0.1:8080';
+
+/** A file of the examples, with the address of this service in place of the one it was written with. */
+const readExample = (file: string, url: string): string =>
+  readFileSync(new URL(file, examples), 'utf8').replaceAll(written_address, url);
+
+export const readArazzo = (url: string): string => readExample('arazzo/forecast.json', url);
 
 /** In the order in which an agent needs them. */
 export const skill_names = [
@@ -78,9 +84,8 @@ export const skill_names = [
 
 export const skillPath = (name: string): string => `/.well-known/agent-skills/${name}/SKILL.md`;
 
-/** The text of a skill, with the address of this service in its commands. */
 export const readSkill = (name: string, url: string): string =>
-  readFileSync(new URL(`${name}/SKILL.md`, folder), 'utf8').replaceAll(written_address, url);
+  readExample(`skills/${name}/SKILL.md`, url);
 
 export const makeSkillIndex = (url: string): object => ({
   $schema: 'https://schemas.agentskills.io/discovery/0.2.0/schema.json',

@@ -4,7 +4,6 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { etagOf } from '../../http/body.js';
 import { type DocumentInfo, makeOpenApi } from '../../http/openapi.js';
 import { type Route, replyRaw, routeFor } from '../../http/route.js';
-import { makeArazzo } from './arazzo.js';
 import { makeAsyncApi } from './asyncapi.js';
 import {
   catalog_link,
@@ -12,6 +11,7 @@ import {
   catalog_type,
   makeApiCatalog,
   makeSkillIndex,
+  readArazzo,
   readSkill,
   skill_names,
   skillPath,
@@ -156,7 +156,7 @@ const documents: Readonly<Record<string, Document>> = {
     path: '/arazzo.json',
     summary: 'From registration to the log as a workflow: Arazzo 1.0',
     produces: 'application/json',
-    make: ({ info, public_url }) => JSON.stringify(makeArazzo(info, public_url())),
+    make: ({ public_url }) => readArazzo(public_url()),
   },
   apiCatalog: {
     path: catalog_path,
