@@ -25,6 +25,7 @@ const at = (...parts) => path.join(root, ...parts);
 const source_folders = ['src', 'clients/typescript/src', 'test', 'bench', 'examples'];
 const package_stamp = at('node_modules', '.pf-lock');
 const client_project = 'clients/typescript/tsconfig.json';
+const client_package = at('clients', 'typescript', 'dist');
 const build_stamp = at('dist', '.stamp');
 
 /** Null when everything is ready, else a text for the person at the terminal. */
@@ -189,7 +190,10 @@ const buildHash = () => {
 const hasClientTypes = () =>
   existsSync(at(client_types)) || !existsSync(at('src', 'tools', 'client-types.ts'));
 
-const buildCurrent = () => hasClientTypes() && readOrEmpty(build_stamp) === buildHash();
+const hasClientPackage = () => existsSync(client_package) || !existsSync(at(client_project));
+
+const buildCurrent = () =>
+  hasClientTypes() && hasClientPackage() && readOrEmpty(build_stamp) === buildHash();
 
 const isAsset = (name) => !/\.(tsx?|mts|cts)$/.test(name);
 const outputsOf = (name) =>
@@ -225,7 +229,7 @@ const compile = async () => {
 const compileClient = async () => {
   if (!existsSync(at(client_project))) return { code: 0, output: '' };
   // What an earlier build made of files that are gone would be part of the library.
-  rmSync(at('clients', 'typescript', 'dist'), { recursive: true, force: true });
+  rmSync(client_package, { recursive: true, force: true });
   const types_only = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false'];
   const runs = await Promise.all([tsc(client_project), tsc(client_project, ...types_only)]);
   return runs.find(({ code }) => code !== 0) ?? runs[0];

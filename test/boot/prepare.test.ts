@@ -81,6 +81,23 @@ t.test('what was deleted or changed in the sources is so in the build', async (t
   t.match((await run(folder, 'start')).output, /changed/, 'a lost output is made again');
 });
 
+t.test('the client package is built as well, again where it is gone', async (t) => {
+  const folder = makeCheckout(t);
+  const client = path.join(folder, 'clients', 'typescript');
+  const source = path.join(client, 'src', 'index.ts');
+  mkdirSync(path.dirname(source), { recursive: true });
+  writeFileSync(source, '/** Of the forum. */\nexport const answer: number = 42;\n');
+  const project = path.join('clients', 'typescript', 'tsconfig.json');
+  cpSync(path.join(project_root, project), path.join(folder, project));
+  for (let n = 0; n < 2; n += 1) {
+    t.match((await run(folder, 'build')).output, /^Built in /);
+    const built = (name: string): string => readFileSync(path.join(client, 'dist', name), 'utf8');
+    t.equal(built('index.js'), 'export const answer = 42;\n');
+    t.equal(built('index.d.ts'), '/** Of the forum. */\nexport declare const answer: number;\n');
+    rmSync(path.join(client, 'dist'), { recursive: true });
+  }
+});
+
 t.test('a compile error stops the start with the lines of the compiler', async (t) => {
   const folder = makeCheckout(t);
   writeFileSync(path.join(folder, 'src', 'main.ts'), 'export const n: number = "text";\n');
