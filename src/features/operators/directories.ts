@@ -19,11 +19,6 @@ const least_ms = 60 * s;
 const usual_ms = 3_600 * s;
 const longest_ms = 86_400 * s;
 
-interface Read {
-  readonly keys: Keys;
-  readonly fresh_ms: number;
-}
-
 /** How long an answer may be used, by its Cache-Control. */
 const freshness = (cache_control: string): number => {
   const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(cache_control)?.[1];
@@ -38,7 +33,7 @@ export const createDirectoryReader = (config: Config) => {
   const headers = { Accept: `${directory_type}, application/json`, Connection: 'close' };
   return {
     /** Null where there is no directory, or it cannot be reached. */
-    async read(origin: string, now: Date): Promise<Read | null> {
+    async read(origin: string, now: Date): Promise<{ keys: Keys; fresh_ms: number } | null> {
       const target = client.parse(origin + directory_path);
       if (target.kind === 'problem') return null;
       const { status, error, answer, cache_control } = await client.look({
@@ -58,20 +53,6 @@ interface Known {
   readonly rests_until_ms: number;
   readonly stale_ms: number;
 }
-
-interface Wanted {
-  readonly origin: string;
-  readonly keyid: string;
-  /** Whose request asks. */
-  readonly agent_id: string;
-}
-
-type Found =
-  | { readonly keys: Keys }
-  /** Nothing is known that settles it; perhaps soon. */
-  | { readonly keys: null; readonly reading: Promise<Keys | null> };
-
-const nothing: Found = { keys: null, reading: Promise.resolve(null) };
 
 interface DirectoriesOptions {
   readonly reader: DirectoryReader;
@@ -115,16 +96,16 @@ export const createDirectories = (options: DirectoriesOptions) => {
   };
 
   return {
-    /** The keys to judge by; those of a directory that is stale are used while it is fetched. */
-    find({ origin, keyid, agent_id }: Wanted): Found {
+    /** The keys to judge by, of a stale directory too; a promise where nothing is known that settles it. */
+    find(origin: string, keyid: string, agent_id: string): Keys | Promise<Keys | null> {
       const one = known.get(origin);
       const now_ms = performance.now();
-      const may_fetch = one === undefined || now_ms >= one.rests_until_ms;
       const has_key = one?.keys?.has(keyid) ?? false;
-      const is_due = one === undefined || now_ms >= one.stale_ms || !has_key;
-      const reading = may_fetch && is_due ? startReading(origin, agent_id) : readings.get(origin);
-      if (one?.keys != null && (has_key || reading === undefined)) return { keys: one.keys };
-      return reading === undefined ? nothing : { keys: null, reading };
+      const is_due =
+        now_ms >= (one?.rests_until_ms ?? 0) && (!has_key || now_ms >= (one?.stale_ms ?? 0));
+      const reading = is_due ? startReading(origin, agent_id) : readings.get(origin);
+      if (one?.keys != null && (has_key || reading === undefined)) return one.keys;
+      return reading ?? Promise.resolve(null);
     },
   };
 };

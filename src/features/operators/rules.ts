@@ -147,21 +147,12 @@ const most_keys = 32;
 export const thumbprintOf = (x: string): string =>
   createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
 
-/** A key as a directory has it; times in Unix seconds. */
-interface ListedKey {
-  readonly kty?: unknown;
-  readonly crv?: unknown;
-  readonly x?: unknown;
-  readonly nbf?: unknown;
-  readonly exp?: unknown;
-}
-
-/** The Ed25519 keys of a directory that are valid now, by thumbprint; null where it is none. */
+/** The Ed25519 keys of a directory that `nbf` and `exp` allow now, by thumbprint; null: it is none. */
 export const readKeys = (text: string, now_s: number): Keys | null => {
   const listed = read(() => (JSON.parse(text) as { keys?: unknown } | null)?.keys);
   if (!Array.isArray(listed)) return null;
   const keys = new Map<string, KeyObject>();
-  for (const one of listed.slice(0, most_keys) as (ListedKey | null)[]) {
+  for (const one of listed.slice(0, most_keys) as (Record<string, unknown> | null)[]) {
     const { kty, crv, x, nbf, exp } = one ?? {};
     if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') continue;
     if ((typeof nbf === 'number' && nbf > now_s) || (typeof exp === 'number' && exp <= now_s)) {

@@ -68,9 +68,9 @@ export const createOperators = (deps: Deps) => {
       if (request.socket !== undefined) return null;
       const claim = findClaim(request.headers);
       if (claim === null) return null;
-      const found = directories.find({ ...claim, agent_id: caller.id });
-      if (found.keys !== null) return judge(request, caller, { claim, keys: found.keys });
-      found.reading
+      const found = directories.find(claim.origin, claim.keyid, caller.id);
+      if (!(found instanceof Promise)) return judge(request, caller, { claim, keys: found });
+      found
         .then((keys) => (keys === null ? null : judge(request, caller, { claim, keys })))
         .catch(logFailure);
       return null;

@@ -20,41 +20,36 @@ const open = async (t: Test, options: { readonly rest_ms?: number } = {}) => {
   };
   const directories = createDirectories({ reader, clock, onRead, ...options });
   const { origin, state } = operator;
-  const find = (keyid: string, agent_id = 'a') => directories.find({ origin, keyid, agent_id });
-  /** What is found when the directory was fetched, if it is. */
-  const look = async (keyid: string) => {
-    const found = find(keyid);
-    return found.keys ?? (await found.reading);
-  };
-  return { origin, reader, state, read, find, look, old_key, new_key };
+  const find = (keyid: string, agent_id = 'a') => directories.find(origin, keyid, agent_id);
+  return { origin, reader, state, read, find, old_key, new_key };
 };
 
 t.test('a new key is found when its operator publishes it', async (t) => {
-  const { state, look, read, old_key, new_key } = await open(t, { rest_ms: 0 });
-  t.ok((await look(old_key.keyid))?.has(old_key.keyid));
+  const { state, find, read, old_key, new_key } = await open(t, { rest_ms: 0 });
+  t.ok((await find(old_key.keyid))?.has(old_key.keyid));
   state.answer = directoryOf(new_key);
-  t.ok((await look(old_key.keyid))?.has(old_key.keyid), 'the answer is good for an hour');
+  t.ok((await find(old_key.keyid))?.has(old_key.keyid), 'the answer is good for an hour');
   t.equal(state.asked, 1);
-  const rotated = await look(new_key.keyid);
+  const rotated = await find(new_key.keyid);
   t.same([...(rotated?.keys() ?? [])], [new_key.keyid]);
   t.same(read, [[old_key.keyid], [new_key.keyid]]);
 });
 
 t.test('a directory that cannot be reached keeps its keys', async (t) => {
-  const { state, look, old_key, new_key } = await open(t, { rest_ms: 0 });
-  await look(old_key.keyid);
+  const { state, find, old_key, new_key } = await open(t, { rest_ms: 0 });
+  await find(old_key.keyid);
   state.answer = { status: 503, body: '' };
-  t.equal(await look(new_key.keyid), null);
+  t.equal(await find(new_key.keyid), null);
   t.equal(state.asked, 2);
-  t.ok((await look(old_key.keyid))?.has(old_key.keyid));
+  t.ok((await find(old_key.keyid))?.has(old_key.keyid));
 });
 
 t.test('many requests share one fetch, and then its directory rests', async (t) => {
   const { state, find, old_key, new_key } = await open(t);
   const found = Array.from({ length: 50 }, (_, n) => find(old_key.keyid, `agent ${n}`));
-  await Promise.all(found.map((one) => one.keys ?? one.reading));
+  await Promise.all(found);
   t.equal(state.asked, 1);
-  t.equal(find(new_key.keyid).keys?.has(new_key.keyid), false, 'known not to be there');
+  t.equal((await find(new_key.keyid))?.has(new_key.keyid), false, 'known not to be there');
   t.equal(state.asked, 1);
 });
 
@@ -63,11 +58,8 @@ t.test('an agent has one directory fetched at a time, and one waiting', async (t
   state.answer = null;
   const directories = createDirectories({ reader, clock, onRead: async () => undefined });
   const others = ['?', '#', '/..'].map((end) => `${origin}/x${end}`);
-  const found = others.map((other) =>
-    directories.find({ origin: other, keyid: 'k', agent_id: 'a' }),
-  );
-  const third = found[2];
-  t.equal(third?.keys ?? (await third?.reading), null, 'no room, at once');
+  const found = others.map((other) => directories.find(other, 'k', 'a'));
+  t.equal(await found[2], null, 'no room, at once');
   t.ok(state.asked <= 1);
 });
 
