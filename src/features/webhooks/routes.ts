@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { reply, routeFor } from '../../http/route.js';
+import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { sayFirst } from '../../http/validation.js';
 import { common_faults, type Fault, type FaultDef, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import { ws_faults } from '../../socket/frames.js';
 import { event_names, type FilterMembers, readFilter } from '../events/index.js';
+import { directory_path, directory_type } from '../operators/index.js';
 import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
 import { findReplay } from './delivery-store.js';
@@ -128,7 +129,8 @@ const createWebhook = route({
     const id = makeId();
     const { secret_sealed, shown } = newSecret(webhooks, id);
     return ctx.write(sql, async (tx) => {
-      const hook = { id, owner: caller, url: href, events, secret_sealed, filter };
+      const { signature } = body;
+      const hook = { id, owner: caller, url: href, events, secret_sealed, filter, signature };
       const row = await store.insertWebhook(tx, hook);
       if (row === null) return refuse(wire.webhook_faults.WEBHOOK_LIMIT_REACHED);
       return reply(201, { ...row, ...shown, ...warning });
@@ -186,7 +188,8 @@ const changeWebhook = route({
   id: 'updateWebhook',
   method: 'PATCH',
   path: '/api/webhooks/{id}',
-  summary: 'Change url, events, filter or active; inactive stops delivery without deleting',
+  summary:
+    'Change url, events, filter, signature or active; inactive stops delivery without deleting',
   tag,
   auth: 'member',
   limits: ['webhooks'],
@@ -200,11 +203,13 @@ const changeWebhook = route({
     ws_faults.INVALID_FILTER,
   ],
   handle: async ({ body, caller, params: { id } }, { sql, webhooks, taxonomy }) => {
-    const { url: new_url, events: new_events, active = null } = body;
+    const { url: new_url, events: new_events, active = null, signature = null } = body;
     const filter = readNarrowing(body, await taxonomy.read());
     if (isFault(filter)) return filter;
-    if ([new_url, new_events, filter].every((one) => one === undefined) && active === null) {
-      const message = 'Send at least one of url, events, filter and active.';
+    if (
+      [new_url, new_events, filter, body.active, body.signature].every((one) => one === undefined)
+    ) {
+      const message = 'Send at least one of url, events, filter, signature and active.';
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
     // First of all, so that the checks below tell nothing about webhooks of others.
@@ -214,10 +219,25 @@ const changeWebhook = route({
     const url = new_url === undefined ? null : await checkUrl(new_url, webhooks);
     if (isFault(url)) return url;
     const { href = null, ...warning } = url ?? {};
-    const change = { url: href, events, filter, active };
+    const change = { url: href, events, filter, active, signature };
     const row = await sql.begin((tx) => store.updateWebhook(tx, caller, { id, change }));
     return row === undefined ? webhookAbsent() : reply(200, { ...row, ...warning });
   },
+});
+
+const getDirectory = route({
+  id: 'keyDirectory',
+  method: 'GET',
+  path: directory_path,
+  summary: 'The key that webhooks with `signature` `rfc9421` are signed with, as a JWKS',
+  tag,
+  auth: 'public',
+  produces: directory_type,
+  returns: { 200: Type.Object({ keys: Type.Array(Type.Object({})) }) },
+  handle: (_ctx, { webhooks }) =>
+    replyRaw(directory_type, JSON.stringify(webhooks.directory), {
+      'Cache-Control': 'public, max-age=3600',
+    }),
 });
 
 const removeWebhook = route({
@@ -284,5 +304,6 @@ export const routes = [
   removeWebhook,
   rotate,
   testWebhook,
+  getDirectory,
   ...delivery_routes,
 ];

@@ -40,12 +40,25 @@ const narrowing = {
   ),
 };
 
-export const create_body = Type.Object({ url, events, ...narrowing });
+const signature_schemes = ['standard', 'rfc9421'] as const;
+export type SignatureScheme = (typeof signature_schemes)[number];
+const signature = {
+  ...textEnum(signature_schemes),
+  description: '`rfc9421`: an HTTP message signature in addition to the others.',
+};
+
+export const create_body = Type.Object({
+  url,
+  events,
+  ...narrowing,
+  signature: Type.Optional(signature),
+});
 export const update_body = Type.Object({
   url: Type.Optional(url),
   events: Type.Optional(events),
   ...narrowing,
   active: Type.Optional(Type.Boolean()),
+  signature: Type.Optional(signature),
 });
 export type NarrowingBody = Pick<Static<typeof create_body>, 'filter' | 'scope_question_id'>;
 
@@ -67,6 +80,7 @@ const webhook_members = {
   events: Type.Array(Type.String()),
   filter: nullable(Type.Object(shown_filter_members)),
   active: Type.Boolean(),
+  signature,
   disabled_reason: nullable(Type.String()),
   failing_since: nullable(time_schema),
   paused_until: nullable(

@@ -124,7 +124,7 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
         returning d.*
       )
       select
-        d.webhook_id, w.owner_id, w.url, w.secret_sealed, w.trips,
+        d.webhook_id, w.owner_id, w.url, w.signature, w.secret_sealed, w.trips,
         case when w.old_secret_until > now() then w.old_secret_sealed end as old_secret_sealed,
         d.event_id, d.id as delivery_id, d.event_offset as "offset", e.event, e.body,
         d.attempts + 1 as attempt, d.attempts > 0 or d.replays > 0 as is_repeat, d.lease_id

@@ -9,12 +9,14 @@ import {
 } from '../../kit/outbound/client.js';
 import type { CallErrorCode } from '../../kit/outbound/connection.js';
 import { createSealer as createAnySealer, type Sealer } from '../../kit/sealing.js';
+import { createHttpSigner } from './http-signing.js';
+import type { SignatureScheme } from './schema.js';
 
 /**
  * Secrets, signatures and signed calls, which the routes and the signer share. Both schemes are
  * keyed with the 64 ASCII characters of the hex secret: `webhook-signature` is that of Standard
  * Webhooks 1.0, HMAC-SHA256 over `id.timestamp.body` in base64; the older `<prefix>-Signature` is
- * over the raw body alone, in hex.
+ * over the raw body alone, in hex. A webhook may have a signature by RFC 9421 as well.
  */
 
 /** 64 hexadecimal characters. */
@@ -86,6 +88,7 @@ export interface Attempt
   readonly secret_sealed: Uint8Array;
   /** The secret before a rotation, while both sign. */
   readonly old_secret_sealed: Uint8Array | null;
+  readonly signature: SignatureScheme;
   readonly body: string;
 }
 
@@ -111,6 +114,7 @@ export const isTargetRefused = (error: AttemptError | null): boolean =>
 export const createWebhooks = (config: Config, client_options: Partial<ClientOptions> = {}) => {
   if (config.SECRET_KEY === undefined) throw new Error('SECRET_KEY is not set');
   const sealer = createSealer(config.SECRET_KEY);
+  const http_signer = createHttpSigner(config, config.SECRET_KEY);
   const client = createGuardedClient({ ...outboundOptions(config), ...client_options });
   const openKey = (webhook_id: string, sealed: Uint8Array | null): Buffer | null => {
     const secret = sealed === null ? null : sealer.open(webhook_id, sealed);
@@ -131,11 +135,15 @@ export const createWebhooks = (config: Config, client_options: Partial<ClientOpt
     const body = Buffer.from(attempt.body);
     const timestamp_s = Math.floor(now_ms / 1_000);
     const prefix = config.WEBHOOK_HEADER_PREFIX;
-    const headers = makeHeaders({ ...attempt, prefix, key, old_key, timestamp_s, body });
+    const usual = makeHeaders({ ...attempt, prefix, key, old_key, timestamp_s, body });
+    const post = { url: target.href, headers: usual, body, created: timestamp_s };
+    const headers =
+      attempt.signature === 'rfc9421' ? { ...usual, ...http_signer.sign(post) } : usual;
     return client.post({ target, headers, body, ...(wall_ms === undefined ? {} : { wall_ms }) });
   };
 
-  return { client, sealer, send, close: () => client.close() };
+  const { directory } = http_signer;
+  return { client, sealer, directory, send, close: () => client.close() };
 };
 
 export type Webhooks = ReturnType<typeof createWebhooks>;

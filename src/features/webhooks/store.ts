@@ -2,7 +2,7 @@ import type { Db, Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
 import type { FilterMembers } from '../events/index.js';
 import { skipQueued } from './maintenance-store.js';
-import { webhook_limit } from './schema.js';
+import { type SignatureScheme, webhook_limit } from './schema.js';
 import type { Attempt } from './signing.js';
 
 /** Webhooks in Postgres. Every statement names the owner: what is not yours does not exist. */
@@ -18,6 +18,7 @@ interface NewWebhook {
   readonly url: string;
   readonly events: readonly string[];
   readonly secret_sealed: Buffer;
+  readonly signature?: SignatureScheme | undefined;
   /** The names of its events are the webhook's own. */
   readonly filter?: FilterMembers | null | undefined;
 }
@@ -33,7 +34,7 @@ const columns = (db: Db) => db`
     )::text,
     '{}'
   )::json as filter,
-  active, disabled_reason, failing_since,
+  active, signature, disabled_reason, failing_since,
   case when paused_until > now() then paused_until end as paused_until,
   case when old_secret_until > now() then old_secret_until end as old_secret_expires_at,
   created_at, updated_at`;
@@ -49,17 +50,18 @@ const owner_lock = 7_366_144;
  * creations of one owner wait for each other; the unique slot holds the limit in any case.
  */
 export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRow | null> => {
-  const { id, owner, url, events, secret_sealed, filter } = hook;
+  const { id, owner, url, events, secret_sealed, filter, signature = 'standard' } = hook;
   await db`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
   const [row] = await db<WebhookRow[]>`
     insert into webhooks
       (id, owner_kind, owner_id, slot, url, events, secret_sealed, filter_questions,
-        filter_categories, filter_families, filter_confidence, after_offset)
+        filter_categories, filter_families, filter_confidence, signature,
+        after_offset)
     select
       ${id}, ${owner.kind}, ${owner.id}, s.slot, ${url}, ${events as string[]}::text[],
       ${secret_sealed}, ${listOf(filter?.question_ids)}::uuid[],
       ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_family)}::text[],
-      ${filter?.min_confidence ?? null}::numeric, (select "offset" from log_head)
+      ${filter?.min_confidence ?? null}::numeric, ${signature}, (select "offset" from log_head)
     from generate_series(1, ${webhook_limit}::int) as s (slot)
     where not exists (select from webhooks w where ${ownedBy(db, owner)} and w.slot = s.slot)
     order by s.slot
@@ -103,12 +105,15 @@ export const listEveryWebhook = (db: Db, id: string | null, most: number) =>
     order by created_at, id
     limit ${most}`;
 
-export type Target = Pick<Attempt, 'webhook_id' | 'url' | 'secret_sealed' | 'old_secret_sealed'>;
+export type Target = Pick<
+  Attempt,
+  'webhook_id' | 'url' | 'signature' | 'secret_sealed' | 'old_secret_sealed'
+>;
 
 /** The parts of a webhook that a call to it needs. */
 export const findTarget = (db: Db, owner: Owner, id: string) =>
   firstRow(db<Target[]>`
-    select id as webhook_id, url, secret_sealed,
+    select id as webhook_id, url, signature, secret_sealed,
       case when old_secret_until > now() then old_secret_sealed end as old_secret_sealed
     from webhooks
     where id = ${id} and ${ownedBy(db, owner)}`);
@@ -117,6 +122,7 @@ interface WebhookChange {
   readonly url: string | null;
   readonly events: readonly string[] | null;
   readonly active: boolean | null;
+  readonly signature: SignatureScheme | null;
   /** Undefined: stays. Null: none. */
   readonly filter: FilterMembers | null | undefined;
 }
@@ -127,7 +133,7 @@ export const updateWebhook = async (
   owner: Owner,
   { id, change }: { readonly id: string; readonly change: WebhookChange },
 ): Promise<WebhookRow | undefined> => {
-  const { url, active, filter } = change;
+  const { url, active, signature, filter } = change;
   const is_fresh = url !== null || active === true;
   const fresh = tx`
     failing_since = null, failures = 0, failed_events = '{}', gone_events = '{}', trips = 0,
@@ -145,6 +151,7 @@ export const updateWebhook = async (
       url = coalesce(${url}, url),
       events = coalesce(${listOf(change.events)}::text[], events),
       active = coalesce(${active}, active),
+      signature = coalesce(${signature}, signature),
       disabled_reason = case when ${active}::boolean is null then disabled_reason end,
       updated_at = now()
     where id = ${id} and ${ownedBy(tx, owner)}

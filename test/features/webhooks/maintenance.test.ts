@@ -18,7 +18,7 @@ const statesOf = async ({ id }: Hook): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 };
 
-const change = { url: null, events: null, filter: undefined };
+const change = { url: null, events: null, filter: undefined, signature: null };
 const setActive = ({ id, owner }: Hook, active: boolean) =>
   sql.begin((tx) => updateWebhook(tx, owner, { id, change: { ...change, active } }));
 

@@ -1,0 +1,96 @@
+import { createHash, createPublicKey } from 'node:crypto';
+import { createVerifier, httpbis } from 'http-message-signatures';
+import { parseDictionary } from 'structured-headers';
+import { t } from 'tap';
+import { createHttpSigner } from '../../../src/features/webhooks/http-signing.js';
+import { secret_key } from '../../help/app.js';
+import { makeConfig } from '../../help/parts.js';
+import type { Received } from '../../help/receiver.js';
+import { makeOpenQuestion } from '../../help/story.js';
+import { startHookApp } from './app.js';
+
+/** Deliveries with an HTTP message signature, verified by a library that did not make it. */
+
+const origin = 'https://forum.example';
+const { app, receiver, begin } = await startHookApp(t, { PUBLIC_URL: origin });
+const directory = '/.well-known/http-message-signatures-directory';
+
+/** As a receiver does it that knows the origin alone; false where there is no right signature. */
+const isSigned = async ({ path, headers, body }: Received): Promise<boolean> => {
+  const { keys } = JSON.parse((await app.call('GET', directory)).body);
+  const url = receiver.url(path);
+  const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+  if (headers['content-digest'] !== digest) return false;
+  const verified = await httpbis
+    .verifyMessage(
+      {
+        keyLookup: async ({ keyid, tag }) => {
+          const jwk = keys.find(({ kid }: { kid: string }) => kid === keyid);
+          if (jwk === undefined || tag !== 'web-bot-auth') return null;
+          const key = createPublicKey({ key: jwk, format: 'jwk' });
+          return { id: jwk.kid, algs: ['ed25519'], verify: createVerifier(key, 'ed25519') };
+        },
+        requiredParams: ['created', 'expires', 'keyid', 'tag'],
+        requiredFields: ['@method', '@authority', '@path', 'content-digest', 'webhook-id'],
+      },
+      { method: 'POST', url, headers: headers as Record<string, string> },
+    )
+    .catch(() => false);
+  return verified === true;
+};
+
+t.test('a delivery is signed with the key that the service publishes', async (t) => {
+  const { create } = await begin();
+  const made = await create({ signature: 'rfc9421' }, '/signed?by=forum');
+  t.equal(made.signature, 'rfc9421');
+  await makeOpenQuestion(app);
+  const [delivery] = (await receiver.waitFor('/signed?by=forum', 1)) as [Received];
+  t.equal(await isSigned(delivery), true);
+  const { headers } = delivery;
+  t.equal(headers['signature-agent'], `forum="${origin}"`);
+  t.match(headers['webhook-signature'], /^v1,/, 'the usual signatures are there as well');
+  const parameters = parseDictionary(String(headers['signature-input'])).get('forum')?.[1];
+  t.equal(Number(parameters?.get('expires')) - Number(parameters?.get('created')), 300);
+  const body = Buffer.from(`${delivery.body} `);
+  t.equal(await isSigned({ ...delivery, body }), false, 'another body');
+  const changed: Readonly<Record<string, string>> = {
+    'webhook-id': 'evt_01',
+    'signature-agent': 'forum="https://other.example"',
+    signature: String(headers['signature']).replace(/:./, ':/'),
+  };
+  for (const [name, value] of Object.entries(changed)) {
+    t.equal(await isSigned({ ...delivery, headers: { ...headers, [name]: value } }), false, name);
+  }
+  t.equal(await isSigned({ ...delivery, path: '/other' }), false, 'another path');
+});
+
+t.test('a webhook chooses its signature, and keeps it', async (t) => {
+  const { create, call } = await begin();
+  const { id, signature } = await create({}, '/chosen');
+  t.equal(signature, 'standard');
+  const ping = async (count: number) => {
+    t.equal((await call('POST', `/${id}/test`)).body.delivered, true);
+    return (await receiver.waitFor('/chosen', count))[count - 1] as Received;
+  };
+  const plain = await ping(1);
+  t.notOk(plain.headers['signature-input'] ?? plain.headers['content-digest']);
+  t.equal((await call('PATCH', `/${id}`, { signature: 'rfc9421' })).body.signature, 'rfc9421');
+  t.equal((await call('PATCH', `/${id}`, { active: true })).body.signature, 'rfc9421');
+  t.equal(await isSigned(await ping(2)), true);
+  t.equal((await call('PATCH', `/${id}`, { signature: 'standard' })).body.signature, 'standard');
+  t.notOk((await ping(3)).headers['signature-input']);
+  t.match((await call('PATCH', `/${id}`, { signature: 'rsa' })).body, { code: 'INVALID_REQUEST' });
+});
+
+t.test('the directory has the public key alone, the same in every process', async (t) => {
+  const { status, headers, body } = await app.call('GET', directory);
+  t.equal(status, 200);
+  t.equal(headers.get('content-type'), 'application/http-message-signatures-directory+json');
+  t.equal(headers.get('cache-control'), 'public, max-age=3600');
+  const [key, ...others] = JSON.parse(body).keys;
+  t.same(others, []);
+  t.same(Object.keys(key).sort(), ['crv', 'kid', 'kty', 'use', 'x']);
+  const config = makeConfig(app.stores);
+  t.same(createHttpSigner(config, secret_key).directory.keys, [key]);
+  t.not(createHttpSigner(config, 'x'.repeat(36)).directory.keys[0]?.x, key.x);
+});
