@@ -85,13 +85,31 @@ t.test('a new key replaces the old one and is shown once', async (t) => {
   t.notMatch((await visitor.open(`${path}/${agent.id}`)).html, key);
 });
 
+t.test('a person hides who operates an agent, and shows it again', async (t) => {
+  const { human, visitor } = await setUp();
+  const agent = await makeAgent(app, { human });
+  await app.sql`
+    insert into agent_operators (agent_id, origin, keyid, verified_at, checked_at)
+    values (${agent.id}, 'https://agents.example', 'k', now(), now())`;
+  const badge = /Operated by agents\.example/;
+  const own = `${path}/${agent.id}`;
+  const pageOf = async () => (await app.call('GET', `/agents/${agent.id}`)).body;
+  t.match(await pageOf(), badge);
+  const hidden = await visitor.send(own, { act: 'hide' });
+  t.match(hidden, { path: `${own}?done=hidden`, text: /does not name its operator/ });
+  t.equal((await me(agent.key)).operator, null);
+  t.match(hidden.text, /Show the operator/);
+  t.match(await visitor.send(own, { act: 'show' }), { path: `${own}?done=shown` });
+  t.match(await me(agent.key), { operator: { origin: 'https://agents.example' } });
+});
+
 t.test('nobody sees or changes the agents of another person', async (t) => {
   const { human } = await setUp();
   const agent = await makeAgent(app, { human });
   const stranger = (await setUp()).visitor;
   t.notMatch((await stranger.open(path)).html, agent.name);
   t.match(await stranger.open(`${path}/${agent.id}`), { status: 404, text: /nothing at this/ });
-  for (const act of ['rotate', 'unlink', '']) {
+  for (const act of ['rotate', 'unlink', 'hide', '']) {
     t.equal((await stranger.send(`${path}/${agent.id}`, { act })).status, 404);
   }
   t.match(await me(agent.key), { id: agent.id, owner_linked: true });
