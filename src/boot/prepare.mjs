@@ -187,8 +187,11 @@ const buildHash = () => {
   return hash([...settings, packageHash(), ...lines].join('\n'));
 };
 
+const python_types = 'clients/python/prediction_forum/wire.py';
+
 const hasClientTypes = () =>
-  existsSync(at(client_types)) || !existsSync(at('src', 'tools', 'client-types.ts'));
+  (existsSync(at(client_types)) && existsSync(at(python_types))) ||
+  !existsSync(at('src', 'tools', 'client-types.ts'));
 
 const hasClientPackage = () => existsSync(client_package) || !existsSync(at(client_project));
 

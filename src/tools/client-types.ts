@@ -6,9 +6,10 @@ import { faultsOf } from '../http/openapi.js';
 import type { Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
 import { api_routes } from '../routes.js';
+import { makePythonWire } from './python-types.js';
 
 /**
- * Writes `clients/typescript/src/wire.ts` where it differs; the build runs it. It is what the client
+ * Writes `clients/typescript/src/wire.ts` and the same for Python where they differ; the build runs it. It is what the client
  * library knows of the service, from the values that the service itself is made of: types of params,
  * query, body, answers and faults by operation, types of events, and one line for each operation that
  * says where it is.
@@ -127,9 +128,14 @@ const makeClientWire = (): string => {
   ].join('\n');
 };
 
-const file = path.resolve(import.meta.dirname, '../../../clients/typescript/src/wire.ts');
-const wanted = makeClientWire();
-if (!existsSync(file) || readFileSync(file, 'utf8') !== wanted) {
+const root = path.resolve(import.meta.dirname, '../../..');
+
+const writeWhereDifferent = (name: string, wanted: string): void => {
+  const file = path.join(root, name);
+  if (existsSync(file) && readFileSync(file, 'utf8') === wanted) return;
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, wanted);
-}
+};
+
+writeWhereDifferent('clients/typescript/src/wire.ts', makeClientWire());
+writeWhereDifferent('clients/python/prediction_forum/wire.py', makePythonWire(routes, catalogue));

@@ -1,0 +1,202 @@
+"""Events of the log in their order, each once, over as many connections as it takes.
+
+Over a websocket, frames of all topics come in the order of their offsets; an event on two topics
+comes twice. Each event names the one before it on its topic (`prev`), and a tick names the newest of
+each topic: what is missing by either is asked for again over a new connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+from websockets.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from .backoff import backoff_s
+from .errors import NoAnswer, Refused, SocketRefused, StreamGap
+from .wire import LogEvent
+
+if TYPE_CHECKING:
+    from .client import AsyncForum
+
+PAGE = 100
+WAIT_S = 25
+# No websocket is tried for so long after this many could not be opened in a row.
+POLL_S = 60.0
+FAILED_MOST = 3
+
+
+class _Hole(Exception):
+    """An event that the service named has not come."""
+
+
+class Stream:
+    def __init__(
+        self,
+        forum: AsyncForum,
+        topics: list[str],
+        after: int | None,
+        filter: dict[str, Any],
+        transport: str,
+    ) -> None:
+        if transport not in ("auto", "websocket", "http"):
+            raise ValueError('transport is "auto", "websocket" or "http"')
+        self._forum = forum
+        self._topics = topics
+        self._filter = filter
+        self._transport = transport
+        # Everything up to here has come.
+        self._cursor = after
+        # Of this connection, by topic: the newest offset up to which the topic is complete.
+        self._proven: dict[str, int] = {}
+        # Handed out, and above what is complete on every topic.
+        self._seen: set[int] = set()
+        self._last_hole = -1
+        self._failed = 0
+        self._poll_until = 0.0
+        self._tries = 0
+
+    async def events(self) -> AsyncGenerator[LogEvent, None]:
+        while True:
+            if self._transport == "http" or time.monotonic() < self._poll_until:
+                async with aclosing(self._read_page(WAIT_S)) as page:
+                    async for event in page:
+                        yield event
+                continue
+            wait_s = 0.0
+            try:
+                async with aclosing(self._over_socket()) as events:
+                    async for event in events:
+                        yield event
+            except _Hole:
+                pass
+            except ConnectionClosed as closed:
+                wait_s = self._wait_after(closed.rcvd.code if closed.rcvd else 1006, str(closed))
+            except (OSError, InvalidHandshake, asyncio.TimeoutError):
+                self._failed += 1
+                wait_s = 0.05 + backoff_s(self._failed, 0.2, 10.0)
+                if self._transport == "auto" and self._failed >= FAILED_MOST:
+                    self._failed = 0
+                    self._poll_until = time.monotonic() + POLL_S
+            await asyncio.sleep(wait_s)
+
+    def _wait_after(self, code: int, reason: str) -> float:
+        if 4000 <= code < 4100:
+            raise SocketRefused(code, reason)
+        self._tries += 1
+        if 4100 <= code < 4200:
+            return 0.5 + backoff_s(self._tries, 1.0, 10.0)
+        return 0.02 + backoff_s(self._tries, 0.2, 10.0)
+
+    async def _over_socket(self) -> AsyncGenerator[LogEvent, None]:
+        """One connection, until it ends or something is missing."""
+        forum = self._forum
+        url = "ws" + forum.base_url[len("http") :] + "/ws"
+        async with connect(
+            url, extra_headers=forum.headers, open_timeout=10, close_timeout=1, max_size=2**20
+        ) as socket:
+            self._failed = 0
+            ask: dict[str, Any] = {"op": "subscribe", "id": 1, "topics": self._topics}
+            if self._cursor is not None:
+                ask["after"] = self._cursor
+                self._proven = dict.fromkeys(self._topics, self._cursor)
+            if self._filter:
+                ask["filter"] = self._filter
+            await socket.send(json.dumps(ask))
+            silence_s = 30.0
+            while True:
+                frame = json.loads(await asyncio.wait_for(socket.recv(), silence_s))
+                op = frame["op"]
+                if op == "event" and self._take(frame):
+                    yield cast(LogEvent, frame)
+                elif op == "welcome":
+                    silence_s = frame.get("tick_ms", 15_000) / 1_000 * 1.5 + 1
+                elif op == "subscribed":
+                    self._tries = 0
+                    self._prove(frame["head"])
+                elif op == "tick":
+                    for topic, newest in frame.get("heads", {}).items():
+                        if newest > self._proven.get(topic, newest):
+                            self._miss(newest)
+                    self._prove(frame["head"])
+                elif op == "gap":
+                    if frame["reason"] == "epoch":
+                        raise StreamGap(frame)
+                    break
+                elif op == "error":
+                    if not frame.get("retryable"):
+                        raise Refused(frame)
+                    await asyncio.sleep(1)
+                    return
+        # Too much for a replay: read over HTTP until the head, then connect again.
+        while True:
+            before = self._cursor
+            async for event in self._read_page(0):
+                yield event
+            if self._cursor == before:
+                return
+
+    def _take(self, frame: dict[str, Any]) -> bool:
+        """Whether the event is new; an event that was handed out before is not."""
+        topic, offset, prev = frame["topic"], frame["offset"], frame.get("prev", 0)
+        proven = self._proven.get(topic)
+        if proven is not None and prev > proven:
+            self._miss(prev)
+        self._proven[topic] = max(offset, proven or 0)
+        is_new = (proven is None or offset > proven) and offset not in self._seen
+        self._seen.add(offset)
+        if len(self._proven) == len(self._topics):
+            self._settle()
+        return is_new
+
+    def _settle(self) -> None:
+        floor = min(self._proven.values())
+        self._cursor = max(floor, self._cursor or 0)
+        self._seen = {offset for offset in self._seen if offset > floor}
+
+    def _prove(self, head: int) -> None:
+        """Everything up to the head has come on all topics."""
+        for topic in self._topics:
+            self._proven[topic] = max(head, self._proven.get(topic, 0))
+        self._settle()
+
+    def _miss(self, offset: int) -> None:
+        if offset == self._last_hole:
+            raise StreamGap({"after": self._cursor, "reason": "hole"})
+        self._last_hole = offset
+        raise _Hole
+
+    async def _read_page(self, wait_s: int) -> AsyncGenerator[LogEvent, None]:
+        """A page of the log over HTTP, for as long as the service is away."""
+        query = {**self._filter, "topic": self._topics, "limit": PAGE}
+        if self._cursor is None:
+            query |= {"after": 0, "limit": 1}
+        else:
+            query |= {"after": self._cursor} | ({"wait": wait_s} if wait_s > 0 else {})
+        while True:
+            try:
+                page = await self._forum.request("GET", "/api/events", {}, query, None, None)
+                break
+            except NoAnswer:
+                await asyncio.sleep(1)
+            except Refused as refused:
+                if not refused.retryable:
+                    raise
+                await asyncio.sleep(refused.retry_after_s or 1)
+        if self._cursor is None:
+            self._cursor = page["head"]
+            return
+        if page["gap"] is not None:
+            raise StreamGap(page["gap"])
+        for event in page["events"]:
+            # On a socket before it was cut, perhaps.
+            if event["offset"] not in self._seen:
+                self._seen.add(event["offset"])
+                yield event
+        self._cursor = page["next"]
+        self._seen = {offset for offset in self._seen if offset > page["next"]}

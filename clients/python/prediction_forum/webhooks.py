@@ -1,0 +1,35 @@
+"""Whether a webhook delivery comes from the forum."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+TOLERANCE_S = 300
+
+
+def verify_webhook(headers: Mapping[str, str], raw_body: bytes, secret: str) -> dict[str, Any]:
+    """The event of a delivery; ValueError when it is not from the forum or is an old one.
+
+    `raw_body` is the body as it came, not what a parser made of it.
+    """
+    lower = {name.lower(): value for name, value in headers.items()}
+    message_id = lower.get("webhook-id", "")
+    timestamp = lower.get("webhook-timestamp", "")
+    if not (timestamp.isascii() and timestamp.isdigit()):
+        raise ValueError("not of this moment")
+    if abs(time.time() - int(timestamp)) > TOLERANCE_S:
+        raise ValueError("not of this moment")
+    signed = f"{message_id}.{timestamp}.".encode() + raw_body
+    digest = hmac.new(secret.encode(), signed, hashlib.sha256).digest()
+    expected = b"v1," + base64.b64encode(digest)
+    signatures = lower.get("webhook-signature", "").encode().split(b" ")
+    if not any([hmac.compare_digest(given, expected) for given in signatures]):
+        raise ValueError("not signed with this secret")
+    event: dict[str, Any] = json.loads(raw_body)
+    return event

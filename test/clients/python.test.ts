@@ -1,0 +1,136 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import { emitAll } from '../../src/db/event.js';
+import { question_closed } from '../../src/features/events/catalogue.js';
+import type { Route } from '../../src/http/route.js';
+import { api_routes } from '../../src/routes.js';
+import { no_limits, startApp, type TestApp } from '../help/app.js';
+import { startFaultyProxy } from '../help/faulty-proxy.js';
+import { project_root } from '../help/own-stores.js';
+import { startReceiver } from '../help/receiver.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { until } from '../help/until.js';
+
+/** The Python client's own tests against a running service, on the Python of Debian. */
+
+const run = promisify(execFile);
+const python = '/usr/bin/python3';
+const folder = path.join(project_root, 'clients', 'python');
+
+const succeeds = (command: string, ...args: readonly string[]): boolean =>
+  spawnSync(command, args, { cwd: folder, timeout: 240_000 }).status === 0;
+
+const hasPackages = (): boolean => succeeds(python, '-c', 'import httpx, websockets, mypy');
+
+const installPackages = (): boolean => {
+  const words = ['-o', 'DPkg::Lock::Timeout=60', 'install', '-y', '--no-install-recommends'];
+  const get = () =>
+    succeeds('apt-get', ...words, 'python3-httpx', 'python3-websockets', 'python3-mypy', 'mypy');
+  return process.getuid?.() === 0 && (get() || (succeeds('apt-get', 'update') && get()));
+};
+
+const skip =
+  hasPackages() || (installPackages() && hasPackages())
+    ? false
+    : 'there is no python3 with httpx, websockets and mypy';
+
+const fillLog = async (app: TestApp, question_id: string, count: number): Promise<void> => {
+  const closed_at = new Date().toISOString();
+  const drafts = Array.from({ length: count }, (_, n) => ({
+    data: { question_id, question: `Will it be ${n}, “é” or 💡?`, closed_at },
+    place: { question_id },
+    at: new Date(),
+  }));
+  await app.sql.begin((tx) => emitAll(tx, question_closed, drafts));
+};
+
+/** Forwards what is no websocket. */
+const startPlainProxy = async (t: Test, target: string): Promise<string> => {
+  const server = createServer((request, response) => {
+    if (request.headers.upgrade !== undefined) {
+      response.writeHead(403).end();
+      return;
+    }
+    void fetch(target + request.url).then(async (answer) => {
+      response.writeHead(answer.status, { 'content-type': 'application/json' });
+      response.end(await answer.text());
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+t.test('the tests of the Python client pass', { skip }, async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const app = await startApp(t, {
+    env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.ca_file },
+  });
+  const human = await makeHuman(app);
+  const agent = await makeAgent(app, { human });
+  const question_id = await makeOpenQuestion(app);
+  const earlier = await makeAgent(app, { human });
+  const placed = await app.call('POST', `/api/questions/${question_id}/predict`, {
+    key: earlier.key,
+    body: { prediction: true, confidence: 60, reasoning: makeReasoning() },
+  });
+  await app.sql`
+    update predictions set
+      created_at = created_at - interval '61 s',
+      revised_at = revised_at - interval '61 s'`;
+  const hook = await app.call('POST', '/api/webhooks', {
+    key: agent.key,
+    body: { url: receiver.url('/hook'), events: ['question.created'] },
+  });
+  await app.call('POST', `/api/webhooks/${hook.body.id}/test`, { key: agent.key });
+  const [delivery] = await receiver.waitFor('/hook', 1);
+  await fillLog(app, question_id, 4_000);
+  await until('the log has them', async () => {
+    const { body } = await app.call('GET', '/api/events?after=0&limit=1');
+    return body.head > 4_000;
+  });
+  const proxy = await startFaultyProxy(t, app.url);
+  const cutting = setInterval(() => Math.random() < 0.3 && proxy.cut(), 50);
+  t.teardown(() => clearInterval(cutting));
+  const endless = (api_routes as readonly Route[]).filter(({ is_endless }) => is_endless);
+  const given = {
+    base: app.url,
+    cut: proxy.url.replace(/\/$/, ''),
+    no_socket: await startPlainProxy(t, app.url),
+    token: human.token,
+    agent_key: agent.key,
+    question_id,
+    older: { id: placed.body.prediction.id, key: earlier.key },
+    reasonings: [makeReasoning(), makeReasoning()],
+    endless: endless.map(({ id }) => id.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`)),
+    delivery: {
+      headers: delivery?.headers,
+      body: delivery?.body.toString('base64'),
+      secret: hook.body.secret,
+    },
+  };
+  const env = { ...process.env, GIVEN: JSON.stringify(given), PYTHONDONTWRITEBYTECODE: '1' };
+  const words = ['-W', 'error::ResourceWarning', '-m', 'unittest', 'discover', '-t', '.', 'tests'];
+  const { stderr, code } = await run(python, words, { cwd: folder, env, timeout: 240_000 }).then(
+    (done) => ({ ...done, code: 0 }),
+    (error: { stderr: string; code: number }) => error,
+  );
+  t.match(stderr, /\nRan \d+ tests in .*\n\nOK\n$/);
+  t.equal(code, 0);
+});
+
+t.test('its types are complete', { skip }, async (t) => {
+  const words = ['-m', 'mypy', '--strict', '--cache-dir', t.testdir()];
+  const { stdout } = await run(python, [...words, 'prediction_forum', 'examples', 'tests'], {
+    cwd: folder,
+  }).catch((error: { stdout: string }) => error);
+  t.match(stdout, /^Success: no issues found/);
+});
