@@ -93,7 +93,7 @@ export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): Ru
       target,
       job: {
         requests: { kind, keys_file, agents, subjects, count, first_text },
-        wanted_status: kind === 'vote' || kind === 'revise' ? 200 : 201,
+        wanted_status: kind === 'predict' || kind === 'call' || kind === 'comment' ? 201 : 200,
         ...{ whole: burst !== undefined, ...connections, ...plan },
       },
       ...(during === undefined ? {} : { during }),

@@ -25,6 +25,7 @@ export const names: readonly string[] = [
     'pages',
     'scale',
     'capacity',
+    'mcp',
   ],
 ];
 

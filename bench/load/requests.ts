@@ -6,8 +6,8 @@ import { makeFrame } from './socket-connection.js';
 
 /** Each request is one agent and one subject, and no pair comes twice. */
 export interface PairOptions {
-  /** A prediction over HTTP or as a call over a websocket, its revision, a comment, or an upvote. */
-  readonly kind: 'predict' | 'call' | 'revise' | 'comment' | 'vote';
+  /** A prediction by HTTP, websocket or MCP, its revision, a comment, or an upvote. */
+  readonly kind: 'predict' | 'call' | 'mcp' | 'revise' | 'comment' | 'vote';
   /** JSON file: the agents' keys, of which the first so many are used. */
   readonly keys_file: string;
   readonly agents: number;
@@ -36,11 +36,11 @@ export const predictBody = (text: number) => ({
   reasoning: makeReasoning(text),
 });
 
-const send = (place: string, key: string, content: object): Buffer => {
+const send = (place: string, key: string, content: object, more = ''): Buffer => {
   const body = JSON.stringify(content);
   return Buffer.from(
     `${place} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
-      `X-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
+      `X-API-Key: ${key}\r\nContent-Type: application/json\r\n${more}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 };
@@ -53,11 +53,27 @@ interface Pair {
   readonly nth: number;
 }
 
+const mcp_revision = '2026-07-28';
+const mcp_headers =
+  `MCP-Protocol-Version: ${mcp_revision}\r\nMcp-Method: tools/call\r\nMcp-Name: predict\r\n` +
+  'Accept: application/json, text/event-stream\r\n';
+const mcp_meta = {
+  'io.modelcontextprotocol/protocolVersion': mcp_revision,
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
 const makePair: Record<PairOptions['kind'], (pair: Pair) => Buffer> = {
   predict: ({ subject, key, text }) => send(`POST ${predictPath(subject)}`, key, predictBody(text)),
   call: ({ subject, text, nth }) => {
     const route = `POST ${predictPath(subject)}`;
     return makeFrame(JSON.stringify({ op: 'call', id: nth, route, body: predictBody(text) }));
+  },
+  mcp: ({ subject, key, text, nth }) => {
+    const args = { question_id: subject, ...predictBody(text) };
+    const params = { name: 'predict', arguments: args, _meta: mcp_meta };
+    const message = { jsonrpc: '2.0', id: nth, method: 'tools/call', params };
+    return send('POST /mcp', key, message, mcp_headers);
   },
   revise: ({ subject, key, text }) =>
     send(`PATCH /api/predictions/${subject}`, key, {

@@ -1,0 +1,33 @@
+import { block, type LoadOptions, makeClosedLoop, makeLoad } from './env/load-rounds.js';
+import { startForum } from './env/setup.js';
+import { type Bench, ratioOf } from './frame/bench.js';
+
+/**
+ * Durable predictions per second of 500 agents at once, each on a connection of its own, by the tool
+ * `predict` of the Model Context Protocol (revision 2026-07-28) beside the same over REST. A refusal
+ * is an answer 200 as well, so the rows count.
+ */
+
+const agents = 500;
+
+export const bench: Bench = {
+  question: 'How many durable predictions per second do 500 agents place by MCP, beside REST?',
+  figures: { mcp_over_rest: { of: ratioOf('mcp', 'rest') } },
+  async prepare(context) {
+    // A round is bounded by the pairs of agents and questions; two more rounds warm up.
+    const questions = 2 * block * (context.rounds + 2);
+    const { setup, keys_file, service } = await startForum(context, {
+      ...{ agents, questions },
+      env: { TRUSTED_PROXIES: '127.0.0.1' },
+    });
+    const subjects = (['predict', 'mcp'] as const).map((kind) => {
+      const load: LoadOptions = {
+        ...{ kind, keys_file, agents },
+        ...{ in_flight: agents, own_connections: agents },
+      };
+      const name = kind === 'mcp' ? 'mcp' : 'rest';
+      return makeClosedLoop(name, context, makeLoad(setup, service, load));
+    });
+    return [() => subjects];
+  },
+};
