@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { type Test, t } from 'tap';
+import WebSocket, { WebSocketServer } from 'ws';
+import { makeId } from '../../../src/kit/ids.js';
+import { no_limits, startApp } from '../../help/app.js';
+import { project_root } from '../../help/own-stores.js';
+import { makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** The conformance suite of the stream: the service passes it, and one that lies does not. */
+
+const count = 3_000;
+const app = await startApp(t, { roles: ['api', 'relay'], env: no_limits });
+const suite = path.join(project_root, 'test', 'conformance', 'run.mjs');
+
+const runSuite = (url: string, ...args: readonly string[]) =>
+  new Promise<{ code: number | null; output: string }>((resolve) => {
+    const all = [suite, url, '--seed', '7', ...args];
+    const child = execFile(process.execPath, all, (_, output, errors) =>
+      resolve({ code: child.exitCode, output: output + errors }),
+    );
+  });
+
+const question_ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
+/** Events as large as real ones, through the outbox and the relay. */
+const emit = (amount: number) => app.sql`
+  insert into outbox (id, event, question_id, body)
+  select gen_random_uuid(), 'comment.posted', question_id, json_build_object(
+    'event', 'comment.posted',
+    'data', json_build_object('question_id', question_id, 'comment_id', gen_random_uuid(),
+      'model_family', (array['gpt', 'claude'])[1 + n % 2], 'content', repeat('x', 200)),
+    'timestamp', '2026-01-01T00:00:00.000Z')::text
+  from (
+    select n, (${question_ids}::uuid[])[1 + n % 2] as question_id
+    from generate_series(1, ${amount}::int) n
+  ) as rows`;
+await emit(count);
+await until('the log has them', async () => {
+  const { body } = await app.call('GET', '/api/events?after=0&limit=1');
+  return body.head >= count;
+});
+
+t.test('the service keeps every promise', async (t) => {
+  const going_on = setInterval(() => void emit(5), 50);
+  const { code, output } = await runSuite(app.url, '--events', '2500');
+  clearInterval(going_on);
+  t.equal(code, 0, output);
+  t.equal(output.match(/^ok {7}/gm)?.length, 11, output);
+  t.match(output, /skipped {2}what is too much for a replay/);
+});
+
+type Frame = Readonly<Record<string, unknown>> & { readonly op: string; readonly offset: number };
+
+/** A service in front of the service, which does something to the frames of events. */
+const startLiar = async (t: Test, change: (frame: Frame) => readonly Frame[]) => {
+  const server = createServer(async (request, response) => {
+    const answer = await fetch(`${app.url}${request.url}`);
+    const type = answer.headers.get('content-type') ?? '';
+    response.writeHead(answer.status, { 'content-type': type });
+    for await (const chunk of answer.body ?? []) response.write(chunk);
+    response.end();
+  });
+  const sockets = new WebSocketServer({ server });
+  sockets.on('connection', (client) => {
+    const upstream = new WebSocket(`${app.url.replace('http', 'ws')}/ws`);
+    client.on('message', (text) => {
+      if (upstream.readyState === WebSocket.OPEN) upstream.send(String(text));
+      else upstream.once('open', () => upstream.send(String(text)));
+    });
+    upstream.on('message', (text) => {
+      const frame = JSON.parse(String(text)) as Frame;
+      const frames = frame.op === 'event' ? change(frame) : [frame];
+      for (const one of frames) client.send(JSON.stringify(one));
+    });
+    client.on('close', () => upstream.terminate());
+    upstream.on('close', () => client.terminate());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    for (const one of sockets.clients) one.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+const lies: Readonly<Record<string, (frame: Frame) => readonly Frame[]>> = {
+  'an event is left out': (frame) => (frame.offset % 1_000 === 0 ? [] : [frame]),
+  'and prev is made to fit': (frame) => {
+    if (frame.offset % 1_000 === 0) return [];
+    return [frame.offset % 1_000 === 1 ? { ...frame, prev: frame.offset - 2 } : frame];
+  },
+  'an event comes twice': (frame) => (frame.offset % 1_000 === 0 ? [frame, frame] : [frame]),
+  'an event is another': (frame) => [frame.offset % 1_000 ? frame : { ...frame, id: makeId() }],
+  'a word is changed': (frame) => [frame.offset % 1_000 ? frame : { ...frame, data: { n: 1 } }],
+};
+
+for (const [name, change] of Object.entries(lies)) {
+  t.test(`it is found out when ${name}`, async (t) => {
+    const { code, output } = await runSuite(await startLiar(t, change), '--events', '2500');
+    t.equal(code, 1, output);
+    t.match(output, /FAILED {3}the socket replays the same events/);
+    t.match(output, /ok {7}offsets without a hole/);
+  });
+}
+
+t.test('arguments that are wrong say so', async (t) => {
+  t.match(await runSuite('nowhere'), { code: 2, output: /Give the address/ });
+  t.match(await runSuite(app.url, '--events', 'x'), { code: 2, output: /take a number/ });
+  t.match(await runSuite('http://127.0.0.1:1'), { code: 2, output: /is no prediction-forum/ });
+});
