@@ -10,6 +10,7 @@ const help = `Usage: prediction-forum-conformance URL [options]
 Checks that the event stream of a service keeps its promises; it only reads.
 
   --events N         how many of the newest events are compared (default 5000, at most 9000)
+  --only TEXT        the checks whose names hold it
   --seed N           of the places where connections are cut (default: a new one, which is shown)
   --client COMMAND   checks a client instead: COMMAND URL AFTER UNTIL follows the log and writes
                      "OFFSET ID" for each event on a line; may be given several times
@@ -29,6 +30,7 @@ const readArguments = () => {
     return parseArgs({
       allowPositionals: true,
       options: {
+        only: { type: 'string', default: '' },
         events: { type: 'string', default: '5000' },
         seed: { type: 'string', default: String(Date.now() % 1_000_000) },
         client: { type: 'string', multiple: true, default: [] },
@@ -89,7 +91,9 @@ if (values.client.length > 0) {
   if (head === from) fail('The log has no event yet.');
   const events = await readAll(url, { after: from, until: head });
   const service = { url, random, events, after: from, until: head, head, oldest };
-  for (const [name, check] of Object.entries(checks)) await report(name, () => check(service));
+  const wanted = Object.entries(checks).filter(([name]) => name.includes(values.only));
+  if (wanted.length === 0) fail(`No check has "${values.only}" in its name.`);
+  for (const [name, check] of wanted) await report(name, () => check(service));
 }
 console.log(failures === 0 ? 'All promises are kept.' : `${failures} broken.`);
 process.exit(failures === 0 ? 0 : 1);

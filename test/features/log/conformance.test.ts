@@ -26,29 +26,37 @@ const runSuite = (url: string, ...args: readonly string[]) =>
 
 const question_ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
 /** Events as large as real ones, through the outbox and the relay. */
-const emit = (amount: number) => app.sql`
-  insert into outbox (id, event, question_id, body)
-  select gen_random_uuid(), 'comment.posted', question_id, json_build_object(
-    'event', 'comment.posted',
-    'data', json_build_object('question_id', question_id, 'comment_id', gen_random_uuid(),
-      'model_family', (array['gpt', 'claude'])[1 + n % 2], 'content', repeat('x', 200)),
-    'timestamp', '2026-01-01T00:00:00.000Z')::text
-  from (
-    select n, (${question_ids}::uuid[])[1 + n % 2] as question_id
-    from generate_series(1, ${amount}::int) n
-  ) as rows`;
+const emit = (amount: number) => {
+  const rows = Array.from({ length: amount }, (_, n) => {
+    const question_id = question_ids[n % 2];
+    const model_family = n % 3 === 0 ? 'gpt' : 'claude';
+    const data = { question_id, comment_id: makeId(), model_family, content: 'ü'.repeat(200) };
+    const timestamp = new Date().toISOString();
+    const body = JSON.stringify({ event: 'comment.created', data, timestamp });
+    return { id: makeId(), event: 'comment.created', question_id, body };
+  });
+  return app.sql`
+    insert into outbox (id, event, question_id, body)
+    select id, event, question_id, body
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
+      id uuid, event text, question_id uuid, body text
+    )`;
+};
 await emit(count);
 await until('the log has them', async () => {
   const { body } = await app.call('GET', '/api/events?after=0&limit=1');
   return body.head >= count;
 });
 
-t.test('the service keeps every promise', async (t) => {
-  const going_on = setInterval(() => void emit(5), 50);
+// A tick comes every 15 s.
+t.setTimeout(300_000);
+
+t.test('the service keeps every promise', { timeout: 120_000 }, async (t) => {
+  const going_on = setInterval(() => emit(5).execute(), 50);
   const { code, output } = await runSuite(app.url, '--events', '2500');
   clearInterval(going_on);
   t.equal(code, 0, output);
-  t.equal(output.match(/^ok {7}/gm)?.length, 11, output);
+  t.equal(output.match(/^ok {7}/gm)?.length, 13, output);
   t.match(output, /skipped {2}what is too much for a replay/);
 });
 
@@ -99,11 +107,11 @@ const lies: Readonly<Record<string, (frame: Frame) => readonly Frame[]>> = {
 };
 
 for (const [name, change] of Object.entries(lies)) {
-  t.test(`it is found out when ${name}`, async (t) => {
-    const { code, output } = await runSuite(await startLiar(t, change), '--events', '2500');
+  t.test(`it is found out when ${name}`, { timeout: 120_000 }, async (t) => {
+    const { code, output } = await runSuite(await startLiar(t, change), '--only', 'the same');
     t.equal(code, 1, output);
     t.match(output, /FAILED {3}the socket replays the same events/);
-    t.match(output, /ok {7}offsets without a hole/);
+    t.match(output, /ok {7}server-sent events are the same/);
   });
 }
 
