@@ -27,6 +27,7 @@ export const checkout_commands = {
   bench: 'bench/run.js',
   docs: 'src/tools/docs.js',
   soak: 'test/soak.js',
+  conformance: 'test/conformance.js',
   faults: 'test/faults.js',
   mixed: 'test/mixed.js',
   walk: 'test/entered.js',

@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -11,6 +11,7 @@ import { api_routes } from '../../src/routes.js';
 import { no_limits, startApp, type TestApp } from '../help/app.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { project_root } from '../help/own-stores.js';
+import { python, withoutPython } from '../help/python.js';
 import { startReceiver } from '../help/receiver.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
@@ -18,25 +19,9 @@ import { until } from '../help/until.js';
 /** The Python client's own tests against a running service, on the Python of Debian. */
 
 const run = promisify(execFile);
-const python = '/usr/bin/python3';
 const folder = path.join(project_root, 'clients', 'python');
 
-const succeeds = (command: string, ...args: readonly string[]): boolean =>
-  spawnSync(command, args, { cwd: folder, timeout: 240_000 }).status === 0;
-
-const hasPackages = (): boolean => succeeds(python, '-c', 'import httpx, websockets, mypy');
-
-const installPackages = (): boolean => {
-  const words = ['-o', 'DPkg::Lock::Timeout=60', 'install', '-y', '--no-install-recommends'];
-  const get = () =>
-    succeeds('apt-get', ...words, 'python3-httpx', 'python3-websockets', 'python3-mypy', 'mypy');
-  return process.getuid?.() === 0 && (get() || (succeeds('apt-get', 'update') && get()));
-};
-
-const skip =
-  hasPackages() || (installPackages() && hasPackages())
-    ? false
-    : 'there is no python3 with httpx, websockets and mypy';
+const skip = withoutPython();
 
 const fillLog = async (app: TestApp, question_id: string, count: number): Promise<void> => {
   const closed_at = new Date().toISOString();

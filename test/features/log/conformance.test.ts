@@ -1,64 +1,50 @@
-import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import path from 'node:path';
 import { type Test, t } from 'tap';
 import WebSocket, { WebSocketServer } from 'ws';
 import { makeId } from '../../../src/kit/ids.js';
 import { no_limits, startApp } from '../../help/app.js';
-import { project_root } from '../../help/own-stores.js';
+import { clients, emit, emitMany, headOf, runSuite } from '../../help/conformance.js';
+import { withoutPython } from '../../help/python.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** The conformance suite of the stream: the service passes it, and one that lies does not. */
 
 const count = 3_000;
+const seed = ['--seed', '7'];
 const app = await startApp(t, { roles: ['api', 'relay'], env: no_limits });
-const suite = path.join(project_root, 'test', 'conformance', 'run.mjs');
-
-const runSuite = (url: string, ...args: readonly string[]) =>
-  new Promise<{ code: number | null; output: string }>((resolve) => {
-    const all = [suite, url, '--seed', '7', ...args];
-    const child = execFile(process.execPath, all, (_, output, errors) =>
-      resolve({ code: child.exitCode, output: output + errors }),
-    );
-  });
-
 const question_ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
-/** Events as large as real ones, through the outbox and the relay. */
-const emit = (amount: number) => {
-  const rows = Array.from({ length: amount }, (_, n) => {
-    const question_id = question_ids[n % 2];
-    const model_family = n % 3 === 0 ? 'gpt' : 'claude';
-    const data = { question_id, comment_id: makeId(), model_family, content: 'ü'.repeat(200) };
-    const timestamp = new Date().toISOString();
-    const body = JSON.stringify({ event: 'comment.created', data, timestamp });
-    return { id: makeId(), event: 'comment.created', question_id, body };
-  });
-  return app.sql`
-    insert into outbox (id, event, question_id, body)
-    select id, event, question_id, body
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
-      id uuid, event text, question_id uuid, body text
-    )`;
-};
-await emit(count);
-await until('the log has them', async () => {
-  const { body } = await app.call('GET', '/api/events?after=0&limit=1');
-  return body.head >= count;
-});
+await emit(app, question_ids, count);
+await until('the log has them', async () => (await headOf(app)) >= count);
 
 // A tick comes every 15 s.
 t.setTimeout(300_000);
 
 t.test('the service keeps every promise', { timeout: 120_000 }, async (t) => {
-  const going_on = setInterval(() => emit(5).execute(), 50);
-  const { code, output } = await runSuite(app.url, '--events', '2500');
+  const going_on = setInterval(() => emit(app, question_ids, 5), 50);
+  const { code, output } = await runSuite([app.url, '--events', '2500', ...seed]);
   clearInterval(going_on);
   t.equal(code, 0, output);
   t.equal(output.match(/^ok {7}/gm)?.length, 13, output);
   t.match(output, /skipped {2}what is too much for a replay/);
 });
+
+const without_python = withoutPython();
+
+for (const [name, command] of Object.entries(clients)) {
+  const skip = name === 'python' && without_python;
+  t.test(`the client of ${name} follows exactly`, { skip, timeout: 120_000 }, async (t) => {
+    const after = await headOf(app);
+    const ends = ['--after', String(after), '--until', String(after + count)];
+    const [{ code, output }] = await Promise.all([
+      runSuite([app.url, ...seed, ...ends, '--cut-bytes', '200000', '--client', command]),
+      emitMany(app, question_ids, count),
+    ]);
+    t.equal(code, 0, output);
+    t.match(output, /3000 events, exactly, through [1-9]\d* cuts/);
+  });
+}
 
 type Frame = Readonly<Record<string, unknown>> & { readonly op: string; readonly offset: number };
 
@@ -108,7 +94,7 @@ const lies: Readonly<Record<string, (frame: Frame) => readonly Frame[]>> = {
 
 for (const [name, change] of Object.entries(lies)) {
   t.test(`it is found out when ${name}`, { timeout: 120_000 }, async (t) => {
-    const { code, output } = await runSuite(await startLiar(t, change), '--only', 'the same');
+    const { code, output } = await runSuite([await startLiar(t, change), '--only', 'the same']);
     t.equal(code, 1, output);
     t.match(output, /FAILED {3}the socket replays the same events/);
     t.match(output, /ok {7}server-sent events are the same/);
@@ -116,7 +102,7 @@ for (const [name, change] of Object.entries(lies)) {
 }
 
 t.test('arguments that are wrong say so', async (t) => {
-  t.match(await runSuite('nowhere'), { code: 2, output: /Give the address/ });
-  t.match(await runSuite(app.url, '--events', 'x'), { code: 2, output: /take a number/ });
-  t.match(await runSuite('http://127.0.0.1:1'), { code: 2, output: /is no prediction-forum/ });
+  t.match(await runSuite(['nowhere']), { code: 2, output: /Give the address/ });
+  t.match(await runSuite([app.url, '--events', 'x']), { code: 2, output: /take a number/ });
+  t.match(await runSuite(['http://127.0.0.1:1']), { code: 2, output: /is no prediction-forum/ });
 });
