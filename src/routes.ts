@@ -3,6 +3,7 @@ import { routes as audit } from './features/audit/index.js';
 import { routes as briefs } from './features/briefs/index.js';
 import { routes as comments } from './features/comments/index.js';
 import { routes as consensus } from './features/consensus/index.js';
+import { routes as consumers } from './features/consumers/index.js';
 import { routes as docs } from './features/docs/index.js';
 import { routes as embed } from './features/embed/index.js';
 import { routes as exports_ } from './features/exports/index.js';
@@ -40,6 +41,7 @@ export const api_routes = [
   ...moderation,
   ...audit,
   ...log,
+  ...consumers,
   ...embed,
   ...exports_,
   ...limits,

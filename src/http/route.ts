@@ -162,6 +162,8 @@ export interface Route<D = never> {
   readonly body_limit: number | undefined;
   /** Longest that the answer may take, where that is longer than the usual deadline. */
   readonly longest_ms: number | undefined;
+  /** True: the call waits for something to happen, and is not counted among the open writes. */
+  readonly waits: boolean;
   /** True: the answer is a stream that ends when the client goes; see `replyStream`. */
   readonly is_endless: boolean;
   /** True: the answer carries an ETag and If-None-Match is honoured. */
@@ -200,7 +202,13 @@ export interface Route<D = never> {
 
 const defaults = {
   ...{ limits: [], params: undefined, absent: undefined, query: undefined, body: undefined },
-  ...{ body_limit: undefined, longest_ms: undefined, is_endless: false, cacheable: false },
+  ...{
+    body_limit: undefined,
+    longest_ms: undefined,
+    waits: false,
+    is_endless: false,
+    cacheable: false,
+  },
   ...{ cache: undefined, produces: undefined, also_produces: [], faults: [] },
   ...{ allows_key_in_query: false, keeps: 'after', ends_credentials: false, takes_key: false },
   takes_key_as_token: false,

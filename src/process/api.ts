@@ -26,6 +26,13 @@ import {
   type HistoryParts,
   makeConsensusTopics,
 } from '../features/consensus/index.js';
+import {
+  type ConsumerParts,
+  createConsumers,
+  makeConsumeOps,
+  readMostBehind,
+  readOldestSeconds,
+} from '../features/consumers/index.js';
 import { createSite, type DocsParts, type HealthParts } from '../features/docs/index.js';
 import {
   createDigestTracker,
@@ -113,6 +120,7 @@ type Needs = Deps &
   WebhookParts &
   LimitParts &
   LogParts &
+  ConsumerParts &
   McpParts &
   ExportParts &
   DocsParts &
@@ -136,6 +144,8 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   const cache = createResponseCache();
   const history = createHistory(deps);
   const recent = makeRecentEvents();
+  const log_watch = createLogWatch(sql, recent);
+  const taxonomy = createTaxonomy(deps);
   const originality = createOriginality(sql, config);
   const answerAtOwner = makeAnswerAtOwner(handOver, idempotency);
   const subjectOf = ({ question_id }: { readonly question_id: string }) => question_id;
@@ -160,7 +170,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     get public_url() {
       return deps.public_url;
     },
-    ...{ innerCall, consensus, briefs, cache, history, recent, originality },
+    ...{ innerCall, consensus, briefs, cache, history, recent, originality, log_watch, taxonomy },
     ...{ placeAtOwner, postAtOwner, castAtOwner },
     placing: createPlacing({ ...deps, originality, committed: wakeUp }),
     revising: createRevising({ ...deps, committed: wakeUp }),
@@ -174,7 +184,6 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     },
     commenting: createCommenting(sql, wakeUp),
     voting,
-    taxonomy: createTaxonomy(deps),
     questions: createQuestionCache(deps, (id) => {
       briefs.forget(id);
       cache.invalidate(id);
@@ -189,7 +198,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     operators: createOperators(deps),
     exports: createExports(deps),
     limits: createLimitReader(config, limiter, api_routes as readonly Route[]),
-    log_watch: createLogWatch(sql, recent),
+    consumers: createConsumers({ sql, log_watch, taxonomy }),
     mcp: createMcp({
       routes: api_routes as readonly Route[],
       innerCall,
@@ -306,7 +315,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
       connections_ip: config.SOCKETS_IP,
       lifetime_ms: config.SOCKET_LIFETIME_S * 1_000,
     },
-    ops: { call: makeCallOp(mounted) },
+    ops: { call: makeCallOp(mounted), ...makeConsumeOps(parts) },
     recent: parts.recent,
     digestAt: parts.digests.at,
     admit: async (address) => {
@@ -342,7 +351,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
 type All = ReturnType<typeof mountAll>;
 
 const measuresOf = ({ parts, mounted, sockets, follower }: All) => {
-  const { placing, revising, cache, log_watch } = parts;
+  const { placing, revising, cache, log_watch, sql } = parts;
   const http = exchange_counters;
   const hub = () => sockets.hub.stats();
   return [
@@ -365,6 +374,16 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All) => {
     measure('sockets', 'Open websockets.', () => hub().sockets),
     measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),
     measure('sockets_unread_bytes', 'Bytes not yet read by sockets.', () => hub().unread_bytes),
+    measure(
+      'consumers_behind_offsets',
+      'Of the log: the durable consumer that is most behind.',
+      () => readMostBehind(sql),
+    ),
+    measure(
+      'consumers_oldest_seconds',
+      'Age of the oldest event that a durable consumer was offered and has not acknowledged.',
+      () => readOldestSeconds(sql),
+    ),
     measure('log_visitors', 'Event streams and long polls.', () => log_watch.connections.count()),
   ];
 };
@@ -417,8 +436,9 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       sockets.hub.touch('system');
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
       await handOver.stop();
-      const { placing, revising, commenting, voting } = parts;
-      await Promise.all([placing.drain(), revising.drain(), commenting.drain(), voting.drain()]);
+      const { placing, revising, commenting, voting, consumers } = parts;
+      const commits = [placing, revising, commenting, voting, consumers];
+      await Promise.all(commits.map((commit) => commit.drain()));
       mounted.stop();
       app.close();
       limiter.stop();

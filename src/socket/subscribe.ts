@@ -357,7 +357,7 @@ const isTooFar = async (core: Core, { refs, cursor: after }: Join): Promise<bool
 };
 
 /** Waits until the client has read what was sent; false when it is late, or gone. */
-const untilRead = async (session: Session, ends_ms: number): Promise<boolean> => {
+export const untilRead = async (session: Session, ends_ms: number): Promise<boolean> => {
   const { core } = session;
   if (!session.is_usable) return false;
   const left_ms = Math.min(core.limits.unread_ms, ends_ms - performance.now());

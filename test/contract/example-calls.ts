@@ -174,6 +174,15 @@ const makeWorlds = (app: TestApp, owner: Human) => {
       where id = ${values.PREDICTION_ID}`;
     return values;
   };
+  /** A consumer with an event that its member has. */
+  const consuming = async () => {
+    const values = await linked();
+    const send = { key: values.API_KEY };
+    const path = `/api/me/consumers/${mark()}`;
+    await app.call('PUT', path, { ...send, body: { start: 'beginning' } });
+    await app.call('POST', `${path}/take`, { ...send, body: { member: 'worker-1', limit: 1 } });
+    return { ...values, CONSUMER_ID: path.slice(path.lastIndexOf('/') + 1) };
+  };
   const commented = async () => {
     const values = await asked();
     const content = 'Readers of this should compare several independent sources.';
@@ -294,6 +303,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
   const votes = ['upvotePrediction', 'downvotePrediction', 'upvoteComment'];
   return async ({ id, path }: Route): Promise<Values> => {
     if (path.startsWith('/api/webhooks/{id}') || id === 'listWebhooks') return hooked();
+    if (path.startsWith('/api/me/consumers/')) return consuming();
     if (votes.includes(id) || /^drop.*vote$/.test(id)) {
       const subject = path.includes('comments') ? await commented() : await predicted();
       return { ...subject, ...(await voter()) };

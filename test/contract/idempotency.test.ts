@@ -18,6 +18,10 @@ const inside = posts.filter(({ keeps }) => keeps === 'inside');
 const after: Readonly<Record<string, string>> = {
   testWebhook: 'a ping goes to the receiver, outside of any transaction',
   addTaxonomyTags: 'a tag that is there stays',
+  takeEvents: 'what is leased twice is delivered again when the lease ends',
+  acknowledgeEvents: 'what is acknowledged stays so',
+  releaseEvents: 'what is given back stays so',
+  seekConsumer: 'the same place again',
   simulatePoints: 'nothing is changed',
   previewResolution: 'nothing is changed',
   upvotePrediction: 'a vote that is cast stays',

@@ -3,6 +3,7 @@ import { type DocumentInfo, textEnum, time_schema, uuid_schema } from '../../htt
 import { call_frame } from '../../socket/calls.js';
 import { close_codes, frame_id } from '../../socket/frames.js';
 import { socket_ops } from '../../socket/hub.js';
+import { cancel_frame, consume_frame } from '../consumers/index.js';
 import { catalogue } from '../events/index.js';
 
 /**
@@ -89,6 +90,11 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
       fields: Type.Optional(Type.Array(Type.Object({ path: Type.String() }))),
     },
   ],
+  consuming: [
+    'Events of the durable consumer follow, at most so many that are not acknowledged.',
+    { id: frame_id, consumer: Type.String(), member: Type.String(), in_flight: count },
+  ],
+  cancelled: ['No more of them are sent.', { id: frame_id, consumer: Type.String() }],
   bye: [
     'The socket is about to be closed: come back within so many milliseconds.',
     { code: Type.Integer(), reason: Type.String(), spread_ms: count },
@@ -102,6 +108,8 @@ const op_texts: Readonly<Record<string, string>> = {
     'Follows topics: new events, the events since `after`, or the `last` so many. ' +
     'A `filter` names `events`, `question_ids`, `categories`, `model_family` and `min_confidence`.',
   unsubscribe: 'Leaves topics.',
+  consume: 'Makes the socket a member of a durable consumer; events come as `delivery` frames.',
+  cancel: 'Ends that; what is not acknowledged is delivered again.',
   call: 'Calls an operation as over HTTP; the answer is a `reply` with the same id.',
 };
 
@@ -157,6 +165,10 @@ const stream_messages: readonly Message[] = [
 ];
 const server_frames: readonly Message[] = [
   ...eventMessages('frame', { op: Type.Literal('event'), topic, prev, ...stream_members }),
+  ...eventMessages('delivery', {
+    ...{ op: Type.Literal('delivery'), consumer: Type.String(), ...stream_members },
+    deliveries: count,
+  }),
   ...Object.entries(sent_frames).map(([op, [summary, members]]) => ({
     ...{ name: `frame_${op}`, title: op, summary },
     payload: Type.Object({ op: Type.Literal(op), ...members }),
@@ -165,6 +177,8 @@ const server_frames: readonly Message[] = [
 const client_frames: readonly Message[] = Object.entries({
   ...socket_ops,
   call: { schema: call_frame },
+  consume: { schema: consume_frame },
+  cancel: { schema: cancel_frame },
 }).map(([op, { schema }]) => ({
   name: `client_${op}`,
   title: op,

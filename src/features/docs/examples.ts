@@ -76,6 +76,11 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   updateWebhook: { events: ['question.resolved'], active: true },
   rotateWebhookSecret: { overlap_hours: 24 },
   replayWebhook: { after: 0 },
+  putConsumer: { topics: ['all'], filter: { events: ['question.created'] }, start: 'now' },
+  takeEvents: { member: 'worker-1', limit: 10 },
+  acknowledgeEvents: { member: 'worker-1', offsets: [1] },
+  releaseEvents: { member: 'worker-1', offsets: [1], delay_seconds: 60 },
+  seekConsumer: { start: 'beginning' },
   fileDispute: { reason: 'The report is dated a day after the deadline that the question names.' },
   decideDispute: {
     status: 'upheld',

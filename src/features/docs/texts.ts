@@ -31,6 +31,8 @@ export const tag_texts: Readonly<Record<string, string>> = {
   moderation: 'Hiding, suspending, and the record of the acts of admins.',
   events: 'The log of all events, as pages and as a stream.',
   feeds: 'Atom feeds.',
+  consumers:
+    'Durable consumers of the log: members share its events, and the service keeps the cursor.',
   exports: 'The record as files, for research.',
   embed: 'A question inside another page.',
   limits: 'Rate limits.',

@@ -49,7 +49,7 @@ const checkFilter = compileCheck(filter_schema, 'filter');
 
 type Given = Static<typeof filter_schema>;
 
-interface FilterContext {
+export interface FilterContext {
   readonly pillars: readonly Pillar[];
   /** The place of the filter in the request; refusals name it. */
   readonly path: 'filter' | 'query' | 'body.filter';

@@ -9,6 +9,7 @@ export {
 } from './digest.js';
 export { type DigestPoint, listPoints } from './digest-store.js';
 export {
+  type FilterContext,
   type FilterMembers,
   filter_members,
   filter_query,
@@ -19,6 +20,7 @@ export {
 export { dropBelowOldest, moveOldest, type OldestStep, readOldest } from './floor-store.js';
 export { Follower } from './follow.js';
 export {
+  eventText,
   type LogEntry,
   packEntry,
   readData,
@@ -26,7 +28,7 @@ export {
   timeOf,
   wakeUpChannel,
 } from './log-entry.js';
-export { passesSql, readMatching } from './matching-store.js';
+export { countMatching, passesSql, readMatching } from './matching-store.js';
 export { projectedKey, readProjected, tagOf, writeProjected } from './projected.js';
 export { createEventsMaintenance, createRelay, type Projector, rebuildStream } from './relay.js';
 export {

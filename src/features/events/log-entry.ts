@@ -51,6 +51,10 @@ export const readData = (
   return data;
 };
 
+/** An event as it is written: the bytes of the record, with offset and id before them. */
+export const eventText = ({ offset, id, body }: Pick<LogEntry, 'offset' | 'id' | 'body'>): string =>
+  `{"offset":${offset},"id":"${id}",${body.slice(1)}`;
+
 /** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
 export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
 

@@ -39,7 +39,7 @@ export const passesSql = (db: Db, filter: FilterSql): Fragment => {
 export type LogTopic = Pick<TopicRef, 'topic' | 'filter'>;
 
 /** The places that topics stand for: `all` is every public event. */
-const placesSql = (sql: Sql, refs: readonly LogTopic[]) => {
+const placesSql = (sql: Db, refs: readonly LogTopic[]) => {
   const topics = refs.map(({ topic }) => topic);
   const named = (prefix: string): string[] =>
     topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
@@ -55,7 +55,7 @@ const placesSql = (sql: Sql, refs: readonly LogTopic[]) => {
   )`;
 };
 
-const filterSql = (sql: Sql, { shown }: EventFilter) => {
+const filterSql = (sql: Db, { shown }: EventFilter) => {
   const texts = (list: string[] | undefined) => sql`${list ?? null}::text[]`;
   return passesSql(sql, {
     events: texts(shown.events),
@@ -76,7 +76,7 @@ const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readon
   return [...groups.values()];
 };
 
-const groupSql = (sql: Sql, group: readonly LogTopic[], is_filtered: boolean) => {
+const groupSql = (sql: Db, group: readonly LogTopic[], is_filtered: boolean) => {
   const places = placesSql(sql, group);
   const filter = is_filtered ? (group[0]?.filter as EventFilter | undefined) : undefined;
   return filter === undefined ? places : sql`(${places} and ${filterSql(sql, filter)})`;
@@ -86,7 +86,7 @@ const groupSql = (sql: Sql, group: readonly LogTopic[], is_filtered: boolean) =>
 const most_groups = 8;
 
 const matching = (
-  sql: Sql,
+  sql: Db,
   refs: readonly LogTopic[],
   { after, until }: Pick<LogSpan, 'after' | 'until'>,
 ) => {
@@ -101,14 +101,14 @@ const matching = (
 };
 
 /** Events of the span that match, in order, at most `span.limit`. */
-export const readMatching = (sql: Sql, refs: readonly LogTopic[], span: LogSpan) => sql<LogEntry[]>`
+export const readMatching = (sql: Db, refs: readonly LogTopic[], span: LogSpan) => sql<LogEntry[]>`
   select ${entryColumns(sql)}
   ${matching(sql, refs, span)}
   order by "offset"
   limit ${span.limit}`;
 
 /** How many events of the span match, counted no further than `span.limit`. */
-export const countMatching = (sql: Sql, refs: readonly LogTopic[], span: LogSpan) =>
+export const countMatching = (sql: Db, refs: readonly LogTopic[], span: LogSpan) =>
   readTotal(sql<{ total: number }[]>`
     select count(*)::integer as total
     from (select 1 ${matching(sql, refs, span)} limit ${span.limit}) as one`);

@@ -5,20 +5,20 @@ import { pageHeaders, refuseCursor } from '../../http/page.js';
 import type { Context } from '../../http/route.js';
 import { type Reply, reply, replyRaw, replyStream, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { type TopicRef, ws_faults } from '../../socket/frames.js';
+import { ws_faults } from '../../socket/frames.js';
 import {
   type DigestTracker,
+  eventText,
   type LogEntry,
   listPoints,
   readDigest,
-  readFilter,
   readHead,
   readOldest,
-  resolveTopic,
 } from '../events/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import * as wire from './schema.js';
-import type { LogConnection, LogPage, LogParts, LogWatch, Wanted } from './watch.js';
+import { readWanted, type Wanted } from './wanted.js';
+import type { LogConnection, LogPage, LogParts, LogWatch } from './watch.js';
 
 /** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
 
@@ -26,23 +26,13 @@ type Parts = Deps & LogParts & TaxonomyParts & { readonly digests: DigestTracker
 
 const route = routeFor<Parts>();
 
-/** The topics and the filter, as far as this caller may have them. */
-const readWanted = (
+const wantedOf = (
   { query, caller }: Pick<Context<unknown, wire.StreamQuery>, 'query' | 'caller'>,
   { taxonomy }: TaxonomyParts,
 ): Wanted | Fault => {
-  const pillars = taxonomy.latest();
-  const { topic, events, question_ids, categories, model_family, min_confidence } = query;
-  const given = { events, question_ids, categories, model_family, min_confidence };
-  const filter = readFilter(given, { pillars, path: 'query' });
-  if (isFault(filter)) return filter;
-  const refs = new Map<string, TopicRef>();
-  for (const label of topic) {
-    const ref = resolveTopic(label, caller, pillars);
-    if (isFault(ref)) return ref;
-    refs.set(ref.topic, { ...ref, ...(filter && { filter }) });
-  }
-  return { refs: [...refs.values()], topics: new Set(refs.keys()), filter };
+  const { topic: labels, events, question_ids, categories, model_family, min_confidence } = query;
+  const filter = { events, question_ids, categories, model_family, min_confidence };
+  return readWanted({ labels, filter }, { caller, pillars: taxonomy.latest(), path: 'query' });
 };
 
 /** Private events are for the eyes of one caller, and for no cache. */
@@ -81,10 +71,6 @@ const awaitPage = async (
   return woken === 'event' ? watch.read(wanted, after, query.limit) : { entries: [], next: after };
 };
 
-/** An event as it is written: the bytes of the record, with offset and id before them. */
-const eventText = ({ offset, id, body }: LogEntry): string =>
-  `{"offset":${offset},"id":"${id}",${body.slice(1)}`;
-
 const wantsLines = (ctx: EventsContext): boolean =>
   ctx.query.format === 'ndjson' ||
   (ctx.query.format === undefined && ctx.header('accept').includes('application/x-ndjson'));
@@ -92,7 +78,7 @@ const wantsLines = (ctx: EventsContext): boolean =>
 const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fault> => {
   const { log_watch: watch } = parts;
   const { query } = ctx;
-  const wanted = readWanted(ctx, parts);
+  const wanted = wantedOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = query.cursor === undefined ? query.after : readAfter(query.cursor);
   if (isFault(given)) return given;
@@ -292,7 +278,7 @@ const openStream = async (
   parts: Parts,
 ): Promise<Reply | Fault> => {
   const { log_watch: watch, digests } = parts;
-  const wanted = readWanted(ctx, parts);
+  const wanted = wantedOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
   const gap = await findGap(watch, given);

@@ -58,7 +58,7 @@ const gap_schema = Type.Object({
 });
 export type Gap = Static<typeof gap_schema>;
 
-const event_schema = named(
+export const event_schema = named(
   'Event',
   'An entry of the log, which has one order.',
   Type.Object({

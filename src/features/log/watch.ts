@@ -6,13 +6,7 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
 import { withDeadline } from '../../kit/service.js';
 import { makeCounts } from '../../socket/connections.js';
-import {
-  default_limits,
-  type Filter,
-  type Publication,
-  type TopicRef,
-  ws_faults,
-} from '../../socket/frames.js';
+import { default_limits, type Publication, ws_faults } from '../../socket/frames.js';
 import type { Recent } from '../../socket/recent.js';
 import {
   type Follower,
@@ -22,6 +16,7 @@ import {
   readHead,
   readMatching,
 } from '../events/index.js';
+import type { Wanted } from './wanted.js';
 
 /**
  * The log as the HTTP routes of one process see it, fed by its follower: a reader at the head is
@@ -39,14 +34,6 @@ export interface LogPage {
   readonly entries: readonly LogEntry[];
   /** Everything up to here was looked at. */
   readonly next: number;
-}
-
-export interface Wanted {
-  /** Those of `resolveTopic`, each with the filter. */
-  readonly refs: readonly TopicRef[];
-  readonly topics: ReadonlySet<string>;
-  /** Null lets everything pass. */
-  readonly filter: Filter | null;
 }
 
 interface Wait {

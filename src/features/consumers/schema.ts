@@ -1,0 +1,172 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { named, nullable, textEnum, time_schema } from '../../http/openapi.js';
+import { defineFaults } from '../../kit/fault.js';
+import { frame_id } from '../../socket/frames.js';
+import { filter_members, filter_query } from '../events/index.js';
+import { event_schema, wait_most_s } from '../log/index.js';
+
+/** The wire of durable consumers, over HTTP and over the socket. */
+
+export const consumer_faults = defineFaults({
+  CONSUMER_LIMIT_REACHED: [
+    409,
+    'limit',
+    'You have 10 consumers, the most there may be; delete one.',
+  ],
+  INVALID_CONSUMER_NAME: [
+    400,
+    'validation',
+    'A name has a lower-case letter or digit, then up to 63 of these, `_` and `-`.',
+  ],
+  OFFSET_AHEAD: [400, 'validation', 'The log has not come to this offset yet.'],
+});
+
+export const consumer_limit = 10;
+
+/** Events of a consumer that may wait for their acknowledgement. */
+export const most_unacknowledged = 1_000;
+const most_taken = 100;
+
+export const name_pattern = '^[a-z0-9][a-z0-9_-]{0,63}$';
+const name = Type.String({
+  pattern: name_pattern,
+  description: 'Lower-case letters, digits, `_` and `-`, 64 at most.',
+});
+const member = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
+  description: 'The worker that takes and acknowledges: any name that no other worker has.',
+});
+const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const offsets = Type.Array(offset, { minItems: 1, maxItems: most_unacknowledged });
+
+export const name_params = Type.Object({ name });
+/** Of a consumer that is not there yet: what is wrong with its name is said. */
+export const new_params = Type.Object({
+  name: Type.String({ description: name.description ?? '' }),
+});
+
+const filter = Type.Object({ events: filter_query.events, ...filter_members });
+
+/** Where a consumer begins. */
+const start = Type.Union([textEnum(['now', 'beginning'] as const), offset], {
+  description: '`now`, `beginning` (of what is kept), or the offset after which it begins.',
+});
+export type Start = Static<typeof start>;
+
+const topics = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+  minItems: 1,
+  maxItems: 50,
+});
+const ack_wait_seconds = Type.Integer({
+  ...{ minimum: 1, maximum: 3_600 },
+  description: 'An event that is not acknowledged within this time is delivered again.',
+});
+
+export const put_body = Type.Object({
+  topics: Type.Optional(topics),
+  filter: Type.Optional(nullable(filter)),
+  ack_wait_seconds: Type.Optional(ack_wait_seconds),
+  start: Type.Optional(start),
+});
+
+/** Where the call does not say. */
+export const usual = {
+  topics: ['all'],
+  ack_wait_seconds: 30,
+  start: 'now',
+  limit: 10,
+  in_flight: 20,
+} as const;
+
+const gap_members = { after: offset, until: offset };
+
+export const consumer_schema = named(
+  'Consumer',
+  'A named reader of the log whose place the service keeps.',
+  Type.Object({
+    name,
+    topics,
+    filter: nullable(Type.Object(filter_query)),
+    ack_wait_seconds,
+    cursor: Type.Integer({ description: 'Everything up to this offset is acknowledged.' }),
+    head: offset,
+    lag: Type.Integer({
+      description:
+        'Events that are not acknowledged; of those that nobody was offered yet, up to 10,000 within 100,000 offsets.',
+    }),
+    oldest_unacknowledged_at: nullable(time_schema),
+    members: Type.Array(Type.Object({ member, in_flight: Type.Integer() })),
+    gap: nullable(
+      Type.Object(
+        { ...gap_members, at: time_schema },
+        { description: 'The last part that was no longer kept when its turn came.' },
+      ),
+    ),
+    created_at: time_schema,
+    updated_at: time_schema,
+  }),
+);
+
+export const list_schema = Type.Object({
+  total: Type.Integer(),
+  consumers: Type.Array(consumer_schema),
+  next_cursor: Type.Null(),
+});
+
+export const take_body = Type.Object({
+  member,
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: most_taken })),
+  wait: Type.Optional(
+    Type.Integer({
+      ...{ minimum: 0, maximum: wait_most_s },
+      description: 'Seconds to wait for an event.',
+    }),
+  ),
+});
+
+export const take_answer = Type.Object({
+  events: Type.Array(
+    Type.Object({
+      ...event_schema.properties,
+      deliveries: Type.Integer({ description: 'How often it was delivered, this time included.' }),
+    }),
+  ),
+  ack_by: nullable(time_schema),
+  gap: nullable(Type.Object({ reason: textEnum(['expired'] as const), ...gap_members })),
+});
+
+export const ack_body = Type.Object({ member, offsets });
+export const ack_answer = Type.Object({
+  acknowledged: Type.Array(offset),
+  not_held: Type.Array(offset, {
+    description: 'Acknowledged before, never delivered, or by now with another member.',
+  }),
+});
+
+export const nack_body = Type.Object({
+  ...{ member, offsets },
+  delay_seconds: Type.Optional(
+    Type.Integer({
+      ...{ minimum: 0, maximum: 3_600 },
+      description: 'Delivered again after so long; at once if not named.',
+    }),
+  ),
+});
+export const nack_answer = Type.Object({
+  released: Type.Array(offset, {
+    description: 'With later events of the same questions that the member had.',
+  }),
+  not_held: Type.Array(offset),
+});
+
+export const seek_body = Type.Object({ start });
+
+/** Frames of a client. */
+export const consume_frame = Type.Object({
+  id: frame_id,
+  consumer: name,
+  member,
+  in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: most_taken })),
+});
+export type ConsumeFrame = Static<typeof consume_frame>;
+export const cancel_frame = Type.Object({ id: frame_id, consumer: name });

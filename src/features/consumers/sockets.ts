@@ -1,0 +1,114 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { callerKey } from '../../http/route.js';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { isOutage } from '../../kit/outage.js';
+import { errorFrame, makeFrame } from '../../socket/frames.js';
+import { defineOp, type Ops, type Session } from '../../socket/session.js';
+import { untilRead } from '../../socket/subscribe.js';
+import { type ConsumeFrame, cancel_frame, consume_frame, usual } from './schema.js';
+import { type ConsumerParts, deliveryText, type Owning, type Taken } from './taking.js';
+
+/**
+ * Consumers over the socket: `consume` makes it a member, and events are pushed as far as the member
+ * has not too many that are not acknowledged. It acknowledges by calls, as over HTTP.
+ */
+
+interface Consumption {
+  is_over: boolean;
+  /** Ends the wait under way. */
+  end: () => void;
+}
+
+/** Events of one push: with the longest bodies they fit into what a socket may leave unread. */
+const pushed_most = 20;
+const wait_ms = 25_000;
+const retry_ms = 1_000;
+
+export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
+  /** By socket and the name of the consumer. */
+  const open = new WeakMap<Session, Map<string, Consumption>>();
+
+  const cancel = (session: Session, name: string): boolean => {
+    const consumption = open.get(session)?.get(name);
+    if (consumption === undefined) return false;
+    open.get(session)?.delete(name);
+    consumption.is_over = true;
+    consumption.end();
+    return true;
+  };
+
+  const push = async (session: Session, frame: ConsumeFrame, one: Consumption): Promise<void> => {
+    const { consumer: name, member, in_flight = usual.in_flight } = frame;
+    const request = { owner: session.caller as Owning, name, member, most_held: in_flight };
+    const { unread_ms } = session.core.limits;
+    while (!one.is_over && (await untilRead(session, performance.now() + unread_ms))) {
+      const taken = await consumers.take(
+        { ...request, limit: pushed_most },
+        {
+          within_ms: wait_ms,
+          goesOn: () => !one.is_over,
+          onWait: (end) => {
+            one.end = end;
+          },
+        },
+      );
+      if (isFault(taken)) {
+        session.send(errorFrame(taken, frame.id));
+        return;
+      }
+      session.sendAll(framesOf(name, taken));
+    }
+  };
+
+  /** Goes on after an outage of Postgres, until the socket is closed. */
+  const run = async (session: Session, frame: ConsumeFrame, one: Consumption): Promise<void> => {
+    const onClosed = (): void => {
+      if (session.is_ending) cancel(session, frame.consumer);
+    };
+    session.on_read.add(onClosed);
+    while (!one.is_over && session.is_usable) {
+      try {
+        await push(session, frame, one);
+        break;
+      } catch (error) {
+        if (!isOutage(error)) session.core.onBug(error);
+        await pause(retry_ms, undefined, { ref: false });
+      }
+    }
+    session.on_read.delete(onClosed);
+    if (!one.is_over) cancel(session, frame.consumer);
+  };
+
+  return {
+    consume: defineOp({
+      schema: consume_frame,
+      take(session, frame) {
+        const { id, consumer, member, in_flight = usual.in_flight } = frame;
+        if (callerKey(session.caller) === null) return refuse(common_faults.MISSING_AUTH);
+        cancel(session, consumer);
+        const one = { is_over: false, end: () => undefined };
+        const all = open.get(session) ?? new Map<string, Consumption>();
+        open.set(session, all.set(consumer, one));
+        run(session, frame, one).catch(session.core.onBug);
+        return makeFrame('consuming', id, { consumer, member, in_flight });
+      },
+    }),
+    cancel: defineOp({
+      schema: cancel_frame,
+      take(session, { id, consumer }) {
+        cancel(session, consumer);
+        return makeFrame('cancelled', id, { consumer });
+      },
+    }),
+  };
+};
+
+const framesOf = (consumer: string, { events, gap }: Taken): readonly string[] => {
+  const backfill = `/api/me/consumers/${consumer}`;
+  const lost = { topic: `consumer:${consumer}`, ...gap, reason: 'expired', backfill };
+  const start = `{"op":"delivery","consumer":"${consumer}",`;
+  return [
+    ...(gap === null ? [] : [makeFrame('gap', undefined, lost)]),
+    ...events.map((event) => start + deliveryText(event).slice(1)),
+  ];
+};

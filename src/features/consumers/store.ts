@@ -1,0 +1,294 @@
+import type { Db, Sql, Tx } from '../../db/client.js';
+import { firstRow, readTotal } from '../../db/rows.js';
+import { makeId } from '../../kit/ids.js';
+import type { FilterMembers, LogEntry } from '../events/index.js';
+import { consumer_limit, type Start } from './schema.js';
+
+/**
+ * Consumers in Postgres. Every change of a consumer and of its events holds the lock of its row, so
+ * that takes and acknowledgements of one consumer come one after the other.
+ */
+
+export type Owner = { readonly kind: 'agent' | 'human'; readonly id: string };
+
+/** A consumer by the name that its owner gave it. */
+export interface ConsumerKey {
+  readonly owner: Owner;
+  readonly name: string;
+}
+
+export interface Gap {
+  readonly after: number;
+  readonly until: number;
+}
+
+export interface Consumer {
+  readonly id: string;
+  readonly name: string;
+  readonly topics: readonly string[];
+  /** As `readFilter` shows it. */
+  readonly filter: FilterMembers | null;
+  readonly ack_wait_seconds: number;
+  /** Everything up to here was looked at. */
+  readonly cursor: number;
+  readonly gap: (Gap & { readonly at: Date }) | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+const columns = (db: Db) => db`
+  c.id, c.name, c.topics, c.filter, c.ack_wait_seconds, c."cursor",
+  case
+    when c.gap_at is not null
+      then json_build_object('after', c.gap_after, 'until', c.gap_until, 'at', c.gap_at)
+  end as gap,
+  c.created_at, c.updated_at`;
+
+const named = (db: Db, { owner, name }: ConsumerKey) =>
+  db`c.owner_id = ${owner.id} and c.name = ${name}`;
+
+const startSql = (db: Db, start: Start) => {
+  if (start === 'now') return db`(select "offset" from log_head)`;
+  return start === 'beginning' ? db`(select oldest - 1 from log_head)` : db`${start}::bigint`;
+};
+
+type Wish = Pick<Consumer, 'topics' | 'filter' | 'ack_wait_seconds'> & { readonly start: Start };
+
+const owner_lock = 7_366_145;
+
+/** Creates or changes a consumer, which begins where it stands; null when its owner has too many. */
+export const putConsumer = async (tx: Tx, { owner, name }: ConsumerKey, wish: Wish) => {
+  const { topics, filter, ack_wait_seconds, start } = wish;
+  await tx`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
+  const [row] = await tx<(Consumer & { readonly is_new: boolean })[]>`
+    with others as (
+      select name from consumers where owner_id = ${owner.id} and name <> ${name}
+    )
+    insert into consumers as c
+      (id, agent_id, human_id, name, topics, filter, ack_wait_seconds, "cursor")
+    select
+      ${makeId()}, ${owner.kind === 'agent' ? owner.id : null}::uuid,
+      ${owner.kind === 'human' ? owner.id : null}::uuid, ${name}, ${topics as string[]}::text[],
+      ${filter && JSON.stringify(filter)}::text::json, ${ack_wait_seconds}, ${startSql(tx, start)}
+    where (select count(*) from others) < ${consumer_limit}
+    on conflict (owner_id, name) do update
+      set topics = excluded.topics, filter = excluded.filter,
+        ack_wait_seconds = excluded.ack_wait_seconds, updated_at = now()
+    returning ${columns(tx)}, xmax = 0 as is_new`;
+  return row ?? null;
+};
+
+export const listConsumers = (db: Db, owner: Owner) => db<Consumer[]>`
+  select ${columns(db)} from consumers c where owner_id = ${owner.id} order by c.name`;
+
+export const findConsumer = (db: Db, key: ConsumerKey) =>
+  firstRow(db<Consumer[]>`select ${columns(db)} from consumers c where ${named(db, key)}`);
+
+export const deleteConsumer = async (db: Db, key: ConsumerKey): Promise<boolean> =>
+  (await db`delete from consumers c where ${named(db, key)} returning c.id`).length > 0;
+
+/** Begins again elsewhere: what was delivered is no longer waited for. */
+export const seekConsumer = async (tx: Tx, key: ConsumerKey, start: Start) => {
+  const consumer = await firstRow(tx<Consumer[]>`
+    update consumers c
+    set "cursor" = ${startSql(tx, start)}, gap_after = null, gap_until = null, gap_at = null,
+      updated_at = now()
+    where ${named(tx, key)}
+    returning ${columns(tx)}`);
+  if (consumer !== undefined) {
+    await tx`delete from consumer_events where consumer_id = ${consumer.id}`;
+  }
+  return consumer;
+};
+
+interface LockedConsumer extends Consumer {
+  readonly head: number;
+  readonly oldest: number;
+}
+
+export const lockConsumer = (tx: Tx, key: ConsumerKey) =>
+  firstRow(tx<LockedConsumer[]>`
+    select ${columns(tx)}, h."offset" as head, h.oldest
+    from consumers c, log_head h
+    where ${named(tx, key)}
+    for update of c`);
+
+/** Where a consumer has come to; `gap` is a part that was not kept. */
+export const storeProgress = (tx: Tx, id: string, cursor: number, gap: Gap | null) => tx`
+  update consumers
+  set "cursor" = ${cursor},
+    gap_after = coalesce(${gap?.after ?? null}::bigint, gap_after),
+    gap_until = coalesce(${gap?.until ?? null}::bigint, gap_until),
+    gap_at = case when ${gap !== null} then now() else gap_at end
+  where id = ${id}`;
+
+export interface Held {
+  readonly unacknowledged: number;
+  /** By this member. */
+  readonly held: number;
+}
+
+export const countHeld = async (db: Db, id: string, member: string): Promise<Held> => {
+  const [row] = await db<Held[]>`
+    select count(*)::integer as unacknowledged,
+      (count(*) filter (where member = ${member} and leased_until > now()))::integer as held
+    from consumer_events
+    where consumer_id = ${id}`;
+  return row ?? { unacknowledged: 0, held: 0 };
+};
+
+export const addEvents = async (
+  tx: Tx,
+  id: string,
+  entries: readonly Pick<LogEntry, 'offset' | 'question_id' | 'id'>[],
+): Promise<void> => {
+  const rows = entries.map((one) => ({ offset: one.offset, key: one.question_id ?? one.id }));
+  await tx`
+    insert into consumer_events (consumer_id, "offset", order_key)
+    select ${id}, e."offset", e.key
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as e ("offset" bigint, key uuid)`;
+};
+
+export interface Delivery extends Pick<LogEntry, 'offset'> {
+  readonly deliveries: number;
+  readonly leased_until: Date;
+  /** Null when the event is no longer kept. */
+  readonly id: string | null;
+  readonly body: string | null;
+}
+
+/** Leases events to a member, the oldest first; none of a question of which some are leased. */
+export const leaseEvents = async (
+  tx: Tx,
+  { id, ack_wait_seconds }: Pick<Consumer, 'id' | 'ack_wait_seconds'>,
+  { member, limit }: { readonly member: string; readonly limit: number },
+): Promise<readonly Delivery[]> => tx<Delivery[]>`
+  with busy as materialized (
+    select order_key from consumer_events where consumer_id = ${id} and leased_until > now()
+  ),
+  free as (
+    select "offset" from consumer_events
+    where consumer_id = ${id} and order_key not in (select order_key from busy)
+    order by "offset"
+    limit ${limit}
+  ),
+  leased as (
+    update consumer_events c
+    set member = ${member}, deliveries = deliveries + 1,
+      leased_until = now() + make_interval(secs => ${ack_wait_seconds})
+    from free
+    where c.consumer_id = ${id} and c."offset" = free."offset"
+    returning c."offset", c.deliveries, c.leased_until
+  )
+  select leased.*, e.id, e.body
+  from leased left join events e on e."offset" = leased."offset"
+  order by leased."offset"`;
+
+export const dropEvents = (tx: Tx, id: string, offsets: readonly number[]) => tx`
+  delete from consumer_events
+  where consumer_id = ${id} and "offset" = any (${offsets as number[]}::bigint[])`;
+
+/** Events that a member says it has. */
+export interface Claimed {
+  readonly member: string;
+  readonly offsets: readonly number[];
+}
+
+/** An acknowledgement: these events are done. */
+export interface Ack extends ConsumerKey, Claimed {}
+
+/** Whether there is the consumer of each, and the offsets that its member had. */
+export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
+  const named_rows = acks.map(({ owner, name }, n) => ({ n, owner_id: owner.id, name }));
+  const consumers = await tx<{ n: number; id: string }[]>`
+    select a.n, c.id
+    from json_to_recordset(${JSON.stringify(named_rows)}::text::json)
+      as a (n integer, owner_id uuid, name text)
+    join consumers c on c.owner_id = a.owner_id and c.name = a.name
+    order by c.id
+    for update of c`;
+  const ids = new Map(consumers.map(({ n, id }) => [n, id]));
+  const rows = acks.flatMap(({ member, offsets }, n) =>
+    offsets.map((offset) => ({ n, id: ids.get(n), member, offset })),
+  );
+  const done = await tx<{ n: number; offset: number }[]>`
+    delete from consumer_events e
+    using json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as a (n integer, id uuid, member text, "offset" bigint)
+    where e.consumer_id = a.id and e."offset" = a."offset" and e.member = a.member
+    returning a.n, e."offset"`;
+  return acks.map((_, n) => ({
+    is_known: ids.has(n),
+    offsets: done.filter((one) => one.n === n).map(({ offset }) => offset),
+  }));
+};
+
+/** Gives events back, with the later ones of their questions, so that these stay in order. */
+export const releaseEvents = async (
+  tx: Tx,
+  id: string,
+  { member, offsets, delay_seconds }: Claimed & { readonly delay_seconds: number },
+): Promise<readonly number[]> => {
+  const rows = await tx<{ offset: number }[]>`
+    with given as (
+      select order_key, min("offset") as "offset"
+      from consumer_events
+      where consumer_id = ${id} and member = ${member}
+        and "offset" = any (${offsets as number[]}::bigint[])
+      group by order_key
+    )
+    update consumer_events e
+    set member = null, leased_until = now() + make_interval(secs => ${delay_seconds})
+    from given
+    where e.consumer_id = ${id} and e.member = ${member} and e.order_key = given.order_key
+      and e."offset" >= given."offset"
+    returning e."offset"`;
+  return rows.map(({ offset }) => offset);
+};
+
+interface State {
+  /** Oldest event that waits for its acknowledgement. */
+  readonly oldest: number | null;
+  readonly unacknowledged: number;
+  readonly members: readonly { readonly member: string; readonly in_flight: number }[];
+  readonly head: number;
+}
+
+export const readState = async (db: Db, id: string): Promise<State> => {
+  const [row] = await db<State[]>`
+    with waiting as (
+      select "offset", case when leased_until > now() then member end as member
+      from consumer_events
+      where consumer_id = ${id}
+    ),
+    members as (
+      select member, count(*)::integer as in_flight
+      from waiting
+      where member is not null
+      group by member
+    )
+    select
+      (select min("offset") from waiting) as oldest,
+      (select count(*)::integer from waiting) as unacknowledged,
+      coalesce((select json_agg(m order by member) from members m), '[]'::json) as members,
+      h."offset" as head
+    from log_head h`;
+  return row ?? { oldest: null, unacknowledged: 0, members: [], head: 0 };
+};
+
+/** For operators: how many offsets the last of all consumers is behind the head. */
+export const readMostBehind = (sql: Sql) =>
+  readTotal(sql<{ total: number }[]>`
+    select coalesce(max(h."offset" - least(c."cursor", first."offset" - 1)), 0)::bigint as total
+    from consumers c
+    cross join log_head h
+    left join lateral (
+      select min("offset") as "offset" from consumer_events where consumer_id = c.id
+    ) first on true`);
+
+/** For operators: how many seconds ago the oldest event happened that was offered and not done. */
+export const readOldestSeconds = (sql: Sql) =>
+  readTotal(sql<{ total: number }[]>`
+    select coalesce(max(extract(epoch from now() - e.recorded_at)), 0)::float8 as total
+    from (select min("offset") as "offset" from consumer_events group by consumer_id) first
+    join events e on e."offset" = first."offset"`);

@@ -1,0 +1,221 @@
+import type { Sql, Tx } from '../../db/client.js';
+import { createGroupCommit } from '../../db/group-commit.js';
+import type { Caller } from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { eventText, readMatching } from '../events/index.js';
+import { type LogParts, readWanted, type Wanted } from '../log/index.js';
+import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
+import { most_unacknowledged } from './schema.js';
+import * as store from './store.js';
+
+/**
+ * How events come to the members of a consumer.
+ *
+ *   log ──▶ waiting ──▶ leased to a member ──▶ acknowledged: its row is gone
+ *              ▲               │
+ *              └── given back, or the lease ended
+ *
+ * A take leases the oldest waiting events, and fetches more from the log when these do not do. Of a
+ * question with a leased event nothing else is leased, so its events come to one member at a time,
+ * in order. Where the consumer stands is in Postgres alone: any process can serve any member.
+ */
+
+export type Owning = Extract<Caller, { kind: 'agent' | 'human' }>;
+
+export interface TakeRequest {
+  readonly owner: Owning;
+  readonly name: string;
+  readonly member: string;
+  readonly limit: number;
+  /** So many events may the member have in all. */
+  readonly most_held: number;
+}
+
+type Kept = store.Delivery & { readonly id: string; readonly body: string };
+
+export interface Taken {
+  readonly events: readonly Kept[];
+  readonly gap: store.Gap | null;
+}
+
+/** What is known of the consumer after a take. */
+interface Outcome extends Taken {
+  readonly wanted: Wanted;
+  /** Everything up to here was looked at, and the log ends at `head`. */
+  readonly cursor: number;
+  readonly head: number;
+  /** No more may be fetched before something is acknowledged. */
+  readonly is_full: boolean;
+  /** Events wait for others: a lease that ends may free them. */
+  readonly has_waiting: boolean;
+}
+
+/** Offsets that one take looks at, and events that it fetches, at most. */
+const span_most = 100_000;
+const fetched_most = 200;
+/** A cursor that moved less than this without finding anything is not stored. */
+const unstored_most = 1_000;
+/** While events wait for others: they may be acknowledged at another process. */
+const look_again_ms = 1_000;
+
+export const absent = () =>
+  refuse(common_faults.NOT_FOUND, { message: 'You have no such consumer.' });
+
+/** The part of the log that a consumer is for. */
+export const wantedOf = (
+  { topics: labels, filter }: Pick<store.Consumer, 'topics' | 'filter'>,
+  caller: Caller,
+  pillars: readonly Pillar[],
+): Wanted | Fault =>
+  readWanted({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
+
+/** A delivery as it is written: the event, and how often it was delivered. */
+export const deliveryText = ({ offset, id, body, deliveries }: Kept): string =>
+  eventText({ offset, id, body: `{"deliveries":${deliveries},${body.slice(1)}` });
+
+interface ConsumerOptions extends LogParts, TaxonomyParts {
+  readonly sql: Sql;
+}
+
+export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOptions) => {
+  /** Ends the waits of this process for a consumer, by its owner and name. */
+  const waits = new Map<string, Set<() => void>>();
+  const keyOf = ({ owner, name }: store.ConsumerKey): string => `${owner.id} ${name}`;
+  const wake = (key: store.ConsumerKey): void => {
+    for (const end of waits.get(keyOf(key)) ?? []) end();
+  };
+
+  const acknowledging = createGroupCommit<store.Ack, { is_known: boolean; offsets: number[] }>({
+    key: keyOf,
+    commit: ({ drafts }) => sql.begin((tx) => store.acknowledgeAll(tx, drafts)),
+  });
+
+  const take = (request: TakeRequest): Promise<Outcome | Fault> =>
+    sql.begin(async (tx) => {
+      const consumer = await store.lockConsumer(tx, request);
+      if (consumer === undefined) return absent();
+      const wanted = wantedOf(consumer, request.owner, taxonomy.latest());
+      return isFault(wanted) ? wanted : takeLocked(tx, { ...request, consumer, wanted });
+    });
+
+  /** Waits for something that may be of use; ends early for changes that this process knows of. */
+  const awaitChange = async (
+    request: TakeRequest,
+    wanted: Wanted,
+    { within_ms, onWait }: { readonly within_ms: number; readonly onWait: OnWait },
+  ): Promise<void> => {
+    const { wait, end } = watch.awaitNext(wanted, within_ms);
+    const key = keyOf(request);
+    const ends = waits.get(key) ?? new Set();
+    waits.set(key, ends.add(end));
+    onWait(end);
+    await wait;
+    if (ends.delete(end) && ends.size === 0) waits.delete(key);
+  };
+
+  return {
+    /** Takes what there is; when that is nothing, waits for it, while `goesOn`. */
+    async take(request: TakeRequest, waiting: Waiting): Promise<Taken | Fault> {
+      const ends_ms = performance.now() + waiting.within_ms;
+      while (waiting.goesOn()) {
+        const outcome = await take(request);
+        if (isFault(outcome) || outcome.events.length > 0 || outcome.gap !== null) return outcome;
+        const { wanted, cursor, head, is_full, has_waiting } = outcome;
+        const left_ms = ends_ms - performance.now();
+        if (left_ms <= 0 || watch.hasEnded()) return outcome;
+        if (!is_full && cursor < head) continue;
+        // What came to this process since the take; nothing comes between this and the wait.
+        if (!is_full && (await watch.read(wanted, cursor, 1)).entries.length > 0) continue;
+        const within_ms = has_waiting ? Math.min(look_again_ms, left_ms) : left_ms;
+        const awaited = is_full ? { ...wanted, topics: new Set<string>() } : wanted;
+        await awaitChange(request, awaited, { within_ms, onWait: waiting.onWait });
+      }
+      return { events: [], gap: null };
+    },
+    /** The offsets that are acknowledged now; those that the member did not have are left out. */
+    async acknowledge(ack: store.Ack): Promise<readonly number[] | Fault> {
+      const { is_known, offsets } = await acknowledging.add(ack);
+      if (!is_known) return absent();
+      wake(ack);
+      return offsets;
+    },
+    /** The offsets that are given back. */
+    async release(ack: store.Ack, delay_seconds: number): Promise<readonly number[] | Fault> {
+      const released = await sql.begin(async (tx) => {
+        const consumer = await store.lockConsumer(tx, ack);
+        const { member, offsets } = ack;
+        const given = { member, offsets, delay_seconds };
+        return consumer === undefined ? absent() : store.releaseEvents(tx, consumer.id, given);
+      });
+      wake(ack);
+      return released;
+    },
+    wake,
+    drain: acknowledging.drain,
+  };
+};
+
+export type Consumers = ReturnType<typeof createConsumers>;
+
+export interface ConsumerParts {
+  readonly consumers: Consumers;
+}
+
+type OnWait = (end: () => void) => void;
+
+export interface Waiting {
+  readonly within_ms: number;
+  /** False when nobody waits any more. */
+  readonly goesOn: () => boolean;
+  /** Gets what ends the wait under way. */
+  readonly onWait: OnWait;
+}
+
+interface Locked extends TakeRequest {
+  readonly consumer: NonNullable<Awaited<ReturnType<typeof store.lockConsumer>>>;
+  readonly wanted: Wanted;
+}
+
+const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
+  const { consumer, wanted, member, limit, most_held } = request;
+  const { id, head, oldest } = consumer;
+  let cursor = Math.max(consumer.cursor, oldest - 1);
+  let { unacknowledged, held } = await store.countHeld(tx, id, member);
+  const room = Math.min(limit, most_held - held);
+  const lease = (most: number) => store.leaseEvents(tx, consumer, { member, limit: most });
+  let leased = room > 0 ? await lease(room) : [];
+  let is_moved = false;
+  const is_full = room <= 0 || unacknowledged >= most_unacknowledged;
+  if (leased.length < room && !is_full && cursor < head) {
+    const size = Math.min(fetched_most, most_unacknowledged - unacknowledged);
+    const until = Math.min(head, cursor + span_most);
+    const fresh = await readMatching(tx, wanted.refs, { after: cursor, until, limit: size });
+    cursor = fresh.length === size ? (fresh.at(-1)?.offset ?? until) : until;
+    if (fresh.length > 0) {
+      is_moved = true;
+      await store.addEvents(tx, id, fresh);
+      unacknowledged += fresh.length;
+      leased = [...leased, ...(await lease(room - leased.length))];
+    }
+  }
+  const events = leased.filter((one): one is Kept => one.body !== null);
+  const gone = leased.filter(({ body }) => body === null).map(({ offset }) => offset);
+  const gap = gapOf(consumer, gone);
+  if (gap !== null || is_moved || cursor - consumer.cursor > unstored_most) {
+    await store.storeProgress(tx, id, cursor, gap);
+  }
+  if (gone.length > 0) await store.dropEvents(tx, id, gone);
+  const has_waiting = unacknowledged > gone.length;
+  return { events, gap, wanted, cursor, head, is_full, has_waiting };
+};
+
+/** The part that was no longer kept when its turn came. */
+const gapOf = (
+  { cursor, oldest }: Locked['consumer'],
+  gone: readonly number[],
+): store.Gap | null => {
+  const is_behind = cursor < oldest - 1;
+  if (!is_behind && gone.length === 0) return null;
+  const first = gone[0] ?? cursor + 1;
+  return { after: first - 1, until: is_behind ? oldest - 1 : (gone.at(-1) ?? first) };
+};

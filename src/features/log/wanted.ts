@@ -1,0 +1,35 @@
+import type { Caller } from '../../http/route.js';
+import { type Fault, isFault } from '../../kit/fault.js';
+import type { Filter, TopicRef } from '../../socket/frames.js';
+import { type FilterContext, readFilter, resolveTopic } from '../events/index.js';
+
+/** The part of the log that a caller wants: topics, and one filter for all of them. */
+
+export interface Wanted {
+  /** Those of `resolveTopic`, each with the filter. */
+  readonly refs: readonly TopicRef[];
+  readonly topics: ReadonlySet<string>;
+  /** Null lets everything pass. */
+  readonly filter: Filter | null;
+}
+
+interface Given {
+  readonly labels: readonly string[];
+  readonly filter: unknown;
+}
+
+/** The topics and the filter, as far as this caller may have them. */
+export const readWanted = (
+  { labels, filter: given }: Given,
+  { caller, ...context }: FilterContext & { readonly caller: Caller },
+): Wanted | Fault => {
+  const filter = readFilter(given, context);
+  if (isFault(filter)) return filter;
+  const refs = new Map<string, TopicRef>();
+  for (const label of labels) {
+    const ref = resolveTopic(label, caller, context.pillars);
+    if (isFault(ref)) return ref;
+    refs.set(ref.topic, { ...ref, ...(filter && { filter }) });
+  }
+  return { refs: [...refs.values()], topics: new Set(refs.keys()), filter };
+};

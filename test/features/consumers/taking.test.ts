@@ -1,0 +1,202 @@
+import fc from 'fast-check';
+import { t } from 'tap';
+import { startApp } from '../../help/app.js';
+import { makeRandom } from '../../help/long-run.js';
+import { pluck } from '../../help/pluck.js';
+import { holds } from '../../help/property.js';
+import { until } from '../../help/until.js';
+import { offsetsOf, questionId, serveConsumers } from './world.js';
+
+/** Members that share the events of a consumer: leases, order, waits, gaps. */
+
+const world = await serveConsumers(t);
+const { app, log, as, take, ack, endLeases, write } = world;
+
+let made = 0;
+/** A new consumer of what comes from now on. */
+const make = async (body: object = {}): Promise<string> => {
+  made += 1;
+  await app.sql`delete from consumers`;
+  await as('PUT', `/c${made}`, body);
+  return `c${made}`;
+};
+
+t.test('an event is delivered until it is acknowledged, and then no more', async (t) => {
+  const name = await make();
+  const [one, two] = pluck(await write([1, 2]), 'offset') as [number, number];
+  const first = await take(name, 'a');
+  t.match(first.body.events, [{ offset: one, deliveries: 1 }, { deliveries: 1 }]);
+  const { event, data, timestamp } = JSON.parse(log.entries[one - 1]?.body ?? '{}');
+  t.match(first.body.events[0], { id: log.entries[one - 1]?.id, event, data, timestamp });
+  t.ok(Date.parse(first.body.ack_by) > Date.now());
+  t.same((await take(name, 'b')).body, { events: [], ack_by: null, gap: null });
+  t.same((await ack(name, 'a', [one])).body, { acknowledged: [one], not_held: [] });
+  await endLeases();
+  t.match((await take(name, 'b')).body.events, [{ offset: two, deliveries: 2 }]);
+  const late = await ack(name, 'a', [two, one, 999_999]);
+  t.same(late.body, { acknowledged: [], not_held: [two, one, 999_999] }, 'b has it now');
+  t.same((await ack(name, 'b', [two, two])).body, { acknowledged: [two], not_held: [] });
+  t.same((await ack(name, 'b', [two])).body.not_held, [two], 'once');
+  await endLeases();
+  t.same(offsetsOf(await take(name, 'a')), []);
+});
+
+t.test('a lease that ended counts while nobody else has the event', async (t) => {
+  const name = await make();
+  const [one] = pluck(await write([1]), 'offset') as [number];
+  await take(name, 'a');
+  await endLeases();
+  t.same((await ack(name, 'a', [one])).body.acknowledged, [one]);
+});
+
+t.test('the lease has the length that the consumer asks for', async (t) => {
+  const name = await make({ ack_wait_seconds: 1 });
+  await write([1]);
+  await take(name, 'a');
+  const again = await take(name, 'b', { wait: 50 });
+  t.match(again.body.events, [{ deliveries: 2 }], 'the wait ends when the lease does');
+});
+
+t.test('events of a question go to one member at a time, in order', async (t) => {
+  const name = await make();
+  const [a1, b1, a2, c1, a3] = pluck(await write([1, 2, 1, 3, 1]), 'offset') as number[];
+  t.same(offsetsOf(await take(name, 'a', { limit: 1 })), [a1]);
+  t.same(offsetsOf(await take(name, 'b')), [b1, c1], 'the question of a1 is passed over');
+  t.same(offsetsOf(await take(name, 'a')), [], 'for its member too');
+  await ack(name, 'a', [a1 ?? 0]);
+  t.same(offsetsOf(await take(name, 'b', { limit: 1 })), [a2]);
+  await ack(name, 'b', [a2 ?? 0]);
+  t.same(offsetsOf(await take(name, 'a')), [a3]);
+});
+
+t.test('several of one question come together to one member', async (t) => {
+  const name = await make();
+  const fresh = pluck(await write([1, 1, 1]), 'offset');
+  t.same(offsetsOf(await take(name, 'a')), fresh);
+  const [last] = pluck(await write([1]), 'offset');
+  await ack(name, 'a', fresh.slice(0, 2));
+  t.same(offsetsOf(await take(name, 'b')), []);
+  await ack(name, 'a', fresh.slice(2));
+  t.same(offsetsOf(await take(name, 'b')), [last]);
+});
+
+t.test('what is given back comes again in order, at once or later', async (t) => {
+  const name = await make();
+  const [a1, a2, b1] = pluck(await write([1, 1, 2]), 'offset') as [number, number, number];
+  await take(name, 'a');
+  const back = await as('POST', `/${name}/nack`, { member: 'a', offsets: [a1, 7] });
+  t.same(back.body, { released: [a1, a2], not_held: [7] });
+  t.same((await ack(name, 'a', [a2])).body.not_held, [a2]);
+  const again = await take(name, 'b');
+  t.match(again.body.events, [
+    { offset: a1, deliveries: 2 },
+    { offset: a2, deliveries: 2 },
+  ]);
+  const later = { member: 'a', offsets: [b1], delay_seconds: 3_600 };
+  t.same((await as('POST', `/${name}/nack`, later)).body.released, [b1]);
+  t.same(offsetsOf(await take(name, 'c')), []);
+  await endLeases();
+  t.same(offsetsOf(await take(name, 'c')), [a1, a2, b1]);
+});
+
+t.test('topics, filters and private events are those of the stream', async (t) => {
+  const [{ id: own } = { id: '' }] = await app.sql<{ id: string }[]>`
+    select id from agents limit 1`;
+  const name = await make({ topics: ['me', `question:${questionId(4)}`] });
+  await write([1]);
+  const [foreign] = await log.write(1, { audience_id: questionId(9) });
+  const [mine] = await log.write(1, { audience_id: own });
+  const [wanted] = await write([4]);
+  t.same(offsetsOf(await take(name, 'm')), [mine?.offset, wanted?.offset]);
+  t.ok(foreign);
+  await as('PUT', `/${name}`, { filter: { question_ids: [questionId(5)] } });
+  const [, fifth] = await write([4, 5]);
+  t.same(offsetsOf(await take(name, 'm')), [fifth?.offset]);
+});
+
+t.test('a wait ends with a new event, an acknowledgement, or its time', async (t) => {
+  const name = await make();
+  const waiting = take(name, 'a', { wait: 50 });
+  const connections = async () => (await as('GET', `/${name}`)).status === 200;
+  await until('it waits', connections);
+  const [one] = pluck(await write([1]), 'offset') as [number];
+  t.same(offsetsOf(await waiting), [one]);
+  const [two] = pluck(await write([1]), 'offset') as [number];
+  const blocked = take(name, 'b', { wait: 50 });
+  await ack(name, 'a', [one]);
+  t.same(offsetsOf(await blocked), [two]);
+  t.same(offsetsOf(await take(name, 'c', { wait: 1 })), []);
+});
+
+t.test('a thousand unacknowledged events are the most', async (t) => {
+  const name = await make();
+  await log.write(1_001);
+  const all: number[] = [];
+  for (let n = 0; n < 10; n += 1) all.push(...offsetsOf(await take(name, 'a', { limit: 100 })));
+  t.equal(new Set(all).size, 1_000);
+  t.same(offsetsOf(await take(name, 'b', { limit: 100 })), []);
+  await ack(name, 'a', all.slice(0, 1));
+  t.same(offsetsOf(await take(name, 'b')), [log.entries.length]);
+});
+
+t.test('a consumer behind the oldest event is told what it missed', async (t) => {
+  const name = await make();
+  const from = log.entries.length;
+  const fresh = pluck(await write([1, 2, 3, 4]), 'offset') as number[];
+  await take(name, 'a', { limit: 1 });
+  await app.sql`update log_head set oldest = ${from + 4}`;
+  await app.sql`delete from events where "offset" < ${from + 4}`;
+  t.teardown(() => app.sql`update log_head set oldest = 1`);
+  await endLeases();
+  const taken = await take(name, 'b');
+  t.same(taken.body.gap, { reason: 'expired', after: from, until: from + 3 });
+  t.same(offsetsOf(taken), fresh.slice(3));
+  t.match((await as('GET', `/${name}`)).body, { gap: { after: from, until: from + 3 }, lag: 1 });
+  const late = await make({ start: 0 });
+  const first = await take(late, 'a');
+  t.same(first.body.gap, { reason: 'expired', after: 0, until: from + 3 });
+  t.same(offsetsOf(first), fresh.slice(3));
+  t.equal((await take(late, 'a')).body.gap, null, 'once');
+});
+
+t.test('members of two processes share the events, and order is kept per question', async (t) => {
+  const second = await startApp(t, { roles: ['api'], stores: app.stores });
+  const other = world.makeCaller(second.call);
+  const questions_of_log = fc.array(fc.integer({ min: 1, max: 4 }), {
+    minLength: 1,
+    maxLength: 40,
+  });
+  const shares = fc.asyncProperty(questions_of_log, fc.nat(), async (questions, seed) => {
+    const name = await make();
+    const entries = await write(questions);
+    const random = makeRandom(seed);
+    const isOneIn = (most: number): boolean => random() < 1 / most;
+    const sent = new Set<number>();
+    const done: number[] = [];
+    const isInOrder = (offset: number, batch: readonly number[]): boolean => {
+      const { question_id } = log.entries[offset - 1] ?? {};
+      const before = entries.filter(
+        (one) => one.question_id === question_id && one.offset < offset,
+      );
+      return before.every((one) => sent.has(one.offset) || batch.includes(one.offset));
+    };
+    const work = async (member: string, call: typeof as): Promise<void> => {
+      while (done.length < entries.length) {
+        const offsets = offsetsOf(await take(name, member, { limit: 4 }, call));
+        if (!offsets.every((one) => isInOrder(one, offsets))) throw new Error(`${offsets}`);
+        for (const offset of offsets) {
+          // Now and then a member forgets what it has.
+          if (isOneIn(5)) break;
+          sent.add(offset);
+          const { acknowledged } = (await ack(name, member, [offset], call)).body;
+          if (acknowledged.length === 0) break;
+          done.push(offset);
+        }
+        if (isOneIn(3)) await endLeases();
+      }
+    };
+    await Promise.all([work('a', as), work('b', other), work('c', other), work('d', as)]);
+    return done.sort((a, b) => a - b).join() === pluck(entries, 'offset').join();
+  });
+  await holds(t, shares, { numRuns: 12 });
+});
