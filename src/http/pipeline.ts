@@ -209,10 +209,7 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
   };
 
   return async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<void> => {
-    // An inner call belongs to one that was counted.
-    const { is_inner = false } = ctx.request;
-    const counts = found.kind === 'route' && !found.entry.route.waits && !is_inner;
-    const is_write = counts && !isRead(ctx.request);
+    const is_write = found.kind === 'route' && !found.entry.route.waits && !isRead(ctx.request);
     if (is_write && open_writes >= most_open_writes) {
       exchange_counters.shed += 1;
       finish(ctx, refuseBusy());

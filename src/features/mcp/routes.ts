@@ -23,6 +23,7 @@ export const routes = [
     returns: { 200: message, 202: null, 400: message, 404: message },
     also_produces: ['text/event-stream'],
     is_endless: true,
+    waits: true,
     // A tool may wait for an event.
     longest_ms: 65_000,
     handle: (ctx, { mcp }) => mcp.answer(ctx),
