@@ -60,7 +60,8 @@ export const follow = async ({
           seen.gaps.push(frame);
           await fill(frame.until);
         }
-        if (frame.op !== 'event') return;
+        if (is_done) socket.terminate();
+        if (frame.op !== 'event' || is_done) return;
         if (newest !== null && frame.prev > newest) {
           throw new Error(`${frame.offset} has prev ${frame.prev}, and ${newest} came before it`);
         }
