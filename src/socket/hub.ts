@@ -97,7 +97,7 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
     touch: (topic: string): void => core.states.touch(topic),
     /** Closes the sockets for which `matches` holds; how many. */
     closeWhere: (closing: Closing): number => closeWhere(core, closing),
-    /** Sends everybody away, spread over `drain_ms` at most; new sockets are sent away at once. */
+    /** Closes every socket, spread over `drain_ms` at most; new sockets are closed at once. */
     drain: (): Promise<void> => drain(core),
     /** Cuts what is left, for the end of the process. */
     close(): void {
@@ -274,7 +274,7 @@ const sendLive = (session: Session, frames: readonly LiveFrame[]): void => {
   if (stopped !== null) leaveLive(session, stopped);
 };
 
-/** Sockets sent away in a second, until there are more than fit into `drain_ms`. */
+/** Sockets closed in a second, until there are more than fit into `drain_ms`. */
 const drained_per_s = 500;
 const drain_round_ms = 50;
 

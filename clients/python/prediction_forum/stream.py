@@ -113,6 +113,7 @@ class Stream:
                 frame = json.loads(await asyncio.wait_for(socket.recv(), silence_s))
                 op = frame["op"]
                 if op == "event" and self._take(frame):
+                    self._tries = 0
                     yield cast(LogEvent, frame)
                 elif op == "welcome":
                     silence_s = frame.get("tick_ms", 15_000) / 1_000 * 1.5 + 1

@@ -26,7 +26,7 @@ import type { Tool, ToolCall } from './tools.js';
 /** Makes a call of the API, in this process or over HTTP; rejects only where no answer came. */
 export type McpCall = (call: ToolCall) => Promise<Pick<InnerAnswer, 'status' | 'body'>>;
 
-export interface McpParts {
+export interface McpServerParts {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly call: McpCall;
 }
@@ -95,7 +95,7 @@ const askFor = (
 };
 
 const callTool = async (
-  { call }: McpParts,
+  { call }: McpServerParts,
   server: Server,
   ctx: ServerContext,
   tool: Tool,
@@ -157,7 +157,7 @@ const readQuestion = async (call: McpCall, uri: string) => {
 
 /** `followed`: of a connection, the URIs whose changes its client wants to hear of. */
 export const makeMcpServer = (
-  parts: McpParts,
+  parts: McpServerParts,
   { era }: Pick<Parameters<McpServerFactory>[0], 'era'>,
   followed?: Set<string>,
 ): Server => {
