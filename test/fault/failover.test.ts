@@ -136,7 +136,7 @@ test('the primary and its standby, under load', fault_limits, async (t) => {
   });
   const faults = Object.entries(makeFaults(pair)).map(([name, fault]) => [
     name,
-    { recovery_ms, per_second: 100, ...fault },
+    { recovery_ms, ...fault },
   ]);
   await surviveAll(t, world, Object.fromEntries(faults));
 });

@@ -178,9 +178,9 @@ test('several hosts', { ...fault_limits, skip }, async (t) => {
     t.same(answers, [201, 201, 201, 201, 429, 429]);
   });
   await surviveAll(t, world, {
-    'the host whose relay is active is killed': { strike: hostsAreKilled, per_second: 100 },
-    ...(is_long ? { 'relays are killed': { strike: relaysAreKilled, per_second: 100 } } : {}),
-    'hosts are restarted one after the other': { strike: rollingRestart, per_second: 100 },
+    'the host whose relay is active is killed': { strike: hostsAreKilled },
+    ...(is_long ? { 'relays are killed': { strike: relaysAreKilled } } : {}),
+    'hosts are restarted one after the other': { strike: rollingRestart },
   });
   await t.test('a call that is repeated to another host', (t) => callTwice(t, service));
 });

@@ -99,7 +99,6 @@ const rolesStandStill: Fault['strike'] = async (world, t) => {
 
 const faults: Readonly<Record<string, Fault>> = {
   'roles that stand still are replaced, and events flow within 10 s': {
-    per_second: 100,
     strike: rolesStandStill,
   },
   'a relay sleeps through its lease, while another one takes over': { strike: relaySleeps },

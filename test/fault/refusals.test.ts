@@ -148,14 +148,13 @@ test('what refuses writes, under load', fault_limits, async (t) => {
     env: { LOG_LEVEL: 'info' },
     ...(skip === false ? { small_disks: { '': 400, log: 8 } } : {}),
   });
-  const common = { recovery_ms, per_second: 100 };
   if (skip !== false) await t.test('full disks', { skip }, async () => undefined);
   await surviveAll(t, world, {
-    'Postgres is read-only': { ...common, strike: readOnly },
+    'Postgres is read-only': { recovery_ms, strike: readOnly },
     ...(skip === false
       ? {
-          'the disk of the log is full': { ...common, strike: fullLog },
-          'the disk of the data is full': { ...common, strike: fullDisk },
+          'the disk of the log is full': { recovery_ms, strike: fullLog },
+          'the disk of the data is full': { recovery_ms, strike: fullDisk },
         }
       : {}),
   });

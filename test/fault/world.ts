@@ -24,7 +24,7 @@ export type FaultWorld = Witnesses;
 export interface Fault {
   /** What happens; fulfilled when what was taken away is there again. */
   readonly strike: (world: FaultWorld, t: Test) => Promise<unknown>;
-  /** All clients together; 200 unless given. */
+  /** All clients together; 100 unless given. */
   readonly per_second?: number;
   /** The log is to be whole so soon after it. */
   readonly recovery_ms?: number;
@@ -235,7 +235,7 @@ export const surviveAll = async (
   let most = 0;
   for (const [name, fault] of Object.entries(faults)) {
     most += most_repeats;
-    world.load.resume(fault.per_second ?? 200);
+    world.load.resume(fault.per_second ?? 100);
     await t.test(name, fault_limits, async (t) => {
       await survive(t, world, fault);
       if (is_long) await prove(t, world, right_ms, most);
