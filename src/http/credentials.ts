@@ -37,7 +37,9 @@ export const chooseCredentials = (
   return comes_alone ? sent : { api_key, authorization, admin_key: '' };
 };
 
-const bearer_key = /^bearer (sk_.*)$/i;
+/** The key of an agent that was sent as a Bearer token. */
+export const keyInToken = (authorization: string): string | undefined =>
+  /^bearer (sk_.*)$/i.exec(authorization)?.[1];
 
 const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 
@@ -79,7 +81,7 @@ export const identify = (
   const api_key = headers['x-api-key'] ?? '';
   const authorization = headers['authorization'] ?? '';
   const admin_key = headers['x-admin-key'] ?? '';
-  const key_as_token = route.takes_key_as_token && bearer_key.exec(authorization)?.[1];
+  const key_as_token = route.takes_key_as_token && keyInToken(authorization);
   if (key_as_token) return authenticate({ ...no_credentials, api_key: key_as_token });
   if (query !== '' && !route.allows_key_in_query && key_in_query.test(query)) {
     return refuse(common_faults.KEY_IN_QUERY);

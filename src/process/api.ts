@@ -203,6 +203,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
       routes: api_routes as readonly Route[],
       innerCall,
       public_url: () => deps.public_url,
+      connections: log_watch.connections,
     }),
     digests: createDigestTracker(deps, recent),
     site: createSite({

@@ -3,8 +3,11 @@ import {
   InMemoryServerEventBus,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
+import { keyInToken } from '../../http/credentials.js';
 import type { InnerCall } from '../../http/inner-call.js';
 import { type Context, type Reply, type Route, replyStream } from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import type { LogConnection, LogWatch } from '../log/index.js';
 import { makeMcpServer, questionUri } from './server.js';
 import { makeTools } from './tools.js';
 
@@ -14,6 +17,7 @@ interface McpOptions {
   readonly routes: readonly Route[];
   readonly innerCall: InnerCall;
   readonly public_url: () => string;
+  readonly connections: Pick<LogWatch['connections'], 'open'>;
 }
 
 /** What places an event. */
@@ -21,35 +25,60 @@ interface About {
   readonly about: { readonly question_id: string | null; readonly audience_id: string | null };
 }
 
-const key_as_token = /^bearer (sk_.*)$/i;
-
 /** Of a request of MCP, as the calls of the API take them. */
 const credentialsOf = (ctx: Context): Record<string, string> => {
-  const [api_key, authorization] = [ctx.header('x-api-key'), ctx.header('authorization')];
-  const key = key_as_token.exec(authorization)?.[1];
-  if (key !== undefined) return { 'x-api-key': key };
-  return {
-    ...(api_key === '' ? {} : { 'x-api-key': api_key }),
-    ...(authorization === '' ? {} : { authorization }),
-  };
+  const authorization = ctx.header('authorization');
+  const api_key = keyInToken(authorization) ?? ctx.header('x-api-key');
+  return api_key === '' ? { authorization } : { 'x-api-key': api_key };
 };
 
-async function* chunksOf(body: ReadableStream<Uint8Array>, signal: AbortSignal) {
-  const reader = body.getReader();
-  const end = (): void => void reader.cancel().catch(() => undefined);
-  signal.addEventListener('abort', end);
+/** Resources that one subscription may name: each is compared with every change. */
+const most_followed = 100;
+
+interface Message {
+  readonly method?: unknown;
+  readonly params?: { readonly notifications?: { readonly resourceSubscriptions?: unknown } };
+}
+
+/** A subscription stays open: it counts like the event streams, and ends with its key. */
+const openConnection = (
+  ctx: Context,
+  connections: McpOptions['connections'],
+): LogConnection | Fault | null => {
+  const { method, params } = ctx.body as unknown as Message;
+  if (method !== 'subscriptions/listen') return null;
+  const followed = params?.notifications?.resourceSubscriptions;
+  if (Array.isArray(followed) && followed.length > most_followed) {
+    const message = `A subscription names at most ${most_followed} resources.`;
+    return refuse(common_faults.INVALID_REQUEST, { message });
+  }
+  const credentials = credentialsOf(ctx);
+  const header = (name: string): string => credentials[name] ?? '';
+  return connections.open({ caller: ctx.caller, ip: ctx.ip, header });
+};
+
+async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
 }
 
 /** Other statuses of the SDK are requests that are not well made. */
 const statuses = [200, 202, 400, 404];
 
-const replyOf = async (response: Response): Promise<Reply> => {
+const replyOf = async (response: Response, connection: LogConnection | null): Promise<Reply> => {
   const type = response.headers.get('content-type') ?? '';
   if (type.startsWith('text/event-stream') && response.body !== null) {
-    const { body } = response;
-    return replyStream(type, { produce: (signal) => chunksOf(body, signal) });
+    const reader = response.body.getReader();
+    const cancel = (): void => void reader.cancel().catch(() => undefined);
+    if (connection !== null) connection.endWait = cancel;
+    const onEnd = (): void => {
+      cancel();
+      connection?.close();
+    };
+    // Proxies that gather answers would hold a stream back for ever.
+    const headers = { 'X-Accel-Buffering': 'no' };
+    return replyStream(type, { produce: () => chunksOf(reader), onEnd }, headers);
   }
+  connection?.close();
   const status = statuses.includes(response.status) ? response.status : 400;
   const text = await response.text();
   return {
@@ -63,7 +92,7 @@ const either_type = 'application/json, text/event-stream';
 const printable = /^[ -~]+$/;
 const passed_headers = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
 
-export const createMcp = ({ routes, innerCall, public_url }: McpOptions) => {
+export const createMcp = ({ routes, innerCall, public_url, connections }: McpOptions) => {
   const tools = makeTools(routes);
   const bus = new InMemoryServerEventBus();
   /** The request that a server is made for: the factory gets what the handler was called with. */
@@ -76,10 +105,13 @@ export const createMcp = ({ routes, innerCall, public_url }: McpOptions) => {
         innerCall(ctx, { ...parts, headers: { ...parts.headers, ...credentials } });
       return makeMcpServer({ tools, call }, { era });
     },
-    { bus },
+    // How many there are is counted by caller and address.
+    { bus, maxSubscriptions: Number.POSITIVE_INFINITY },
   );
   return {
-    async answer(ctx: Context): Promise<Reply> {
+    async answer(ctx: Context): Promise<Reply | Fault> {
+      const connection = openConnection(ctx, connections);
+      if (isFault(connection)) return connection;
       const headers = new Headers();
       for (const name of passed_headers) {
         const value = ctx.header(name);
@@ -89,7 +121,7 @@ export const createMcp = ({ routes, innerCall, public_url }: McpOptions) => {
       if (/^(?:\*\/\*)?$/.test(ctx.header('accept'))) headers.set('accept', either_type);
       const request = new Request(`${public_url()}/mcp`, { method: 'POST', headers });
       contexts.set(request, ctx);
-      return replyOf(await handler.fetch(request, { parsedBody: ctx.body }));
+      return replyOf(await handler.fetch(request, { parsedBody: ctx.body }), connection);
     },
     /** Tells subscribers once for each question of a batch. */
     onEvents(batch: readonly About[]): void {

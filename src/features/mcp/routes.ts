@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { routeFor } from '../../http/route.js';
+import { ws_faults } from '../../socket/frames.js';
 import type { Mcp } from './live.js';
 
 export interface McpParts {
@@ -22,6 +23,7 @@ export const routes = [
     body: message,
     returns: { 200: message, 202: null, 400: message, 404: message },
     also_produces: ['text/event-stream'],
+    faults: [ws_faults.TOO_MANY_CONNECTIONS],
     is_endless: true,
     waits: true,
     // A tool may wait for an event.

@@ -13,6 +13,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { FaultAnswer, InnerAnswer } from '../../http/inner-call.js';
+import { common_faults, refuse, refusedItem } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { version } from '../../kit/version.js';
 import type { Tool, ToolCall } from './tools.js';
@@ -94,6 +95,11 @@ const askFor = (
   return { [form_key]: inputRequired.elicit({ message: fault.error, requestedSchema }) };
 };
 
+const refusedCall = (message: string) => {
+  const refused = refusedItem(refuse(common_faults.INVALID_REQUEST, { message }));
+  return { content: [{ type: 'text' as const, text: JSON.stringify(refused) }], isError: true };
+};
+
 const callTool = async (
   { call }: McpServerParts,
   server: Server,
@@ -103,6 +109,8 @@ const callTool = async (
 ) => {
   const { inputResponses, envelope } = ctx.mcpReq;
   const args = { ...given, ...acceptedContent(inputResponses, form_key) };
+  const missing = tool.missingId(args);
+  if (missing !== undefined) return refusedCall(`${tool.shown.name} needs ${missing}, an id.`);
   const { status, body } = await call(tool.callOf(args));
   const content = [{ type: 'text' as const, text: JSON.stringify(body) }];
   if (status < 400) return { content, structuredContent: body as Record<string, unknown> };
@@ -123,7 +131,8 @@ const refusedRead = (
 ): Error => {
   const { error } = body as FaultAnswer;
   if (status === 404) return new ResourceNotFoundError(uri, error);
-  return new ProtocolError(ProtocolErrorCode.InternalError, error, body);
+  const { InternalError, InvalidParams } = ProtocolErrorCode;
+  return new ProtocolError(status === 400 ? InvalidParams : InternalError, error, body);
 };
 
 const read = { method: 'GET', headers: {} } as const;

@@ -40,7 +40,7 @@ const defs: readonly ToolDef[] = [
     title: 'Find questions',
     description:
       'Lists questions with the live consensus of each. status "open" gives those that can be ' +
-      'forecast; search looks for words; next_cursor goes on as cursor.',
+      'forecast; q looks for words; next_cursor goes on as cursor.',
     operations: ['listQuestions'],
   },
   {
@@ -138,8 +138,16 @@ export interface Tool {
   };
   /** The schema of an argument that goes into the body; undefined for others. */
   bodyMember(args: Arguments, name: string): JsonSchema | undefined;
+  /** The name of an argument that the path needs and that is no text. */
+  missingId(args: Arguments): string | undefined;
   callOf(args: Arguments): ToolCall;
 }
+
+/** As a query has it; a list with commas. */
+const queryText = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map(queryText).join(',');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+};
 
 const plain = (schema: TSchema): JsonSchema => JSON.parse(JSON.stringify(schema));
 
@@ -205,15 +213,19 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
       },
     },
     bodyMember: (args, member) => membersOf(routeOf(args).body)[member],
+    missingId: (args) =>
+      Object.keys(membersOf(routeOf(args).params))
+        .map(nameOf)
+        .find((one) => typeof args[one] !== 'string' || args[one] === ''),
     callOf(args) {
       const { method, path, query, body } = routeOf(args);
       const search = new URLSearchParams();
       for (const member of Object.keys(membersOf(query))) {
         const value = without.includes(member) ? undefined : args[member];
-        if (value !== undefined && value !== null) search.set(member, String(value));
+        if (value !== undefined && value !== null) search.set(member, queryText(value));
       }
       const filled = path.replace(/\{(\w+)\}/g, (_, of_path: string) =>
-        encodeURIComponent(String(args[nameOf(of_path)] ?? '')),
+        encodeURIComponent(String(args[nameOf(of_path)])),
       );
       const sent = Object.entries(args).filter(([member]) => member in membersOf(body));
       const { idempotency_key } = args;
