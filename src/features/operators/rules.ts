@@ -139,7 +139,21 @@ export const findProblem = async (
   return is_right ? null : 'Content-Digest is not that of the body.';
 };
 
-export type Keys = ReadonlyMap<string, KeyObject>;
+interface PublishedKey {
+  readonly key: KeyObject;
+  /** Unix seconds between which it is valid. */
+  readonly nbf_s: number;
+  readonly exp_s: number;
+}
+
+/** By thumbprint. */
+export type Keys = ReadonlyMap<string, PublishedKey>;
+
+/** The key where it is valid at this time, however old the directory is. */
+export const validKey = (keys: Keys, keyid: string, now_s: number): KeyObject | undefined => {
+  const found = keys.get(keyid);
+  return found !== undefined && found.nbf_s <= now_s && now_s < found.exp_s ? found.key : undefined;
+};
 
 const most_keys = 32;
 
@@ -147,19 +161,19 @@ const most_keys = 32;
 export const thumbprintOf = (x: string): string =>
   createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
 
-/** The Ed25519 keys of a directory that `nbf` and `exp` allow now, by thumbprint; null: it is none. */
+/** The Ed25519 keys of a directory that have not expired; null: it is none. */
 export const readKeys = (text: string, now_s: number): Keys | null => {
   const listed = read(() => (JSON.parse(text) as { keys?: unknown } | null)?.keys);
   if (!Array.isArray(listed)) return null;
-  const keys = new Map<string, KeyObject>();
+  const keys = new Map<string, PublishedKey>();
   for (const one of listed.slice(0, most_keys) as (Record<string, unknown> | null)[]) {
     const { kty, crv, x, nbf, exp } = one ?? {};
     if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') continue;
-    if ((typeof nbf === 'number' && nbf > now_s) || (typeof exp === 'number' && exp <= now_s)) {
-      continue;
-    }
+    const nbf_s = typeof nbf === 'number' ? nbf : 0;
+    const exp_s = typeof exp === 'number' ? exp : Number.POSITIVE_INFINITY;
+    if (exp_s <= now_s) continue;
     const key = read(() => createPublicKey({ key: { kty, crv, x }, format: 'jwk' }));
-    if (key !== null) keys.set(thumbprintOf(x), key);
+    if (key !== null) keys.set(thumbprintOf(x), { key, nbf_s, exp_s });
   }
   return keys;
 };

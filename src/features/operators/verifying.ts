@@ -5,7 +5,7 @@ import type { AgentCaller, Caller } from '../../http/route.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { describeError } from '../../kit/log.js';
 import { createDirectories, createDirectoryReader } from './directories.js';
-import { findClaim, findProblem, type Keys, type SignatureClaim } from './rules.js';
+import { findClaim, findProblem, type Keys, type SignatureClaim, validKey } from './rules.js';
 import * as store from './store.js';
 
 /**
@@ -43,12 +43,12 @@ export const createOperators = (deps: Deps) => {
     { id }: AgentCaller,
     { claim, keys }: { readonly claim: SignatureClaim; readonly keys: Keys },
   ): Promise<Fault | null> => {
-    const key = keys.get(claim.keyid);
     const url = `${deps.public_url}${path}${query === '' ? '' : `?${query}`}`;
     const now_s = clock().getTime() / 1_000;
+    const key = validKey(keys, claim.keyid, now_s);
     const problem =
       key === undefined
-        ? `${claim.origin} publishes no key with this keyid.`
+        ? `${claim.origin} publishes no key with this keyid that is valid now.`
         : await findProblem({ method, url, headers, body }, claim, { key, now_s });
     if (problem !== null) {
       return refuse(common_faults.INVALID_SIGNATURE, {

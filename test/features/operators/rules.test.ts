@@ -1,12 +1,18 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { findClaim, findProblem, readKeys } from '../../../src/features/operators/rules.js';
+import {
+  findClaim,
+  findProblem,
+  readKeys,
+  validKey,
+} from '../../../src/features/operators/rules.js';
 import { holds } from '../../help/property.js';
 import { directoryOf, makeKey, rfc_key, signRequest } from './operator.js';
 
 const now_s = 1_618_884_480;
 const keyOf = (one = rfc_key) => {
-  const key = readKeys(directoryOf(one).body, now_s)?.get(one.keyid);
+  const keys = readKeys(directoryOf(one).body, now_s) ?? new Map();
+  const key = validKey(keys, one.keyid, now_s);
   if (key === undefined) throw new Error('the key is not in its directory');
   return key;
 };
@@ -101,16 +107,18 @@ t.test('whatever the headers are, there is a claim or none', async (t) => {
   );
 });
 
-t.test('a directory is read for the Ed25519 keys that are valid now', async (t) => {
+t.test('a directory is read for the Ed25519 keys that have not expired', async (t) => {
   const [one, two, three] = [makeKey(), makeKey(), makeKey()];
   const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB' };
   const listed = [
     ...[rsa, null, 7, { ...one.jwk, x: 'short' }, { ...one.jwk, kid: 'ignored' }],
     { ...two.jwk, exp: now_s },
-    { ...three.jwk, nbf: now_s, exp: now_s + 1 },
+    { ...three.jwk, nbf: now_s + 1, exp: now_s + 2 },
   ];
-  const keys = readKeys(JSON.stringify({ keys: listed }), now_s);
-  t.same([...(keys?.keys() ?? [])], [one.keyid, three.keyid]);
+  const keys = readKeys(JSON.stringify({ keys: listed }), now_s) ?? new Map();
+  t.same([...keys.keys()], [one.keyid, three.keyid]);
+  const isValid = (second: number) => validKey(keys, three.keyid, now_s + second) !== undefined;
+  t.same([0, 1, 2].map(isValid), [false, true, false], 'by the time of the request');
   for (const text of ['', '[]', 'null', '{"keys":{}}', '{"keys":']) {
     t.equal(readKeys(text, now_s), null, text);
   }
