@@ -109,8 +109,8 @@ const callTool = async (
 ) => {
   const { inputResponses, envelope } = ctx.mcpReq;
   const args = { ...given, ...acceptedContent(inputResponses, form_key) };
-  const missing = tool.missingId(args);
-  if (missing !== undefined) return refusedCall(`${tool.shown.name} needs ${missing}, an id.`);
+  const problem = tool.problemOf(args);
+  if (problem !== null) return refusedCall(problem);
   const { status, body } = await call(tool.callOf(args));
   const content = [{ type: 'text' as const, text: JSON.stringify(body) }];
   if (status < 400) return { content, structuredContent: body as Record<string, unknown> };

@@ -24,15 +24,20 @@ interface ToolDef {
   readonly without?: readonly string[];
   /** Arguments of the tool itself. */
   readonly own?: Readonly<Record<string, JsonSchema>>;
-  readonly required?: readonly string[];
+  /** What is wrong with these. */
+  readonly problemOf?: (args: Arguments) => string | null;
 }
 
 const key_schema = {
   type: 'string',
   minLength: 1,
   maxLength: 255,
+  pattern: '^[ -~]+$',
   description: 'A random value: the same call sent again with it has no further effect.',
 } as const;
+
+const isKey = (value: unknown): boolean =>
+  typeof value === 'string' && /^[ -~]{1,255}$/.test(value);
 
 const defs: readonly ToolDef[] = [
   {
@@ -98,6 +103,10 @@ const defs: readonly ToolDef[] = [
           : 'upvotePrediction',
     names: { pid: 'prediction_id', id: 'comment_id' },
     own: { direction: { type: 'string', enum: ['up', 'down'], default: 'up' } },
+    problemOf: ({ comment_id, direction = 'up' }) =>
+      direction === 'up' || (direction === 'down' && comment_id === undefined)
+        ? null
+        : 'direction is up or down, and up for a comment.',
   },
   {
     name: 'my_record',
@@ -138,8 +147,8 @@ export interface Tool {
   };
   /** The schema of an argument that goes into the body; undefined for others. */
   bodyMember(args: Arguments, name: string): JsonSchema | undefined;
-  /** The name of an argument that the path needs and that is no text. */
-  missingId(args: Arguments): string | undefined;
+  /** What is wrong with arguments that go into no query and no body, as a sentence. */
+  problemOf(args: Arguments): string | null;
   callOf(args: Arguments): ToolCall;
 }
 
@@ -213,10 +222,17 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
       },
     },
     bodyMember: (args, member) => membersOf(routeOf(args).body)[member],
-    missingId: (args) =>
-      Object.keys(membersOf(routeOf(args).params))
+    problemOf(args) {
+      const missing = Object.keys(membersOf(routeOf(args).params))
         .map(nameOf)
-        .find((one) => typeof args[one] !== 'string' || args[one] === ''),
+        .find((one) => typeof args[one] !== 'string' || args[one] === '');
+      if (missing !== undefined) return `${name} needs ${missing}, an id.`;
+      const { idempotency_key } = args;
+      if (idempotency_key !== undefined && !isKey(idempotency_key)) {
+        return 'idempotency_key has 1 to 255 printable ASCII characters.';
+      }
+      return def.problemOf?.(args) ?? null;
+    },
     callOf(args) {
       const { method, path, query, body } = routeOf(args);
       const search = new URLSearchParams();

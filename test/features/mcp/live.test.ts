@@ -126,6 +126,17 @@ t.test('arguments of a wrong kind are refused by name', async (t) => {
     t.match(refused, { isError: true, content: [{ text: /get_question needs question_id/ }] });
   }
   t.match(await callTool('vote'), { isError: true, content: [{ text: /needs prediction_id/ }] });
+  const id = '0190a000-0000-7000-8000-000000000001';
+  for (const wrong of [
+    { prediction_id: id, direction: 'DOWN' },
+    { comment_id: id, direction: 'down' },
+  ]) {
+    t.match(await callTool('vote', wrong), { isError: true, content: [{ text: /direction is/ }] });
+  }
+  for (const idempotency_key of ['', 5, 'a\nb', 'x'.repeat(256)]) {
+    const refused = await callTool('comment', { question_id: id, content: 'x', idempotency_key });
+    t.match(refused, { isError: true, content: [{ text: /idempotency_key has 1 to 255/ }] });
+  }
   const found = await callTool('find_questions', { status: { toString: 1 } });
   t.match(found, { isError: true, content: [{ text: /"path":"query.status"/ }] });
   t.match(await callTool('events', { topic: [{ toString: 1 }] }), { isError: true });
