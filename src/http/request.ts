@@ -68,8 +68,11 @@ export type AddressReader = (remote: string, forwarded_for: string) => Address;
 export const makeAddressReader = (trusted_proxies: readonly string[]): AddressReader => {
   const trusted = trusted_proxies.map(parseRange);
   const cache = new Map<string, Address>();
+  // A client that is gone already has no address any more.
   const readRemote = (remote: string): ipaddr.IPv4 | ipaddr.IPv6 =>
-    ipaddr.process(ipaddr.fromByteArray([...Buffer.from(remote, 'latin1')]).toString());
+    remote === ''
+      ? ipaddr.parse('::')
+      : ipaddr.process(ipaddr.fromByteArray([...Buffer.from(remote, 'latin1')]).toString());
 
   const read = (remote: string, forwarded_for: string): Address => {
     let address = readRemote(remote);

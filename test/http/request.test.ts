@@ -13,6 +13,10 @@ const readProxied = makeAddressReader(['10.0.0.0/8', '192.168.1.1', 'fd00::/8'])
 const direct = (remote: string, header = '') => readDirect(raw(remote), header);
 const proxied = (remote: string, header: string) => readProxied(raw(remote), header).text;
 
+t.test('a client that is gone has no address', async (t) => {
+  t.equal(readDirect('', '').text, '::');
+});
+
 t.test('an IPv4 address is counted by itself, an IPv6 address by its /64', async (t) => {
   t.same(direct('203.0.113.7'), { text: '203.0.113.7', limit_key: '203.0.113.7' });
   t.same(direct('2001:db8:1:2:3:4:5:6'), {
