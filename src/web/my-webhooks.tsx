@@ -172,6 +172,7 @@ const HookFacts = ({ hook, now }: { hook: Hook; now: Date }) => {
         ],
         ['Events', hook.events.join(', ')],
         ['Only', filterText(hook)],
+        ['Signed by', hook.signature === 'rfc9421' && 'the secret, and RFC 9421'],
         [
           'Old secret',
           old !== null && (

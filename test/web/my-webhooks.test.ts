@@ -120,10 +120,17 @@ t.test('a filter is chosen, kept, changed and taken away', async (t) => {
     t.match(editor.html, new RegExp(`value="${value}"[^>]* checked|checked[^>]* value="${value}"`));
   }
   const changed = await visitor.send(`${hook}/edit`, {
-    ...{ url: receiver.url('/narrowed'), events: 'dispute.opened' },
+    ...{ url: receiver.url('/narrowed'), events: 'dispute.opened', signature: 'rfc9421' },
   });
   t.match(changed, { path: `${hook}?done=saved`, text: /The webhook is changed/ });
-  t.match(await stored(), { events: ['dispute.opened'], filter_questions: null });
+  t.match(await stored(), {
+    ...{ events: ['dispute.opened'], filter_questions: null, signature: 'rfc9421' },
+  });
+  t.match((await visitor.open(hook)).text, /Signed by the secret, and RFC 9421/);
+  t.match(
+    (await visitor.open(`${hook}/edit`)).html,
+    /value="rfc9421"[^>]* selected|selected[^>]* value="rfc9421"/,
+  );
 });
 
 t.test('what is wrong stands at its field, and what was chosen is kept', async (t) => {

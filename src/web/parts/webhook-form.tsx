@@ -1,7 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import type { FaultAnswer } from '../../http/inner-call.js';
-import { Field, type FormFault, FormProblem, inWords, problemOf, TextArea } from './forms.js';
+import {
+  Field,
+  type FormFault,
+  FormProblem,
+  inWords,
+  problemOf,
+  Select,
+  TextArea,
+} from './forms.js';
 
 /** The form of a webhook: where it is sent to, which events, and which of these. */
 
@@ -13,7 +21,7 @@ const boxes = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())
 const text = Type.Optional(Type.String());
 export const webhook_form = Type.Object({
   ...{ url: text, events: boxes, categories: boxes, families: boxes },
-  ...{ question_ids: text, min_confidence: text },
+  ...{ question_ids: text, min_confidence: text, signature: text },
 });
 export type WebhookForm = Static<typeof webhook_form>;
 
@@ -40,11 +48,13 @@ export const webhookBody = (form: WebhookForm) => {
     url: (form.url ?? '').trim(),
     events: listOf(form.events),
     filter: is_all ? null : (filter as NonNullable<Operations['createWebhook']['body']['filter']>),
+    ...(form.signature !== undefined && { signature: form.signature as Hook['signature'] }),
   };
 };
 
 /** The form as a stored webhook fills it in. */
-export const formOfWebhook = ({ url, events, filter }: Hook): WebhookForm => ({
+export const formOfWebhook = ({ url, events, filter, signature }: Hook): WebhookForm => ({
+  signature,
   ...{ url, events: [...events], question_ids: (filter?.question_ids ?? []).join('\n') },
   categories: [...(filter?.categories ?? [])],
   families: [...listOf(filter?.model_family)],
@@ -71,6 +81,11 @@ export const webhookFault = (fault: FaultAnswer): FormFault =>
       RATE_LIMITED: 'Too many changes; wait a minute, then try again.',
     },
   );
+
+const signatures = [
+  ['standard', 'The secret (Standard Webhooks)'],
+  ['rfc9421', 'The secret, and an HTTP message signature (RFC 9421)'],
+] as const;
 
 const Boxes = ({
   name,
@@ -141,7 +156,18 @@ export const WebhookFields = ({
           <a href="/docs/events">What each of them says</a>
         </p>
       </fieldset>
-      <details open={is_narrowed || fault?.fields?.some(({ path }) => path !== 'body.url')}>
+      <Select
+        name="signature"
+        label="Signed by"
+        value={form.signature}
+        options={signatures}
+        fault={fault}
+      />
+      <details
+        open={
+          is_narrowed || fault?.fields?.some(({ path }) => !/^body\.(?:url|signature)$/.test(path))
+        }
+      >
         <summary>Only some of them</summary>
         <p class="soft">
           An event has to fit every part that you fill in. One that has no question, category,
