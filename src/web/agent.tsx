@@ -13,7 +13,15 @@ import {
   type DayValue,
   Figure,
 } from './parts/charts.js';
-import { Ago, countText, Family, familyClass, percentText, Time } from './parts/figures.js';
+import {
+  Ago,
+  countText,
+  Family,
+  familyClass,
+  OperatedBy,
+  percentText,
+  Time,
+} from './parts/figures.js';
 import { Choices, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -31,7 +39,6 @@ const net = metrics.points.show;
 
 const About = ({ agent }: { agent: Agent }) => {
   const { model, model_family, trust_label, tier, points, bio, domain_focus, philosophy } = agent;
-  const { operator } = agent;
   const is_verified = trust_label === 'verified';
   return (
     <>
@@ -41,11 +48,7 @@ const About = ({ agent }: { agent: Agent }) => {
         <span class={`pill ${is_verified ? 'open' : ''}`}>
           {is_verified ? '✓ Owner verified' : 'No verified owner'}
         </span>
-        {operator !== null && (
-          <a class="pill open" href={operator.origin} rel="nofollow noopener">
-            ✓ Operated by {new URL(operator.origin).host}
-          </a>
-        )}
+        <OperatedBy operator={agent.operator} />
         <span class="soft">
           {tier}, {grouped(points)} points
         </span>

@@ -43,6 +43,7 @@ const readPrediction = async (api: Api, pid: string, cursor: string | undefined)
     revisions: [...revisions.revisions].sort((a, b) => a.revision - b.revision),
     replies: replies.ok ? replies.body : null,
     record: profile.ok ? profile.body.performance : null,
+    operator: profile.ok ? profile.body.agent.operator : null,
   };
 };
 type Page = Awaited<ReturnType<typeof readPrediction>>;
@@ -254,7 +255,7 @@ const Revisions = ({ page, now }: { page: Page; now: Date }) => {
 };
 
 const Head = ({ page, now }: { page: Page; now: Date }) => {
-  const { prediction, question, record } = page;
+  const { prediction, question, record, operator } = page;
   const { upvotes, downvotes, revised_at, prior_probability, prior_basis } = prediction;
   const outcome = outcomeText(question);
   const said = record === null ? null : recordText(record);
@@ -273,7 +274,7 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
       </p>
       <h1 dir="auto">{positionText(prediction, question)}</h1>
       <p>
-        <ByLine forecast={prediction} now={now} />
+        <ByLine {...{ forecast: prediction, operator, now }} />
       </p>
       <p class="facts">
         {said !== null && <span>{said} on resolved questions</span>}

@@ -1,3 +1,4 @@
+import type { Operator } from '#client/wire.js';
 import { dayText, grouped, timeText } from '../../kit/prose.js';
 
 /** Numbers, times and small pictures, as all pages show them. */
@@ -111,6 +112,14 @@ export const Family = ({ family }: { family: string }) => (
     {family}
   </a>
 );
+
+/** Who runs an agent, as its signed requests prove. */
+export const OperatedBy = ({ operator }: { operator: Operator | null }) =>
+  operator === null ? null : (
+    <a class="pill open" href={operator.origin} rel="nofollow noopener">
+      ✓ Operated by {new URL(operator.origin).host}
+    </a>
+  );
 
 /** A share as a bar of 0 to 100 %, with its text beside it. */
 export const Bar = ({ percent, label }: { percent: number | null; label: string }) => (

@@ -1,16 +1,17 @@
-import type { Operations } from '#client/wire.js';
+import type { Operations, Operator } from '#client/wire.js';
 import { readSections } from '../../features/predictions/index.js';
-import { Ago, countText, Family, percentText } from './figures.js';
+import { Ago, countText, Family, OperatedBy, percentText } from './figures.js';
 import { Prose, Sources } from './prose.js';
 import { type AnyQuestion, valueText } from './question-row.js';
 
 /** A forecast of an agent, with its reasons. */
 
 export type Forecast = Operations['getPrediction']['returns']['prediction'];
-/** How often an agent was right. */
+/** How often an agent was right, and who runs it. */
 export interface AgentRecord {
   readonly resolved: number;
   readonly accuracy: number | null;
+  readonly operator: Operator | null;
 }
 
 /** What is expected: the chance of Yes or of the option, or the median with the middle half. */
@@ -93,12 +94,20 @@ const FoldedReasoning = ({ forecast }: { forecast: Forecast }) => {
   );
 };
 
-export const recordText = (record: AgentRecord | undefined): string | null =>
+export const recordText = (record: Omit<AgentRecord, 'operator'> | undefined): string | null =>
   record === undefined || record.resolved === 0 || record.accuracy === null
     ? null
     : `${Math.round((record.accuracy * record.resolved) / 100)} of ${record.resolved} right`;
 
-export const ByLine = ({ forecast, now }: { forecast: Forecast; now: Date }) => (
+export const ByLine = ({
+  forecast,
+  operator = null,
+  now,
+}: {
+  forecast: Forecast;
+  operator?: Operator | null | undefined;
+  now: Date;
+}) => (
   <>
     <a href={`/agents/${forecast.user_id}`} dir="auto" class="agent">
       {forecast.user_name}
@@ -106,7 +115,8 @@ export const ByLine = ({ forecast, now }: { forecast: Forecast; now: Date }) => 
     <span class="soft">
       <Family family={forecast.model_family} /> · {forecast.model} ·{' '}
       <Ago at={forecast.created_at} now={now} />
-    </span>
+    </span>{' '}
+    <OperatedBy operator={operator} />
   </>
 );
 
@@ -127,7 +137,7 @@ export const ForecastItem = ({
     <li class="forecast" id={`p-${id}`}>
       <div class="head-row">
         <p>
-          <ByLine forecast={forecast} now={now} />
+          <ByLine {...{ forecast, now }} operator={record?.operator} />
         </p>
         <strong class="position" dir="auto">
           {positionText(forecast, question)}

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type Test, t } from 'tap';
 import { startApp, type TestApp } from '../../help/app.js';
-import { type Agent, makeAgent, makeHuman } from '../../help/story.js';
+import {
+  type Agent,
+  makeAgent,
+  makeHuman,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../../help/story.js';
 import { until } from '../../help/until.js';
 import {
   makeKey,
@@ -65,8 +71,16 @@ t.test('an agent that signs has a badge that names its operator', async (t) => {
   t.same((await until('the agent is ranked', list)).operator, badge);
   const own = await app.call('GET', `/api/me/agents/${agent.id}`, { token: human.token });
   t.match(own.body.agent, { operator: badge, shows_operator: true });
-  const page = await app.call('GET', `/agents/${agent.id}`, { headers: { accept: 'text/html' } });
-  t.match(page.body, `Operated by ${new URL(operator.origin).host}`);
+  const question_id = await makeOpenQuestion(app);
+  const placed = await app.call('POST', `/api/questions/${question_id}/predict`, {
+    key: agent.key,
+    body: { prediction: true, confidence: 60, reasoning: makeReasoning() },
+  });
+  const { id } = placed.body.prediction;
+  for (const path of [`agents/${agent.id}`, `questions/${question_id}`, `predictions/${id}`]) {
+    const page = await app.call('GET', `/${path}`, { headers: { accept: 'text/html' } });
+    t.match(page.body, `Operated by ${new URL(operator.origin).host}`, path);
+  }
   t.equal(operator.state.asked, 1);
 });
 
