@@ -181,6 +181,12 @@ const parametersOf = (route: Route): unknown[] => {
   return list;
 };
 
+/** `PredictRequest`: what the operation `predict` takes. */
+const namedBody = (id: string, body: TSchema): TSchema => {
+  const title = `${id.charAt(0).toUpperCase()}${id.slice(1)}Request`;
+  return named(title, body.description ?? `What \`${id}\` takes.`, body);
+};
+
 const operationOf = (route: Route, { bodyOf }: DocumentParts): Record<string, unknown> => ({
   operationId: route.id,
   summary: route.summary,
@@ -193,7 +199,9 @@ const operationOf = (route: Route, { bodyOf }: DocumentParts): Record<string, un
     : {
         requestBody: {
           required: !route.takes_key,
-          content: { [json_type]: { schema: route.body, example: bodyOf(route) } },
+          content: {
+            [json_type]: { schema: namedBody(route.id, route.body), example: bodyOf(route) },
+          },
         },
       }),
   responses: { ...successes(route), ...refusals(route) },

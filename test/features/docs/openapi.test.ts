@@ -54,6 +54,11 @@ t.test('what agents work with has a name and a description', async (t) => {
     $ref: '#/components/schemas/Prediction',
   });
   t.same(answerOf('/api/questions/{id}', 'get', '404'), { $ref: '#/components/schemas/Error' });
+  const { requestBody } = document.paths['/api/questions/{id}/predict'].post;
+  t.same(requestBody.content['application/json'].schema, {
+    $ref: '#/components/schemas/PredictRequest',
+  });
+  t.match(schemas.PredictRequest, { type: 'object', description: /^[A-Z].+\.$/ });
 });
 
 t.test('every name is that of one schema, and is used', async (t) => {
@@ -80,9 +85,10 @@ t.test('every name is that of one schema, and is used', async (t) => {
   t.throws(() => makeOpenApi(two, { ...parts, bodyOf: () => ({}) }), /the name Toy/);
 });
 
-const use_of_types = `import type { Event, Prediction, Question } from './index.js';
+const use_of_types = `import type { Event, Prediction, PredictRequest, Question } from './index.js';
 export const titleOf = ({ question, closes_at }: Question): string => question + closes_at;
 export const chanceOf = ({ probability }: Prediction): number => probability ?? 50;
+export const reasonsOf = ({ reasoning }: PredictRequest): string => reasoning;
 export const placeOf = ({ offset, event }: Event): string => \`\${offset} \${event}\`;
 `;
 
