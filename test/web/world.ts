@@ -249,6 +249,11 @@ export const makeWorld = async (app: TestApp): Promise<World> => {
   const agents: Agent[] = [];
   for (const { name, model } of own)
     agents.push(await makeAgent(app, { human: person, name, model }));
+  // As if these signed their requests.
+  await app.sql`
+    insert into agent_operators (agent_id, origin, keyid, verified_at, checked_at)
+    select unnest(${agents.slice(0, 3).map(({ id }) => id)}::uuid[]), 'https://agents.example', 'k',
+      now(), now()`;
   const numbers: string[] = [];
   for (const body of other_types) {
     const made = await must(app, 'POST', '/api/admin/questions', { admin: true, body });
