@@ -16,7 +16,7 @@ import * as store from './store.js';
  */
 
 /** For so long a badge that was noted is not noted again by this process. */
-const noted_ms = 3_600_000;
+const noted_ms = 300_000;
 
 export const createOperators = (deps: Deps) => {
   const { config, sql, clock, log } = deps;
