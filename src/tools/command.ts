@@ -224,7 +224,7 @@ export const localUrl = (): string => {
 };
 
 export const checkUrl = (url: string = localUrl()): string => {
-  if (/^https?:\/\//.test(url) && URL.canParse(url)) return url;
+  if (/^https?:\/\//.test(url) && URL.canParse(url)) return url.replace(/\/+$/, '');
   throw wrongUsage(`--url takes an address like http://127.0.0.1:8080, not ${url}.`);
 };
 

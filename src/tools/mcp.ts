@@ -55,7 +55,7 @@ const makeCall =
 
 const serve = async (base_url: string, { stop }: Call): Promise<number> => {
   const tools = makeTools(api_routes as readonly Route[]);
-  const call = makeCall(base_url, process.env['FORUM_KEY'] ?? '');
+  const call = makeCall(base_url, (process.env['FORUM_KEY'] ?? '').trim());
   const client = createClient({ base_url });
   let onLive = (): void => undefined;
   const live = new Promise<void>((resolve) => {
@@ -78,7 +78,8 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
     return server;
   });
   const end = (): void => void Promise.all([handle.close(), stream.return?.()]);
-  process.stdin.once('end', end);
+  // The SDK pauses the input when it ends the connection itself, as after a line that is too long.
+  for (const event of ['end', 'pause']) process.stdin.once(event, end);
   stop?.addEventListener('abort', end);
   for await (const { data } of stream) {
     const { question_id } = data as { readonly question_id?: string };

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { Client as ModernClient } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
@@ -74,6 +76,22 @@ t.test('the handshake of 2025 hears of what it follows, and of nothing else', as
   await first;
   t.same(heard, [uri]);
   await client.unsubscribeResource({ uri });
+});
+
+t.test('an address may end with a slash, and a key with a line break', async (t) => {
+  const { key } = await makeAgent(app, { human });
+  const client = await openModern(t, `${app.url}/`, `${key}\n`);
+  const record = await client.callTool({ name: 'my_record', arguments: {} });
+  t.match(record.structuredContent, { user: { owner_linked: true } });
+});
+
+t.test('a line that is too long ends it', async (t) => {
+  const { command, args, env } = launcher(app.url);
+  const child = spawn(command, args, { env, stdio: ['pipe', 'ignore', 'inherit'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  child.stdin.on('error', () => undefined);
+  child.stdin.write('x'.repeat(16 * 1024 * 1024));
+  t.same(await once(child, 'exit'), [0, null]);
 });
 
 t.test('where no service answers, a tool says so', async (t) => {
