@@ -432,10 +432,9 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       us_listen_socket_close(socket);
       mounted.startDraining();
       parts.log_watch.end();
-      await parts.mcp.close();
       system.startDraining();
       sockets.hub.touch('system');
-      await Promise.all([sockets.stop(), waitForOpen(mounted)]);
+      await Promise.all([sockets.stop(), parts.mcp.close(drain_ms), waitForOpen(mounted)]);
       await handOver.stop();
       const { placing, revising, commenting, voting, consumers } = parts;
       const commits = [placing, revising, commenting, voting, consumers];

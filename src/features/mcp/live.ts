@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   createMcpHandler,
   InMemoryServerEventBus,
@@ -108,8 +109,14 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
     // How many there are is counted by caller and address.
     { bus, maxSubscriptions: Number.POSITIVE_INFINITY },
   );
+  /** Calls that are being answered. */
+  const calls = new Set<Promise<Response>>();
+  let is_closed = false;
   return {
     async answer(ctx: Context): Promise<Reply | Fault> {
+      if (is_closed) {
+        return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+      }
       const connection = openConnection(ctx, connections);
       if (isFault(connection)) return connection;
       const headers = new Headers();
@@ -121,7 +128,13 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
       if (/^(?:\*\/\*)?$/.test(ctx.header('accept'))) headers.set('accept', either_type);
       const request = new Request(`${public_url()}/mcp`, { method: 'POST', headers });
       contexts.set(request, ctx);
-      return replyOf(await handler.fetch(request, { parsedBody: ctx.body }), connection);
+      const call = handler.fetch(request, { parsedBody: ctx.body });
+      calls.add(call);
+      try {
+        return await replyOf(await call, connection);
+      } finally {
+        calls.delete(call);
+      }
     },
     /** Tells subscribers once for each question of a batch. */
     onEvents(batch: readonly About[]): void {
@@ -130,8 +143,13 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
       for (const id of new Set(ids))
         if (id !== null) handler.notify.resourceUpdated(questionUri(id));
     },
-    /** Ends what is open; nothing is opened after it. */
-    close: (): Promise<void> => handler.close(),
+    /** Ends what is open, the calls under way when they are answered; nothing is opened after it. */
+    async close(longest_ms: number): Promise<void> {
+      is_closed = true;
+      const late = pause(longest_ms, undefined, { ref: false });
+      await Promise.race([Promise.allSettled(calls), late]);
+      await handler.close();
+    },
   };
 };
 

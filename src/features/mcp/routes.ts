@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { routeFor } from '../../http/route.js';
 import { ws_faults } from '../../socket/frames.js';
+import { wait_most_s } from '../log/index.js';
 import type { Mcp } from './live.js';
 
 export interface McpParts {
@@ -27,7 +28,7 @@ export const routes = [
     is_endless: true,
     waits: true,
     // A tool may wait for an event.
-    longest_ms: 65_000,
+    longest_ms: (wait_most_s + 15) * 1_000,
     handle: (ctx, { mcp }) => mcp.answer(ctx),
   }),
 ];

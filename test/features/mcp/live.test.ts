@@ -6,8 +6,9 @@ import { isFault } from '../../../src/kit/fault.js';
 import { api_routes } from '../../../src/routes.js';
 import { startApp } from '../../help/app.js';
 import { range } from '../../help/hub.js';
-import { makeAgent } from '../../help/story.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { untilLocked } from '../../help/until-locked.js';
 import { openModern } from './world.js';
 
 /** Subscriptions that stay open, and calls that no client of an SDK makes. */
@@ -100,7 +101,7 @@ t.test('a client that is gone before its answer leaves no subscription', async (
       },
     },
   });
-  t.teardown(() => mcp.close());
+  t.teardown(() => mcp.close(1_000));
   const headers: Record<string, string> = {
     ...headersOf('subscriptions/listen'),
     'content-type': 'application/json',
@@ -116,6 +117,30 @@ t.test('a client that is gone before its answer leaves no subscription', async (
   await body.open();
   t.equal(open, 0);
   t.equal(await body.next(), null);
+});
+
+t.test('a process that stops answers the calls under way, and ends subscriptions', async (t) => {
+  const stopping = await startApp(t);
+  const { key } = await makeAgent(stopping, { human: await makeHuman(stopping) });
+  const question_id = await makeOpenQuestion(stopping);
+  const { client, connect, callTool } = await openModern(t, stopping.url, key);
+  await connect();
+  const { closed } = await client.listen({ resourceSubscriptions: [uri] });
+  const forecast = { question_id, prediction: true, confidence: 64, reasoning: makeReasoning() };
+  const [placed, stopped] = await stopping.sql.begin(async (tx) => {
+    await tx`select from questions where id = ${question_id} for update`;
+    const placing = callTool('predict', forecast);
+    await untilLocked('the forecast waits', tx);
+    const stopped = stopping.stop();
+    await until('it takes no more calls', async () => {
+      const answer = await fetch(`${stopping.url}/health`).catch(() => null);
+      return answer?.status !== 200;
+    });
+    return [placing, stopped];
+  });
+  t.match(await placed, { structuredContent: { prediction: { confidence: 64 } } });
+  await closed;
+  await stopped;
 });
 
 t.test('arguments of a wrong kind are refused by name', async (t) => {
