@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import { createClient, type LogEvent, type Mismatch, type StreamOptions } from '#client/node.js';
 import { sha256 } from '../../src/kit/ids.js';
 import { serveLog } from '../features/log/log-server.js';
-import { startApp } from '../help/app.js';
+import { startApp, type TestApp } from '../help/app.js';
 import { until } from '../help/until.js';
 import { startFront } from './front.js';
 import { type SocketFront, startSocketFront } from './socket-front.js';
@@ -49,6 +49,12 @@ const openClient = async (t: Test, app: { port: number; url: string }, tamper: T
   };
   return { client, front, follow };
 };
+
+/** Waits until the process itself has followed the log up to its head. */
+const untilFollowed = ({ call }: TestApp, head: number) =>
+  until('the process knows all', async () => {
+    return (await call('GET', '/api/events?limit=1')).body.head === head;
+  });
 
 t.test('one of two processes drops every 1,000th event, and the client says so', async (t) => {
   const { app: honest, log } = await serveLog(t);
@@ -99,6 +105,8 @@ t.test('every event comes through cuts, over HTTP and beside private ones', asyn
 t.test('a lossy socket, a process with a wrong view and a wrong tick are told apart', async (t) => {
   const { app, log } = await serveLog(t);
   await log.write(10);
+  // A tick below speaks of all ten, so they have to come first.
+  await untilFollowed(app, 10);
   const digestWithout = (left_out: number): string =>
     log.entries
       .filter(({ offset }) => offset !== left_out)
@@ -135,9 +143,7 @@ t.test('a lossy socket, a process with a wrong view and a wrong tick are told ap
 t.test('two transports are compared: which differs, and in which range', async (t) => {
   const { app, log } = await serveLog(t);
   await log.write(3_500);
-  await until('the process knows all', async () => {
-    return (await app.call('GET', '/api/events?limit=1')).body.head === 3_500;
-  });
+  await untilFollowed(app, 3_500);
   const { client, front } = await openClient(t, app, null);
   const differing = async (one = client) =>
     (await one.compareTransports({ after: 500, until: 3_400 })).map((part) => [
