@@ -7,17 +7,19 @@ import type { Received, Receiver } from '../help/receiver.js';
 import type { TestService } from '../help/service.js';
 import { untilNone } from '../help/until.js';
 import { findMisheard, type Listener } from './listeners.js';
+import { findUntaken, type Members } from './members.js';
 
 /**
  * What has to be true once a load is over, whatever was killed during it: every acknowledged
  * prediction is stored once and nothing else is, and points, counters, log, stream, consensus,
- * sockets and webhooks all say the same. Each look returns sentences; none when all is right.
+ * sockets, consumers and webhooks all say the same. Each look returns sentences; none when all is right.
  */
 
 export interface Witnesses {
   readonly service: TestService;
   readonly load: Load;
   readonly listeners: readonly Listener[];
+  readonly members: Members;
   readonly receiver: Receiver;
   readonly hook: { readonly id: string; readonly secret: string; readonly path: string };
 }
@@ -111,13 +113,14 @@ const findUnfinished = async ({ service, listeners }: Witnesses): Promise<readon
 const findContradictions = async (witnesses: Witnesses): Promise<readonly string[]> => {
   const unfinished = await findUnfinished(witnesses);
   if (unfinished.length > 0) return unfinished;
-  const { service, load, listeners } = witnesses;
+  const { service, load, listeners, members } = witnesses;
   return [
     ...some(load.odd, (text) => `a client: ${text}`),
     ...(await compareWithStored(witnesses)),
     ...(await findDifferences(service)),
     ...(await compareConsensus(service)),
     ...(await findMisheard(service.sql, listeners)),
+    ...(await findUntaken(service.sql, members)),
   ];
 };
 

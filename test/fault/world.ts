@@ -5,12 +5,14 @@ import { startReceiver } from '../help/receiver.js';
 import { type ServiceOptions, startService, type TestService } from '../help/service.js';
 import { allow, until } from '../help/until.js';
 import { startListeners, type Wish } from './listeners.js';
+import { startMembers } from './members.js';
 import { awaitTruth, countRepeats, deliveredIds, type Witnesses } from './truth.js';
 
 /**
- * Faults under load: clients predict, listeners follow the log in every way there is, a receiver
- * gets webhooks. In the middle of it something happens, and soon after all of them must agree
- * again. Several faults strike one service, one after the other, while the load goes on.
+ * Faults under load: clients predict, listeners follow the log in every way there is, members of a
+ * consumer share it, a receiver gets webhooks. In the middle of it something happens, and soon after
+ * all of them must agree again. Several faults strike one service, one after the other, while the
+ * load goes on.
  */
 
 /** `npm run faults`: faults last longer, more clients follow, and each fault is proved by itself. */
@@ -74,7 +76,8 @@ export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<F
   const wishes = Array.from({ length: options.followers ?? 0 }, (_, n) => wishOf(service, n));
   const listeners = startListeners(t, service.url, wishes);
   const load = makeLoad({ ...service, agents: service.agents.slice(1) });
-  return { service, load, receiver, hook, listeners };
+  const members = await startMembers(t, service);
+  return { service, load, receiver, hook, listeners, members };
 };
 
 /** Waits until everything that was acknowledged by now is among the ids. */
