@@ -41,4 +41,4 @@ export const untilNone = async (
  * work, longer by as much as they are shared.
  */
 export const allow = (ms: number): number =>
-  ms * Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism());
+  Math.ceil(ms * Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism()));
