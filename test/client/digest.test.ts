@@ -1,6 +1,13 @@
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
-import { createClient, type LogEvent, type Mismatch, type StreamOptions } from '#client/node.js';
+import {
+  createClient,
+  type Gap,
+  type LogEvent,
+  type Mismatch,
+  type StreamOptions,
+} from '#client/node.js';
+import { storeDigests } from '../../src/features/events/digest.js';
 import { sha256 } from '../../src/kit/ids.js';
 import { serveLog } from '../features/log/log-server.js';
 import { startApp, type TestApp } from '../help/app.js';
@@ -26,6 +33,15 @@ const leaveOut = (isOut: (offset: number) => boolean): Tamper => {
 };
 
 const isThousandth = (offset: number): boolean => offset % 1_000 === 0;
+
+/** Delays frames, in their order, until an event with an offset that 9 divides, or another frame. */
+const holdBack = (): Tamper => {
+  const held: Parameters<Tamper>[0][] = [];
+  return (frame) => {
+    held.push(frame);
+    return frame.op === 'event' && Number(frame['offset']) % 9 !== 0 ? [] : held.splice(0);
+  };
+};
 
 /** A client whose socket goes through what lies, and whose calls do not. */
 const openClient = async (t: Test, app: { port: number; url: string }, tamper: Tamper | null) => {
@@ -100,6 +116,44 @@ t.test('every event comes through cuts, over HTTP and beside private ones', asyn
     [[], [], []],
   );
   t.equal(whole.offsets.length, 12_997);
+});
+
+t.test('no honest process is accused, however late it starts or sends', async (t) => {
+  const { app, log } = await serveLog(t);
+  const early = await openClient(t, app, holdBack());
+  const empty = early.follow();
+  await until('the empty log agrees', () => empty.stream.agreed === 0);
+  await log.write(500);
+  early.front.cut();
+  await log.write(499);
+  await log.write(1, { audience_id: '0190a000-0000-7000-8000-000000000009' });
+  const late = await startApp(t, { roles: ['api'], stores: app.stores });
+  const { follow } = await openClient(t, late, holdBack());
+  const [whole, newest, live] = [
+    follow(),
+    follow({ after: undefined as never, last: 100 }),
+    follow({ after: undefined as never }),
+  ];
+  await until('a thousand, of which one is private', () =>
+    [empty, whole].every(({ offsets }) => offsets.length === 999),
+  );
+  await storeDigests(app.sql, 600);
+  await app.sql`update log_head set oldest = 601`;
+  await app.sql`delete from events where "offset" <= 600`;
+  const fresh = await startApp(t, { roles: ['api'], stores: app.stores });
+  const third = await openClient(t, fresh, holdBack());
+  const gaps: unknown[] = [];
+  const onGap = ({ until }: Gap) => void gaps.push(until);
+  const behind = [third.follow({ after: 200, onGap }), third.follow({ onGap, backfill: true })];
+  await until('the gaps', () => gaps.length === 2);
+  await log.write(8);
+  const all = [empty, whole, newest, live, ...behind];
+  await until('all agree', () => all.every(({ stream }) => stream.agreed === 1_008), 60_000);
+  t.same(gaps.sort(), [1_000, 600], 'the socket leaves out all that was, HTTP what is gone');
+  t.same(
+    all.map(({ found }) => found),
+    all.map(() => []),
+  );
 });
 
 t.test('a lossy socket, a process with a wrong view and a wrong tick are told apart', async (t) => {

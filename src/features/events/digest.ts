@@ -37,14 +37,15 @@ const advance = (
   offset: number,
 ): DigestPoint => ({ offset, digest: events.reduce(addEvent, digest) });
 
-/** Reads the events up to `offset`, which is at most a span away and not above the head. */
-const readOn = async (db: Db, from: DigestPoint, offset: number): Promise<DigestPoint> => {
-  const events = await readEvents(db, from.offset, offset - from.offset);
-  return advance(
-    from,
-    events.filter((event) => event.offset <= offset),
-    offset,
-  );
+/**
+ * Reads the events up to `offset`, which is at most a span away and not above the head. Null when
+ * some of them are gone: retention may take them between two statements.
+ */
+const readOn = async (db: Db, from: DigestPoint, offset: number): Promise<DigestPoint | null> => {
+  const count = offset - from.offset;
+  const events = await readEvents(db, from.offset, count);
+  const is_whole = events.length === count && (events.at(-1)?.offset ?? offset) === offset;
+  return is_whole ? advance(from, events, offset) : null;
 };
 
 const nextSpan = (offset: number): number => (Math.floor(offset / digest_span) + 1) * digest_span;
@@ -54,7 +55,7 @@ export const storeDigests = async (sql: Sql, until: number): Promise<void> => {
   let point = await readPoint(sql, until);
   while (point !== null && point.offset < until) {
     point = await readOn(sql, point, Math.min(nextSpan(point.offset), until));
-    await addPoint(sql, point);
+    if (point !== null) await addPoint(sql, point);
   }
 };
 
@@ -89,11 +90,11 @@ export const readDigest = async (
   if (stored === null || offset > head) return 'unknown';
   if (stored.offset !== offset && stored.offset < oldest - 1) return 'unknown';
   if (offset - stored.offset > most_spans * digest_span) return 'late';
-  let point = stored;
-  while (point.offset < offset) {
+  let point: DigestPoint | null = stored;
+  while (point !== null && point.offset < offset) {
     point = await readOn(sql, point, Math.min(nextSpan(point.offset), offset));
   }
-  return point;
+  return point ?? 'unknown';
 };
 
 /**
@@ -106,9 +107,13 @@ export const createDigestTracker = (
 ) => {
   let point: DigestPoint | null = null;
   const follow = (batch: readonly LogEntry[]): void => {
-    const last = batch.at(-1)?.offset;
-    if (point === null || last === undefined) return;
-    point = batch[0]?.offset === point.offset + 1 ? advance(point, batch, last) : null;
+    if (point === null) return;
+    const { offset: known } = point;
+    // The record may have been ahead of this process.
+    const fresh = batch.filter(({ offset }) => offset > known);
+    const last = fresh.at(-1)?.offset;
+    if (last === undefined) return;
+    point = fresh[0]?.offset === known + 1 ? advance(point, fresh, last) : null;
   };
   const loop = makeLoop({
     ...{ name: 'digest of the head', log, every_ms: 1_000 },
@@ -144,8 +149,8 @@ export const findDigestDifferences = async (sql: Sql): Promise<readonly string[]
   while (found.length < most_found) {
     const [stored] = await listPoints(sql, before.offset + 1, 1);
     if (stored === undefined) return found;
-    const { digest } = await readOn(sql, before, stored.offset);
-    if (digest !== stored.digest) {
+    const computed = await readOn(sql, before, stored.offset);
+    if (computed?.digest !== stored.digest) {
       found.push(`the digest at ${stored.offset} is not that of the log after ${before.offset}`);
     }
     before = stored;

@@ -202,6 +202,26 @@ t.test('a process knows the digest of what it has followed', async (t) => {
   t.equal((await read()).at.digest, now[last], 'the record says the same');
 });
 
+t.test('a process that is behind the record knows the digest when it has followed', async (t) => {
+  const { deps } = await openParts(t, { stores: app.stores });
+  const recent = makeRecentEvents();
+  const end = log.entries.length;
+  recent.reset(end);
+  const behind = await log.record(3);
+  const tracker = createDigestTracker(deps, recent);
+  await tracker.start();
+  t.teardown(() => tracker.stop());
+  await until('it has read the record', () => tracker.at(end + 3) !== undefined);
+  tracker.onEvents(behind.slice(0, 2));
+  t.equal(tracker.at(end + 2), undefined, 'the record was ahead');
+  const further = await log.record(1);
+  tracker.onEvents([...behind.slice(2), ...further]);
+  const isPublic = ({ audience_id }: { audience_id: string | null }) => audience_id === null;
+  const digest = digestsOf(log.entries.filter(isPublic), end + 4)[end + 4];
+  t.equal(tracker.at(end + 4), digest, 'at once');
+  await log.append(end + 1, end + 4);
+});
+
 t.test('digests that are not stored yet are answered later', async (t) => {
   const far = await serveLog(t);
   for (let n = 0; n < 20; n += 1) await far.log.record(1_000);
@@ -226,4 +246,17 @@ t.test('the digest before events that went is known, and none between', async (t
     const gone = await app.call('GET', `/api/events/digest?at=${offset}`);
     t.match(gone, { status: 404, body: { code: 'DIGEST_UNKNOWN' } }, `at ${offset}`);
   }
+});
+
+t.test('no digest is made of events of which some are gone', async (t) => {
+  const { sql } = app;
+  await sql`delete from events where "offset" = 1301`;
+  const [before, after] = [
+    await read('at=1300'),
+    await app.call('GET', '/api/events/digest?at=1302'),
+  ];
+  t.equal(before.at.digest, digests[1_300]);
+  t.match(after, { status: 404, body: { code: 'DIGEST_UNKNOWN' } });
+  await storeDigests(sql, 1_900);
+  t.same(pluck((await read()).digests, 'offset'), [0, 1_000, 1_200, 2_000], 'nor stored');
 });
