@@ -19,7 +19,7 @@ const open = async (t: Test) => {
   const { folder: cwd, env } = empty;
   const run = (...args: readonly string[]) =>
     new Promise<{ code: number | null; said: string; errors: string }>((resolve) => {
-      const words = ['--yes', ...packages, '--', 'prediction-forum-client', ...args];
+      const words = ['--yes', ...packages, '--', 'prediction-forum', ...args];
       const child = execFile('npx', words, { cwd, env }, (_, said, errors) => {
         resolve({ code: child.exitCode, said, errors });
       });
