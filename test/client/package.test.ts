@@ -51,6 +51,14 @@ const compile = async (t: Test, texts: readonly string[]): Promise<readonly stri
   return known;
 };
 
+t.test('its command has the name of the service, and that of the package', async (t) => {
+  const helpOf = async (name: string): Promise<string> =>
+    (await run('npx', ['--no-install', name, '--help'], { cwd: folder })).stdout;
+  const help = await helpOf('prediction-forum');
+  t.match(help, 'prediction-forum quickstart');
+  t.equal(await helpOf('prediction-forum-client'), help);
+});
+
 const head = `import { createClient, Refused } from 'prediction-forum-client';
 const client = createClient({ base_url: 'http://127.0.0.1:8080', api_key: 'sk_' });
 const params = { id: 'x' };

@@ -1,5 +1,6 @@
 import { faultOf, lowerNames, perform, type Retry } from './calls.js';
 import { compareTransports } from './compare.js';
+import { consume } from './consume.js';
 import { Refused } from './errors.js';
 import type { Credential, OpenSocket } from './link.js';
 import { Stream } from './stream.js';
@@ -8,6 +9,8 @@ import type {
   CallArguments,
   CallOptions,
   Comparison,
+  ConsumeOptions,
+  Delivery,
   OperationId,
   Outcome,
   Span,
@@ -42,6 +45,11 @@ export interface Client {
   attempt<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Outcome<Id>>;
   /** Follows topics, over a socket of its own. */
   stream<T extends Topic>(options: StreamOptions<T>): Stream<T>;
+  /**
+   * Events of a durable consumer, each to be acknowledged by `ack`. When the iteration ends, those
+   * of the last take that were not are given back.
+   */
+  consume(options: ConsumeOptions): AsyncGenerator<Delivery, undefined, undefined>;
   /** A part of the log over the socket and over HTTP: which of them differs from the record. */
   compareTransports(span: Span): Promise<readonly Comparison[]>;
   /** The same service with other options, for another agent perhaps. */
@@ -115,6 +123,7 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
       stream.done.then(forget, forget);
       return stream;
     },
+    consume: (consume_options) => consume(client.call, consume_options),
     compareTransports: (span) => compareTransports(client, span),
     with: (more) => makeClient(openSocket, { ...options, ...more }),
     close() {

@@ -54,20 +54,47 @@ export type Outcome<Id extends OperationId> =
 
 export type EventName = keyof Events;
 
+interface Said<E extends EventName> {
+  readonly offset: number;
+  readonly id: string;
+  readonly event: E;
+  readonly data: Events[E];
+  readonly timestamp: string;
+}
+
 /** One event of the log; `event` tells what `data` holds. */
 export type LogEvent = {
-  readonly [E in EventName]: {
+  readonly [E in EventName]: Said<E> & {
     readonly op: 'event';
     /** The first of the stream's topics on which it came; unknown for some that were read later. */
     readonly topic?: string;
-    readonly offset: number;
     readonly prev?: number;
-    readonly id: string;
-    readonly event: E;
-    readonly data: Events[E];
-    readonly timestamp: string;
   };
 }[EventName];
+
+/** One event that a member of a durable consumer has. */
+export type Delivery = {
+  readonly [E in EventName]: Said<E> & {
+    /** How often it was delivered, this time included. */
+    readonly deliveries: number;
+    /** It is done; false when the member did not have it any more. */
+    readonly ack: () => Promise<boolean>;
+    /** Gives it back, with the later ones of its question; it comes again after so long. */
+    readonly release: (delay_seconds?: number) => Promise<void>;
+  };
+}[EventName];
+
+export interface ConsumeOptions {
+  /** The name of the durable consumer. */
+  readonly consumer: string;
+  /** Any name that no other worker has. */
+  readonly member: string;
+  /** Events of one take, 10 by default; they are to be done within `ack_wait_seconds`. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+  /** Gets what is no longer kept, and the iteration goes on; without this it ends with `StreamGap`. */
+  readonly onGap?: (gap: Gap) => void;
+}
 
 /** How things stand on a state topic; of several in a row only the newest is handed out. */
 export interface StateUpdate {

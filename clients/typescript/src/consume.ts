@@ -1,0 +1,70 @@
+import { backoff, pause } from './calls.js';
+import { NoAnswer, Refused, StreamGap } from './errors.js';
+import type { Call, ConsumeOptions, Delivery } from './types.js';
+
+/** A member of a durable consumer: takes its events over HTTP, also when the service was away. */
+
+const wait_s = 25;
+
+const isOutage = (error: unknown): boolean =>
+  error instanceof NoAnswer || (error instanceof Refused && error.fault.retryable);
+
+export async function* consume(
+  call: Call,
+  { consumer, member, limit = 10, signal, onGap }: ConsumeOptions,
+): AsyncGenerator<Delivery, undefined, undefined> {
+  const params = { name: consumer };
+  /** Of the last take, neither acknowledged nor given back. */
+  const held = new Set<number>();
+  const take = async () => {
+    const body = { member, limit, wait: wait_s };
+    const options = { timeout_ms: (wait_s + 10) * 1_000, ...(signal && { signal }) };
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await call('takeEvents', { params, body, ...options });
+      } catch (error) {
+        if (!isOutage(error)) throw error;
+        await pause(backoff(tries, 500, 10_000), signal);
+      }
+    }
+  };
+  const ack = async (offset: number): Promise<boolean> => {
+    const body = { member, offsets: [offset] };
+    const { acknowledged } = await call('acknowledgeEvents', { params, body });
+    held.delete(offset);
+    return acknowledged.length > 0;
+  };
+  const release = async (offsets: readonly number[], delay_seconds = 0): Promise<void> => {
+    const body = { member, offsets, delay_seconds };
+    const { released } = await call('releaseEvents', { params, body });
+    for (const offset of [...offsets, ...released]) held.delete(offset);
+  };
+  try {
+    while (!signal?.aborted) {
+      held.clear();
+      const { events, gap } = await take();
+      for (const { offset } of events) held.add(offset);
+      if (gap !== null) {
+        const lost = { topic: `consumer:${consumer}`, ...gap };
+        if (onGap === undefined) throw new StreamGap(lost);
+        onGap(lost);
+      }
+      for (const event of events) {
+        const { offset } = event;
+        if (signal?.aborted) break;
+        // Later events of a question go with the one that was given back.
+        if (!held.has(offset)) continue;
+        const acts = {
+          ack: () => ack(offset),
+          release: (delay_seconds?: number) => release([offset], delay_seconds),
+        };
+        yield { ...event, ...acts } as unknown as Delivery;
+      }
+    }
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+  } finally {
+    // Where this fails, the leases end.
+    if (held.size > 0) await release([...held]).catch(() => undefined);
+  }
+}
