@@ -144,7 +144,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   const cache = createResponseCache();
   const history = createHistory(deps);
   const recent = makeRecentEvents();
-  const log_watch = createLogWatch(sql, recent);
+  const log_watch = createLogWatch(sql, recent, connectionLimits(config));
   const taxonomy = createTaxonomy(deps);
   const originality = createOriginality(sql, config);
   const answerAtOwner = makeAnswerAtOwner(handOver, idempotency);
@@ -217,6 +217,11 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
 };
 
 /** The limits as the documents tell them. */
+const connectionLimits = ({ SOCKETS_KEY, SOCKETS_IP }: Config) => ({
+  connections_key: SOCKETS_KEY,
+  connections_ip: SOCKETS_IP,
+});
+
 const limitLines = (config: Config) =>
   Object.entries(limit_table).map(([name, { setting, per }]) => ({
     ...{ name, limit: config[setting] },
@@ -312,8 +317,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     origin: () => new URL(deps.public_url).origin,
     taxonomy: parts.taxonomy,
     limits: {
-      connections_key: config.SOCKETS_KEY,
-      connections_ip: config.SOCKETS_IP,
+      ...connectionLimits(config),
       lifetime_ms: config.SOCKET_LIFETIME_S * 1_000,
     },
     ops: { call: makeCallOp(mounted), ...makeConsumeOps(parts) },

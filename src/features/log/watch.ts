@@ -111,9 +111,11 @@ export interface LogConnection {
   close(): void;
 }
 
+/** Open at once, in this process. */
+type ConnectionLimits = Pick<typeof default_limits, 'connections_key' | 'connections_ip'>;
+
 /** How many one caller and one address may have, and that a key which is revoked ends its own. */
-const createConnections = () => {
-  const { connections_key, connections_ip } = default_limits;
+const createConnections = ({ connections_key, connections_ip }: ConnectionLimits) => {
   /** With the SHA-256 of the key in hex; a person has nothing of its own in the log. */
   const open = new Map<LogConnection, string | null>();
   const counts = makeCounts();
@@ -154,7 +156,11 @@ const createConnections = () => {
 };
 
 /** `recent` holds the newest events; it may be shared. */
-export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
+export const createLogWatch = (
+  sql: Sql,
+  recent: Recent<PublishedEvent>,
+  limits: ConnectionLimits = default_limits,
+) => {
   const waiters = makeWaiters(() => head);
   const gate = pLimit(readers_most);
   let head = -1;
@@ -206,7 +212,7 @@ export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
     end: waiters.end,
     hasEnded: waiters.hasEnded,
     waiting: waiters.count,
-    connections: createConnections(),
+    connections: createConnections(limits),
   };
 };
 
