@@ -2,7 +2,8 @@ import { t } from 'tap';
 import { consumer_schema } from '../../../src/features/consumers/schema.js';
 import { compileCheck } from '../../../src/http/validation.js';
 import { pluck } from '../../help/pluck.js';
-import { makeAgent, makeHuman } from '../../help/story.js';
+import { makeAgent, makeHuman, suspend } from '../../help/story.js';
+import { until } from '../../help/until.js';
 import { offsetsOf, questionId, serveConsumers } from './world.js';
 
 /** Management of consumers, and every refusal. */
@@ -168,4 +169,41 @@ t.test('seek begins again elsewhere, and forgets what was delivered', async (t) 
   t.same(offsetsOf(await take('again', 'm', { limit: 1 })), [1]);
   const ahead = await as('POST', '/again/seek', { start: log.entries.length + 1 });
   t.match(ahead, { status: 400, body: { code: 'OFFSET_AHEAD' } });
+});
+
+t.test('a key may have twenty takes that wait', async (t) => {
+  await as('PUT', '/many', {});
+  const takes = Array.from({ length: 20 }, (_, n) =>
+    as('POST', '/many/take', { member: `m${n}`, wait: 50 }),
+  );
+  const refused = await until('twenty wait', async () => {
+    const answer = await as('POST', '/many/take', { member: 'over' });
+    return answer.status !== 200 && answer;
+  });
+  t.match(refused, { status: 429, body: { code: 'TOO_MANY_CONNECTIONS' } });
+  t.equal(refused.headers.get('retry-after'), '5');
+  await as('DELETE', '/many');
+  const statuses = (await Promise.all(takes)).map(({ status }) => status);
+  t.same(statuses, Array(20).fill(404), 'the end of the consumer ends them all');
+  await as('PUT', '/many', {});
+  t.equal((await as('POST', '/many/take', { member: 'over' })).status, 200);
+});
+
+t.test('a take that waits ends with its key, and leases nothing', async (t) => {
+  const agents = [await makeAgent(app, { human }), await makeAgent(app, { human })] as const;
+  const waiting = [];
+  for (const { key } of agents) {
+    const own = makeCaller(app.call, { key });
+    await own('PUT', '/mine', {});
+    waiting.push(own('POST', '/mine/take', { member: 'm', wait: 50 }));
+  }
+  const [first, second] = agents;
+  const { body } = await app.call('POST', '/api/me/rotate-key', { key: first.key });
+  await suspend(app, second.id);
+  const [rotated, suspended] = await Promise.all(waiting);
+  t.match(rotated, { status: 401, body: { code: 'INVALID_API_KEY' } });
+  t.match(suspended, { status: 403, body: { code: 'ACCOUNT_SUSPENDED' } });
+  await log.write(1);
+  const renewed = makeCaller(app.call, { key: body.api_key });
+  t.match((await renewed('GET', '/mine')).body, { lag: 1, members: [] });
 });

@@ -114,3 +114,24 @@ t.test('what was missed by retention is a gap', async (t) => {
   await one.got(1);
   t.equal(one.offsets()[0], 3);
 });
+
+t.test('a member goes on when its connections to Postgres are lost', async (t) => {
+  await as('PUT', '/lost', {});
+  const cut = new Set<number>();
+  const [one, fresh] = await app.sql.begin(async (tx) => {
+    await tx`select from consumers where name = 'lost' for update`;
+    const member = await open('lost');
+    const written = pluck(await write([1]), 'offset') as number[];
+    await until('two takes were cut off', async () => {
+      const pids = await app.sql<{ pid: number }[]>`
+        select pid, pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      for (const { pid } of pids) cut.add(pid);
+      return cut.size >= 2;
+    });
+    return [member, written] as const;
+  });
+  await one.got(1);
+  t.same(one.offsets(), fresh);
+  t.match(await one.ack(fresh), { status: 200, body: { acknowledged: fresh } });
+});

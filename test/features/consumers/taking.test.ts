@@ -1,7 +1,13 @@
 import fc from 'fast-check';
-import { t } from 'tap';
+import { type Test, t } from 'tap';
+import { createConsumers, type Owning } from '../../../src/features/consumers/taking.js';
+import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/index.js';
+import { createLogWatch } from '../../../src/features/log/index.js';
+import type { TaxonomyParts } from '../../../src/features/taxonomy/index.js';
+import { isFault } from '../../../src/kit/fault.js';
 import { startApp } from '../../help/app.js';
 import { makeRandom } from '../../help/long-run.js';
+import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
 import { holds } from '../../help/property.js';
 import { until } from '../../help/until.js';
@@ -11,6 +17,9 @@ import { offsetsOf, questionId, serveConsumers } from './world.js';
 
 const world = await serveConsumers(t);
 const { app, log, as, take, ack, endLeases, write } = world;
+
+const agentId = async (): Promise<string> =>
+  (await app.sql<{ id: string }[]>`select id from agents limit 1`)[0]?.id ?? '';
 
 let made = 0;
 /** A new consumer of what comes from now on. */
@@ -50,11 +59,16 @@ t.test('a lease that ended counts while nobody else has the event', async (t) =>
 });
 
 t.test('the lease has the length that the consumer asks for', async (t) => {
-  const name = await make({ ack_wait_seconds: 1 });
-  await write([1]);
-  await take(name, 'a');
-  const again = await take(name, 'b', { wait: 50 });
-  t.match(again.body.events, [{ deliveries: 2 }], 'the wait ends when the lease does');
+  for (const seconds of [1, 3_600]) {
+    const name = await make({ ack_wait_seconds: seconds });
+    await write([1]);
+    const { ack_by } = (await take(name, 'a')).body;
+    const [row] = await app.sql<{ seconds: number; leased_until: Date }[]>`
+      select extract(epoch from leased_until - now())::float8 as seconds, leased_until
+      from consumer_events`;
+    t.ok(row && row.seconds <= seconds && row.seconds > seconds - 30, `${row?.seconds}`);
+    t.equal(ack_by, row?.leased_until.toISOString());
+  }
 });
 
 t.test('events of a question go to one member at a time, in order', async (t) => {
@@ -100,8 +114,7 @@ t.test('what is given back comes again in order, at once or later', async (t) =>
 });
 
 t.test('topics, filters and private events are those of the stream', async (t) => {
-  const [{ id: own } = { id: '' }] = await app.sql<{ id: string }[]>`
-    select id from agents limit 1`;
+  const own = await agentId();
   const name = await make({ topics: ['me', `question:${questionId(4)}`] });
   await write([1]);
   const [foreign] = await log.write(1, { audience_id: questionId(9) });
@@ -114,18 +127,97 @@ t.test('topics, filters and private events are those of the stream', async (t) =
   t.same(offsetsOf(await take(name, 'm')), [fifth?.offset]);
 });
 
-t.test('a wait ends with a new event, an acknowledgement, or its time', async (t) => {
+/** The consumers of another process, which follows the log as far as it is told. */
+const openOther = async (t: Test) => {
+  const { deps } = await openParts(t, { stores: app.stores });
+  const watch = createLogWatch(deps.sql, makeRecentEvents());
+  watch.begin({ head: log.entries.length, oldest: 1 });
+  const taxonomy = { latest: () => [] } as unknown as TaxonomyParts['taxonomy'];
+  const consumers = createConsumers({ sql: deps.sql, log_watch: watch, taxonomy });
+  const owner = { kind: 'agent', id: await agentId() } as Owning;
+  return { watch, consumers, owner };
+};
+
+/** A take of an agent that waits, and what becomes of it. */
+const startWait = async (
+  { watch, consumers, owner }: Awaited<ReturnType<typeof openOther>>,
+  name: string,
+  within_ms = 50_000,
+) => {
+  let is_gone = false;
+  let waits = 0;
+  let end = (): void => undefined;
+  const request = { owner, name, member: 'waiting', limit: 10, most_held: 10 };
+  const taken = consumers.take(request, {
+    within_ms,
+    goesOn: () => !is_gone,
+    onWait: (ending) => {
+      waits += 1;
+      end = ending;
+    },
+  });
+  await until('it waits', () => watch.waiting() === 1);
+  return {
+    taken: taken.then((one) => (isFault(one) ? [one.def.code] : pluck(one.events, 'offset'))),
+    waits: () => waits,
+    leave: () => {
+      is_gone = true;
+      end();
+    },
+  };
+};
+
+t.test('a wait ends with a new event', async (t) => {
   const name = await make();
-  const waiting = take(name, 'a', { wait: 50 });
-  const connections = async () => (await as('GET', `/${name}`)).status === 200;
-  await until('it waits', connections);
-  const [one] = pluck(await write([1]), 'offset') as [number];
-  t.same(offsetsOf(await waiting), [one]);
-  const [two] = pluck(await write([1]), 'offset') as [number];
-  const blocked = take(name, 'b', { wait: 50 });
-  await ack(name, 'a', [one]);
-  t.same(offsetsOf(await blocked), [two]);
-  t.same(offsetsOf(await take(name, 'c', { wait: 1 })), []);
+  const other = await openOther(t);
+  const { taken, waits } = await startWait(other, name);
+  const [entry] = await log.record(1);
+  if (entry !== undefined) other.watch.onEvents([new PublishedEvent(entry)]);
+  t.same(await taken, [entry?.offset]);
+  t.equal(waits(), 1, 'nothing else ended it');
+  await log.append(log.entries.length, log.entries.length);
+});
+
+t.test('a wait ends with an acknowledgement, a release, and the end of the consumer', async (t) => {
+  const name = await make();
+  const other = await openOther(t);
+  const { watch, consumers, owner } = other;
+  const key = { owner, name };
+  const [one, two] = pluck(await write([1, 1]), 'offset') as [number, number];
+  await take(name, 'a', { limit: 1 });
+  const first = await startWait(other, name);
+  await consumers.acknowledge({ ...key, member: 'a', offsets: [one] });
+  t.equal(watch.waiting(), 0, 'at once');
+  t.same(await first.taken, [two]);
+  const second = await startWait(other, name);
+  await consumers.release({ ...key, member: 'waiting', offsets: [two] }, 0);
+  t.equal(watch.waiting(), 0, 'at once');
+  t.same(await second.taken, [two]);
+  const third = await startWait(other, name);
+  await as('DELETE', `/${name}`);
+  consumers.wake(key);
+  t.same(await third.taken, ['NOT_FOUND']);
+});
+
+t.test('a wait ends in its time, or when nobody waits any more', async (t) => {
+  const name = await make();
+  const other = await openOther(t);
+  const { taken, leave } = await startWait(other, name);
+  leave();
+  await write([1]);
+  t.same(await taken, [], 'nothing is leased to a client that is gone');
+  t.same(offsetsOf(await take(name, 'b')), [log.entries.length]);
+  t.same(await (await startWait(other, name, 200)).taken, []);
+});
+
+t.test('a wait finds what another process has set free', async (t) => {
+  const name = await make();
+  const [one] = pluck(await write([1]), 'offset');
+  await take(name, 'a');
+  const other = await openOther(t);
+  const { taken } = await startWait(other, name);
+  await endLeases();
+  t.same(await taken, [one]);
 });
 
 t.test('a thousand unacknowledged events are the most', async (t) => {
