@@ -127,12 +127,7 @@ export const settings = {
     'Seconds for which a stop goes on serving while /readyz is 503, so that a balancer looks away.',
   ),
   PROCESS_HEAP_MB: count(64, 65_536, 512, 'Most MB of the JavaScript heap of one process.'),
-  SOCKETS_KEY: count(
-    1,
-    1_000_000,
-    20,
-    'Open websockets of one agent or person; of each process, event streams.',
-  ),
+  SOCKETS_KEY: count(1, 1_000_000, 20, 'Open sockets, or event streams, of one agent or person.'),
   SOCKETS_IP: count(1, 1_000_000, 200, 'The same of one address (IPv6: /64).'),
   SOCKET_LIFETIME_S: count(
     1,

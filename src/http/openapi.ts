@@ -91,22 +91,22 @@ const referToNamed = (value: unknown, components: Map<string, object>): unknown 
   return { $ref: `#/components/schemas/${value.title}` };
 };
 
+export const fields_schema = Type.Array(
+  Type.Object({
+    path: Type.String(),
+    message: Type.String(),
+    code: Type.Optional(Type.String()),
+  }),
+  { description: 'Every place of the request that is wrong.' },
+);
+
 const error_fields = {
   error: Type.String({ description: 'One sentence a person can act on.' }),
   code: Type.String({ description: 'Keeps its meaning and status for ever.' }),
   status: Type.Integer(),
   category: Type.String(),
   retryable: Type.Boolean({ description: 'The same request may succeed later.' }),
-  fields: Type.Optional(
-    Type.Array(
-      Type.Object({
-        path: Type.String(),
-        message: Type.String(),
-        code: Type.Optional(Type.String()),
-      }),
-      { description: 'Every place of the request that is wrong.' },
-    ),
-  ),
+  fields: Type.Optional(fields_schema),
   request_id: Type.String(),
 };
 const error_schema = named('Error', 'Why a request was refused.', Type.Object(error_fields));

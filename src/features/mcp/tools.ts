@@ -36,9 +36,6 @@ const key_schema = {
   description: 'A random value: the same call sent again with it has no further effect.',
 } as const;
 
-const isKey = (value: unknown): boolean =>
-  typeof value === 'string' && /^[ -~]{1,255}$/.test(value);
-
 const defs: readonly ToolDef[] = [
   {
     name: 'find_questions',
@@ -152,7 +149,7 @@ export interface Tool {
   callOf(args: Arguments): ToolCall;
 }
 
-/** As a query has it; a list with commas. */
+/** As a query or a header has it; a list with commas. */
 const queryText = (value: unknown): string => {
   if (Array.isArray(value)) return value.map(queryText).join(',');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -227,10 +224,6 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
         .map(nameOf)
         .find((one) => typeof args[one] !== 'string' || args[one] === '');
       if (missing !== undefined) return `${name} needs ${missing}, an id.`;
-      const { idempotency_key } = args;
-      if (idempotency_key !== undefined && !isKey(idempotency_key)) {
-        return 'idempotency_key has 1 to 255 printable ASCII characters.';
-      }
       return def.problemOf?.(args) ?? null;
     },
     callOf(args) {
@@ -248,7 +241,10 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
       return {
         ...{ method, path: filled, query: search.toString() },
         ...(body === undefined ? {} : { body: Object.fromEntries(sent) }),
-        headers: typeof idempotency_key === 'string' ? { 'idempotency-key': idempotency_key } : {},
+        headers:
+          (idempotency_key ?? null) === null
+            ? {}
+            : { 'idempotency-key': queryText(idempotency_key) },
       };
     },
   };

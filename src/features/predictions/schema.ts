@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  fields_schema,
   judgedAlone,
   named,
   nullable,
@@ -232,15 +233,7 @@ export const batch_result = Type.Object({
   replayed: Type.Optional(Type.Boolean()),
   code: Type.Optional(Type.String()),
   error: Type.Optional(Type.String()),
-  fields: Type.Optional(
-    Type.Array(
-      Type.Object({
-        path: Type.String(),
-        message: Type.String(),
-        code: Type.Optional(Type.String()),
-      }),
-    ),
-  ),
+  fields: Type.Optional(fields_schema),
   retry_after: Type.Optional(Type.Integer({ minimum: 1 })),
   similarity: Type.Optional(Type.Number()),
   prediction_id: Type.Optional(nullable(uuid_schema)),
