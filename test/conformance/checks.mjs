@@ -207,10 +207,12 @@ const checkEpoch = async ({ url, until }) => {
 const checkFar = async ({ url, head, oldest }) => {
   const after = Math.max(0, oldest - 2);
   if (head - after <= 10_000 && oldest === 1) return skip('the log is short enough for a replay');
-  const until = Math.min(head, after + 2_000);
-  const { events: got, take } = collect(until);
-  const { gaps } = await follow({ url, topics: ['all'], after: Math.max(after, oldest - 1), take });
-  const wanted = await readAll(url, { after: Math.max(after, oldest - 1), until });
+  const from = Math.max(after, oldest - 1);
+  const wanted = await readAll(url, { after: from, until: Math.min(head, after + 2_000) });
+  const last = wanted.at(-1)?.offset;
+  if (last === undefined) return skip('what is oldest is private');
+  const { events: got, take } = collect(last);
+  const { gaps } = await follow({ url, topics: ['all'], after: from, take });
   expectSame(got, wanted, 'from far behind');
   return `${gaps.length} gap(s) said, ${got.length} events read over HTTP`;
 };

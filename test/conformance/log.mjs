@@ -41,3 +41,13 @@ export const readAll = async (url, part) => {
   for await (const event of readEvents(url, part)) events.push(event);
   return events;
 };
+
+/** The offset of the newest public event up to `until`: to a follower nothing comes after it. */
+export const findLast = async (url, { after, until }) => {
+  for (let from = until; from > after; ) {
+    from = Math.max(after, from - page_size);
+    const last = (await readAll(url, { after: from, until })).at(-1);
+    if (last !== undefined) return last.offset;
+  }
+  return after;
+};

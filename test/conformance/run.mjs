@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { checks, Skipped } from './checks.mjs';
 import { checkClient } from './clients.mjs';
 import { makeRandom } from './cutter.mjs';
-import { readAll, readState } from './log.mjs';
+import { findLast, readAll, readState } from './log.mjs';
 
 const help = `Usage: prediction-forum-conformance URL [options]
 
@@ -15,7 +15,7 @@ Checks that the event stream of a service keeps its promises; it only reads.
   --client COMMAND   checks a client instead: COMMAND URL AFTER UNTIL follows the log and writes
                      "OFFSET ID" for each event on a line; may be given several times
   --after N, --until N
-                     what a client is to follow (default: the newest --events)
+                     what a client is to follow (default: the newest --events); at N is a public event
   --cut-bytes N      a connection of a client is cut after so many bytes at most (default 1000000)
 
 Exit code: 0 all promises are kept; 1 one is broken; 2 wrong arguments.`;
@@ -75,7 +75,7 @@ console.log(`${url}, seed ${seed}`);
 const { head, oldest } = await readState(url).catch((error) =>
   fail(`${url} is no prediction-forum: ${error.cause?.message ?? error.message}`),
 );
-const until = Number(values.until ?? head);
+const until = Number(values.until ?? (await findLast(url, { after: oldest - 1, until: head })));
 const after = Number(values.after ?? Math.max(oldest - 1, until - most));
 if (values.client.length > 0) {
   await Promise.all(
@@ -87,10 +87,10 @@ if (values.client.length > 0) {
     }),
   );
 } else {
-  const from = Math.max(oldest - 1, head - Math.min(most, 9_000));
-  if (head === from) fail('The log has no event yet.');
-  const events = await readAll(url, { after: from, until: head });
-  const service = { url, random, events, after: from, until: head, head, oldest };
+  const from = Math.max(oldest - 1, until - Math.min(most, 9_000));
+  if (until === from) fail('The log has no event yet.');
+  const events = await readAll(url, { after: from, until });
+  const service = { url, random, events, after: from, until, head, oldest };
   const wanted = Object.entries(checks).filter(([name]) => name.includes(values.only));
   if (wanted.length === 0) fail(`No check has "${values.only}" in its name.`);
   for (const [name, check] of wanted) await report(name, () => check(service));

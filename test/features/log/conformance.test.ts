@@ -8,6 +8,7 @@ import { clients, emit, emitMany, headOf, runSuite } from '../../help/conformanc
 import { withoutPython } from '../../help/python.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { serveLog } from './log-server.js';
 
 /** The conformance suite of the stream: the service passes it, and one that lies does not. */
 
@@ -45,6 +46,18 @@ for (const [name, command] of Object.entries(clients)) {
     t.match(output, /3000 events, exactly, through [1-9]\d* cuts/);
   });
 }
+
+t.test('a log that ends with a private event is followed to its last public one', async (t) => {
+  const { app: other, log } = await serveLog(t);
+  await log.write(300);
+  await log.write(150, { audience_id: makeId() });
+  const service = await runSuite([other.url, ...seed, '--only', 'the same']);
+  t.equal(service.code, 0, service.output);
+  t.match(service.output, /300 events/);
+  const client = await runSuite([other.url, ...seed, '--client', clients.typescript]);
+  t.equal(client.code, 0, client.output);
+  t.match(client.output, /300 events, exactly/);
+});
 
 type Frame = Readonly<Record<string, unknown>> & { readonly op: string; readonly offset: number };
 
