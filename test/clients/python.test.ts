@@ -10,6 +10,7 @@ import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { no_limits, startApp, type TestApp } from '../help/app.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
+import { startLiar } from '../help/liar.js';
 import { project_root } from '../help/own-stores.js';
 import { python, withoutPython } from '../help/python.js';
 import { startReceiver } from '../help/receiver.js';
@@ -85,11 +86,25 @@ t.test('the tests of the Python client pass', { skip }, async (t) => {
   const proxy = await startFaultyProxy(t, app.url);
   const cutting = setInterval(() => Math.random() < 0.3 && proxy.cut(), 50);
   t.teardown(() => clearInterval(cutting));
+  let is_lost = false;
+  const loseOnce = (offset: number): boolean => {
+    if (is_lost || offset !== 500) return false;
+    is_lost = true;
+    return true;
+  };
   const endless = (api_routes as readonly Route[]).filter(({ is_endless }) => is_endless);
   const given = {
     base: app.url,
     cut: proxy.url.replace(/\/$/, ''),
     no_socket: await startPlainProxy(t, app.url),
+    lost_once: await startLiar(t, app.url, (frame) => (loseOnce(frame.offset) ? [] : [frame])),
+    // Each thousandth, and the next one follows the one before it.
+    lossy: await startLiar(t, app.url, (frame) => {
+      if (frame.offset % 1_000 === 0) return [];
+      return [
+        frame.offset % 1_000 === 1 ? { ...frame, prev: Math.max(frame.offset - 2, 0) } : frame,
+      ];
+    }),
     token: human.token,
     agent_key: agent.key,
     question_id,

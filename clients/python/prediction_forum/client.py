@@ -15,7 +15,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -23,11 +23,13 @@ from urllib.parse import quote
 import httpx
 
 from .backoff import backoff_s
-from .errors import NoAnswer, Refused
+from .digest import Mismatch
+from .errors import NoAnswer, Refused, StreamGap
 from .stream import Stream
-from .wire import AsyncOperations, LogEvent, Operations
+from .wire import AsyncOperations, LogEvent, Operations, TakeEventsAnswerEventsItem
 
 T = TypeVar("T")
+OnGap = Callable[[dict[str, Any]], None]
 
 
 def _retry_after_s(answer: httpx.Response) -> float | None:
@@ -129,7 +131,8 @@ class AsyncForum(AsyncOperations):
         if body is not None:
             headers["content-type"] = "application/json"
         content = None if body is None else json.dumps(body).encode()
-        timeout_s = self._timeout_s + float(query.get("wait") or 0)
+        wait_s = query.get("wait") or (body.get("wait") if isinstance(body, dict) else None)
+        timeout_s = self._timeout_s + float(wait_s or 0)
         ends = time.monotonic() + self._patience_s
         tries = 0
         while True:
@@ -158,14 +161,62 @@ class AsyncForum(AsyncOperations):
         after: int | None = None,
         filter: dict[str, Any] | None = None,
         transport: str = "auto",
+        on_gap: OnGap | None = None,
+        on_mismatch: Callable[[Mismatch], None] | None = None,
     ) -> AsyncGenerator[LogEvent, None]:
         """The events of these topics in their order, each once, over as many connections as it takes.
 
         `after` is the offset of the last event that was handled; None begins with what happens from
         now on. `transport` is "websocket", "http" (long polling), or "auto", which polls while no
-        websocket can be opened.
+        websocket can be opened. `on_gap` gets what is missing and cannot be had, and the stream goes
+        on after it; without it the stream ends with `StreamGap`. `on_mismatch` gets every part in
+        which what came over the websocket is not the log, by its digest.
         """
-        return Stream(self, list(topics), after, filter or {}, transport).events()
+        stream = Stream(self, list(topics), after, filter or {}, transport, on_gap, on_mismatch)
+        return stream.events()
+
+    async def consume(
+        self, name: str, *, member: str, limit: int = 10, on_gap: OnGap | None = None
+    ) -> AsyncGenerator[TakeEventsAnswerEventsItem, None]:
+        """Events of a durable consumer, as one of its members, for as long as the service is away.
+
+        An event is done when the next one is asked for; what is done of the `limit` events that were
+        taken together is acknowledged in one call. Leaving the loop, by an exception or otherwise,
+        leaves the event at hand to be delivered again. `on_gap` is that of `follow`.
+        """
+        while True:
+            taken = await self._persist(
+                lambda: self.take_events(name, {"member": member, "limit": limit, "wait": 25})
+            )
+            gap = taken["gap"]
+            if gap is not None:
+                if on_gap is None:
+                    raise StreamGap(dict(gap))
+                on_gap(dict(gap))
+            done: list[int] = []
+            try:
+                for event in taken["events"]:
+                    yield event
+                    done.append(event["offset"])
+            finally:
+                if done:
+                    await self._persist(
+                        lambda: self.acknowledge_events(name, {"member": member, "offsets": done})
+                    )
+
+    async def _persist(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Makes a call that may be repeated until the service answers."""
+        tries = 0
+        while True:
+            try:
+                return await call()
+            except NoAnswer:
+                pass
+            except Refused as refused:
+                if not refused.retryable:
+                    raise
+            tries += 1
+            await asyncio.sleep(0.1 + backoff_s(tries, 0.2, 10.0))
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -230,20 +281,31 @@ class Forum(Operations):
         after: int | None = None,
         filter: dict[str, Any] | None = None,
         transport: str = "auto",
+        on_gap: OnGap | None = None,
+        on_mismatch: Callable[[Mismatch], None] | None = None,
     ) -> Iterator[LogEvent]:
         """As `AsyncForum.follow`."""
-        stream = Stream(self._forum, list(topics), after, filter or {}, transport)
-        events = stream.events()
+        stream = Stream(self._forum, list(topics), after, filter or {}, transport, on_gap, on_mismatch)
+        return self._iterate(stream.events())
 
-        async def next_event() -> LogEvent:
-            return await events.__anext__()
+    def consume(
+        self, name: str, *, member: str, limit: int = 10, on_gap: OnGap | None = None
+    ) -> Iterator[TakeEventsAnswerEventsItem]:
+        """As `AsyncForum.consume`."""
+        return self._iterate(self._forum.consume(name, member=member, limit=limit, on_gap=on_gap))
+
+    def _iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+        async def next_item() -> T:
+            return await items.__anext__()
 
         async def end() -> None:
-            await events.aclose()
+            await items.aclose()
 
         try:
             while True:
-                yield self._run(next_event())
+                yield self._run(next_item())
+        except StopAsyncIteration:
+            return
         finally:
             if not self._loop.is_closed():
                 self._run(end())

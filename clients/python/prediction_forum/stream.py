@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from websockets.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.legacy.client import connect
 
 from .backoff import backoff_s
+from .digest import DigestCheck, Mismatch
 from .errors import NoAnswer, Refused, SocketRefused, StreamGap
 from .wire import LogEvent
 
@@ -43,13 +44,19 @@ class Stream:
         after: int | None,
         filter: dict[str, Any],
         transport: str,
+        on_gap: Callable[[dict[str, Any]], None] | None,
+        on_mismatch: Callable[[Mismatch], None] | None,
     ) -> None:
         if transport not in ("auto", "websocket", "http"):
             raise ValueError('transport is "auto", "websocket" or "http"')
+        if on_mismatch is not None and (topics != ["all"] or filter or transport == "http"):
+            raise ValueError('on_mismatch is for the topic "all" without a filter, over a websocket')
         self._forum = forum
         self._topics = topics
         self._filter = filter
         self._transport = transport
+        self._on_gap = on_gap
+        self._check = DigestCheck(forum, on_mismatch) if on_mismatch else None
         # Everything up to here has come.
         self._cursor = after
         # Of this connection, by topic: the newest offset up to which the topic is complete.
@@ -105,29 +112,36 @@ class Stream:
             if self._cursor is not None:
                 ask["after"] = self._cursor
                 self._proven = dict.fromkeys(self._topics, self._cursor)
+                if self._check:
+                    await self._check.begin(self._cursor)
             if self._filter:
                 ask["filter"] = self._filter
             await socket.send(json.dumps(ask))
             silence_s = 30.0
             while True:
-                frame = json.loads(await asyncio.wait_for(socket.recv(), silence_s))
+                text = str(await asyncio.wait_for(socket.recv(), silence_s))
+                frame = json.loads(text)
                 op = frame["op"]
                 if op == "event" and self._take(frame):
                     self._tries = 0
+                    if self._check:
+                        await self._check.add(frame["offset"], frame["id"], text)
                     yield cast(LogEvent, frame)
                 elif op == "welcome":
                     silence_s = frame.get("tick_ms", 15_000) / 1_000 * 1.5 + 1
                 elif op == "subscribed":
                     self._tries = 0
                     self._prove(frame["head"])
+                    if self._check:
+                        await self._check.begin(frame["head"])
                 elif op == "tick":
                     for topic, newest in frame.get("heads", {}).items():
                         if newest > self._proven.get(topic, newest):
                             self._miss(newest)
                     self._prove(frame["head"])
+                    if self._check and "digest" in frame:
+                        await self._check.compare(frame["head"], frame["digest"])
                 elif op == "gap":
-                    if frame["reason"] == "epoch":
-                        raise StreamGap(frame)
                     break
                 elif op == "error":
                     if not frame.get("retryable"):
@@ -167,10 +181,15 @@ class Stream:
         self._settle()
 
     def _miss(self, offset: int) -> None:
-        if offset == self._last_hole:
-            raise StreamGap({"after": self._cursor, "reason": "hole"})
-        self._last_hole = offset
-        raise _Hole
+        if offset != self._last_hole:
+            self._last_hole = offset
+            raise _Hole
+        self._lose({"after": self._cursor, "until": offset, "reason": "hole"})
+
+    def _lose(self, gap: dict[str, Any]) -> None:
+        if self._on_gap is None:
+            raise StreamGap(gap)
+        self._on_gap(gap)
 
     async def _read_page(self, wait_s: int) -> AsyncGenerator[LogEvent, None]:
         """A page of the log over HTTP, for as long as the service is away."""
@@ -193,7 +212,13 @@ class Stream:
             self._cursor = page["head"]
             return
         if page["gap"] is not None:
-            raise StreamGap(page["gap"])
+            self._lose(page["gap"])
+            if page["gap"]["reason"] == "epoch":
+                self._cursor = page["gap"]["until"]
+                self._seen.clear()
+                return
+        if self._check and page["events"]:
+            self._check.forget()
         for event in page["events"]:
             # On a socket before it was cut, perhaps.
             if event["offset"] not in self._seen:

@@ -10,10 +10,19 @@ import re
 import subprocess
 import sys
 import unittest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from prediction_forum import AsyncForum, Forum, NoAnswer, Refused, StreamGap, verify_webhook
+from prediction_forum import (
+    AsyncForum,
+    Forum,
+    Mismatch,
+    NoAnswer,
+    Refused,
+    StreamGap,
+    verify_webhook,
+)
 
 GIVEN: dict[str, Any] = json.loads(os.environ["GIVEN"])
 BASE: str = GIVEN["base"]
@@ -124,6 +133,61 @@ class Streams(unittest.TestCase):
 
         wanted = the_log()
         self.assertEqual(asyncio.run(read(wanted[99])), wanted[100:150])
+
+    def mismatches(self, base: str, until: int) -> list[tuple[int, int, str]]:
+        found: list[Mismatch] = []
+        with Forum(base) as forum:
+            for event in forum.follow(after=0, transport="websocket", on_mismatch=found.append):
+                if event["offset"] > until:
+                    break
+        return [(one["after"], one["until"], one["wrong"]) for one in found]
+
+    def test_what_is_lost_unseen_is_found_by_the_digest(self) -> None:
+        self.assertEqual(self.mismatches(GIVEN["cut"], 3_000), [])
+        expected = [(0, 1_001, "stream"), (1_001, 2_001, "stream"), (2_001, 3_001, "stream")]
+        self.assertEqual(self.mismatches(GIVEN["lossy"], 3_000), expected)
+        wrong: list[dict[str, Any]] = [
+            {"topics": ["system"]},
+            {"filter": {"min_confidence": 1}},
+            {"transport": "http"},
+        ]
+        for options in wrong:
+            with Forum(BASE) as forum, self.assertRaises(ValueError):
+                next(forum.follow(**options, on_mismatch=print))
+
+    def test_a_frame_that_is_lost_is_asked_for_again(self) -> None:
+        self.follow(GIVEN["lost_once"], "websocket", ["all"])
+
+    def test_after_a_gap_it_goes_on(self) -> None:
+        gaps: list[dict[str, Any]] = []
+        with Forum(BASE, api_key=GIVEN["agent_key"]) as other, Forum(BASE) as forum:
+
+            def on_gap(gap: dict[str, Any]) -> None:
+                gaps.append(gap)
+                text = "Weather records of the harbour go back to 1881, which is long enough."
+                other.create_comment(GIVEN["question_id"], {"content": text})
+
+            event = next(forum.follow(after=10**9, on_gap=on_gap))
+        self.assertEqual([gap["reason"] for gap in gaps], ["epoch"])
+        self.assertEqual(event["event"], "comment.created")
+        self.assertGreater(event["offset"], gaps[0]["until"])
+
+    def test_members_of_a_consumer_share_its_events(self) -> None:
+        wanted = [offset for offset in the_log() if offset > 100][:9]
+        with Forum(BASE, api_key=GIVEN["agent_key"]) as forum:
+            forum.put_consumer("python", {"start": 100, "ack_wait_seconds": 1})
+            one = list(islice(forum.consume("python", member="one", limit=5), 7))
+            two = list(islice(forum.consume("python", member="two"), 3))
+            state = forum.get_consumer("python")
+        self.assertEqual([event["offset"] for event in one], wanted[:7])
+        # The seventh was at hand when the first member left.
+        self.assertEqual([event["offset"] for event in two], wanted[6:9])
+        self.assertEqual([event["deliveries"] for event in two], [2, 2, 2])
+        self.assertEqual(state["cursor"], wanted[7])
+
+    def test_a_consumer_that_does_not_exist_is_refused(self) -> None:
+        with Forum(BASE, api_key=GIVEN["agent_key"]) as forum, self.assertRaises(Refused):
+            next(forum.consume("nobody", member="one"))
 
     def test_a_cursor_of_another_log_is_a_gap(self) -> None:
         for transport in ("websocket", "http"):

@@ -1,10 +1,8 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { type Test, t } from 'tap';
-import WebSocket, { WebSocketServer } from 'ws';
+import { t } from 'tap';
 import { makeId } from '../../../src/kit/ids.js';
 import { no_limits, startApp } from '../../help/app.js';
 import { clients, emit, emitMany, headOf, runSuite } from '../../help/conformance.js';
+import { type Change, startLiar } from '../../help/liar.js';
 import { withoutPython } from '../../help/python.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -59,42 +57,7 @@ t.test('a log that ends with a private event is followed to its last public one'
   t.match(client.output, /300 events, exactly/);
 });
 
-type Frame = Readonly<Record<string, unknown>> & { readonly op: string; readonly offset: number };
-
-/** A service in front of the service, which does something to the frames of events. */
-const startLiar = async (t: Test, change: (frame: Frame) => readonly Frame[]) => {
-  const server = createServer(async (request, response) => {
-    const answer = await fetch(`${app.url}${request.url}`);
-    const type = answer.headers.get('content-type') ?? '';
-    response.writeHead(answer.status, { 'content-type': type });
-    for await (const chunk of answer.body ?? []) response.write(chunk);
-    response.end();
-  });
-  const sockets = new WebSocketServer({ server });
-  sockets.on('connection', (client) => {
-    const upstream = new WebSocket(`${app.url.replace('http', 'ws')}/ws`);
-    client.on('message', (text) => {
-      if (upstream.readyState === WebSocket.OPEN) upstream.send(String(text));
-      else upstream.once('open', () => upstream.send(String(text)));
-    });
-    upstream.on('message', (text) => {
-      const frame = JSON.parse(String(text)) as Frame;
-      const frames = frame.op === 'event' ? change(frame) : [frame];
-      for (const one of frames) client.send(JSON.stringify(one));
-    });
-    client.on('close', () => upstream.terminate());
-    upstream.on('close', () => client.terminate());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    for (const one of sockets.clients) one.terminate();
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-};
-
-const lies: Readonly<Record<string, (frame: Frame) => readonly Frame[]>> = {
+const lies: Readonly<Record<string, Change>> = {
   'an event is left out': (frame) => (frame.offset % 1_000 === 0 ? [] : [frame]),
   'and prev is made to fit': (frame) => {
     if (frame.offset % 1_000 === 0) return [];
@@ -107,7 +70,11 @@ const lies: Readonly<Record<string, (frame: Frame) => readonly Frame[]>> = {
 
 for (const [name, change] of Object.entries(lies)) {
   t.test(`it is found out when ${name}`, { timeout: 120_000 }, async (t) => {
-    const { code, output } = await runSuite([await startLiar(t, change), '--only', 'the same']);
+    const { code, output } = await runSuite([
+      await startLiar(t, app.url, change),
+      '--only',
+      'the same',
+    ]);
     t.equal(code, 1, output);
     t.match(output, /FAILED {3}the socket replays the same events/);
     t.match(output, /ok {7}server-sent events are the same/);
