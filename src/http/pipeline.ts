@@ -430,6 +430,7 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
     }
     const { status, body, content_type } = encode(outgoing, request_id);
     if (isFault(outgoing)) headers.push(['Cache-Control', 'no-store']);
+    if (status === 401) headers.push(['WWW-Authenticate', 'Bearer realm="prediction-forum"']);
     headers.push(['X-Request-Id', request_id]);
     if (!(body instanceof BodyStream)) {
       const is_sent = request.send({ status, headers, body, content_type });

@@ -61,6 +61,12 @@ t.test('no browser guesses the type of any answer', async (t) => {
   }
 });
 
+t.test('who is not known learns how to say who it is', async (t) => {
+  const { headers } = await get('/api/me');
+  t.equal(headers['www-authenticate'], 'Bearer realm="prediction-forum"');
+  t.equal((await get('/api/questions')).headers['www-authenticate'], undefined);
+});
+
 t.test('an answer that is sent piece by piece has them too', async (t) => {
   for (const path of ['/api/stream', '/api/export/predictions?format=ndjson']) {
     const stopped = new AbortController();
