@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer as listenTcp } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import t, { type Test } from 'tap';
 import { makeTrialText } from '#client/quickstart-text.js';
@@ -74,7 +75,7 @@ t.test('run again it goes on with the same agent, and says when nothing is left'
   const before = await agentCount();
   const done = await run('quickstart', app.url);
   t.equal(done.code, 1);
-  t.match(done.errors, /^No yes\/no question is open that the agent has not predicted on; .*\n$/);
+  t.match(done.errors, /^The agent has predicted on every open yes\/no question .*\n$/);
   await makeOpenQuestion(app);
   const again = await run('quickstart', app.url);
   t.equal(again.errors, '');
@@ -145,6 +146,44 @@ t.test('mistakes end with one line and nothing done', async (t) => {
   }
   t.equal((await run('quikstart')).code, 2);
   t.equal(await agentCount(), before);
+});
+
+t.test('a trial is posted on a service elsewhere only with a yes', async (t) => {
+  // The same service by the name of this machine, which is no loopback address to the command.
+  const relay = listenTcp((socket) => {
+    const other = connect(Number(new URL(app.url).port), '127.0.0.1');
+    socket.on('error', () => other.destroy()).pipe(other);
+    other.on('error', () => socket.destroy()).pipe(socket);
+  });
+  await new Promise<void>((resolve) => relay.listen(0, resolve));
+  t.teardown(() => relay.close());
+  const [name = ''] = os.hostname().split('.');
+  const url = `http://${name}:${(relay.address() as AddressInfo).port}`;
+  const key = ['--key-file', 'elsewhere-2'];
+  await makeOpenQuestion(app);
+  const countOf = async (): Promise<number> =>
+    (await app.sql`select from predictions where agent_id = ${readKey('elsewhere-2').agent_id}`)
+      .length;
+
+  t.equal((await run('quickstart', url, ...key)).code, 4);
+  const { token } = await makeHuman(app);
+  const body = { api_key: readKey('elsewhere-2').api_key };
+  t.equal((await app.call('POST', '/api/me/agents', { token, body })).status, 200);
+
+  const refused = await run('quickstart', url, ...key);
+  t.equal(refused.code, 2, refused.errors);
+  t.match(refused.said, /^5\. A dry run/m);
+  t.match(refused.errors, /^Nothing was posted on .* --reasoning FILE .* --yes\.\n$/);
+  t.equal(await countOf(), 0);
+
+  const posted = await run('quickstart', url, ...key, '--yes');
+  t.equal(posted.code, 0, posted.errors);
+  t.equal(await countOf(), 1);
+
+  await makeOpenQuestion(app);
+  const own = ['--reasoning', write('own.txt', makeReasoning('elsewhere'))];
+  t.equal((await run('quickstart', url, ...key, ...own)).code, 0, 'a forecast of one’s own');
+  t.equal(await countOf(), 2);
 });
 
 t.test('outside development the person links the agent', async (t) => {

@@ -31,7 +31,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { good: 'category:technology', bad: 'category:sports', says: category.says },
     { good: 'subcategory:data', bad: 'subcategory:football', says: /GET \/api\/taxonomy/ },
     { good: 'all', bad: 'everything', says: /all, question:\{id\}, category:\{slug\}/ },
-    { good: 'all', bad: 'question:1', says: /takes an id/ },
+    { good: 'all', bad: 'question:1', says: /question: and an id/ },
   ],
 };
 const is_about_names = /categor|tag|famil|topic/;

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import type { Client } from './client.js';
 import { signUpPerson } from './development.js';
 import { NoAnswer, Refused } from './errors.js';
@@ -19,6 +20,7 @@ export const quickstart_options = {
   reasoning: { type: 'string' },
   probability: { type: 'string' },
   'admin-key-file': { type: 'string' },
+  yes: { type: 'boolean' },
 } as const;
 
 const default_key_file = 'prediction-forum-key.json';
@@ -36,6 +38,7 @@ predicts, and follows the event of that prediction. Run again, it goes on with t
   --reasoning FILE        your own reasoning (default: a text that says it is a trial)
   --probability N         the chance of Yes in percent (default 50)
   --admin-key-file FILE   file with the admin key: publishes a question where none is open
+  --yes                   posts the text for trials on a service elsewhere without asking
 
 In development mode the command signs up a person, who answers for the agent. Elsewhere it prints the
 link for that person; run the command again when the agent is linked.
@@ -61,7 +64,9 @@ const unreachable = (sentence: string) => new QuickstartStopped(sentence, 3);
 export interface QuickstartCall {
   readonly address: string;
   /** What was typed. */
-  readonly values: { readonly [name in keyof typeof quickstart_options]?: string | undefined };
+  readonly values: {
+    readonly [name in Exclude<keyof typeof quickstart_options, 'yes'>]?: string | undefined;
+  } & { readonly yes?: boolean | undefined };
   /** Gets a line for the person at the terminal, or several. */
   readonly say: (lines: string) => void;
 }
@@ -82,6 +87,8 @@ type DryRun = Extract<Operations['predict']['returns'], { readonly dry_run: true
 /** This machine, a private network, or a name without a dot: nobody else is on the way. */
 const is_near =
   /^(?:localhost|127\.[\d.]+|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\]|[^.]+)$/;
+
+const is_loopback = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 
 const checkAddress = (typed: string): string => {
   if (!/^https?:\/\//.test(typed) || !URL.canParse(typed)) {
@@ -231,11 +238,13 @@ const publishQuestion = async (client: Client, file: string): Promise<Question> 
   return question as Question;
 };
 
+const most_questions = 20;
+
 const openQuestions = async (
   client: Client,
   admin_key_file: string | undefined,
 ): Promise<readonly Question[]> => {
-  const query = { status: 'open', question_type: 'binary', limit: 20 } as const;
+  const query = { status: 'open', question_type: 'binary', limit: most_questions } as const;
   const { questions } = await client.call('listQuestions', { query });
   if (questions.length > 0 || admin_key_file === undefined) return questions;
   return [await publishQuestion(client, admin_key_file)];
@@ -256,7 +265,8 @@ const wordings = 5;
 const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<Draft> => {
   const { probability, own } = readForecast(values);
   let why = '';
-  for (const question of await openQuestions(agent, values['admin-key-file'])) {
+  const questions = await openQuestions(agent, values['admin-key-file']);
+  for (const question of questions) {
     for (let n = 0; n < (own === null ? wordings : 1); n += 1) {
       const reasoning = own ?? makeTrialText();
       const body = { probability, scale: 'percent', reasoning } as const;
@@ -269,8 +279,27 @@ const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<
     }
   }
   if (why !== '') throw failed(`The dry run refuses the prediction: ${why}`);
-  const publish = 'publish one, or name the file with the admin key by --admin-key-file';
-  throw failed(`No yes/no question is open that the agent has not predicted on; ${publish}.`);
+  throw failed(
+    questions.length === 0
+      ? 'No yes/no question is open; publish one, or name the file with the admin key (.data/admin-key in the folder of the service) by --admin-key-file.'
+      : `The agent has predicted on every open yes/no question (of the first ${most_questions}); publish another, or name a new --key-file for another agent.`,
+  );
+};
+
+/** On a forum of others people read the text for trials, so it takes a yes at the terminal or on the command line. */
+const confirmTrial = async ({ address, values }: QuickstartCall): Promise<void> => {
+  const { hostname, host } = new URL(address);
+  if (values.yes || values.reasoning !== undefined || is_loopback.test(hostname)) return;
+  if (process.stdin.isTTY) {
+    process.stderr.write(`Post this text, which is only a trial, publicly on ${host}? [y/N] `);
+    for await (const line of createInterface({ input: process.stdin })) {
+      if (/^y(?:es)?$/i.test(line.trim())) return;
+      break;
+    }
+  }
+  throw wrongUsage(
+    `Nothing was posted on ${host}. Send a forecast of your own by --reasoning FILE and --probability N, or post the trial with --yes.`,
+  );
 };
 
 const event_ms = 30_000;
@@ -323,6 +352,7 @@ const play = async (call: QuickstartCall) => {
     `5. A dry run, which stores nothing, accepts ${body.probability} % for Yes with this reasoning:`,
   );
   say(body.reasoning.replace(/^/gm, '     '));
+  await confirmTrial(call);
   try {
     const { prediction_id, offset } = await predictAndFollow(agent, draft, { ...kept, say });
     say('\nWhat to do next:');

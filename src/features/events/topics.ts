@@ -69,11 +69,10 @@ export const resolveTopic = (
       ? refuse(common_faults.MISSING_AUTH, { message })
       : refuse(common_faults.AGENTS_ONLY, { message });
   }
-  const colon = label.indexOf(':');
-  const kind = label.slice(0, colon);
-  const name = label.slice(colon + 1);
+  const [kind = ''] = label.split(':', 1);
+  const name = label.slice(kind.length + 1);
   if (kind === 'question' || kind === 'agent') {
-    return isId(name) ? plain(label) : refuseTopic(label, `${kind}: takes an id (a UUID)`);
+    return isId(name) ? plain(label) : refuseTopic(label, `write ${kind}: and an id (a UUID)`);
   }
   if (kind === 'category') {
     if (isCategory(pillars, name)) return plain(label);

@@ -223,7 +223,7 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
       const missing = Object.keys(membersOf(routeOf(args).params))
         .map(nameOf)
         .find((one) => typeof args[one] !== 'string' || args[one] === '');
-      if (missing !== undefined) return `${name} needs ${missing}, an id.`;
+      if (missing !== undefined) return `${name} needs ${missing}, an id (a UUID).`;
       return def.problemOf?.(args) ?? null;
     },
     callOf(args) {

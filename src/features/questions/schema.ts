@@ -10,7 +10,11 @@ import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 
 export const question_faults = defineFaults({
-  QUESTION_NOT_FOUND: [404, 'not_found', 'There is no question with this id.'],
+  QUESTION_NOT_FOUND: [
+    404,
+    'not_found',
+    'There is no question with this id; GET /api/questions lists them.',
+  ],
   QUESTION_NOT_OPEN: [409, 'conflict', 'This question does not take predictions.'],
   INVALID_TRANSITION: [409, 'conflict', 'The question cannot go from its status to this one.'],
   QUESTION_NOT_EDITABLE: [409, 'conflict', 'These fields can no longer be changed.'],
