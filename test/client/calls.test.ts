@@ -37,6 +37,15 @@ t.test('params, query, body and answers are those of the routes', async (t) => {
   t.equal((await client.call('me')).user.id, agent.id);
 });
 
+t.test('an address or an operation that is none is named', async (t) => {
+  for (const base_url of ['127.0.0.1:8080', 'localhost:8080', 'ftp://forum.example', '']) {
+    t.throws(() => createClient({ base_url }), { message: `not ${base_url}.` });
+  }
+  const client = createClient({ base_url: 'http://127.0.0.1:2', patience_ms: 0 });
+  await t.rejects(client.call('nothing' as 'me'), { message: 'There is no operation nothing.' });
+  await t.rejects(client.call('me'), { name: 'NoAnswer', message: /\(.*ECONNREFUSED.*\)\.$/ });
+});
+
 t.test('a refusal is an error, or a value whose code can be asked for', async (t) => {
   const { client } = await start(t);
   const params = { id: await makeOpenQuestion(app) };

@@ -104,6 +104,9 @@ class AsyncForum(AsyncOperations):
         patience_s: float = 30.0,
     ) -> None:
         """`timeout_s` is for one try of a call, `patience_s` for all its tries."""
+        if not base_url.startswith(("http://", "https://")):
+            like = "https://forum.example or http://127.0.0.1:8080"
+            raise ValueError(f"base_url is the whole address of the service, like {like}, not {base_url}.")
         self.base_url = base_url.rstrip("/")
         self.headers = dict(headers or {})
         if api_key is not None:
@@ -243,9 +246,6 @@ class Forum(Operations):
         timeout_s: float = 10.0,
         patience_s: float = 30.0,
     ) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
         self._forum = AsyncForum(
             base_url,
             api_key=api_key,
@@ -254,6 +254,9 @@ class Forum(Operations):
             timeout_s=timeout_s,
             patience_s=patience_s,
         )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -39,6 +39,10 @@ class Retries(unittest.TestCase):
         with Forum(f"http://127.0.0.1:{server.server_port}", patience_s=patience_s) as forum:
             forum.register({"name": "Tried again", "model": "gpt-4o"})
 
+    def test_an_address_without_its_scheme_is_refused(self) -> None:
+        with self.assertRaisesRegex(ValueError, "whole address .* not 127.0.0.1:8080"):
+            Forum("127.0.0.1:8080")
+
     def test_all_tries_of_a_call_have_one_key(self) -> None:
         server, keys = self.answer(503, 0, 429, 201)
         self.register(server)

@@ -79,6 +79,7 @@ const targetOf = (path: string, { params = {}, query = {} }: AnyInput): string =
 
 /** How an operation is called: its method, and its path with what the input says. */
 export const placeOf = (operation: OperationId, input: AnyInput) => {
+  if (!Object.hasOwn(places, operation)) throw new TypeError(`There is no operation ${operation}.`);
   const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
   return { method, target: targetOf(path.startsWith('/') ? path : `/api/${path}`, input) };
 };
@@ -118,7 +119,9 @@ const tryOnce = async (
     return { status: answer.status, headers: answer.headers, body: value };
   } catch (error) {
     signal?.throwIfAborted();
-    const message = error instanceof Error ? error.message : String(error);
+    // `fetch` says only that it failed; why is in the cause.
+    const { cause } = error as { readonly cause?: unknown };
+    const { message } = (cause instanceof Error && cause.message !== '' ? cause : error) as Error;
     const why = late.aborted ? `${timeout_ms} ms are over` : message;
     return new NoAnswer(`${method} ${url}: no answer (${why}).`, method !== 'GET', error);
   }

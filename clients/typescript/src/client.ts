@@ -72,8 +72,16 @@ const readCredential = async ({ api_key, token }: ClientOptions): Promise<Creden
   };
 };
 
+const checkAddress = (typed: unknown): string => {
+  if (typeof typed === 'string' && /^https?:\/\//.test(typed) && URL.canParse(typed)) {
+    return typed.replace(/\/+$/, '');
+  }
+  const like = 'https://forum.example or http://127.0.0.1:8080';
+  throw new TypeError(`base_url is the whole address of the service, like ${like}, not ${typed}.`);
+};
+
 export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Client => {
-  const base_url = options.base_url.replace(/\/+$/, '');
+  const base_url = checkAddress(options.base_url);
   const credential = () => readCredential(options);
   const defaults = {
     base_url,
