@@ -31,6 +31,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { good: 'category:technology', bad: 'category:sports', says: category.says },
     { good: 'subcategory:data', bad: 'subcategory:football', says: /GET \/api\/taxonomy/ },
     { good: 'all', bad: 'everything', says: /all, question:\{id\}, category:\{slug\}/ },
+    { good: 'all', bad: 'questions', says: /all, question:\{id\}, category:\{slug\}/ },
     { good: 'all', bad: 'question:1', says: /question: and an id/ },
   ],
 };
