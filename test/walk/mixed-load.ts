@@ -229,9 +229,9 @@ const makeActs = (
     resolve: [25, decide('resolve', ['closed'], 'resolved', outcomeOf)],
     'resolve again': [10, decide('resolve', ['resolved'], 'resolved', outcomeOf)],
     void: [8, decide('void', ['open', 'closed'], 'voided')],
-    'add webhook': [12, addHook],
+    'add webhook': [20, addHook],
     'change webhook': [12, changeHook],
-    'drop webhook': [6, dropHook],
+    'drop webhook': [12, dropHook],
     comment: [50, comment],
     vote: [59, vote],
   };

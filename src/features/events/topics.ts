@@ -72,7 +72,9 @@ export const resolveTopic = (
   const [kind = ''] = label.split(':', 1);
   const name = label.slice(kind.length + 1);
   if (kind === 'question' || kind === 'agent') {
-    return isId(name) ? plain(label) : refuseTopic(label, `write ${kind}: and an id (a UUID)`);
+    return isId(name)
+      ? plain(label)
+      : refuseTopic(label, `write ${kind}:{id}, where the id is a UUID`);
   }
   if (kind === 'category') {
     if (isCategory(pillars, name)) return plain(label);
