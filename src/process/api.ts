@@ -216,12 +216,13 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   return parts satisfies Needs;
 };
 
-/** The limits as the documents tell them. */
+/** Sockets and streams that one caller, or one address, may have open. */
 const connectionLimits = ({ SOCKETS_KEY, SOCKETS_IP }: Config) => ({
   connections_key: SOCKETS_KEY,
   connections_ip: SOCKETS_IP,
 });
 
+/** The limits as the documents tell them. */
 const limitLines = (config: Config) =>
   Object.entries(limit_table).map(([name, { setting, per }]) => ({
     ...{ name, limit: config[setting] },

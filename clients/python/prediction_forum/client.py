@@ -25,11 +25,10 @@ import httpx
 from .backoff import backoff_s
 from .digest import Mismatch
 from .errors import NoAnswer, Refused, StreamGap
-from .stream import Stream
+from .stream import OnGap, Stream
 from .wire import AsyncOperations, LogEvent, Operations, TakeEventsAnswerEventsItem
 
 T = TypeVar("T")
-OnGap = Callable[[dict[str, Any]], None]
 
 
 def _retry_after_s(answer: httpx.Response) -> float | None:
@@ -184,7 +183,8 @@ class AsyncForum(AsyncOperations):
         """Events of a durable consumer, as one of its members, for as long as the service is away.
 
         An event is done when the next one is asked for; what is done of the `limit` events that were
-        taken together is acknowledged in one call. Leaving the loop, by an exception or otherwise,
+        taken together is acknowledged in one call, so all of them are to be done within the
+        `ack_wait_seconds` of the consumer. Leaving the loop, by an exception or otherwise,
         leaves the event at hand to be delivered again. `on_gap` is that of `follow`.
         """
         while True:

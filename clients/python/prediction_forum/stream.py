@@ -25,6 +25,8 @@ from .wire import LogEvent
 if TYPE_CHECKING:
     from .client import AsyncForum
 
+OnGap = Callable[[dict[str, Any]], None]
+
 PAGE = 100
 WAIT_S = 25
 # No websocket is tried for so long after this many could not be opened in a row.
@@ -44,7 +46,7 @@ class Stream:
         after: int | None,
         filter: dict[str, Any],
         transport: str,
-        on_gap: Callable[[dict[str, Any]], None] | None,
+        on_gap: OnGap | None,
         on_mismatch: Callable[[Mismatch], None] | None,
     ) -> None:
         if transport not in ("auto", "websocket", "http"):
