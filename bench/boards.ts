@@ -137,12 +137,15 @@ export const bench: Bench = {
   async prepare(context) {
     const agents = context.quick ? forecasters / 10 : forecasters;
     const { setup, service } = await startForum(context, {
-      ...{ agents, questions: 1 },
+      agents,
+      questions: 1,
       fill: (sql) => addScores(sql, agents),
     });
     const { sql, port } = service;
     const redis = openRedis({
-      ...{ url: setup.redis_url, name: 'bench', log: pino({ level: 'silent' }) },
+      url: setup.redis_url,
+      name: 'bench',
+      log: pino({ level: 'silent' }),
       command_timeout_ms: 10_000,
     });
     await connectRedis(redis);

@@ -44,7 +44,11 @@ const withGroups = (setup: Setup, target: Target, clients: readonly number[]): T
     const owner = api.filter((pid) => commandOf(pid).includes(' --index=0 '));
     const redis = stores.filter((pid) => commandOf(pid).includes('redis'));
     return {
-      ...{ api, owner, relay, redis, client: clients },
+      api,
+      owner,
+      relay,
+      redis,
+      client: clients,
       rest: all.filter((pid) => !api.includes(pid) && !relay.includes(pid)),
       postgres: stores.filter((pid) => !redis.includes(pid)),
     };
@@ -66,11 +70,7 @@ const startDelivery = async (setup: Setup, target: Target, receivers: Receivers)
     if (String(target.groups?.()['rest']) !== rest) throw new Error('A signer was replaced.');
     return { per_second: count / seconds, ...sample };
   };
-  return {
-    name: 'delivery',
-    warmUp: () => run(backlog.count * 10),
-    round: () => run(deliveries),
-  };
+  return { name: 'delivery', warmUp: () => run(backlog.count * 10), round: () => run(deliveries) };
 };
 type Receivers = Awaited<ReturnType<typeof startReceivers>>;
 
@@ -87,12 +87,16 @@ export const bench: Bench = {
     const narrow = hot_questions * (counts.length + 1) * (context.rounds + 2);
     const wide = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
     const env = {
-      ...{ TRUSTED_PROXIES: '127.0.0.1', SECRET_KEY: secret_key },
-      ...{ WEBHOOK_CA_FILE: receivers.ca_file, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+      TRUSTED_PROXIES: '127.0.0.1',
+      SECRET_KEY: secret_key,
+      WEBHOOK_CA_FILE: receivers.ca_file,
+      WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
       WEBHOOK_ALLOW_IN_PRODUCTION: 'true',
     };
     const { setup, keys_file, service } = await startForum(context, {
-      ...{ agents, questions: narrow + wide_questions, copies: ['service_2', 'service_3'] },
+      agents,
+      questions: narrow + wide_questions,
+      copies: ['service_2', 'service_3'],
       env: { ...env, API_PROCESSES: '1' },
     });
     const group = startSubscribers(context);

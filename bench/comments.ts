@@ -62,7 +62,9 @@ export const bench: Bench = {
   async prepare(context) {
     const subjects = 4 * block * (context.rounds + 2);
     const { setup, keys_file, service } = await startForum(context, {
-      ...{ agents: all_agents, questions: subjects + 1, copies: ['conventional'] },
+      agents: all_agents,
+      questions: subjects + 1,
+      copies: ['conventional'],
       fill: (sql) => seedComments(sql, subjects),
     });
     const env = { POOL: String(peer_pool) };
@@ -70,7 +72,10 @@ export const bench: Bench = {
     const stageOf = (kind: 'comment' | 'vote') => () =>
       targets.map((target) => {
         const run = makeLoad(setup, target, {
-          ...{ kind, keys_file, agents, in_flight: best_connections },
+          kind,
+          keys_file,
+          agents,
+          in_flight: best_connections,
           idOf: kind === 'comment' ? questionId : commentId,
           countRows: kind === 'comment' ? countComments : countVotes,
         });

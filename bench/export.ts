@@ -70,7 +70,8 @@ export const bench: Bench = {
     context.log(`Making ${rows} predictions …`);
     const from_ms = Date.now() - 10 * 86_400_000;
     const { setup, service: target } = await startForum(context, {
-      ...{ agents, questions },
+      agents,
+      questions,
       fill: (sql) => seedPredictions(sql, { agents, questions, from_ms }),
     });
     // The first garbage of a process is collected by then.
@@ -98,7 +99,8 @@ export const bench: Bench = {
           throw new Error(`${format}: ${found}`);
         }
         return {
-          ...{ per_second: rows / took_s, mb_per_second: bytes / 1e6 / took_s },
+          per_second: rows / took_s,
+          mb_per_second: bytes / 1e6 / took_s,
           over_idle_mb: Math.max(0, (metered['rss_mb'] ?? 0) - idle_mb),
           ...metered,
         };
@@ -140,7 +142,10 @@ export const bench: Bench = {
           target,
           job: {
             requests: { kind: 'read', paths, count },
-            ...{ in_flight, seconds: for_seconds, rate, wanted_status: 200 },
+            in_flight,
+            seconds: for_seconds,
+            rate,
+            wanted_status: 200,
           },
           during: () => during(for_seconds),
         });

@@ -119,7 +119,9 @@ export const bench: Bench = {
   },
   async prepare(context) {
     const { setup, service: target } = await startForum(context, {
-      ...{ agents: 64, questions: 64, env: { TRUSTED_PROXIES: '127.0.0.1' } },
+      agents: 64,
+      questions: 64,
+      env: { TRUSTED_PROXIES: '127.0.0.1' },
     });
     const group = startSubscribers(context);
     const emit = await startEmitter(setup, target.sql);

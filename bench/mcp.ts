@@ -17,13 +17,17 @@ export const bench: Bench = {
     // A round is bounded by the pairs of agents and questions; two more rounds warm up.
     const questions = 2 * block * (context.rounds + 2);
     const { setup, keys_file, service } = await startForum(context, {
-      ...{ agents, questions },
+      agents,
+      questions,
       env: { TRUSTED_PROXIES: '127.0.0.1' },
     });
     const subjects = (['predict', 'mcp'] as const).map((kind) => {
       const load: LoadOptions = {
-        ...{ kind, keys_file, agents },
-        ...{ in_flight: agents, own_connections: agents },
+        kind,
+        keys_file,
+        agents,
+        in_flight: agents,
+        own_connections: agents,
       };
       const name = kind === 'mcp' ? 'mcp' : 'rest';
       return makeClosedLoop(name, context, makeLoad(setup, service, load));

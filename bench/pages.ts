@@ -131,7 +131,9 @@ export const bench: Bench = {
   },
   async prepare(context) {
     const { setup, keys, keys_file, service } = await startForum(context, {
-      ...{ agents, questions: questions + resolved, env: { ADMIN_KEY: admin_key } },
+      agents,
+      questions: questions + resolved,
+      env: { ADMIN_KEY: admin_key },
       async fill(sql) {
         for (let question = 0; question < questions + resolved; question += 1) {
           const first_agent = agents - forecasts;
@@ -152,11 +154,16 @@ export const bench: Bench = {
       await post(service, path, { 'x-api-key': keys[n]! }, { content: makeComment(n) });
     }
     const peer = await startPeer<PageHandlers>(setup, {
-      ...{ name: 'fastify', module: 'pages', env: { DATABASE_URL: setup.urlOf('service') } },
+      name: 'fastify',
+      module: 'pages',
+      env: { DATABASE_URL: setup.urlOf('service') },
     });
 
     const place = makeLoad({ ...setup, loader: startLoader(context) }, service, {
-      ...{ kind: 'predict', keys_file, agents, in_flight: 32 },
+      kind: 'predict',
+      keys_file,
+      agents,
+      in_flight: 32,
     });
     /** With forecasts on all questions at a steady rate, which the reader waits for at the end. */
     const whilePlacing = async <T>(seconds: number, work: () => Promise<T>): Promise<T> => {
@@ -176,7 +183,9 @@ export const bench: Bench = {
             target,
             job: {
               requests: { kind: 'read', paths: paths[kind], count: at_most + connections },
-              ...{ in_flight: connections, seconds, wanted_status: 200 },
+              in_flight: connections,
+              seconds,
+              wanted_status: 200,
               ...(rate === undefined ? {} : { rate }),
             },
           }),

@@ -38,7 +38,8 @@ export const bench: Bench = {
     service_over_conventional: { of: ratioOf('service', 'conventional'), min: 3.5 },
     service_over_pgbench: { of: ratioOf('service', 'pgbench'), min: 1.3 },
     p99_at_half_over_conventional: {
-      ...{ of: ratioOf('service_at_half', 'conventional_at_half', 'p99_ms'), max: 1 },
+      of: ratioOf('service_at_half', 'conventional_at_half', 'p99_ms'),
+      max: 1,
     },
     overload_p99_over_limit: { of: ratioOf('service_overload', 'service', 'p99_ms'), max: 3 },
     refused_percent_overload: { of: figureOf('service_overload', 'refused_percent') },
@@ -53,7 +54,8 @@ export const bench: Bench = {
     const narrow = block * 8 * (context.rounds + 2);
     const subjects = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
     const { setup, keys_file, service } = await startForum(context, {
-      ...{ agents, questions: narrow + wide_questions },
+      agents,
+      questions: narrow + wide_questions,
       copies: ['service_two', 'conventional', 'pgbench'],
     });
     const two_env = { API_PROCESSES: '2', REDIS_PREFIX: 'two' };

@@ -64,10 +64,14 @@ export const bench: Bench = {
     // Three subjects of four kinds, the rounds of probes, and the questions of the probes.
     const blocks = 12 * (context.rounds + 1) + 2 * context.rounds;
     const { setup, keys, keys_file, service } = await startForum(context, {
-      ...{ agents, questions: block * blocks },
+      agents,
+      questions: block * blocks,
     });
     const runPlacing = makeLoad({ ...setup, loader: startLoader(context) }, service, {
-      ...{ kind: 'predict', keys_file, agents, in_flight: 32 },
+      kind: 'predict',
+      keys_file,
+      agents,
+      in_flight: 32,
     });
     let next_question = 0;
     /** Starts predictions on the next questions at a steady rate. */
@@ -75,7 +79,8 @@ export const bench: Bench = {
       const ids = Array.from({ length: block }, () => questionId(next_question++));
       const placed = runPlacing({ seconds, rate: placed_per_second, subjects: ids });
       const done = placed.then(({ per_second, p99_ms }) => ({
-        ...{ placed_per_second: per_second!, placed_p99_ms: p99_ms! },
+        placed_per_second: per_second!,
+        placed_p99_ms: p99_ms!,
       }));
       // Awaited at the end of the round; a failure must not end the process before that.
       done.catch(() => undefined);
@@ -91,7 +96,9 @@ export const bench: Bench = {
           target,
           job: {
             requests: { kind: 'read', paths, count },
-            ...{ in_flight: connections, seconds, wanted_status: 200 },
+            in_flight: connections,
+            seconds,
+            wanted_status: 200,
           },
           async beforeGo() {
             await delay(lead_in_s * 1_000);

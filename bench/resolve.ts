@@ -87,9 +87,7 @@ export const bench: Bench = {
   question:
     'How long does a question with 100,000 revised predictions take, and what do others notice?',
   figures: {
-    p99_resolving_over_alone: {
-      ...{ of: ratioOf('writer_resolving', 'writer_alone', 'p99_ms'), max: 2 },
-    },
+    p99_resolving_over_alone: { of: ratioOf('writer_resolving', 'writer_alone', 'p99_ms'), max: 2 },
     resolve_100k_s: { of: figureOf('writer_resolving', 'per_100k_s'), max: 45 },
     covered: { of: figureOf('writer_resolving', 'covered'), min: 0.8 },
   },
@@ -99,7 +97,8 @@ export const bench: Bench = {
     const resolved = Array.from({ length: rounds + 1 }, (_, n) => questionId(n));
     context.log(`${resolved.length} questions with ${size} predictions each are being made …`);
     const { setup, keys, service } = await startForum(context, {
-      ...{ agents: size, questions: resolved.length + block * (2 * rounds + 2) },
+      agents: size,
+      questions: resolved.length + block * (2 * rounds + 2),
       env: { ADMIN_KEY: admin_key },
       async fill(sql) {
         for (const question of resolved.keys()) {
@@ -117,8 +116,11 @@ export const bench: Bench = {
     await waitForBoards();
 
     const write = makeLoad(setup, service, {
-      ...{ kind: 'predict', keys_file: writeKeys(context, spread), agents: writers },
-      ...{ in_flight: 32, idOf: (n) => questionId(resolved.length + n) },
+      kind: 'predict',
+      keys_file: writeKeys(context, spread),
+      agents: writers,
+      in_flight: 32,
+      idOf: (n) => questionId(resolved.length + n),
     });
     const questions = resolved.values();
     const resolving = async (for_seconds: number): Promise<Sample> => {

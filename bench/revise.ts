@@ -32,15 +32,20 @@ export const bench: Bench = {
     const from_ms = Date.now() - 86_400_000;
     const narrow = block * 4 * (rounds + 2);
     const { setup, keys_file, service } = await startForum(context, {
-      ...{ agents, questions: questions + narrow },
+      agents,
+      questions: questions + narrow,
       fill: (sql) => seedPredictions(sql, { agents, questions, from_ms }),
     });
     const fixed = { keys_file, agents, in_flight };
     const place = makeLoad(setup, service, {
-      ...{ ...fixed, kind: 'predict', idOf: (n) => questionId(questions + n) },
+      ...fixed,
+      kind: 'predict',
+      idOf: (n) => questionId(questions + n),
     });
     const revise = makeLoad(setup, service, {
-      ...{ ...fixed, kind: 'revise', countRows: countRevisions },
+      ...fixed,
+      kind: 'revise',
+      countRows: countRevisions,
     });
     let next = 0;
     const reviseNext: RunRound = (plan) => {

@@ -62,7 +62,9 @@ export const bench: Bench = {
     const narrow = hot_questions * counts.length * writes.length * (context.rounds + 2);
     const wide = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
     const { setup, keys_file, service } = await startForum(context, {
-      ...{ agents, questions: narrow + wide_questions, copies: ['service_2', 'service_3'] },
+      agents,
+      questions: narrow + wide_questions,
+      copies: ['service_2', 'service_3'],
       env: { API_PROCESSES: '1', TRUSTED_PROXIES: '127.0.0.1' },
     });
     const targets: Target[] = [service];
@@ -86,7 +88,8 @@ export const bench: Bench = {
         const run = makeLoad(setup, target, { kind, keys_file, agents, in_flight, countRows });
         const go = (length: number): Promise<Sample> =>
           run({
-            ...{ seconds: length, at_most: most_per_second[kind] },
+            seconds: length,
+            at_most: most_per_second[kind],
             subjects: spread === 'hot' ? nextHot() : wide,
           });
         return {

@@ -35,7 +35,9 @@ export const bench: Bench = {
   figures: { kb_a_socket: { of: figureOf('service', 'kb_a_socket'), max: 12 } },
   async prepare(context) {
     const { service } = await startForum(context, {
-      ...{ agents: 1, questions: 1, env: { TRUSTED_PROXIES: '127.0.0.1' } },
+      agents: 1,
+      questions: 1,
+      env: { TRUSTED_PROXIES: '127.0.0.1' },
     });
     const group = startSubscribers(context);
     const { port, watched } = service;

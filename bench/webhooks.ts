@@ -40,11 +40,17 @@ interface Endpoints {
 }
 
 export const backlog: Endpoints = {
-  ...{ path: '/h', count: 128, event: 'dispute.opened', ownerOf: (n) => Math.floor(n / 4) },
+  path: '/h',
+  count: 128,
+  event: 'dispute.opened',
+  ownerOf: (n) => Math.floor(n / 4),
 };
 /** Events at a steady rate, each for the one endpoint of its owner. */
 const flow: Endpoints = {
-  ...{ path: '/f', count: 50, event: 'dispute.resolved', ownerOf: (n) => 100 + n },
+  path: '/f',
+  count: 50,
+  event: 'dispute.resolved',
+  ownerOf: (n) => 100 + n,
 };
 const owners = 150;
 const flow_per_second = 500;
@@ -59,7 +65,9 @@ export const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Pr
   for (let n = 0; n < endpoints.count; n += 1) {
     const id = makeId();
     await insertWebhook(sql, {
-      ...{ id, url: `${base}${endpoints.path}/${n}`, events: [endpoints.event] },
+      id,
+      url: `${base}${endpoints.path}/${n}`,
+      events: [endpoints.event],
       owner: { kind: 'agent', id: agentId(endpoints.ownerOf(n)) },
       secret_sealed: sealer.seal(id, secret),
     });
@@ -73,7 +81,9 @@ export const recordBacklog = (sql: Sql, event: string, count: number): Promise<u
       update log_head set "offset" = "offset" + ${count} returning "offset" as last`;
     const last = head!.last;
     const rows = Array.from({ length: count }, (_, n) => ({
-      ...{ offset: last - n, id: makeId(), body: makeBody({ n, at: nowMs() }, event) },
+      offset: last - n,
+      id: makeId(),
+      body: makeBody({ n, at: nowMs() }, event),
     }));
     await tx`
       insert into events ("offset", recorded_on, recorded_at, id, event, body)
@@ -104,14 +114,17 @@ type Prepare = (deliveries: number) => Promise<() => Promise<unknown>>;
 
 const startService = async (context: BenchContext, receivers: Receivers) => {
   const { setup, service } = await startForum(context, {
-    ...{ agents: owners, questions: 1 },
+    agents: owners,
+    questions: 1,
     async fill(sql) {
       await addHooks(sql, backlog, receivers.base);
       await addHooks(sql, flow, receivers.base);
     },
     env: {
-      ...{ SECRET_KEY: secret_key, WEBHOOK_CA_FILE: receivers.ca_file },
-      ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_ALLOW_IN_PRODUCTION: 'true' },
+      SECRET_KEY: secret_key,
+      WEBHOOK_CA_FILE: receivers.ca_file,
+      WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+      WEBHOOK_ALLOW_IN_PRODUCTION: 'true',
     },
   });
   const { sql } = service;
@@ -157,8 +170,13 @@ const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Prepare>
   const makeJob = (n: number) => ({
     name: 'deliver',
     data: {
-      ...{ url: `${receivers.base}${start}/${n % count}`, event, secret, offset: n },
-      ...{ event_id: makeId(), delivery_id: makeId(), body: makeBody({ n, at: nowMs() }, event) },
+      url: `${receivers.base}${start}/${n % count}`,
+      event,
+      secret,
+      offset: n,
+      event_id: makeId(),
+      delivery_id: makeId(),
+      body: makeBody({ n, at: nowMs() }, event),
     },
     opts: { attempts: 10, removeOnComplete: true, backoff },
   });
@@ -212,7 +230,9 @@ export const bench: Bench = {
       return measure(wanted, () => service.emit(wanted));
     };
     const flow_subject = {
-      ...{ name: 'service_flow', warmUp: () => runFlow(2), round: () => runFlow(seconds) },
+      name: 'service_flow',
+      warmUp: () => runFlow(2),
+      round: () => runFlow(seconds),
     };
 
     return [

@@ -21,7 +21,10 @@ t.test(`${operations} operations, seed ${seed}`, { timeout: 0 }, async (t) => {
   const service = await startService(t, { agents: 1, questions: 1, env });
   const { url, sql, redis, prefix } = service;
   const result = await runMixed({
-    ...{ url, sql, operations, seed },
+    url,
+    sql,
+    operations,
+    seed,
     onProgress: (done) => {
       if (done % 10_000 === 0) t.comment(`${done} operations`);
     },

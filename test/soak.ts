@@ -98,7 +98,9 @@ t.setTimeout(0);
 t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
   const is_small = withoutSmallDisks() === false;
   const first_world = await startWorld(t, {
-    ...{ agents: 500, questions: 100, followers: 20 },
+    agents: 500,
+    questions: 100,
+    followers: 20,
     env: { LIMIT_COMMENTS: '100000000', LIMIT_VOTES: '100000000', ...small_memory },
     ...(is_small ? { small_disks: { '': 1_500, log: 64 } } : {}),
   });
@@ -118,7 +120,8 @@ t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
     },
   };
   const world: FaultWorld = {
-    ...{ ...first_world, load: makeLoad(spread) },
+    ...first_world,
+    load: makeLoad(spread),
     listeners: [...first_world.listeners, ...startListeners(t, second.url, [])],
   };
   const calls = startCalls(

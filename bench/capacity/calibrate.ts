@@ -13,7 +13,9 @@ import {
 
 /** The machine of the bench: everything, and the load generator, on the same cores. */
 export const sharedLayout = (cores: number, api_processes: number): Layout => ({
-  ...{ nodes: [{ cores, api_processes }], shards: 1, postgres_cores: null },
+  nodes: [{ cores, api_processes }],
+  shards: 1,
+  postgres_cores: null,
 });
 
 /** Milliseconds of CPU for one operation, by where they were spent. */
@@ -101,9 +103,18 @@ export const calibrateWrites = (
   const front = Math.max(0.01, 2 * (other - followed) - handed);
   const owner = Math.max(0.01, api_1 - followed - front);
   let cost: WriteCost = {
-    ...{ front, owner, handed, event: followed, owner_transaction: 0 },
-    ...{ postgres: costOf(few, 'postgres'), transaction: 0, commit_wait: 1 },
-    ...{ relay: both('relay'), redis: both('redis'), signer: both('rest'), client: both('client') },
+    front,
+    owner,
+    handed,
+    event: followed,
+    owner_transaction: 0,
+    postgres: costOf(few, 'postgres'),
+    transaction: 0,
+    commit_wait: 1,
+    relay: both('relay'),
+    redis: both('redis'),
+    signer: both('rest'),
+    client: both('client'),
   };
   const simulate = (count: number, of: WriteCost, size: keyof typeof in_flight = 'few') =>
     simulateWrites(sharedLayout(cores, count), of, { in_flight: in_flight[size], ...short });
@@ -128,8 +139,11 @@ export const calibrateWrites = (
       batches,
     );
     cost = {
-      ...{ ...cost, transaction: stored.transaction, postgres: stored.each },
-      ...{ owner: judged.each, owner_transaction: judged.transaction },
+      ...cost,
+      transaction: stored.transaction,
+      postgres: stored.each,
+      owner: judged.each,
+      owner_transaction: judged.transaction,
     };
   }
   return fitted;
@@ -202,7 +216,10 @@ export const calibrate = (measured: Summaries, cores: number) => {
     fanout: subscribers * simulateFanout(three, fanout, { sockets: subscribers }),
   };
   const checks = Object.entries(simulated).map(([name, per_second]) => ({
-    ...{ name, simulated: per_second, measured: rate(name), ratio: per_second / rate(name) },
+    name,
+    simulated: per_second,
+    measured: rate(name),
+    ratio: per_second / rate(name),
   }));
   const delivery: DeliveryCost = {
     signer: costOf(measured['delivery'], 'rest'),

@@ -76,7 +76,8 @@ const makeMachines = (simulation: Simulation, { nodes, shards, postgres_cores }:
   const pools = nodes.map(({ cores }) => shared ?? make(cores));
   const processes = nodes.flatMap(({ api_processes }, n) =>
     Array.from({ length: api_processes }, (_, index) => ({
-      ...{ thread: make(1), cores: pools[n]! },
+      thread: make(1),
+      cores: pools[n]!,
       owns: index < Math.ceil(api_processes / processes_an_owner),
     })),
   );
@@ -176,9 +177,13 @@ export const simulateWrites = (
   for (let n = 0; n < in_flight; n += 1) ask(n % processes.length);
   simulation.run(warm_ms);
   const all = {
-    ...{ owner: owners.map(({ thread }) => thread), 'api cores': machines.pools, postgres },
+    owner: owners.map(({ thread }) => thread),
+    'api cores': machines.pools,
+    postgres,
     api: processes.flatMap(({ owns, thread }) => (owns ? [] : thread)),
-    ...{ relay: relays, redis, signer: signers },
+    relay: relays,
+    redis,
+    signer: signers,
   };
   for (const list of Object.values(all)) for (const one of list) one.takeUtilisation(1);
   simulation.run(warm_ms + seconds * 1_000);

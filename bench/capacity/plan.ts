@@ -48,8 +48,12 @@ const planOne = (calibration: Calibration, [nodes, shards]: readonly [number, nu
   const sockets = sockets_each * processes;
   const events = simulateFanout(layout, { ...fanout, client: 0 }, { sockets, seconds: 4 });
   return {
-    ...{ nodes, shards, wide: wide.per_second, wide_bound: boundOf(wide.busy) },
-    ...{ hot: hot.per_second, hot_bound: boundOf(hot.busy) },
+    nodes,
+    shards,
+    wide: wide.per_second,
+    wide_bound: boundOf(wide.busy),
+    hot: hot.per_second,
+    hot_bound: boundOf(hot.busy),
     comments: most(writes.comment_wide).per_second,
     reads: simulateReads(layout, { ...read, client: 0 }, reads),
     frames: events * sockets,

@@ -24,9 +24,16 @@ export const makeBody = ({ n, at }: Numbered, event = 'prediction.placed'): stri
   JSON.stringify({
     event,
     data: {
-      ...{ question_id: questionOf(n), prediction_id: makeId(), user_id: agentOf(n) },
-      ...{ user_name: `Bench agent ${n % 64}`, model_family: 'claude', confidence: 50 + (n % 50) },
-      ...{ prediction: true, probability: 50 + (n % 50), n, at },
+      question_id: questionOf(n),
+      prediction_id: makeId(),
+      user_id: agentOf(n),
+      user_name: `Bench agent ${n % 64}`,
+      model_family: 'claude',
+      confidence: 50 + (n % 50),
+      prediction: true,
+      probability: 50 + (n % 50),
+      n,
+      at,
     },
     timestamp: new Date(at).toISOString(),
   });
@@ -50,7 +57,9 @@ export const startEmitter = async ({ context, redis_url }: Setup, sql: Sql, pref
   context.onClose(() => closeRedis(redis));
   return async (events: readonly Emitted[]): Promise<void> => {
     const rows = events.map((one) => ({
-      ...{ id: makeId(), event: one.event, body: makeBody(one, one.event) },
+      id: makeId(),
+      event: one.event,
+      body: makeBody(one, one.event),
       ...(one.audience_id === undefined
         ? { question_id: questionOf(one.n), agent_id: agentOf(one.n) }
         : { audience_id: one.audience_id }),

@@ -94,7 +94,9 @@ export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): Ru
       job: {
         requests: { kind, keys_file, agents, subjects, count, first_text },
         wanted_status: kind === 'predict' || kind === 'call' || kind === 'comment' ? 201 : 200,
-        ...{ whole: burst !== undefined, ...connections, ...plan },
+        whole: burst !== undefined,
+        ...connections,
+        ...plan,
       },
       ...(during === undefined ? {} : { during }),
     });

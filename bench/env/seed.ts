@@ -66,7 +66,9 @@ export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
     from agents`;
   await sql`insert into standing_changes (agent_id) select id from agents`;
   const questions = Array.from({ length: count }, (_, n) => ({
-    ...{ n, id: questionId(n), options: optionsOf(n) },
+    n,
+    id: questionId(n),
+    options: optionsOf(n),
   }));
   await sql`
     insert into questions (
@@ -215,7 +217,11 @@ export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise
   const { question, first_agent, count, events } = forecasts;
   const from_ms = Date.now() - 3_600_000;
   await insertPredictions(sql, {
-    ...{ first_question: question, questions: 1, first_agent, agents: count, from_ms },
+    first_question: question,
+    questions: 1,
+    first_agent,
+    agents: count,
+    from_ms,
   });
   for (let n = 1; n <= (forecasts.revisions ?? 0); n += 1) await revise(sql, question, n);
   if (!events) return;

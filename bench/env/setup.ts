@@ -156,9 +156,16 @@ export const startService = async (
   const child = spawn(process.execPath, [path.resolve(import.meta.dirname, '../../src/main.js')], {
     cwd: folder,
     env: {
-      ...{ PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production' },
-      ...{ LOG_LEVEL: 'info', PORT: String(port), DATA_DIR: path.join(folder, 'data') },
-      ...{ DATABASE_URL: setup.urlOf(name), REDIS_URL: setup.redis_url, ...no_limits, ...env },
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_ENV: 'production',
+      LOG_LEVEL: 'info',
+      PORT: String(port),
+      DATA_DIR: path.join(folder, 'data'),
+      DATABASE_URL: setup.urlOf(name),
+      REDIS_URL: setup.redis_url,
+      ...no_limits,
+      ...env,
     },
     stdio: ['ignore', log, log],
   });
@@ -180,7 +187,10 @@ export const startService = async (
     await delay(50);
   }
   return {
-    ...{ name, port, sql: setup.open(name), all: () => treeOf(child.pid!) },
+    name,
+    port,
+    sql: setup.open(name),
+    all: () => treeOf(child.pid!),
     watched: () => treeOf(child.pid!).filter((pid) => commandOf(pid).includes(' --role=api ')),
     lastErrors: () =>
       readFileSync(log_file, 'utf8')
@@ -207,12 +217,20 @@ export const startPeer = async <T extends Handlers>(
 ): Promise<Peer<T>> => {
   const { pid, call } = startChild<T>(setup.context, `peers/${module}`, {
     // ioredis reads a plain path as a unix socket.
-    ...{ DATABASE_URL: setup.urlOf(name), REDIS_URL: setup.redis_url.replace(/^unix:/, '') },
-    ...{ KIND: name, LOG_FILE: path.join(setup.context.folder, `${name}.log`), ...env },
+    DATABASE_URL: setup.urlOf(name),
+    REDIS_URL: setup.redis_url.replace(/^unix:/, ''),
+    KIND: name,
+    LOG_FILE: path.join(setup.context.folder, `${name}.log`),
+    ...env,
   });
   const listen = call as unknown as (name: 'listen') => Promise<number>;
   return {
-    ...{ name, port: await listen('listen'), sql: setup.open(name), call },
-    ...{ watched: () => treeOf(pid), all: () => treeOf(pid), lastErrors: () => '' },
+    name,
+    port: await listen('listen'),
+    sql: setup.open(name),
+    call,
+    watched: () => treeOf(pid),
+    all: () => treeOf(pid),
+    lastErrors: () => '',
   };
 };

@@ -69,7 +69,9 @@ export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
   chmodSync(folder, 0o711);
   const closers: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const context: BenchContext = {
-    ...{ ...options, folder, stop: stop.signal },
+    ...options,
+    folder,
+    stop: stop.signal,
     log: (line) => void process.stderr.write(`${line}\n`),
     onClose: (close) => void closers.push(close),
   };

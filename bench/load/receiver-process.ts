@@ -18,7 +18,10 @@ const startCount = (wanted: number) => ({
   /** Path and event of each delivery. */
   seen: new Set<string>(),
   latencies_ms: [] as number[],
-  ...{ requests: 0, first_ms: 0, last_ms: 0, wrong_signatures: 0 },
+  requests: 0,
+  first_ms: 0,
+  last_ms: 0,
+  wrong_signatures: 0,
 });
 
 let count = startCount(0);

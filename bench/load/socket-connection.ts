@@ -127,7 +127,12 @@ export const connectSocket = (
       events.onAnswer(Number(reply[1]), Number(reply[2]), () => text);
     };
     const socket = openSocket({
-      ...{ port, path: '/ws', n, api_key, wants: () => true, onOpen: () => undefined },
+      port,
+      path: '/ws',
+      n,
+      api_key,
+      wants: () => true,
+      onOpen: () => undefined,
       onFrame: (_, payload) => onText(payload!.toString()),
       onClose(why) {
         events.onClose(in_flight, why);

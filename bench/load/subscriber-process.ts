@@ -46,7 +46,9 @@ const openOne = (job: SubscribeJob, n: number): Promise<void> =>
     const is_sampled = n % job.sample_every === 0;
     let last = -1;
     const socket = openSocket({
-      ...{ port, path, n },
+      port,
+      path,
+      n,
       wants: (length) => is_sampled || length < least_event_bytes,
       onOpen: () => {
         if (hello !== '') socket.write(makeFrame(hello));

@@ -278,7 +278,10 @@ const listen = async (): Promise<number> => {
     request.log.info({ method, url, status: reply.statusCode, ms: reply.elapsedTime });
   });
   await app.register(rateLimit, {
-    ...{ redis, nameSpace: 'conventional:limit:', max: 100_000_000, timeWindow: 60_000 },
+    redis,
+    nameSpace: 'conventional:limit:',
+    max: 100_000_000,
+    timeWindow: 60_000,
     keyGenerator: (request) => String(request.headers['x-api-key']),
   });
   const mount = <Body>(

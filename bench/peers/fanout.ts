@@ -19,7 +19,9 @@ const peers: Readonly<Record<string, () => FanoutPeer>> = {
   /** Bare uWebSockets.js: one topic and its own publish; nothing remembered, nothing filtered. */
   uws() {
     const app = uWS.App().ws('/*', {
-      ...{ compression: uWS.DISABLED, maxBackpressure: 64 * 1_048_576, idleTimeout: 120 },
+      compression: uWS.DISABLED,
+      maxBackpressure: 64 * 1_048_576,
+      idleTimeout: 120,
       open: (ws) => {
         ws.subscribe('all');
         ws.send('{"op":"welcome"}');

@@ -86,7 +86,13 @@ const readQuestion = async (id: string) => {
     one.bottom_line = /BOTTOM LINE:?\s*(.*)$/s.exec(one.reasoning)?.[1] ?? one.reasoning;
   }
   return {
-    ...{ question, course, families, forecasts, stated, cases, comments },
+    question,
+    course,
+    families,
+    forecasts,
+    stated,
+    cases,
+    comments,
     path: pathOf(course, 720, 240),
   };
 };

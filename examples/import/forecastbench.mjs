@@ -70,9 +70,15 @@ function* convert(record, { forecasts, resolutions }) {
   const { source, source_id, question, background = '', resolution_criteria = '' } = record;
   const { opens_at, closes_at, url, crowd_probability, resolved_to } = record;
   yield {
-    ...{ source, source_id, question: plain(question), ...subjectOf(record), opens_at, closes_at },
+    source,
+    source_id,
+    question: plain(question),
+    ...subjectOf(record),
+    opens_at,
+    closes_at,
     description: plain(`${background ?? ''}\n\n${resolution_criteria ?? ''}`),
-    ...{ resolution_source: source, resolution_url: url },
+    resolution_source: source,
+    resolution_url: url,
   };
   if (forecasts && typeof crowd_probability === 'number') {
     const crowd = { agent: `Crowd of ${source}`, model: 'crowd', forecast_at: record.frozen_at };

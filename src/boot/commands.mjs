@@ -36,13 +36,7 @@ export const checkout_commands = {
 };
 
 /** Exit codes of every command. */
-export const exit_codes = {
-  ok: 0,
-  failed: 1,
-  usage: 2,
-  unreachable: 3,
-  partial: 4,
-};
+export const exit_codes = { ok: 0, failed: 1, usage: 2, unreachable: 3, partial: 4 };
 
 /** Insertions, deletions and replacements of one character that make one word the other. */
 const distance = (a, b) => {

@@ -13,8 +13,13 @@ const wishes = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-
 export type Wish = (typeof wishes)[number];
 
 const tls_modes = {
-  ...{ disable: 'off', allow: 'prefer', prefer: 'prefer', require: 'require', true: 'require' },
-  ...{ 'verify-ca': 'verify', 'verify-full': 'verify' },
+  disable: 'off',
+  allow: 'prefer',
+  prefer: 'prefer',
+  require: 'require',
+  true: 'require',
+  'verify-ca': 'verify',
+  'verify-full': 'verify',
 } as const;
 type Tls = (typeof tls_modes)[keyof typeof tls_modes];
 

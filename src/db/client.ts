@@ -146,8 +146,15 @@ const readers: Readonly<Record<number, (text: string) => unknown>> = {
   1000: (text) => text === 't',
   1001: (text) => Buffer.from(text.slice(2), 'hex'),
   // smallint, integer, bigint, double precision; text, varchar, uuid; date, timestamptz
-  ...{ 1005: Number, 1007: Number, 1016: Number, 1022: Number },
-  ...{ 1009: asItIs, 1015: asItIs, 2951: asItIs, 1182: readDate, 1185: readDate },
+  1005: Number,
+  1007: Number,
+  1016: Number,
+  1022: Number,
+  1009: asItIs,
+  1015: asItIs,
+  2951: asItIs,
+  1182: readDate,
+  1185: readDate,
 };
 
 const textOf = (value: unknown): string => {

@@ -137,7 +137,10 @@ export interface Migrated {
  */
 export const migrate = async (database_url: string, partitions = 0): Promise<Migrated> => {
   const sql = openSql({
-    ...{ url: database_url, pool: 1, prepare: false, name: 'migrate' },
+    url: database_url,
+    pool: 1,
+    prepare: false,
+    name: 'migrate',
     statement_timeout_ms: 900_000,
   });
   try {

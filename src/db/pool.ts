@@ -275,8 +275,12 @@ export interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
 /** What a host says of itself, on a connection of its own. */
 const probe = async (host: Host, options: Pick<PoolOptions, 'url' | 'client'>) => {
   const connection = new Connection({
-    ...{ ...options, silence_ms: connect_ms, findHost: async () => host },
-    ...{ onLost: () => undefined, onReadOnly: () => undefined, pause: async () => undefined },
+    ...options,
+    silence_ms: connect_ms,
+    findHost: async () => host,
+    onLost: () => undefined,
+    onReadOnly: () => undefined,
+    pause: async () => undefined,
   });
   const late = setTimeout(() => {
     connection.lose(new ConnectionError('CONNECT_TIMEOUT', 'does not answer'));
@@ -352,7 +356,10 @@ export class Pool {
   #make(): Connection {
     const { url, client } = this.#options;
     const connection = new Connection({
-      ...{ url, client, silence_ms: this.#silence_ms, pause: this.#pause },
+      url,
+      client,
+      silence_ms: this.#silence_ms,
+      pause: this.#pause,
       findHost: () => this.#hosts.find(),
       onLost: (lost) => this.#lost(lost),
       onReadOnly: () => this.#replaceAll(),

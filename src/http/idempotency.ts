@@ -109,7 +109,10 @@ const makeClaimReader = (secret_key: string) => {
   const digestOf = (text: string, body: Uint8Array | string): Buffer =>
     createHmac('sha256', digest_key).update(text).update(body).digest();
   return ({ scope, key, route, target, raw_body, credential }: CallToClaim): NewClaim => ({
-    ...{ scope, key, route, digest: digestOf(`${route}\n${target}\n`, raw_body) },
+    scope,
+    key,
+    route,
+    digest: digestOf(`${route}\n${target}\n`, raw_body),
     credential: credential === null ? null : digestOf('credential\n', credential),
     lease_id: makeId(),
   });
@@ -132,7 +135,10 @@ export const createIdempotency = (options: IdempotencyOptions) => {
 
   const claimOf = ({ scope, key, lease_id }: HeldClaim): Claim => {
     const claim: Claim = {
-      ...{ scope, key, lease_id, kept: null },
+      scope,
+      key,
+      lease_id,
+      kept: null,
       seal: (answer) => sealer.seal(nameOf({ scope, key }), JSON.stringify(answer)),
       keep: (tx, answer) => keepAll(tx, [{ claim, answer }]),
     };
@@ -196,7 +202,10 @@ const toClaim = (request: Request, route: Route, scope: string): CallToClaim => 
   const { path, query, raw_body } = request;
   const key = request.header('x-api-key');
   return {
-    ...{ scope, raw_body, route: route.id, key: request.header(key_header) },
+    scope,
+    raw_body,
+    route: route.id,
+    key: request.header(key_header),
     target: `${path}?${query}${route.takes_key ? `\n${key}` : ''}`,
     credential: route.ends_credentials ? `${key}\n${request.header('authorization')}` : null,
   };

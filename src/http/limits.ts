@@ -137,7 +137,9 @@ const join = (windows: readonly Window[], split: Parts, parts: readonly Taken[])
       split,
       parts.map((one) => one.reset_ms),
     ),
-    ...{ at_ms: 0, is_local: false, parts },
+    at_ms: 0,
+    is_local: false,
+    parts,
   };
 };
 

@@ -69,7 +69,8 @@ export const faultsOf = (route: Route): readonly FaultDef[] => {
  */
 export const named = <S extends TSchema>(title: string, description: string, schema: S): S => ({
   ...schema,
-  ...{ title, description },
+  title,
+  description,
 });
 
 const isNamed = (value: object): value is TSchema & { readonly title: string } =>
@@ -92,11 +93,7 @@ const referToNamed = (value: unknown, components: Map<string, object>): unknown 
 };
 
 export const fields_schema = Type.Array(
-  Type.Object({
-    path: Type.String(),
-    message: Type.String(),
-    code: Type.Optional(Type.String()),
-  }),
+  Type.Object({ path: Type.String(), message: Type.String(), code: Type.Optional(Type.String()) }),
   { description: 'Every place of the request that is wrong.' },
 );
 
@@ -146,7 +143,10 @@ const refusals = (route: Route): Record<string, unknown> => {
         description: defs.map((def) => `\`${def.code}\` ${def.sentence}`).join('\n\n'),
         content: { [json_type]: { schema: error_schema } },
         'x-faults': defs.map(({ code, category, retryable, sentence }) => ({
-          ...{ code, category, retryable, sentence },
+          code,
+          category,
+          retryable,
+          sentence,
           is_general: Object.hasOwn(common_faults, code),
         })),
       },

@@ -230,7 +230,8 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
 
 const admin_path = {
   ...({ auth: 'admin', takes_key: false, takes_key_as_token: false } as const),
-  ...{ allows_key_in_query: false, is_page: false },
+  allows_key_in_query: false,
+  is_page: false,
 };
 
 /** A path without a route, or with another method: admin paths do not tell even that. */

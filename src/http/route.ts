@@ -201,18 +201,28 @@ export interface Route<D = never> {
 }
 
 const defaults = {
-  ...{ limits: [], params: undefined, absent: undefined, query: undefined, body: undefined },
-  ...{
-    body_limit: undefined,
-    longest_ms: undefined,
-    waits: false,
-    is_endless: false,
-    cacheable: false,
-  },
-  ...{ cache: undefined, produces: undefined, also_produces: [], faults: [] },
-  ...{ allows_key_in_query: false, keeps: 'after', ends_credentials: false, takes_key: false },
+  limits: [],
+  params: undefined,
+  absent: undefined,
+  query: undefined,
+  body: undefined,
+  body_limit: undefined,
+  longest_ms: undefined,
+  waits: false,
+  is_endless: false,
+  cacheable: false,
+  cache: undefined,
+  produces: undefined,
+  also_produces: [],
+  faults: [],
+  allows_key_in_query: false,
+  keeps: 'after',
+  ends_credentials: false,
+  takes_key: false,
   takes_key_as_token: false,
-  ...{ is_page: false, deprecated: undefined, documented: true },
+  is_page: false,
+  deprecated: undefined,
+  documented: true,
 } as const;
 
 type Typed = 'auth' | 'params' | 'query' | 'body' | 'cache' | 'handle';
@@ -322,11 +332,7 @@ export const callerKey = (caller: Caller): string | null =>
  */
 
 export type Found<T> =
-  | {
-      readonly kind: 'route';
-      readonly entry: T;
-      readonly params: Readonly<Record<string, string>>;
-    }
+  | { readonly kind: 'route'; readonly entry: T; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'wrong_method'; readonly allow: readonly string[] }
   | { readonly kind: 'nothing' };
 

@@ -269,7 +269,10 @@ const plotOf = ({ x, y, width, height }: ChartParts, top: number): Plot => {
   const right = width - padding;
   const bottom = height - 56 - (x.label === undefined ? 0 : 20);
   return {
-    ...{ left, right, top, bottom },
+    left,
+    right,
+    top,
+    bottom,
     x: scaleLinear([x.from, x.to], [left, right]),
     y: scaleLinear([y.from, y.to], [bottom, top]),
   };

@@ -150,11 +150,13 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   const answerAtOwner = makeAnswerAtOwner(handOver, idempotency);
   const subjectOf = ({ question_id }: { readonly question_id: string }) => question_id;
   const placeAtOwner: PredictParts['placeAtOwner'] = answerAtOwner<PlaceRequest>({
-    ...{ name: 'predict', subjectOf },
+    name: 'predict',
+    subjectOf,
     answer: (request) => answerRequest(parts, request),
   });
   const postAtOwner: CommentParts['postAtOwner'] = answerAtOwner<PostRequest>({
-    ...{ name: 'comment', subjectOf },
+    name: 'comment',
+    subjectOf,
     answer: (request) => answerPost(parts, request),
   });
   const voting = createVoting(sql, deps.clock);
@@ -170,8 +172,18 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     get public_url() {
       return deps.public_url;
     },
-    ...{ innerCall, consensus, briefs, cache, history, recent, originality, log_watch, taxonomy },
-    ...{ placeAtOwner, postAtOwner, castAtOwner },
+    innerCall,
+    consensus,
+    briefs,
+    cache,
+    history,
+    recent,
+    originality,
+    log_watch,
+    taxonomy,
+    placeAtOwner,
+    postAtOwner,
+    castAtOwner,
     placing: createPlacing({ ...deps, originality, committed: wakeUp }),
     revising: createRevising({ ...deps, committed: wakeUp }),
     reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
@@ -225,7 +237,8 @@ const connectionLimits = ({ SOCKETS_KEY, SOCKETS_IP }: Config) => ({
 /** The limits as the documents tell them. */
 const limitLines = (config: Config) =>
   Object.entries(limit_table).map(([name, { setting, per }]) => ({
-    ...{ name, limit: config[setting] },
+    name,
+    limit: config[setting],
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
   }));
 
@@ -300,7 +313,11 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const mounted: Mounted = mount(app, {
     routes: ([...api_routes, ...pages] as readonly Route<ApiParts>[]).map(prepareRoute),
     deps: parts,
-    ...{ limiter, log, trusted_proxies, authenticate, windowsOf },
+    limiter,
+    log,
+    trusted_proxies,
+    authenticate,
+    windowsOf,
     checkSignature: parts.operators.check,
     onThrown: parts.write_watch.note,
     public_url: () => deps.public_url,
@@ -314,13 +331,15 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const touch = (topic: string): void => sockets.hub.touch(topic);
   const system = makeSystemTopic(deps, node);
   const sockets = mountSockets(app, {
-    ...{ sql, log, node, trusted_proxies, authenticate, connections },
+    sql,
+    log,
+    node,
+    trusted_proxies,
+    authenticate,
+    connections,
     origin: () => new URL(deps.public_url).origin,
     taxonomy: parts.taxonomy,
-    limits: {
-      ...connectionLimits(config),
-      lifetime_ms: config.SOCKET_LIFETIME_S * 1_000,
-    },
+    limits: { ...connectionLimits(config), lifetime_ms: config.SOCKET_LIFETIME_S * 1_000 },
     ops: { call: makeCallOp(mounted), ...makeConsumeOps(parts) },
     recent: parts.recent,
     digestAt: parts.digests.at,
@@ -333,7 +352,9 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     states: [makeConsensusTopics(parts.consensus), makeLeaderboardTopics(parts), system.source],
   });
   const follower = new Follower({
-    ...{ sql, prefix, log },
+    sql,
+    prefix,
+    log,
     redis_url: config.REDIS_URL ?? '',
     onEvents: (batch) => {
       for (const id of parts.consensus.onEvents(batch)) touch(consensusTopic(id));

@@ -72,7 +72,12 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
   const connections = [redis];
   let port = config.PORT;
   const deps = {
-    ...{ config, log, sql, reads, redis, clock: clock.now },
+    config,
+    log,
+    sql,
+    reads,
+    redis,
+    clock: clock.now,
     get public_url() {
       return publicUrl(config, port);
     },

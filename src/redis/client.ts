@@ -80,17 +80,26 @@ const openNodes = (params: RedisParams): RedisClient => {
   if (address.kind === 'sentinel') {
     const { name, db, sentinel_password: sentinelPassword } = address;
     return new Redis({
-      ...{ ...shared, sentinels: [...hosts], name, db, reconnectOnError: isDemoted },
-      ...{ sentinelRetryStrategy: retryStrategy, enableTLSForSentinelMode: is_tls },
+      ...shared,
+      sentinels: [...hosts],
+      name,
+      db,
+      reconnectOnError: isDemoted,
+      sentinelRetryStrategy: retryStrategy,
+      enableTLSForSentinelMode: is_tls,
       ...(is_tls ? { sentinelTLS: {} } : {}),
       ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
     });
   }
   return new Cluster([...hosts], {
-    ...{ redisOptions: shared, clusterRetryStrategy: retryStrategy },
-    ...{ lazyConnect: true, enableOfflineQueue: false },
+    redisOptions: shared,
+    clusterRetryStrategy: retryStrategy,
+    lazyConnect: true,
+    enableOfflineQueue: false,
     // Nothing waits for a node that is away; a key that is on its way to another node is waited for.
-    ...{ retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, retryDelayOnTryAgain: 50 },
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    retryDelayOnTryAgain: 50,
     slotsRefreshInterval: 5_000,
     // A channel is on one shard, as a key is, and is looked for again when its node goes away.
     shardedSubscribers: params.subscribes ?? false,

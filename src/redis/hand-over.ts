@@ -184,7 +184,9 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
   };
 
   const loop = makeLoop({
-    ...{ name: 'hand over', log, every_ms },
+    name: 'hand over',
+    log,
+    every_ms,
     async turn() {
       await renew().catch((error: unknown) => {
         members = [];

@@ -119,7 +119,10 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
   };
   const loop = makeLoop({ name: 'connections', log, every_ms: presence_every_ms, turn });
   return {
-    ...{ name: loop.name, start: loop.start, take, leave },
+    name: loop.name,
+    start: loop.start,
+    take,
+    leave,
     async stop() {
       await loop.stop();
       if (!isAway()) await redis.zrem(processes_key, process_id).catch(() => undefined);

@@ -187,7 +187,12 @@ export const makeCore = (options: HubOptions, { ops, makePrevReader }: CoreParts
     log.error(describeError(error), 'ws: a callback threw');
   };
   return {
-    ...{ options, limits, log, recent, connections, onBug },
+    options,
+    limits,
+    log,
+    recent,
+    connections,
+    onBug,
     sessions: new Set<Session>(),
     by_key: new Map<string, Set<Session>>(),
     /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
@@ -199,7 +204,8 @@ export const makeCore = (options: HubOptions, { ops, makePrevReader }: CoreParts
     record_reads: pLimit(most_readers),
     readFrame: makeFrameReader(ops, limits.frame_bytes),
     stats: {
-      ...{ opened: 0, frames_in: 0 },
+      opened: 0,
+      frames_in: 0,
       /** How often a socket read too slowly and left the live stream. */
       slow: 0,
       closed: {} as Record<number, number>,

@@ -157,8 +157,16 @@ export class States {
 
   join(session: StateSubscriber, ref: StateRef): void {
     const shown: Shown = this.#all.get(ref.topic) ?? {
-      ...{ ref, sessions: new Set(), behind: new Set(), state: null, deltas: 0 },
-      ...{ read_ms: -1e9, due_ms: 0, timer: undefined, reading: false, touched: false },
+      ref,
+      sessions: new Set(),
+      behind: new Set(),
+      state: null,
+      deltas: 0,
+      read_ms: -1e9,
+      due_ms: 0,
+      timer: undefined,
+      reading: false,
+      touched: false,
     };
     this.#all.set(ref.topic, shown);
     session.states.set(ref.topic, ref.label);

@@ -71,7 +71,8 @@ const add = (call: Call, config: Config, email: string, name: string | undefined
 
 export const runAdmin = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes: [1, 2] },
+    help,
+    takes: [1, 2],
     options: { name: { type: 'string' } },
     async work({ name }, [typed = '', email], own) {
       const action = readAction(typed, ['list', 'add', 'new-key']);

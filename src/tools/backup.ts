@@ -117,7 +117,9 @@ prediction-forum restore FILE puts it back.`;
 
 /** The whole of a table goes through one statement. */
 export const accessFor = ({ screen }: Call): Access => ({
-  ...{ name: 'backup', statement_timeout_ms: 0, say: (line) => writeLine(screen, line) },
+  name: 'backup',
+  statement_timeout_ms: 0,
+  say: (line) => writeLine(screen, line),
 });
 
 export type SayRows = (table: string, rows: number) => void;
@@ -135,7 +137,10 @@ export const countRowsOn = ({ screen }: Call) => {
 
 export const runBackup = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, options: {}, takes: [0, 1], after_error: 'No backup was made.' },
+    help,
+    options: {},
+    takes: [0, 1],
+    after_error: 'No backup was made.',
     async work(_, [given = ''], call) {
       const time = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
       const file = given === '' ? `backup-${time}Z.tar.gz` : given;

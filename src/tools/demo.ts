@@ -83,7 +83,12 @@ const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promis
   const text = script.question.replace('{date}', closes_at.slice(0, 10));
   const { category, subcategory, tags, options } = script;
   const body = {
-    ...{ question: text, category, subcategory, tags, closes_at, publish: true },
+    question: text,
+    category,
+    subcategory,
+    tags,
+    closes_at,
+    publish: true,
     description: `${script.description}\n\nA question of the demo, run ${run_id}.`,
     ...(options === undefined ? {} : { question_type: 'multi' as const, options }),
   };
@@ -279,7 +284,9 @@ export const runDemo = (call: Call): Promise<number> =>
       const url = checkUrl(given);
       const progress = makeProgress(call.screen);
       const client = createClient({
-        ...{ base_url: url, patience_ms, timeout_ms: call_ms },
+        base_url: url,
+        patience_ms,
+        timeout_ms: call_ms,
         onRetry: ({ wait_ms, why }) => {
           if (wait_ms >= 500) progress.say(`waiting ${Math.ceil(wait_ms / 1000)} s (${why})`);
         },

@@ -247,16 +247,20 @@ export const fillBlocks = (document: string, blocks: ReadonlyMap<string, string>
 
 const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   start: (call) => runStart(call, ''),
-  ...{ migrate: runMigrate, doctor: runDoctor, verify: runVerify, rebuild: runRebuild },
-  ...{ backup: runBackup, restore: runRestore, import: runImport, export: runExport },
-  ...{
-    admin: runAdmin,
-    key: runKey,
-    webhook: runWebhook,
-    demo: runDemo,
-    mcp: runMcp,
-    quickstart: runQuickstart,
-  },
+  migrate: runMigrate,
+  doctor: runDoctor,
+  verify: runVerify,
+  rebuild: runRebuild,
+  backup: runBackup,
+  restore: runRestore,
+  import: runImport,
+  export: runExport,
+  admin: runAdmin,
+  key: runKey,
+  webhook: runWebhook,
+  demo: runDemo,
+  mcp: runMcp,
+  quickstart: runQuickstart,
   'pool-comparison': runPoolComparison,
 };
 
@@ -284,7 +288,8 @@ export const runDocs = (
   root = path.resolve(import.meta.dirname, '../../..'),
 ): Promise<number> =>
   runCommand(call, {
-    ...{ help, options: { check: { type: 'boolean' } } },
+    help,
+    options: { check: { type: 'boolean' } },
     async work({ check }, _, { screen }) {
       let code = 0;
       for (const [name, fill] of Object.entries(documents)) {

@@ -130,7 +130,8 @@ Exit code: 0 everything is in order, 1 something is wrong.`;
 
 export const runDoctor = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, options: {} },
+    help,
+    options: {},
     async work(_, __, { screen }) {
       const say = (line: string): void => writeLine(screen, line);
       try {

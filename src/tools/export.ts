@@ -57,8 +57,14 @@ Exit code: 0 the file is there and right; 1 it is not; 2 and 3 as of every comma
 const text = { type: 'string' } as const;
 
 const filters = {
-  ...{ since: text, until: text, 'question-id': text, category: text, subcategory: text },
-  ...{ 'model-family': text, status: text, 'as-of': text },
+  since: text,
+  until: text,
+  'question-id': text,
+  category: text,
+  subcategory: text,
+  'model-family': text,
+  status: text,
+  'as-of': text,
 };
 
 interface Part {
@@ -249,10 +255,16 @@ const exportFile = async (download: Download) => {
 
 export const runExport = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes: [1, 1] },
+    help,
+    takes: [1, 1],
     options: {
-      ...{ ...service_options, ...filters, out: text, format: text, snapshot: text },
-      ...{ names: { type: 'boolean' }, force: { type: 'boolean' } },
+      ...service_options,
+      ...filters,
+      out: text,
+      format: text,
+      snapshot: text,
+      names: { type: 'boolean' },
+      force: { type: 'boolean' },
     },
     async work(
       { url, out, format = 'ndjson', snapshot, names, force, ...members },
@@ -276,7 +288,11 @@ export const runExport = (call: Call): Promise<number> =>
       }
       const address = new URL(`/api/export/${subject}`, checkUrl(url)).href;
       const result = await exportFile({
-        ...{ file, address, query, snapshot, stop: call.stop },
+        file,
+        address,
+        query,
+        snapshot,
+        stop: call.stop,
         patience_ms: call.patience_ms ?? 90_000,
         progress: makeProgress(call.screen),
       });

@@ -296,7 +296,8 @@ export const makeCounts = (): Run['counts'] => {
 
 export const runImport = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes: [1, 1] },
+    help,
+    takes: [1, 1],
     options: {
       ...service_options,
       'admin-key-file': { type: 'string', default: '.data/admin-key' },
@@ -306,7 +307,8 @@ export const runImport = (call: Call): Promise<number> =>
     async work({ url, 'admin-key-file': key_file, publish, keys }, [file = ''], call) {
       const progress = makeProgress(call.screen);
       const client = createClient({
-        ...{ base_url: checkUrl(url), timeout_ms: call_ms },
+        base_url: checkUrl(url),
+        timeout_ms: call_ms,
         patience_ms: call.patience_ms ?? default_patience_ms,
         headers: { 'x-admin-key': readFileSync(key_file, 'utf8').trim() },
         onRetry: ({ wait_ms, why }) =>

@@ -66,7 +66,8 @@ const replace = async (tx: Tx, action: 'rotate' | 'revoke', typed: string, at: D
 
 export const runKey = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes: [2, 2] },
+    help,
+    takes: [2, 2],
     options: { model: { type: 'string' }, owner: { type: 'string' } },
     work({ model, owner }, [typed = '', name = ''], own) {
       const action = readAction(typed, ['create', 'rotate', 'revoke']);

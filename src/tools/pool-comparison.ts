@@ -26,7 +26,10 @@ without it the questions are those of the service in this folder.`;
 
 const yes_no = {
   ...({ question_type: 'binary', options: [] } as const),
-  ...{ range_min: null, range_max: null, open_min: false, open_max: false },
+  range_min: null,
+  range_max: null,
+  open_min: false,
+  open_max: false,
 };
 
 const median = (sorted: readonly number[]): number => {
@@ -63,8 +66,10 @@ export const comparePools = (all: readonly ResolvedQuestion[]) => {
   return {
     ...measureCorrelation(several.map(errorsOf)),
     brier: {
-      ...{ pooled: brierOf('pooled'), not_extremized: brierOf('not_extremized') },
-      ...{ median: brierOf('median'), mean: brierOf('mean') },
+      pooled: brierOf('pooled'),
+      not_extremized: brierOf('not_extremized'),
+      median: brierOf('median'),
+      mean: brierOf('mean'),
     },
   };
 };
@@ -121,7 +126,9 @@ const readService = async (): Promise<readonly ResolvedQuestion[]> => {
 
 export const runPoolComparison = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes: [0, 1], options: {} },
+    help,
+    takes: [0, 1],
+    options: {},
     async work(_, [file = ''], { screen }) {
       const found = comparePools(file === '' ? await readService() : await readFile(file));
       const { questions, measured, rho, brier } = found;

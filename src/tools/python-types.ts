@@ -28,7 +28,11 @@ const asText = (value: unknown): string =>
 const asUnion = (parts: readonly string[]): string => [...new Set(parts)].join(' | ');
 
 const plain: Readonly<Record<string, string>> = {
-  ...{ string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' },
+  string: 'str',
+  integer: 'int',
+  number: 'float',
+  boolean: 'bool',
+  null: 'None',
 };
 
 /** What was defined, by name, in an order in which nothing is used before it is defined. */

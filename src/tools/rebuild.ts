@@ -31,7 +31,9 @@ Exit code: 0 it is made anew; 3 Redis or Postgres does not answer.`;
 
 export const runRebuild = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, options: {}, takes: [0, 1] },
+    help,
+    options: {},
+    takes: [0, 1],
     work(_, [part], { screen }) {
       const wanted = part === undefined ? parts : [readAction(part, parts)];
       const config = readConfig();
@@ -41,7 +43,11 @@ export const runRebuild = (call: Call): Promise<number> =>
         const [row] = await sql<{ now: Date }[]>`select now()`;
         const ahead_ms = (row?.now.getTime() ?? Date.now()) - Date.now();
         const deps: Deps = {
-          ...{ config, sql, reads: sql, redis, log: pino({ level: 'silent' }) },
+          config,
+          sql,
+          reads: sql,
+          redis,
+          log: pino({ level: 'silent' }),
           clock: () => new Date(Date.now() + ahead_ms),
           public_url: publicUrl(config),
         };

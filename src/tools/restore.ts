@@ -174,7 +174,9 @@ const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config): Promi
 
 export const runRestore = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes: [1, 1], after_error: 'The database is as it was.' },
+    help,
+    takes: [1, 1],
+    after_error: 'The database is as it was.',
     options: { replace: { type: 'boolean' }, 'without-key': { type: 'boolean' } },
     async work({ replace = false, 'without-key': without_key }, [file = ''], call) {
       const config = readConfig();

@@ -14,10 +14,13 @@ Exit code: 0 it was stopped; 1 it could not start, or was stopped by force; 2 a 
 /** `entry`: the program of the role processes. */
 export const runStart = (call: Call, entry: string): Promise<number> =>
   runCommand(call, {
-    ...{ help, options: {} },
+    help,
+    options: {},
     work: (values, _, { report }) =>
       runSupervisor({
-        ...{ config: readConfig(), env: process.env, entry },
+        config: readConfig(),
+        env: process.env,
+        entry,
         ...(values.json === true ? { onRunning: report } : {}),
       }),
   });

@@ -22,7 +22,9 @@ export interface Access {
 
 /** For short statements, and what is said on the screen of a call. */
 export const makeAccess = ({ screen }: Call, name: string): Access => ({
-  ...{ name, statement_timeout_ms: 60_000, say: (line) => writeLine(screen, line) },
+  name,
+  statement_timeout_ms: 60_000,
+  say: (line) => writeLine(screen, line),
 });
 
 type Use<T> = (sql: Sql, url: string) => Promise<T>;
@@ -80,8 +82,10 @@ export const withBoth = async <T>(
     throw noService(config);
   }
   const redis = openRedis({
-    ...{ url: REDIS_URL ?? embeddedRedisUrl(DATA_DIR), name: access.name },
-    ...{ log: pino({ level: 'silent' }), command_timeout_ms: 60_000 },
+    url: REDIS_URL ?? embeddedRedisUrl(DATA_DIR),
+    name: access.name,
+    log: pino({ level: 'silent' }),
+    command_timeout_ms: 60_000,
   });
   try {
     await connectRedis(redis);

@@ -104,7 +104,8 @@ Exit code: 0 all is right, 1 something differs.`;
 const settle_ms = 10_000;
 export const runVerify = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, options: {} },
+    help,
+    options: {},
     async work(_, __, { screen }) {
       const config = readConfig();
       const say = (line: string): void => writeLine(screen, line);

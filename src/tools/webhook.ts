@@ -105,7 +105,8 @@ const change = async (
 
 export const runWebhook = (call: Call): Promise<number> =>
   runCommand(call, {
-    ...{ help, takes: [1, 2] },
+    help,
+    takes: [1, 2],
     options: { since: { type: 'string' }, until: { type: 'string' } },
     work({ since, until }, [typed = '', id], own) {
       const action = readAction(typed, ['list', 'test', 'replay', 'pause', 'resume']);

@@ -58,7 +58,8 @@ const showOverview = async ({ api, deps }: Visit) => {
   ] as const;
   const has_forecasts = agents.agents.some(({ prediction_count }) => prediction_count > 0);
   return renderAccount(deps, {
-    ...{ tab: 'overview', title: user.name === null ? 'Your account' : `Hello ${user.name}` },
+    tab: 'overview',
+    title: user.name === null ? 'Your account' : `Hello ${user.name}`,
     children: (
       <>
         <p class="any">
@@ -147,7 +148,8 @@ const SessionRows = ({ sessions, now }: { sessions: Sessions; now: Date }) => (
 const password_fields = [
   { ...account_fields.password, name: 'current_password', label: 'Current password' },
   {
-    ...{ ...account_fields.new_password, label: 'New password' },
+    ...account_fields.new_password,
+    label: 'New password',
     hint: 'At least 10 characters. You stay logged in here and nowhere else.',
   },
 ];
@@ -160,11 +162,18 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
   const is_deletion = act !== undefined && !Object.hasOwn(settings_done, act);
   const shared = { action: settings_path };
   return renderAccount(deps, {
-    ...{ tab: 'settings', title: 'Settings', fault, done: [done, settings_done] },
+    tab: 'settings',
+    title: 'Settings',
+    fault,
+    done: [done, settings_done],
     children: (
       <>
         <FormCard
-          {...{ ...shared, act: 'name', title: 'Name', button: 'Save', fault: faultOf('name') }}
+          {...shared}
+          act="name"
+          title="Name"
+          button="Save"
+          fault={faultOf('name')}
           fields={[account_fields.name]}
           form={{ name: form['name'] ?? user.name ?? '' }}
         >
@@ -173,7 +182,10 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
           </p>
         </FormCard>
         <FormCard
-          {...{ ...shared, act: 'password', title: 'Password', fault: faultOf('password') }}
+          {...shared}
+          act="password"
+          title="Password"
+          fault={faultOf('password')}
           button="Change the password"
           fields={password_fields}
         />
@@ -189,8 +201,13 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
         )}
         <h2>Delete the account</h2>
         <FormCard
-          {...{ ...shared, id: 'delete', act: 'delete', summary: 'Delete my account…' }}
-          {...{ button: 'Delete my account', look: 'danger', fields: [own_password] }}
+          {...shared}
+          id="delete"
+          act="delete"
+          summary="Delete my account…"
+          button="Delete my account"
+          look="danger"
+          fields={[own_password]}
           fault={is_deletion ? fault : null}
         >
           <p>

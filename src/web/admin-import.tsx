@@ -163,7 +163,10 @@ interface Shown {
 
 const showImport = (deps: PageDeps, { text = '', publish = false, read, results }: Shown) =>
   renderPage(deps, {
-    ...{ title: 'Import', is_private: true, section: 'account', scripts: ['file-text.js'] },
+    title: 'Import',
+    is_private: true,
+    section: 'account',
+    scripts: ['file-text.js'],
     children: (
       <>
         <h1>Import</h1>

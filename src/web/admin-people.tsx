@@ -47,12 +47,17 @@ const showAgents = async (
   const { q, of, cursor } = query;
   const { agents, next_cursor } = await api.get('listAdminAgents', {
     query: {
-      ...{ limit: 50, ...(q && { q }), ...(cursor && { cursor }) },
+      limit: 50,
+      ...(q && { q }),
+      ...(cursor && { cursor }),
       ...(of === 'suspended' && { suspended: true }),
     },
   });
   return renderPage(deps, {
-    ...{ title: 'Agents', is_private: true, section: 'account', status },
+    title: 'Agents',
+    is_private: true,
+    section: 'account',
+    status,
     children: (
       <>
         <h1>Agents</h1>
@@ -66,7 +71,10 @@ const showAgents = async (
         />
         <Find path="/admin/agents" label="Beginning of a name" q={q} />
         <Choices
-          {...{ label: 'Which', path: '/admin/agents', query, name: 'of' }}
+          label="Which"
+          path="/admin/agents"
+          query={query}
+          name="of"
           choices={[
             ['', 'all'],
             ['suspended', 'suspended'],
@@ -155,7 +163,9 @@ const peoplePage = route({
       query: { limit: 50, ...(q && { q }), ...(cursor && { cursor }) },
     });
     return renderPage(deps, {
-      ...{ title: 'People', is_private: true, section: 'account' },
+      title: 'People',
+      is_private: true,
+      section: 'account',
       children: (
         <>
           <h1>People</h1>

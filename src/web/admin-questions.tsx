@@ -50,7 +50,9 @@ const listPage = route({
       query: { status, limit: 50, ...(q && { q }), ...(cursor && { cursor }) },
     });
     return renderPage(deps, {
-      ...{ title: 'Questions', is_private: true, section: 'account' },
+      title: 'Questions',
+      is_private: true,
+      section: 'account',
       children: (
         <>
           <h1>Questions</h1>
@@ -106,7 +108,10 @@ const showNew = async (
 ) => {
   const taxonomy = await api.get('getTaxonomy');
   return renderPage(deps, {
-    ...{ title: 'New question', is_private: true, section: 'account', status },
+    title: 'New question',
+    is_private: true,
+    section: 'account',
+    status,
     children: (
       <>
         <h1>New question</h1>
@@ -276,7 +281,10 @@ const showQuestion = async (
   const can = (act: string): boolean => acts[question.status]?.includes(act) === true;
   const edited = said?.act === 'edit' ? (said.form as DraftForm) : formOf(question);
   return renderPage(deps, {
-    ...{ title: question.question, is_private: true, section: 'account', status },
+    title: question.question,
+    is_private: true,
+    section: 'account',
+    status,
     children: (
       <>
         <AdminNav here="/admin/questions" />
@@ -302,35 +310,38 @@ const showQuestion = async (
         <section>
           {acts[question.status] !== undefined && <h2>Acts</h2>}
           {can('publish') && (
-            <Act {...{ action, act: 'publish' }} fault={faultOf('publish')} label="Publish">
+            <Act action={action} act="publish" fault={faultOf('publish')} label="Publish">
               <p>Agents can forecast it from then on, and most of it cannot be changed.</p>
             </Act>
           )}
           {can('reject') && (
-            <Act {...{ action, act: 'reject' }} fault={faultOf('reject')} label="Reject" danger>
+            <Act action={action} act="reject" fault={faultOf('reject')} label="Reject" danger>
               <p>The draft is deleted; the reason stays in the audit log.</p>
               <Reason id="reject-reason" />
             </Act>
           )}
           {can('close') && (
-            <Act {...{ action, act: 'close' }} fault={faultOf('close')} label="Close now" danger>
+            <Act action={action} act="close" fault={faultOf('close')} label="Close now" danger>
               <p>No forecast is taken any more.</p>
             </Act>
           )}
           {can('reopen') && (
-            <Act {...{ action, act: 'reopen' }} fault={faultOf('reopen')} label="Open again">
+            <Act action={action} act="reopen" fault={faultOf('reopen')} label="Open again">
               <Field name="closes_again_at" label="Closes (UTC)" type="datetime-local" required />
             </Act>
           )}
           {can('void') && (
-            <Act {...{ action, act: 'void' }} fault={faultOf('void')} label="Void" danger>
+            <Act action={action} act="void" fault={faultOf('void')} label="Void" danger>
               <p>Nobody is scored or paid. This cannot be taken back.</p>
               <Field name="note" label="Why" maxLength={5_000} />
             </Act>
           )}
           {can('edit') && (
             <Act
-              {...{ action, act: 'edit', label: 'Edit', button: 'Save the changes' }}
+              action={action}
+              act="edit"
+              label="Edit"
+              button="Save the changes"
               fault={faultOf('edit')}
             >
               <DraftFields form={edited} taxonomy={taxonomy} fault={faultOf('edit')} />
@@ -383,9 +394,15 @@ const act_body = Type.Object({
     ),
   ),
   ...draft_body,
-  ...{ reason: optional, resolution_note: optional, evidence_urls: optional, known_at: optional },
-  ...{ note: optional, closes_again_at: optional, step: optional },
-  ...{ outcome: optional, outcome_value: optional },
+  reason: optional,
+  resolution_note: optional,
+  evidence_urls: optional,
+  known_at: optional,
+  note: optional,
+  closes_again_at: optional,
+  step: optional,
+  outcome: optional,
+  outcome_value: optional,
   correct_options: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
 });
 type ActForm = { readonly act: string } & OutcomeForm &
@@ -449,7 +466,8 @@ const questionForm = route({
       const asked = await api('previewResolution', { params: { id }, body: resolveBody(form) });
       if (asked.ok) return showQuestion(deps, api, { id, said: { ...said, preview: asked.body } });
       return showQuestion(deps, api, {
-        ...{ id, status: asked.status },
+        id,
+        status: asked.status,
         said: { ...said, fault: asked.fault },
       });
     }

@@ -230,7 +230,10 @@ const showQueue = async (
   const is_gone =
     said !== undefined && ![...disputes.disputes.map(({ id }) => id), 'content'].includes(said.of);
   return renderPage(deps, {
-    ...{ title: 'Administration', is_private: true, section: 'account', status: status ?? 200 },
+    title: 'Administration',
+    is_private: true,
+    section: 'account',
+    status: status ?? 200,
     children: (
       <>
         <h1>Administration</h1>
@@ -318,7 +321,10 @@ const disputeForm = route({
   absent: common_faults.NOT_FOUND,
   body: Type.Object({
     act: Type.Union([Type.Literal('upheld'), Type.Literal('rejected')]),
-    ...{ note: text, outcome: text, outcome_value: text, correct_options: texts },
+    note: text,
+    outcome: text,
+    outcome_value: text,
+    correct_options: texts,
   }),
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);
@@ -377,7 +383,9 @@ const auditPage = route({
       query: { limit: 100, ...ctx.query },
     });
     return renderPage(deps, {
-      ...{ title: 'Audit log', is_private: true, section: 'account' },
+      title: 'Audit log',
+      is_private: true,
+      section: 'account',
       children: (
         <>
           <h1>Audit log</h1>

@@ -141,7 +141,8 @@ const Calibration = ({ agent, performance }: { agent: Agent; performance: Perfor
   const { ece } = performance.calibration;
   const bins = performance.calibration.bins.map(({ interval, ...bin }) => ({
     ...bin,
-    ...{ low: interval?.low ?? null, high: interval?.high ?? null },
+    low: interval?.low ?? null,
+    high: interval?.high ?? null,
   }));
   const summary = calibrationText(bins, ece);
   return (

@@ -72,7 +72,8 @@ export const agents = route({
     const { q, family, kind, sort = 'points', cursor } = ctx.query;
     const found = await apiOf(ctx, deps).get('listAgents', {
       query: {
-        ...{ sort, limit: 50 },
+        sort,
+        limit: 50,
         ...(q && { q }),
         ...(family && { family }),
         ...(kind && { kind }),

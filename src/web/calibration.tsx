@@ -17,8 +17,13 @@ type Group = Operations['exportCalibration']['returns']['groups'][number];
 const binsOf = ({ bins }: Group) => {
   const percent = (share: number | null) => (share === null ? null : 100 * share);
   return bins.map(({ from, to, n, mean_forecast, frequency, low, high }) => ({
-    ...{ n, from: 100 * from, to: 100 * to, mean_forecast: percent(mean_forecast) },
-    ...{ frequency: percent(frequency), low: percent(low), high: percent(high) },
+    n,
+    from: 100 * from,
+    to: 100 * to,
+    mean_forecast: percent(mean_forecast),
+    frequency: percent(frequency),
+    low: percent(low),
+    high: percent(high),
   }));
 };
 

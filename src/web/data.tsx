@@ -15,36 +15,44 @@ type Manifest = Operations['exportPredictionsManifest']['returns'];
 /** Of each file: what a row is, its filters beside the category, and its list in JSON. */
 const files = {
   predictions: {
-    ...{ label: 'Forecasts', list: 'predictions', manifest: 'exportPredictionsManifest' },
+    label: 'Forecasts',
+    list: 'predictions',
+    manifest: 'exportPredictionsManifest',
     row: 'A row is a forecast: the question, who made it, what stood last, and its scores.',
     filters: ['since', 'until', 'status', 'model_family', 'names'],
   },
   revisions: {
-    ...{ label: 'Revisions', list: 'revisions', manifest: 'exportRevisionsManifest' },
+    label: 'Revisions',
+    list: 'revisions',
+    manifest: 'exportRevisionsManifest',
     row: 'A row is a forecast as it once stood, with the time from and until which it did.',
     filters: ['since', 'until', 'status', 'model_family', 'names'],
   },
   questions: {
-    ...{ label: 'Questions', list: 'questions', manifest: 'exportQuestionsManifest' },
+    label: 'Questions',
+    list: 'questions',
+    manifest: 'exportQuestionsManifest',
     row: 'A row is a question with its dates, options and outcome.',
     filters: ['status'],
   },
   resolutions: {
-    ...{ label: 'Resolutions', list: 'resolutions', manifest: 'exportResolutionsManifest' },
+    label: 'Resolutions',
+    list: 'resolutions',
+    manifest: 'exportResolutionsManifest',
     row: 'A row is a decision about a question, also one that another replaced.',
     filters: [],
   },
   comments: {
-    ...{ label: 'Comments', list: 'comments', manifest: 'exportCommentsManifest' },
+    label: 'Comments',
+    list: 'comments',
+    manifest: 'exportCommentsManifest',
     row: 'A row is a comment or a reply.',
     filters: ['since', 'until', 'names'],
   },
   'consensus-history': {
-    ...{
-      label: 'Consensus over time',
-      list: 'moments',
-      manifest: 'exportConsensusHistoryManifest',
-    },
+    label: 'Consensus over time',
+    list: 'moments',
+    manifest: 'exportConsensusHistoryManifest',
     row: 'A row is the consensus of a question after one of its forecasts.',
     filters: ['since', 'until', 'model_family'],
   },
@@ -121,7 +129,8 @@ const linesOf = (public_url: string, file: FileName, query: DataQuery) => {
   const name = `${file}.${format}`;
   const { list } = files[file];
   return {
-    ...{ url, name },
+    url,
+    name,
     curl: `curl -sSf '${url.replaceAll("'", '%27')}' -o ${name}`,
     duckdb: `duckdb -c "${duckdbOf[format](name, list)} LIMIT 10"`,
     pandas: `import pandas as pd\n${pandasOf[format](name, list)}\nprint(df.head())`,
@@ -262,7 +271,9 @@ export const data = route({
         '@type': 'Dataset',
         name: 'Prediction Forum: forecasts of AI agents',
         description: 'Forecasts of AI agents with their questions, outcomes and scores.',
-        ...{ url: `${public_url}/data`, license, isAccessibleForFree: true },
+        url: `${public_url}/data`,
+        license,
+        isAccessibleForFree: true,
         distribution: formats.map(([format]) => ({
           '@type': 'DataDownload',
           encodingFormat: format,

@@ -101,8 +101,11 @@ const status = route({
     const { db = false, db_writes = false, redis = false, lag_ms = null } = health;
     const log = db ? await api('listEvents', { query: { limit: 1 } }) : undefined;
     return renderPage(deps, {
-      ...{ title: 'Status', path: '/status', headers: { 'Cache-Control': 'no-store' } },
-      ...{ status: db ? 200 : 503, description: 'Whether this forum and its parts work now.' },
+      title: 'Status',
+      path: '/status',
+      headers: { 'Cache-Control': 'no-store' },
+      status: db ? 200 : 503,
+      description: 'Whether this forum and its parts work now.',
       children: (
         <div class="narrow">
           <h1>{titles[health.status ?? ''] ?? 'It does not work right now'}</h1>
@@ -166,7 +169,8 @@ const about = route({
   path: '/about',
   handle: (_ctx, deps) =>
     renderPage(deps, {
-      ...{ title: 'About', path: '/about' },
+      title: 'About',
+      path: '/about',
       description: 'What this forum is, how it scores forecasts, and how to take part.',
       children: (
         <div class="narrow">

@@ -89,7 +89,9 @@ export const embed_builder = route({
     const embed = found?.ok && id !== undefined ? { ...found.body, id } : undefined;
     const look = embed && { ...query, id: embed.id, title: embed.title };
     return renderPage(deps, {
-      ...{ title: 'Embed a question', path: '/embed-builder', scripts: ['preview.js'] },
+      title: 'Embed a question',
+      path: '/embed-builder',
+      scripts: ['preview.js'],
       description: 'Show a question with its live forecast on your own site.',
       children: (
         <>

@@ -65,7 +65,9 @@ export const makeFaultPage =
       return goTo(`/account/login?next=${encodeURIComponent(next)}`);
     }
     return renderPage(deps, {
-      ...{ title: titles[status] ?? 'That did not work', is_private: true, status },
+      title: titles[status] ?? 'That did not work',
+      is_private: true,
+      status,
       headers: fault.headers ?? {},
       children: <Problem fault={fault} request_id={request_id} />,
     });

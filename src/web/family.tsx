@@ -97,7 +97,10 @@ const readFamily = async (api: Api, family: ModelFamily) => {
     .sort((a, b) => gapOf(b) - gapOf(a));
   const present = model_families.filter((one) => consensus.some((c) => statedBy(c, one) !== null));
   return {
-    ...{ agents: listed, differences, consensus, present },
+    agents: listed,
+    differences,
+    consensus,
+    present,
     boards: pages.map((page, n) => ({ by: boards[n] as Board, rows: page.leaderboard })),
   };
 };

@@ -123,11 +123,16 @@ const params = Type.Object({ page: Type.String({ pattern: '^[a-z-]+(\\.md)?$', m
 
 export const guide_pages = [
   route({
-    ...{ ...public_page, id: 'guide', path: '/docs/guide' },
+    ...public_page,
+    id: 'guide',
+    path: '/docs/guide',
     handle: (_ctx, deps) => answer('quickstart', deps),
   }),
   route({
-    ...{ ...public_page, id: 'guidePage', path: '/docs/guide/{page}', params },
+    ...public_page,
+    id: 'guidePage',
+    path: '/docs/guide/{page}',
+    params,
     also_produces: ['text/markdown'],
     absent: common_faults.NOT_FOUND,
     handle({ params: { page } }, deps) {
@@ -138,7 +143,9 @@ export const guide_pages = [
     },
   }),
   route({
-    ...{ ...public_page, id: 'webhookDocs', path: '/docs/webhooks' },
+    ...public_page,
+    id: 'webhookDocs',
+    path: '/docs/webhooks',
     handle: (_ctx, deps) => answer('webhooks', deps),
   }),
 ];

@@ -44,12 +44,16 @@ const showNotices = async ({ api, deps, form: { cursor, show } }: Visit) => {
     },
   });
   return renderAccount(deps, {
-    ...{ tab: 'notifications', title: 'Notifications' },
+    tab: 'notifications',
+    title: 'Notifications',
     children: (
       <>
         <p class="soft">What your agents heard of. They mark as read what they have read.</p>
         <Choices
-          {...{ label: 'Which', path: notices_path, query: { show }, name: 'show' }}
+          label="Which"
+          path={notices_path}
+          query={{ show }}
+          name="show"
           choices={[
             ['', 'All'],
             ['unread', `Not read (${list.unread})`],
@@ -69,7 +73,8 @@ const showSuggestions = async ({ api, deps, form: { cursor } }: Visit) => {
   const list = await api.get('listSuggestions', { query });
   const now = deps.clock();
   return renderAccount(deps, {
-    ...{ tab: 'suggestions', title: 'Suggestions' },
+    tab: 'suggestions',
+    title: 'Suggestions',
     children: (
       <>
         <p class="soft">

@@ -31,42 +31,58 @@ const points = (value: number) =>
 
 export const metrics = {
   points: {
-    ...{ label: 'Points', better: 'higher', show: points },
+    label: 'Points',
+    better: 'higher',
+    show: points,
     about: 'What resolved forecasts won, less what they lost.',
   },
   brier: {
-    ...{ label: 'Brier score', better: 'lower', show: plain(3) },
+    label: 'Brier score',
+    better: 'lower',
+    show: plain(3),
     about:
       'The squared distance between the stated chance and what happened, on average: 0 is perfect, ' +
       'and always saying 50% scores 0.25.',
   },
   adjusted: {
-    ...{ label: 'Adjusted Brier', better: 'lower', show: plain(3) },
+    label: 'Adjusted Brier',
+    better: 'lower',
+    show: plain(3),
     about: 'The Brier score with the difficulty of the questions taken out.',
   },
   log: {
-    ...{ label: 'Log score', better: 'higher', show: plain(3) },
+    label: 'Log score',
+    better: 'higher',
+    show: plain(3),
     about:
       'The logarithm of the chance that was put on what happened, on average: 0 is perfect, and a ' +
       'confident miss costs most.',
   },
   relative: {
-    ...{ label: 'Relative score', better: 'higher', show: signed(1) },
+    label: 'Relative score',
+    better: 'higher',
+    show: signed(1),
     about:
       'The log score against that of the others on the same questions: 0 is as good as they are.',
   },
   skill: {
-    ...{ label: 'Skill', better: 'higher', show: signed(3) },
+    label: 'Skill',
+    better: 'higher',
+    show: signed(3),
     about: 'How far the Brier score is better than that of the crowd just before each forecast.',
   },
   accuracy: {
-    ...{ label: 'Accuracy', better: 'higher', show: percentText },
+    label: 'Accuracy',
+    better: 'higher',
+    show: percentText,
     about:
       'The share of forecasts that took the right side. Ranked by the lower end of the interval, so ' +
       'that few lucky ones do not lead.',
   },
   calibration: {
-    ...{ label: 'Calibration', better: 'lower', show: plain(3) },
+    label: 'Calibration',
+    better: 'lower',
+    show: plain(3),
     about:
       'How far stated chances are from how often things came about (expected calibration error).',
   },
@@ -98,7 +114,9 @@ const chosenOf = ({ of = 'agents', by, kind, category, period, least = 0 }: Boar
   const metric = by ?? (is_group ? 'brier' : 'points');
   const is_whole = metric === 'adjusted';
   return {
-    ...{ of, is_group, least },
+    of,
+    is_group,
+    least,
     by: is_group && !of_groups.includes(metric) ? 'brier' : metric,
     kind: is_group ? undefined : kind,
     category: is_whole || category === '' ? undefined : category,
@@ -115,10 +133,7 @@ const readRows = (api: Api, { of, by, kind, category, period }: Chosen, cursor?:
 };
 type Board = Awaited<ReturnType<typeof readRows>>;
 
-const references: Readonly<Record<string, string>> = {
-  crowd: 'The crowd',
-  even: 'Always 50%',
-};
+const references: Readonly<Record<string, string>> = { crowd: 'The crowd', even: 'Always 50%' };
 const reference_notes: Readonly<Record<string, string>> = {
   crowd: 'all forecasts of a question as one',
   even: 'what knowing nothing scores',
@@ -171,7 +186,12 @@ const ScoreRow = ({ row, metric, scale }: { row: Entry; metric: Metric; scale: R
         )}
       </td>
       <td class="whisk">
-        <Whisker {...{ value, interval, scale }} family={familyClass(model_family ?? '')} />
+        <Whisker
+          value={value}
+          interval={interval}
+          scale={scale}
+          family={familyClass(model_family ?? '')}
+        />
       </td>
       <td class="n" data-label="n">
         {grouped(n)}
@@ -205,7 +225,12 @@ const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }
       </thead>
       <tbody>
         {rows.map((row) => (
-          <ScoreRow key={row.kind + (row.user_id ?? row.name)} {...{ row, metric, scale }} />
+          <ScoreRow
+            key={row.kind + (row.user_id ?? row.name)}
+            row={row}
+            metric={metric}
+            scale={scale}
+          />
         ))}
       </tbody>
     </table>
@@ -409,7 +434,7 @@ const leaderboard = route({
       description: `Who forecasts best: agents, families of models and models by ${metrics[chosen.by].label.toLowerCase()}, with intervals.`,
       path: linkTo('/leaderboard', { of: query.of, by: query.by }),
       section: 'leaderboard',
-      children: <Body {...{ board, chosen, query, pillars }} />,
+      children: <Body board={board} chosen={chosen} query={query} pillars={pillars} />,
     });
   },
 });
@@ -439,13 +464,16 @@ const leaderboardCsv = route({
       rows.push(...page.leaderboard.filter(({ n }) => n >= chosen.least));
       cursor = page.next_cursor;
     } while (cursor !== null && rows.length < most_rows);
-    const lines = rows.slice(0, most_rows).map(({ interval, rank_interval, ...row }) =>
-      csvLine(csv_columns, {
-        ...row,
-        ...interval,
-        ...{ rank_low: rank_interval?.low, rank_high: rank_interval?.high },
-      }),
-    );
+    const lines = rows
+      .slice(0, most_rows)
+      .map(({ interval, rank_interval, ...row }) =>
+        csvLine(csv_columns, {
+          ...row,
+          ...interval,
+          rank_low: rank_interval?.low,
+          rank_high: rank_interval?.high,
+        }),
+      );
     const head = `${csv_columns.map(({ name }) => name).join(',')}\r\n`;
     return replyRaw('text/csv; charset=utf-8; header=present', head + lines.join(''), {
       'Content-Disposition': 'attachment; filename="leaderboard.csv"',

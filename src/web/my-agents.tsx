@@ -44,18 +44,28 @@ export const AgentRows = ({ agents }: { agents: readonly OwnAgent[] }) => (
 );
 
 const key_field: FieldDef = {
-  ...{ name: 'api_key', label: "The agent's key", type: 'password', autoComplete: 'off' },
-  ...{ placeholder: 'sk_…', maxLength: 200 },
+  name: 'api_key',
+  label: "The agent's key",
+  type: 'password',
+  autoComplete: 'off',
+  placeholder: 'sk_…',
+  maxLength: 200,
   hint: 'It was shown once, when the agent registered. It proves that the agent is yours.',
 };
 
 const agent_fields = [
   {
-    ...{ name: 'name', label: 'Name', autoComplete: 'off', maxLength: 50 },
+    name: 'name',
+    label: 'Name',
+    autoComplete: 'off',
+    maxLength: 50,
     hint: '2 to 50 characters that no other agent has. Everybody sees it.',
   },
   {
-    ...{ name: 'model', label: 'Model', maxLength: 100, placeholder: 'claude-sonnet-4' },
+    name: 'model',
+    label: 'Model',
+    maxLength: 100,
+    placeholder: 'claude-sonnet-4',
     hint: 'The model behind it, as its maker names it. Everybody sees it.',
   },
   { name: 'referral_code', label: 'Referral code (optional)', maxLength: 100, required: false },
@@ -86,7 +96,10 @@ const showAgents = async ({ api, deps, form }: Visit, fault: FormFault = null) =
   ]);
   const is_link = act === 'link';
   return renderAccount(deps, {
-    ...{ tab: 'agents', title: 'My agents', fault, done: [done, list_done] },
+    tab: 'agents',
+    title: 'My agents',
+    fault,
+    done: [done, list_done],
     children: (
       <>
         {list.total === 0 && (
@@ -97,18 +110,19 @@ const showAgents = async ({ api, deps, form }: Visit, fault: FormFault = null) =
         {user.email_verified ? (
           <div class="grid">
             <FormCard
-              {...{
-                action: path,
-                id: 'link',
-                act: 'link',
-                title: 'Link an agent',
-                button: 'Link',
-              }}
+              action={path}
+              id="link"
+              act="link"
+              title="Link an agent"
+              button="Link"
               fields={[key_field]}
               fault={is_link ? fault : null}
             />
             <FormCard
-              {...{ action: path, id: 'register', act: 'register', button: 'Register' }}
+              action={path}
+              id="register"
+              act="register"
+              button="Register"
               title="Register a new agent"
               fields={agent_fields}
               form={is_link ? {} : form}
@@ -129,7 +143,8 @@ const showKey = (
   { id, name, key, title }: Pick<OwnAgent, 'id' | 'name'> & { key: string; title: string },
 ) =>
   renderAccount(deps, {
-    ...{ tab: 'agents', title },
+    tab: 'agents',
+    title,
     children: (
       <div class="narrow">
         <p>
@@ -167,8 +182,12 @@ const link_words = {
 };
 /** The field that a refusal is about. */
 const about = {
-  ...{ INVALID_API_KEY: 'api_key', AGENT_ALREADY_LINKED: 'api_key', ACCOUNT_SUSPENDED: 'api_key' },
-  ...{ MODEL_REQUIRED: 'model', DUPLICATE_NAME: 'name', INVALID_REFERRAL_CODE: 'referral_code' },
+  INVALID_API_KEY: 'api_key',
+  AGENT_ALREADY_LINKED: 'api_key',
+  ACCOUNT_SUSPENDED: 'api_key',
+  MODEL_REQUIRED: 'model',
+  DUPLICATE_NAME: 'name',
+  INVALID_REFERRAL_CODE: 'referral_code',
 };
 
 const addAgent = async (visit: Visit) => {
@@ -196,7 +215,10 @@ const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) =>
   const { agent } = await api.get('myAgent', { params: { id } });
   const action = `${path}/${id}`;
   return renderAccount(deps, {
-    ...{ tab: 'agents', back: [path, 'My agents'], title: agent.name, fault },
+    tab: 'agents',
+    back: [path, 'My agents'],
+    title: agent.name,
+    fault,
     done: [done, agent_done],
     children: (
       <>
@@ -211,7 +233,8 @@ const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) =>
           ]}
         />
         <FormCard
-          {...{ action, act: agent.shows_operator ? 'hide' : 'show' }}
+          action={action}
+          act={agent.shows_operator ? 'hide' : 'show'}
           summary={`${agent.shows_operator ? 'Hide' : 'Show'} its operator…`}
           button={`${agent.shows_operator ? 'Hide' : 'Show'} the operator`}
         >
@@ -220,19 +243,15 @@ const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) =>
             <a href="/docs/guide/signed-agents">names who runs it</a>.
           </p>
         </FormCard>
-        <FormCard
-          {...{ action, act: 'rotate', summary: 'Get a new key…', button: 'Replace the key' }}
-        >
+        <FormCard action={action} act="rotate" summary="Get a new key…" button="Replace the key">
           <p>The key it has now stops within a second. The new one is shown once.</p>
         </FormCard>
         <FormCard
-          {...{
-            action,
-            act: 'unlink',
-            summary: 'Unlink this agent…',
-            button: 'Unlink',
-            look: 'danger',
-          }}
+          action={action}
+          act="unlink"
+          summary="Unlink this agent…"
+          button="Unlink"
+          look="danger"
         >
           <p>
             It keeps its key, points and record, and cannot forecast until a person links it again.
@@ -265,7 +284,10 @@ export const agent_page_routes = [
   /** Every registration of an agent names this address. */
   route({
     ...fresh_page,
-    ...{ id: 'linkPage', path: '/link', cacheable: false, returns: { 303: null } },
+    id: 'linkPage',
+    path: '/link',
+    cacheable: false,
+    returns: { 303: null },
     handle: () => goTo(path),
   }),
   ownPage('myAgentsPage', path, ['cursor', 'done'], showAgents),

@@ -16,8 +16,10 @@ const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null)
   const one = await api.get('getWebhookDelivery', { params: { id, did } });
   const { status, event_id, created_at, next_attempt_at: next } = one;
   return renderAccount(deps, {
-    ...{ tab: 'webhooks', title: one.event ?? 'Events left out', fault },
-    ...{ back: [`/account/webhooks/${id}#deliveries`, 'All deliveries'] },
+    tab: 'webhooks',
+    title: one.event ?? 'Events left out',
+    fault,
+    back: [`/account/webhooks/${id}#deliveries`, 'All deliveries'],
     done: [done, delivery_done],
     children: (
       <>

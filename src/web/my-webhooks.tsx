@@ -41,7 +41,8 @@ const State = ({ active, paused_until, failing_since }: Omit<Hook, 'replay'>) =>
 const showHooks = async ({ api, deps, form }: Visit) => {
   const hooks = await api.get('listWebhooks');
   return renderAccount(deps, {
-    ...{ tab: 'webhooks', title: 'Webhooks' },
+    tab: 'webhooks',
+    title: 'Webhooks',
     done: [form['done'], { deleted: 'The webhook is deleted.' }],
     children: (
       <>
@@ -94,10 +95,18 @@ const showEditor = async ({ api, deps }: HookVisit, { form, fault = null, id }: 
   ]);
   const back = id === undefined ? root : `${root}/${id}`;
   return renderAccount(deps, {
-    ...{ tab: 'webhooks', title: id === undefined ? 'New webhook' : 'Change the webhook', fault },
+    tab: 'webhooks',
+    title: id === undefined ? 'New webhook' : 'Change the webhook',
+    fault,
     children: (
       <form class="card" method="post" action={id === undefined ? `${root}/new` : `${back}/edit`}>
-        <WebhookFields {...{ form, events, pillars, fault, families: model_families }} />
+        <WebhookFields
+          form={form}
+          events={events}
+          pillars={pillars}
+          fault={fault}
+          families={model_families}
+        />
         <p class="row">
           <button type="submit">{id === undefined ? 'Create' : 'Save'}</button>
           <a href={back}>Cancel</a>
@@ -114,7 +123,8 @@ const showSecret = (
   title: string,
 ) =>
   renderAccount(deps, {
-    ...{ tab: 'webhooks', title },
+    tab: 'webhooks',
+    title,
     children: (
       <div class="narrow">
         {hook.warning !== undefined && <p class="problem">{hook.warning}</p>}
@@ -123,7 +133,8 @@ const showSecret = (
           forum.
         </p>
         <Secret
-          {...{ id: 'signing-secret', label: 'Secret for Standard Webhooks libraries' }}
+          id="signing-secret"
+          label="Secret for Standard Webhooks libraries"
           value={hook.signing_secret}
         />
         <details>
@@ -204,12 +215,12 @@ const replay_hours = [
 ] as const;
 
 const overlap_field: FieldDef = {
-  ...{
-    name: 'overlap_hours',
-    label: 'For how many hours the old one signs too',
-    hint: '0 after a leak.',
-  },
-  ...{ type: 'number', min: '0', max: '168' },
+  name: 'overlap_hours',
+  label: 'For how many hours the old one signs too',
+  hint: '0 after a leak.',
+  type: 'number',
+  min: '0',
+  max: '168',
 };
 
 const HookForms = ({
@@ -237,23 +248,36 @@ const HookForms = ({
         </a>
       </form>
       <FormCard
-        {...{ action, id: 'replay', act: 'replay', fault: faultOf('replay') }}
-        {...{ summary: 'Send past events again…', button: 'Send them again' }}
+        action={action}
+        id="replay"
+        act="replay"
+        fault={faultOf('replay')}
+        summary="Send past events again…"
+        button="Send them again"
       >
         <Select
-          {...{ name: 'hours', label: 'Events of the last', options: replay_hours }}
+          name="hours"
+          label="Events of the last"
+          options={replay_hours}
           value={form['hours'] ?? '24'}
           hint="Each keeps its id, so that a receiver can leave out what it has."
         />
       </FormCard>
       <FormCard
-        {...{ action, id: 'rotate', act: 'rotate', fault: faultOf('rotate') }}
-        {...{ summary: 'Get a new secret…', button: 'Replace the secret' }}
+        action={action}
+        id="rotate"
+        act="rotate"
+        fault={faultOf('rotate')}
+        summary="Get a new secret…"
+        button="Replace the secret"
         fields={[overlap_field]}
         form={{ overlap_hours: form['overlap_hours'] ?? '24' }}
       />
       <FormCard
-        {...{ action, act: 'remove', summary: 'Delete this webhook…', button: 'Delete' }}
+        action={action}
+        act="remove"
+        summary="Delete this webhook…"
+        button="Delete"
         look="danger"
       >
         <p>What is kept of its deliveries goes with it.</p>
@@ -304,19 +328,26 @@ const showHook = async (visit: Visit, { fault = null, tested }: Acted = {}) => {
   const now = deps.clock();
   const is_above = act !== 'replay' && act !== 'rotate';
   return renderAccount(deps, {
-    ...{ tab: 'webhooks', back: [root, 'Webhooks'], title: hook.url, fault },
+    tab: 'webhooks',
+    back: [root, 'Webhooks'],
+    title: hook.url,
+    fault,
     done: [done, hook_done],
     children: (
       <>
         {tested !== undefined && <Tested tested={tested} />}
         {is_above && <FormProblem fault={fault} />}
         <HookFacts hook={hook} now={now} />
-        <HookForms {...{ hook, form, fault }} />
+        <HookForms hook={hook} form={form} fault={fault} />
         <h2 id="deliveries">Deliveries</h2>
         <Choices
-          {...{ label: 'Which', path, query: { state }, name: 'state', choices: delivery_states }}
+          label="Which"
+          path={path}
+          query={{ state }}
+          name="state"
+          choices={delivery_states}
         />
-        <DeliveryList {...{ path, deliveries: list.deliveries, can_send: hook.active, now }} />
+        <DeliveryList path={path} deliveries={list.deliveries} can_send={hook.active} now={now} />
         <Pager path={path} query={{ cursor, state }} next={list.next_cursor} />
       </>
     ),
@@ -369,7 +400,9 @@ export const webhook_page_routes = [
   ownPage('newWebhookPage', `${root}/new`, [], (visit) => showEditor(visit, { form: {} })),
   route({
     ...own_form,
-    ...{ id: 'newWebhookForm', path: `${root}/new`, body: webhook_form },
+    id: 'newWebhookForm',
+    path: `${root}/new`,
+    body: webhook_form,
     async handle(ctx, deps) {
       const visit = { api: apiOf(ctx, deps), deps };
       const outcome = await visit.api('createWebhook', { body: webhookBody(ctx.body) });
@@ -383,7 +416,9 @@ export const webhook_page_routes = [
   }),
   route({
     ...own_form,
-    ...{ id: 'editWebhookForm', path: `${root}/{id}/edit`, body: webhook_form },
+    id: 'editWebhookForm',
+    path: `${root}/{id}/edit`,
+    body: webhook_form,
     params: idsOf('{id}'),
     async handle(ctx, deps) {
       const visit = { api: apiOf(ctx, deps), deps };

@@ -52,7 +52,8 @@ export const outbox = route({
       return reply(200, mails, { 'Cache-Control': 'no-store' });
     }
     return renderPage(deps, {
-      ...{ title: 'Outbox', is_private: true },
+      title: 'Outbox',
+      is_private: true,
       children: (
         <div class="narrow">
           <h1>Outbox</h1>

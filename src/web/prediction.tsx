@@ -39,7 +39,9 @@ const readPrediction = async (api: Api, pid: string, cursor: string | undefined)
     api('agentProfile', { params: { id: prediction.user_id } }),
   ]);
   return {
-    ...{ prediction, question, receipt: receipt.receipt },
+    prediction,
+    question,
+    receipt: receipt.receipt,
     revisions: [...revisions.revisions].sort((a, b) => a.revision - b.revision),
     replies: replies.ok ? replies.body : null,
     record: profile.ok ? profile.body.performance : null,
@@ -230,7 +232,10 @@ const Revisions = ({ page, now }: { page: Page; now: Date }) => {
       {points.length > 1 && (
         <div class="chart">
           <TimePlot
-            {...{ from, to, scale, lines }}
+            from={from}
+            to={to}
+            scale={scale}
+            lines={lines}
             label={`${name}, from ${text(points[0]?.value ?? 0)} to ${text(points.at(-1)?.value ?? 0)}`}
           />
           <details id="revision-table">
@@ -274,7 +279,7 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
       </p>
       <h1 dir="auto">{positionText(prediction, question)}</h1>
       <p>
-        <ByLine {...{ forecast: prediction, operator, now }} />
+        <ByLine forecast={prediction} operator={operator} now={now} />
       </p>
       <p class="facts">
         {said !== null && <span>{said} on resolved questions</span>}
@@ -293,7 +298,8 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
       </p>
       <OptionBars
         options={Object.entries(prediction.probabilities ?? {}).map(([option, percent]) => ({
-          ...{ option, percent },
+          option,
+          percent,
         }))}
       />
     </div>

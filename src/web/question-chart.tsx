@@ -68,10 +68,7 @@ export const readChart = async (
   const [all, ...each] = await Promise.all([
     api.get('getChart', { params: { id }, query: { points } }),
     ...families.map(({ model_family }) =>
-      api.get('getChart', {
-        params: { id },
-        query: { points, family: model_family as 'gpt' },
-      }),
+      api.get('getChart', { params: { id }, query: { points, family: model_family as 'gpt' } }),
     ),
   ]);
   return {
@@ -127,7 +124,9 @@ const linesOf = (question: Question, { all, families }: Charts, from: number): P
     return [
       { name, class: 'total', points: pointsOf(all.points, from, total) },
       ...families.map(([family, { points }], n) => ({
-        ...{ name: family, series: n + 1, class: familyClass(family) },
+        name: family,
+        series: n + 1,
+        class: familyClass(family),
         points: pointsOf(points, from, ofFamily),
       })),
     ];
@@ -252,17 +251,24 @@ export const ChartSection = ({
       <h2 id="chart-title">The forecast over time</h2>
       <div class="row">
         <Choices
-          {...{ label: 'Time shown', path, query, name: 'range', usual: 'all' }}
+          label="Time shown"
+          path={path}
+          query={query}
+          name="range"
+          usual="all"
           choices={range_choices}
         />
         <Choices
-          {...{ label: 'Lines shown', path, query, name: 'series' }}
+          label="Lines shown"
+          path={path}
+          query={query}
+          name="series"
           choices={series_choices(question.question_type === 'multi')}
         />
       </div>
       <div class="chart">
         <PlotLegend lines={lines} text={scale.text} />
-        <TimePlot {...{ label: summary, from, to, scale, lines, bands }} />
+        <TimePlot label={summary} from={from} to={to} scale={scale} lines={lines} bands={bands} />
         <p class="soft">
           <small class="plot-at">
             {summary}

@@ -93,7 +93,8 @@ const Expected = ({ question, consensus, brief }: HeroProps) => {
       <p class="facts">
         {quantile_average === undefined ? (
           changes.map(
-            ([points, over]) => points !== null && <Change key={over} {...{ points, over }} />,
+            ([points, over]) =>
+              points !== null && <Change key={over} points={points} over={over} />,
           )
         ) : (
           <span>

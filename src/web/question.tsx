@@ -24,8 +24,12 @@ const most_dots = 100;
 
 const word = Type.Optional(Type.String({ maxLength: 512 }));
 const query_schema = Type.Object({
-  ...{ range: word, series: word, sort: word, cursor: word },
-  ...{ comments: word, comments_cursor: word },
+  range: word,
+  series: word,
+  sort: word,
+  cursor: word,
+  comments: word,
+  comments_cursor: word,
 });
 
 /** What the address says, where it says something that the page knows. */
@@ -83,8 +87,14 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
     api.get('listChanges', { params }),
   ]);
   return {
-    ...{ question, consensus, charts, brief, comments, disputes: disputes.disputes },
-    ...{ dots: dots.predictions, changes: changes.changes },
+    question,
+    consensus,
+    charts,
+    brief,
+    comments,
+    disputes: disputes.disputes,
+    dots: dots.predictions,
+    changes: changes.changes,
     /** Null where the cursor is none. */
     forecasts: forecasts.ok ? forecasts.body : null,
     records: await readRecords(api, forecasts.ok ? forecasts.body.predictions : []),
@@ -186,7 +196,10 @@ const Forecasts = ({ page, query, path, now }: BodyProps) => {
       <h2 id="forecasts-title">Forecasts</h2>
       {consensus.total_predictions > 1 && (
         <Choices
-          {...{ label: 'Order', path, query, name: 'sort' }}
+          label="Order"
+          path={path}
+          query={query}
+          name="sort"
           choices={[
             ['', 'Newest'],
             ['top', 'Most votes'],
@@ -201,7 +214,9 @@ const Forecasts = ({ page, query, path, now }: BodyProps) => {
             {forecasts.predictions.map((forecast) => (
               <ForecastItem
                 key={forecast.id}
-                {...{ forecast, question, now }}
+                forecast={forecast}
+                question={question}
+                now={now}
                 record={records.get(forecast.user_id)}
               />
             ))}
@@ -222,7 +237,9 @@ const Discussion = ({ page, query, path, now }: BodyProps) => {
       <h2 id="comments-title">Discussion</h2>
       {page.question.comment_count > 0 && (
         <Choices
-          {...{ label: 'Shown', path, name: 'comments' }}
+          label="Shown"
+          path={path}
+          name="comments"
           query={{ ...query, comments_cursor: undefined }}
           choices={[
             ['', 'All comments'],
@@ -296,15 +313,15 @@ const Body = (props: BodyProps) => {
       <Head question={question} />
       <div class="with-aside">
         <div>
-          <Hero {...{ question, consensus, brief: page.brief }} />
+          <Hero question={question} consensus={consensus} brief={page.brief} />
           {consensus.total_predictions > 0 ? (
-            <ChartSection {...{ question, charts, query, path, now }} />
+            <ChartSection question={question} charts={charts} query={query} path={path} now={now} />
           ) : (
             <Later name="chart" />
           )}
         </div>
         <aside>
-          <Terms {...{ question, now, changes: page.changes }} />
+          <Terms question={question} now={now} changes={page.changes} />
           <div class="last">
             <Share question={question} public_url={public_url} />
             {question.status === 'open' && <Snippet question={question} public_url={public_url} />}
@@ -412,7 +429,9 @@ export const question = route({
       ),
       live: [`question:${id}`, `consensus:${id}`],
       scripts: ['chart.js'],
-      children: <Body {...{ page, query, path, public_url, now: deps.clock() }} />,
+      children: (
+        <Body page={page} query={query} path={path} public_url={public_url} now={deps.clock()} />
+      ),
     });
   },
 });

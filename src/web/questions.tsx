@@ -13,8 +13,14 @@ const page_size = 20;
 
 const word = Type.Optional(Type.String({ maxLength: 512 }));
 const query_schema = Type.Object({
-  ...{ q: word, status: word, category: word, subcategory: word, tag: word },
-  ...{ question_type: word, sort: word, cursor: word },
+  q: word,
+  status: word,
+  category: word,
+  subcategory: word,
+  tag: word,
+  question_type: word,
+  sort: word,
+  cursor: word,
 });
 
 const statuses = [
@@ -171,12 +177,17 @@ const Topics = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
   return (
     <>
       <Choices
-        {...{ label: 'Topic', path, query, name: 'category' }}
+        label="Topic"
+        path={path}
+        query={query}
+        name="category"
         choices={[['', 'All topics'], ...taxonomy.map(({ slug, name }) => [slug, name] as const)]}
       />
       {chosen !== undefined && (
         <Choices
-          {...{ label: 'Part of the topic', path, name: 'subcategory' }}
+          label="Part of the topic"
+          path={path}
+          name="subcategory"
           query={{ ...query, subcategory: asked.subcategory }}
           choices={[
             ['', `All of ${chosen.name}`],
@@ -186,7 +197,10 @@ const Topics = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
       )}
       {part !== undefined && (
         <Choices
-          {...{ label: 'Tag', path, query: asked, name: 'tag' }}
+          label="Tag"
+          path={path}
+          query={asked}
+          name="tag"
           choices={[['', 'Any tag'], ...part.tags.map((tag) => [tag, tag] as const)]}
         />
       )}
@@ -251,7 +265,8 @@ const Results = ({ asked, found, now }: Shown) => {
           {list.questions.map((question) => (
             <QuestionRow
               key={question.id}
-              {...{ question, now }}
+              question={question}
+              now={now}
               dots={dots.get(question.id) ?? []}
             />
           ))}
@@ -275,15 +290,21 @@ const Body = (shown: Shown) => {
       <Search asked={asked} />
       <div class="facets">
         <Topics asked={asked} taxonomy={taxonomy} />
+        <Choices label="Type" path={path} query={asked} name="question_type" choices={types} />
         <Choices
-          {...{ label: 'Type', path, query: asked, name: 'question_type', choices: types }}
-        />
-        <Choices
-          {...{ label: 'Status', path, query: asked, name: 'status', usual: 'open' }}
+          label="Status"
+          path={path}
+          query={asked}
+          name="status"
+          usual="open"
           choices={statuses}
         />
         <Choices
-          {...{ label: 'Order', path, query: asked, name: 'sort', choices: relevant }}
+          label="Order"
+          path={path}
+          query={asked}
+          name="sort"
+          choices={relevant}
           usual={asked.q === undefined ? 'newest' : 'relevance'}
         />
       </div>
@@ -316,7 +337,9 @@ export const questions = route({
       section: 'questions',
       live: rows.filter(({ status }) => status === 'open').map(({ id }) => `consensus:${id}`),
       scripts: ['rows.js'],
-      children: <Body {...{ asked, wrong, taxonomy, found, now: deps.clock() }} />,
+      children: (
+        <Body asked={asked} wrong={wrong} taxonomy={taxonomy} found={found} now={deps.clock()} />
+      ),
     });
   },
 });

@@ -30,7 +30,8 @@ const shownNext = (next: string | undefined) => {
 
 const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    ...{ title: 'Sign up', fault },
+    title: 'Sign up',
+    fault,
     children: (
       <>
         <p>
@@ -41,7 +42,8 @@ const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
           action="/account/signup"
           button="Sign up"
           fields={[email_field, new_password, name_field]}
-          {...{ form, fault }}
+          form={form}
+          fault={fault}
         />
         <h2>What happens next</h2>
         <ol>
@@ -82,7 +84,9 @@ const resend_done = {
 
 const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    ...{ title: 'Check your mail', fault, done: [form['done'], resend_done] },
+    title: 'Check your mail',
+    fault,
+    done: [form['done'], resend_done],
     children: (
       <>
         <p>
@@ -98,7 +102,7 @@ const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
         <p>
           Look among the spam first. A wrong address gets nothing: sign up again with the right one.
         </p>
-        <ResendForm {...{ form, fault }} />
+        <ResendForm form={form} fault={fault} />
       </>
     ),
   });
@@ -117,7 +121,8 @@ const isEnded = (token: string | undefined, fault: FormFault): boolean =>
 
 const showVerify = ({ deps, form: { token } }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    ...{ title: 'Verify your address', fault },
+    title: 'Verify your address',
+    fault,
     children: isEnded(token, fault) ? (
       <>
         <Ended />
@@ -148,7 +153,9 @@ const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
   const next = shownNext(form['next']);
   const is_verified = next === verified_path;
   return renderEntry(deps, {
-    ...{ title: 'Log in', fault, done: [is_verified ? 'verified' : form['done'], login_done] },
+    title: 'Log in',
+    fault,
+    done: [is_verified ? 'verified' : form['done'], login_done],
     children: (
       <>
         {next?.startsWith('/account/agents') && !is_verified && (
@@ -162,7 +169,8 @@ const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
           button="Log in"
           fields={[email_field, password]}
           hidden={{ next }}
-          {...{ form, fault }}
+          form={form}
+          fault={fault}
         />
         <p>
           No account yet? <a href={linkTo('/account/signup', { next })}>Sign up</a> ·{' '}
@@ -193,7 +201,9 @@ const forgot_done = { sent: 'If this address has an account, a mail with a link 
 
 const showForgot = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    ...{ title: 'Forgot the password?', fault, done: [form['done'], forgot_done] },
+    title: 'Forgot the password?',
+    fault,
+    done: [form['done'], forgot_done],
     children: (
       <>
         {form['done'] === 'sent' && <OutboxHint deps={deps} />}
@@ -202,7 +212,8 @@ const showForgot = ({ deps, form }: Visit, fault: FormFault = null) =>
           action="/account/forgot"
           button="Send me a link"
           fields={[email_field]}
-          {...{ form, fault }}
+          form={form}
+          fault={fault}
         />
         <p>
           <a href="/account/login">Log in</a>
@@ -213,7 +224,8 @@ const showForgot = ({ deps, form }: Visit, fault: FormFault = null) =>
 
 const showReset = ({ deps, form: { token } }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    ...{ title: 'Choose a new password', fault },
+    title: 'Choose a new password',
+    fault,
     children: isEnded(token, fault) ? (
       <>
         <Ended />

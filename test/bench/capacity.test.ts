@@ -12,9 +12,18 @@ t.test('the tables of the capacity page are those of the results', async (t) => 
 });
 
 const dear: WriteCost = {
-  ...{ front: 0.15, owner: 0.3, handed: 0.03, event: 0.05, owner_transaction: 2 },
-  ...{ postgres: 0.2, transaction: 1.5, commit_wait: 2 },
-  ...{ relay: 0.1, redis: 0.05, signer: 0.05, client: 0.03 },
+  front: 0.15,
+  owner: 0.3,
+  handed: 0.03,
+  event: 0.05,
+  owner_transaction: 2,
+  postgres: 0.2,
+  transaction: 1.5,
+  commit_wait: 2,
+  relay: 0.1,
+  redis: 0.05,
+  signer: 0.05,
+  client: 0.03,
 };
 const cheap: WriteCost = { ...dear, owner: 0.05, handed: 0.06, owner_transaction: 5 };
 
@@ -30,7 +39,10 @@ t.test('three processes follow from what one and two did', async (t) => {
         api: cost.front + handed + owner + cost.event * count,
         owner: cost.front / count + owner + cost.event,
         postgres: cost.postgres + cost.transaction / batch,
-        ...{ relay: cost.relay, redis: cost.redis, rest: cost.signer, client: cost.client },
+        relay: cost.relay,
+        redis: cost.redis,
+        rest: cost.signer,
+        client: cost.client,
       };
       const cores = Object.entries(each).map(([name, ms]) => [
         `${name}_cores`,

@@ -55,8 +55,14 @@ const run = (stages: readonly (readonly Subject[])[], { figures = {}, ...more }:
       prepare: async () => stages.map((subjects) => () => subjects),
     },
     {
-      ...{ rounds: 3, seconds: 1, quick: false, folder: '', stop: new AbortController().signal },
-      ...{ log: () => undefined, onClose: () => undefined, ...more },
+      rounds: 3,
+      seconds: 1,
+      quick: false,
+      folder: '',
+      stop: new AbortController().signal,
+      log: () => undefined,
+      onClose: () => undefined,
+      ...more,
     },
   );
 

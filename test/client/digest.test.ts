@@ -56,7 +56,8 @@ const openClient = async (t: Test, app: { port: number; url: string }, tamper: T
     const found: Mismatch[] = [];
     const offsets: number[] = [];
     const stream = client.stream({
-      ...{ topics: ['all'], after: 0 },
+      topics: ['all'],
+      after: 0,
       onItem: (item) => void offsets.push((item as LogEvent).offset),
       onMismatch: (mismatch) => void found.push(mismatch),
       ...options,

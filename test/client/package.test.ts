@@ -17,8 +17,13 @@ const folder = await installClient(t);
 const installed = path.join(folder, 'node_modules', 'prediction-forum-client', 'dist');
 
 const compilerOptions = {
-  ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
-  ...{ target: 'es2022', lib: ['es2023', 'dom'], types: [], module: 'nodenext' },
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: false,
+  target: 'es2022',
+  lib: ['es2023', 'dom'],
+  types: [],
+  module: 'nodenext',
 };
 
 /** What the compiler has to say of these files; it emits JavaScript beside them. */
@@ -26,10 +31,7 @@ const compileFiles = async (
   files: Readonly<Record<string, string>>,
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<string> => {
-  const tsconfig = {
-    compilerOptions: { ...compilerOptions, ...more },
-    files: Object.keys(files),
-  };
+  const tsconfig = { compilerOptions: { ...compilerOptions, ...more }, files: Object.keys(files) };
   const all = { ...files, 'tsconfig.json': JSON.stringify(tsconfig) };
   for (const [name, text] of Object.entries(all)) writeFileSync(path.join(folder, name), text);
   const tsc = path.join(project_root, 'node_modules', 'typescript', 'bin', 'tsc');
@@ -228,8 +230,13 @@ receiver.close();
 receiver.closeAllConnections();
 client.close();
 console.log(JSON.stringify({
-  ...{ linked, user_id: user.id, first: first.value?.op, event_id: placed.event_id },
-  ...{ streamed, hooked, answers },
+  linked,
+  user_id: user.id,
+  first: first.value?.op,
+  event_id: placed.event_id,
+  streamed,
+  hooked,
+  answers,
 }));
 `;
 
@@ -246,15 +253,24 @@ t.test('a program outside the checkout registers, predicts, follows and verifies
   );
   t.equal(said, '', 'it compiles against the declarations in the package');
   const env = {
-    ...{ PATH: process.env['PATH'], BASE: app.url, TOKEN: token, QUESTION: question_id },
-    ...{ CERT: cert_file, KEY: key_file, REASONING: makeReasoning() },
+    PATH: process.env['PATH'],
+    BASE: app.url,
+    TOKEN: token,
+    QUESTION: question_id,
+    CERT: cert_file,
+    KEY: key_file,
+    REASONING: makeReasoning(),
   };
   const ran = await run(process.execPath, ['program.js'], { cwd: folder, env });
   t.equal(ran.stderr, '');
   const [row] = await app.sql<{ agent_id: string }[]>`select agent_id from predictions`;
   const { event_id, ...rest } = JSON.parse(ran.stdout);
   t.same(rest, {
-    ...{ linked: true, user_id: row?.agent_id, first: 'event' },
-    ...{ streamed: `${event_id} 80`, hooked: event_id, answers: ['InvalidWebhook'] },
+    linked: true,
+    user_id: row?.agent_id,
+    first: 'event',
+    streamed: `${event_id} 80`,
+    hooked: event_id,
+    answers: ['InvalidWebhook'],
   });
 });

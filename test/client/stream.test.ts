@@ -475,8 +475,6 @@ t.test('what a replay does not give', async (t) => {
     t.match(await resumed.next(), { value: { offset: head + 1 } });
     t.match(gaps, [{ topic: 'all', after: gone, until: head, reason: 'expired' }]);
     t.match(gaps[0]?.backfill, /^\/api\/events\?/);
-    await t.rejects(client.stream({ topics: ['all'], after: gone }).next(), {
-      name: 'StreamGap',
-    });
+    await t.rejects(client.stream({ topics: ['all'], after: gone }).next(), { name: 'StreamGap' });
   });
 });

@@ -21,13 +21,18 @@ t.test('a question, its options and its outcome', async (t) => {
   const options = ['Rises by much', 'Falls by much'];
   const question = 'Will the water of the upper lake rise by the autumn?';
   const id = await makeOpenQuestion(app, {
-    ...{ question: soil(question), description: soil('What counts.\nAnd what not.') },
-    ...{ question_type: 'multi', options: options.map(soil), resolution_source: soil('A gauge') },
+    question: soil(question),
+    description: soil('What counts.\nAnd what not.'),
+    question_type: 'multi',
+    options: options.map(soil),
+    resolution_source: soil('A gauge'),
   });
   const { body } = await app.call('GET', `/api/questions/${id}`);
   t.match(body.question, {
-    ...{ question: clean(question), description: clean('What counts.\nAnd what not.') },
-    ...{ options: options.map(clean), resolution_source: clean('A gauge') },
+    question: clean(question),
+    description: clean('What counts.\nAnd what not.'),
+    options: options.map(clean),
+    resolution_source: clean('A gauge'),
   });
   const agent = await makeAgent(app, { human: await makeHuman(app) });
   const call = {
@@ -107,8 +112,10 @@ t.test('a profile of an agent', async (t) => {
 t.test('a text that others are found by is refused with them', async (t) => {
   const draft = {
     question: 'Will the lower lake freeze over before the end of the year?',
-    ...{ category: 'society', closes_at: new Date(Date.now() + 864e5).toISOString() },
-    ...{ source: soil('gauges'), source_id: 'g-1' },
+    category: 'society',
+    closes_at: new Date(Date.now() + 864e5).toISOString(),
+    source: soil('gauges'),
+    source_id: 'g-1',
   };
   const made = await app.call('POST', '/api/admin/questions', { admin: true, body: draft });
   t.equal(`${made.status} ${made.body.code}`, '400 INVALID_REQUEST');

@@ -19,9 +19,15 @@ const startChild = async (t: Test) => {
   const { database_url, redis_url, redis_prefix } = await openStores(t);
   const child = fork(fileURLToPath(new URL('./api-child.js', import.meta.url)), {
     env: {
-      ...{ PATH: process.env['PATH'], PORT: '0', LOG_LEVEL: 'debug', METRICS_PORT: '0' },
-      ...{ DATABASE_URL: database_url, REDIS_URL: redis_url, REDIS_PREFIX: redis_prefix },
-      ...{ ADMIN_KEY: admin_key, SECRET_KEY: secret_key },
+      PATH: process.env['PATH'],
+      PORT: '0',
+      LOG_LEVEL: 'debug',
+      METRICS_PORT: '0',
+      DATABASE_URL: database_url,
+      REDIS_URL: redis_url,
+      REDIS_PREFIX: redis_prefix,
+      ADMIN_KEY: admin_key,
+      SECRET_KEY: secret_key,
       LIMIT_IP: '100000',
     },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

@@ -66,9 +66,7 @@ t.test('each is 304 to a caller that has it, at no cost, and 200 to all others',
       ['HEAD', etag],
       ['GET', `"other", ${etag.replace('W/', '')}`],
     ] as const) {
-      const again = await app.call(method, target, {
-        headers: { ...who, 'if-none-match': known },
-      });
+      const again = await app.call(method, target, { headers: { ...who, 'if-none-match': known } });
       t.equal(again.status, 304, `${route.id} ${method} ${known}`);
       t.equal(again.body, '');
       t.equal(again.headers.get('etag'), etag);

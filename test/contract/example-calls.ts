@@ -344,7 +344,9 @@ export const prepareExamples = async (app: TestApp) => {
   return async (route: Route): Promise<ExampleCall> => {
     const values: Values = {
       ...common,
-      ...{ AGENT_NAME: mark(), EMAIL: `${mark()}@people.dev`, SOURCE_ID: mark() },
+      AGENT_NAME: mark(),
+      EMAIL: `${mark()}@people.dev`,
+      SOURCE_ID: mark(),
       ...(await worldOf(route)),
     };
     const texts = (members: Readonly<Record<string, Value>>): Values =>
@@ -362,7 +364,10 @@ export const prepareExamples = async (app: TestApp) => {
     );
     const search = new URLSearchParams(query);
     return {
-      ...{ params, query, path, target: search.size === 0 ? path : `${path}?${search}` },
+      params,
+      query,
+      path,
+      target: search.size === 0 ? path : `${path}?${search}`,
       send: {
         ...credentialOf(route, values),
         ...(body === undefined ? {} : { body: fill(body, values) }),

@@ -34,10 +34,7 @@ const after: Readonly<Record<string, string>> = {
   importResolutions: 'the same decision again is made already; an item each transaction',
 };
 
-const env = {
-  ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', DATABASE_PREPARE: 'false' },
-  ...no_limits,
-};
+const env = { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', DATABASE_PREPARE: 'false', ...no_limits };
 const stores = await openStores(t);
 const proxy = await startFaultyProxy(t, stores.database_url);
 const through = { ...stores, database_url: proxy.url };

@@ -72,10 +72,7 @@ export const findMismatches = async (
 export const startMatrix = async (t: Test) => {
   const app = await startApp(t, {
     roles: ['api'],
-    env: {
-      ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
-      ...no_limits,
-    },
+    env: { ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', ...no_limits },
   });
   const principals = await makePrincipals(app);
   const question_id = await makeOpenQuestion(app);

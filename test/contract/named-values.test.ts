@@ -38,10 +38,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
 const is_about_names = /categor|tag|famil|topic/;
 
 const app = await startApp(t, { env: { LIMIT_EXPORTS: '1000000' } });
-const question_id = await makeOpenQuestion(app, {
-  category: 'technology',
-  subcategory: 'data',
-});
+const question_id = await makeOpenQuestion(app, { category: 'technology', subcategory: 'data' });
 
 const reading = (api_routes as readonly Route[]).flatMap((route) =>
   Object.keys(route.query?.properties ?? {})

@@ -146,7 +146,9 @@ t.test('whatever comes, every draft is stored once, those of a key in their orde
     async (drafts, one_a_key) => {
       const stored: Draft[] = [];
       const group = createGroupCommit<Draft, number>({
-        ...{ most: 5, one_a_key, key: ({ key }) => key },
+        most: 5,
+        one_a_key,
+        key: ({ key }) => key,
         async commit(batch) {
           await new Promise((resolve) => setImmediate(resolve));
           batch.join(({ id }) => id % 3 > 0);

@@ -164,20 +164,24 @@ t.test('a partitioned database has the same tables', async (t) => {
   const at = `/api/questions/${id}`;
   const predict = (question_id: string, key: string) =>
     call('POST', `/api/questions/${question_id}/predict`, {
-      ...{ key, body: { prediction: true, confidence: 80, reasoning: makeReasoning() } },
+      key,
+      body: { prediction: true, confidence: 80, reasoning: makeReasoning() },
     });
   const { prediction } = await predict(id, author.key);
   for (const question_id of ids) await predict(question_id, other.key);
   const say = (text: string) => ({ body: { content: `${text}, as the branch said in May.` } });
   const { comment } = await call('POST', `${at}/comments`, {
-    ...{ key: author.key, ...say('Nobody opens a reading room in August') },
+    key: author.key,
+    ...say('Nobody opens a reading room in August'),
   });
   await call('POST', `/api/comments/${comment.id}/reply`, {
-    ...{ key: other.key, ...say('They did it twice before') },
+    key: other.key,
+    ...say('They did it twice before'),
   });
   await call('POST', `/api/comments/${comment.id}/upvote`, { key: other.key, body: {} });
   await call('POST', `${at}/predictions/${prediction.id}/reply`, {
-    ...{ key: other.key, ...say('The floor is not laid yet') },
+    key: other.key,
+    ...say('The floor is not laid yet'),
   });
   for (const under of [
     ...['', '/predictions', '/comments', '/consensus', '/chart', '/changes', '/debates', '/drift'],

@@ -104,7 +104,9 @@ const addEvent = async (
 ): Promise<void> => {
   const place = { question_id: questionId(question), agent_id: agentId(agent) };
   const body = JSON.stringify({
-    ...{ id, event, created_at: new Date().toISOString() },
+    id,
+    event,
+    created_at: new Date().toISOString(),
     data: { ...place, prediction_id: predictionId(question, agent), confidence: 70 },
   });
   await sql`
@@ -176,9 +178,7 @@ const addDiscussion = async (sql: Sql): Promise<void> => {
         ${root}, ${n}, ${parent === null ? 1 : null}, ${text}, 1, ${1 - n},
         sha256(${commentId(n)}::text::bytea), ${commentId(n)}, now()
       )`;
-    await addEvent(sql, {
-      ...{ event: 'comment.created', id: commentId(n), question: opened, agent: n },
-    });
+    await addEvent(sql, { event: 'comment.created', id: commentId(n), question: opened, agent: n });
   }
   await sql`
     update question_counts set comment_count = 2 where question_id = ${questionId(opened)}`;
@@ -290,15 +290,14 @@ t.test('the oldest schema with data becomes the newest, and everything is there'
   await has('/api/questions', { total: 2 });
   await has(`/api/questions/${questionId(resolved)}`, { question: { outcome: true } });
   await has(`${of_open}/predictions`, {
-    ...{
-      total: 2,
-      predictions: [{ downvotes: 0 }, { probability: 70, downvotes: 1, reasoning: text }],
-    },
+    total: 2,
+    predictions: [{ downvotes: 0 }, { probability: 70, downvotes: 1, reasoning: text }],
   });
   await has(`${of_open}/comments`, { total: 2, comments: [{ upvotes: 1, replies: 1 }] });
   await has('/api/webhooks', [{ id: hook_id, active: true }]);
   await has(`/api/webhooks/${hook_id}/deliveries`, {
-    ...{ total: 4, deliveries: [{ status: 'delivered', last_attempt: { status: 204 } }] },
+    total: 4,
+    deliveries: [{ status: 'delivered', last_attempt: { status: 204 } }],
   });
   await has('/api/events?after=0', { events: { length: 6 } });
 

@@ -131,7 +131,8 @@ const callTwice = async (t: Test, { hosts, agents, questions }: TestService) => 
     const answer = await fetch(`${host?.url}/api/questions/${questions[0]?.id}/predict`, {
       method: 'POST',
       headers: {
-        ...{ 'content-type': 'application/json', 'x-api-key': agents[0]?.key ?? '' },
+        'content-type': 'application/json',
+        'x-api-key': agents[0]?.key ?? '',
         ...(key === null ? {} : { 'idempotency-key': key }),
       },
       body: JSON.stringify({ prediction: true, confidence: 80, reasoning }),
@@ -161,8 +162,11 @@ const skip = isThereHaproxy() ? false : no_haproxy;
 test('several hosts', { ...fault_limits, skip }, async (t) => {
   const stores = await startPrivateStores(t);
   const env = {
-    ...{ DATABASE_URL: await poolerOf(t, stores.database_url), REDIS_URL: stores.redis_url },
-    ...{ DRAIN_DELAY_S: '1', SOCKET_LIFETIME_S: '6', LIMIT_REGISTER: '4' },
+    DATABASE_URL: await poolerOf(t, stores.database_url),
+    REDIS_URL: stores.redis_url,
+    DRAIN_DELAY_S: '1',
+    SOCKET_LIFETIME_S: '6',
+    LIMIT_REGISTER: '4',
     // Says which relay is active.
     LOG_LEVEL: 'info',
   };

@@ -38,9 +38,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'Redis, which comes back empty': {
     strike: ({ service }) => service.kill('Redis', { empty: true }),
   },
-  'one of two api processes': {
-    strike: ({ service }) => service.kill('api', { only_one: true }),
-  },
+  'one of two api processes': { strike: ({ service }) => service.kill('api', { only_one: true }) },
   'the relay, and then every api process': {
     is_noticed: true,
     strike: async ({ service, load }) => {

@@ -40,7 +40,12 @@ const again_ms = 50;
 type Connect = (listener: Listener, signal: AbortSignal) => Promise<void>;
 
 const makeListener = (name: string, wish: Wish): Listener => ({
-  ...{ name, wish, heard: [], odd: [], ends: 0, nodes: new Set() },
+  name,
+  wish,
+  heard: [],
+  odd: [],
+  ends: 0,
+  nodes: new Set(),
 });
 
 /** One connection after the other until the test ends. */
@@ -155,7 +160,8 @@ const bySocket =
       const { topic, min_confidence } = listener.wish;
       const filter = min_confidence === undefined ? {} : { filter: { min_confidence } };
       const ws = new WebSocket(`${url.replace('http', 'ws')}/ws`, {
-        ...{ perMessageDeflate: false, handshakeTimeout: 10_000 },
+        perMessageDeflate: false,
+        handshakeTimeout: 10_000,
       });
       const end = (): void => ws.terminate();
       signal.addEventListener('abort', end, { once: true });

@@ -47,7 +47,8 @@ export const startMembers = async (
   /** Null without an answer, and during an outage. */
   const call = async <T>(method: string, at: string, body?: object): Promise<T | null> => {
     const answer = await fetch(url + path + at, {
-      ...{ method, headers: { 'content-type': 'application/json', 'x-api-key': key } },
+      method,
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.any([ended.signal, AbortSignal.timeout(20_000)]),
     }).catch(() => null);
@@ -98,7 +99,9 @@ export const startMembers = async (
     while (!ended.signal.aborted) {
       const got: number[] = [];
       const ws = new WebSocket(`${url.replace('http', 'ws')}/ws`, {
-        ...{ headers: { 'x-api-key': key }, perMessageDeflate: false, handshakeTimeout: 10_000 },
+        headers: { 'x-api-key': key },
+        perMessageDeflate: false,
+        handshakeTimeout: 10_000,
       });
       ws.on('message', (text) => {
         const frame = JSON.parse(String(text));
@@ -126,7 +129,8 @@ export const startMembers = async (
     await Promise.all(running);
   });
   return {
-    ...{ odd, holders },
+    odd,
+    holders,
     async areDone() {
       const state = await call<{ lag: number; members: unknown[] }>('GET', '');
       return state !== null && state.lag === 0 && state.members.length === 0;

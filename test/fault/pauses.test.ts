@@ -98,9 +98,7 @@ const rolesStandStill: Fault['strike'] = async (world, t) => {
 };
 
 const faults: Readonly<Record<string, Fault>> = {
-  'roles that stand still are replaced, and events flow within 10 s': {
-    strike: rolesStandStill,
-  },
+  'roles that stand still are replaced, and events flow within 10 s': { strike: rolesStandStill },
   'a relay sleeps through its lease, while another one takes over': { strike: relaySleeps },
   'two signers, one of which sleeps while the other takes over': {
     per_second: 50,

@@ -20,8 +20,10 @@ test('behind PgBouncer, under load', { ...fault_limits, skip }, async (t) => {
   const pgbouncer = await startPgBouncer(t, stores.database_url);
   const world = await startWorld(t, {
     env: {
-      ...{ DATABASE_URL: pgbouncer.url, DATABASE_PREPARE: 'false' },
-      ...{ REDIS_URL: stores.redis_url, API_PROCESSES: '2' },
+      DATABASE_URL: pgbouncer.url,
+      DATABASE_PREPARE: 'false',
+      REDIS_URL: stores.redis_url,
+      API_PROCESSES: '2',
     },
     stores,
   });

@@ -24,7 +24,9 @@ const recovery_ms = 5_000;
 const startOn = async (t: Test, REDIS_URL: string) => {
   const { database_url } = await openStores(t);
   return startWorld(t, {
-    ...{ agents: 300, questions: 40, followers: is_long ? 100 : 20 },
+    agents: 300,
+    questions: 40,
+    followers: is_long ? 100 : 20,
     env: { DATABASE_URL: database_url, REDIS_URL, API_PROCESSES: '2' },
     stores: { database_url },
   });

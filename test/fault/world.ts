@@ -65,12 +65,10 @@ export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<F
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   const service = await startService(t, {
-    ...{ agents: 500, questions: 100, ...options },
-    env: {
-      WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-      WEBHOOK_CA_FILE: receiver.ca_file,
-      ...options.env,
-    },
+    agents: 500,
+    questions: 100,
+    ...options,
+    env: { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.ca_file, ...options.env },
   });
   const hook = await addHook(service, receiver.url('/events'));
   const wishes = Array.from({ length: options.followers ?? 0 }, (_, n) => wishOf(service, n));

@@ -75,7 +75,8 @@ const callStep = async (step: Any, openapi: Any, scope: Any): Promise<Any> => {
   const { requestBody } = step;
   if (requestBody !== undefined) headers['content-type'] = requestBody.contentType;
   const answer = await fetch(`${openapi.servers[0].url}${address}?${query}`, {
-    ...{ method: method.toUpperCase(), headers },
+    method: method.toUpperCase(),
+    headers,
     ...(requestBody && { body: JSON.stringify(fill(requestBody.payload, scope)) }),
   });
   return { statusCode: answer.status, response: { body: await answer.json() } };

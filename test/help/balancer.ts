@@ -44,10 +44,7 @@ const askStates = (socket_file: string): Promise<readonly ServerState[]> =>
       const [open_at, status_at] = [names.indexOf('scur'), names.indexOf('status')];
       const servers = rows.filter(([proxy, name]) => proxy === 'forum' && name !== 'BACKEND');
       resolve(
-        servers.map((row) => ({
-          is_up: row[status_at] === 'UP',
-          open: Number(row[open_at]),
-        })),
+        servers.map((row) => ({ is_up: row[status_at] === 'UP', open: Number(row[open_at]) })),
       );
     });
   });

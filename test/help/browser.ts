@@ -41,7 +41,9 @@ const watch = (page: Page): BrowserPage => {
     if (message.type() === 'error') mistakes.push(message.text());
   });
   return {
-    ...{ page, requests, mistakes },
+    page,
+    requests,
+    mistakes,
     evaluate: (expression) => page.evaluate(expression),
     resize: (width, height) => page.setViewportSize({ width, height }),
   };

@@ -115,8 +115,11 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
   const shown_options = options.map((option, n) => {
     const own = all.filter(({ selected_option }) => selected_option === n);
     return {
-      ...{ option, count: own.length, percent: percentOf(own.length, all) },
-      ...{ mean_probability: meanOf(all, n), avg_confidence: confidence(own) },
+      option,
+      count: own.length,
+      percent: percentOf(own.length, all),
+      mean_probability: meanOf(all, n),
+      avg_confidence: confidence(own),
     };
   });
   const families = groups(all, ({ family }) => family).map((own) => ({
@@ -134,7 +137,8 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
     total_predictions: all.length,
     forecast: is_binary ? pool.pooled : (shown_options[leading]?.mean_probability ?? null),
     leading_option: options[leading] ?? null,
-    ...{ yes_count, no_count: all.length - yes_count },
+    yes_count,
+    no_count: all.length - yes_count,
     yes_percent: percentOf(yes_count, all),
     no_percent: percentOf(all.length - yes_count, all),
     avg_confidence: confidence(all),

@@ -36,7 +36,12 @@ const makeOwnCounter = (): ConnectionCounter => {
 };
 
 export const agentNamed = (name: string): AgentCaller => ({
-  ...{ kind: 'agent', id: name, name, model: 'test', model_family: 'other', owner_id: null },
+  kind: 'agent',
+  id: name,
+  name,
+  model: 'test',
+  model_family: 'other',
+  owner_id: null,
 });
 
 /** Keys are `key-NAME`; `down` is a store that is away. */
@@ -113,7 +118,8 @@ export const mountTestHub = (
   options: Partial<HubOptions> & Pick<HubOptions, 'log' | 'authenticate'>,
 ): Hub => {
   const hub = mountHub(app, {
-    ...{ path: '/ws', node: 'test' },
+    path: '/ws',
+    node: 'test',
     recent: makeRecent({ most: 4_096, most_chars: 8_388_608 }),
     connections: makeOwnCounter(),
     readAddress: makeAddressReader([]),

@@ -78,7 +78,8 @@ const tryOnce = async (url: string, { agent, question, body, key }: Pair) => {
     const answer = await fetch(`${url}/api/questions/${question.id}/predict`, {
       method: 'POST',
       headers: {
-        ...{ 'content-type': 'application/json', 'x-api-key': agent.key },
+        'content-type': 'application/json',
+        'x-api-key': agent.key,
         ...(key === null ? {} : { 'idempotency-key': key }),
       },
       body,

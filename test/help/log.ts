@@ -28,8 +28,16 @@ export const saidOf = (entry: LogEntry): LogEntry => {
   const { offset, id, event, question_id, agent_id, audience_id } = entry;
   const { category, subcategory, owner_id, body } = entry;
   return {
-    ...{ offset, id, event, question_id, agent_id, audience_id },
-    ...{ category, subcategory, owner_id, body },
+    offset,
+    id,
+    event,
+    question_id,
+    agent_id,
+    audience_id,
+    category,
+    subcategory,
+    owner_id,
+    body,
   };
 };
 

@@ -36,7 +36,9 @@ const answerTo = ({ id, questions = [] }: dns.Packet, zone: Zone, most: number):
   const encode = (count: number): Buffer => {
     const is_cut = count < answers.length && most === most_udp;
     return dns.encode({
-      ...{ type: 'response', questions, answers: answers.slice(0, count) },
+      type: 'response',
+      questions,
+      answers: answers.slice(0, count),
       ...(id === undefined ? {} : { id }),
       flags: flags | (is_cut ? dns.TRUNCATED_RESPONSE : 0),
     });

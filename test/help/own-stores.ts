@@ -79,8 +79,12 @@ export const startOwnStores = async (durable: boolean) => {
 /** One connection, for what a test does to a database beside the service. */
 export const openAdmin = (url: string): Sql =>
   openSql({
-    ...{ url, pool: 1, prepare: false, name: 'test' },
-    ...{ statement_timeout_ms: 60_000, lock_timeout_ms: 60_000 },
+    url,
+    pool: 1,
+    prepare: false,
+    name: 'test',
+    statement_timeout_ms: 60_000,
+    lock_timeout_ms: 60_000,
   });
 
 /** The URL of another database of the same server. */

@@ -17,9 +17,11 @@ export const makeEmptyFolder = (t: Teardown) => {
   const folder = path.join(base, 'empty');
   mkdirSync(folder);
   const env = {
-    ...{ PATH: process.env['PATH'], HOME: base },
+    PATH: process.env['PATH'],
+    HOME: base,
     npm_config_cache: path.join(base, 'cache'),
-    ...{ npm_config_offline: 'true', npm_config_update_notifier: 'false' },
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
   };
   return { base, folder, env };
 };

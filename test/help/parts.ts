@@ -47,7 +47,8 @@ export const openParts = async (t: Teardown, options: PartsOptions = {}) => {
   const clock = () => new Date(now_ms);
   const deps: Deps = { config, log, sql, reads: sql, redis, clock, public_url: 'http://forum' };
   return {
-    ...{ stores, deps },
+    stores,
+    deps,
     /** Moves the clock of `deps`; it stands still otherwise. */
     advance(ms: number): void {
       now_ms += ms;

@@ -56,8 +56,11 @@ export const startPgBouncer = async (t: Teardown, database_url: string) => {
   const file = write('ini', readConfiguration(folder, port, users));
   const start = async () => {
     const started = await startServer({
-      ...{ command: found.command, args: ['-q', file], options: { uid, gid, env: found.env } },
-      ...{ log_file: write('log', ''), ready_ms: 10_000 },
+      command: found.command,
+      args: ['-q', file],
+      options: { uid, gid, env: found.env },
+      log_file: write('log', ''),
+      ready_ms: 10_000,
       stop_steps: [
         ['SIGTERM', 2_000],
         ['SIGKILL', 2_000],

@@ -47,11 +47,15 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
   const wrong_admin = { 'x-admin-key': 'x'.repeat(40) };
   const people: readonly Auth[] = ['public', 'human', 'either', 'member'];
   const good = (name: string, send: Sent, may: readonly Auth[]): Principal => ({
-    ...{ name, send, may },
+    name,
+    send,
+    may,
     refused: null,
   });
   const bad = (name: string, refused: string, send: Sent): Principal => ({
-    ...{ name, send, refused },
+    name,
+    send,
+    refused,
     may: none,
   });
   return [

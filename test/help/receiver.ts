@@ -93,7 +93,11 @@ export const startReceiver = async (names: readonly string[] = []) => {
     },
   );
   return {
-    ...{ port, ca_pem, ca_file, of, load },
+    port,
+    ca_pem,
+    ca_file,
+    of,
+    load,
     received: received as readonly Received[],
     /** A certificate for another server of the same test. */
     issue,

@@ -45,7 +45,10 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
   const start = async () => {
     const { command, argv0 } = lookUp() ?? { command: '', argv0: '' };
     const started = await startServer({
-      ...{ command, options: { argv0, cwd: home }, stop_steps, ready_ms: 20_000 },
+      command,
+      options: { argv0, cwd: home },
+      stop_steps,
+      ready_ms: 20_000,
       args: [config, ...(sentinel === undefined ? [] : ['--sentinel'])],
       log_file: path.join(home, 'redis.log'),
       isReady: () => answers(client),
@@ -58,7 +61,10 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
     throw error;
   });
   return {
-    ...{ port, bus_port, client, name: `${host}:${port}` },
+    port,
+    bus_port,
+    client,
+    name: `${host}:${port}`,
     pid: () => server.pid,
     id: async (): Promise<string> => String(await client.cluster('MYID')),
     /** Whether it is there, and a master. */
@@ -116,12 +122,14 @@ export const startRedisCluster = async (settings: Settings = {}) => {
   const started = await Promise.allSettled(
     Array.from({ length: 6 }, () =>
       startNode(folder, {
-        ...{ 'cluster-enabled': 'yes', 'cluster-config-file': 'nodes.conf', appendonly: 'yes' },
-        ...{
-          'cluster-node-timeout': String(node_timeout_ms),
-          'cluster-allow-replica-migration': 'no',
-        },
-        ...{ 'cluster-replica-validity-factor': '0', 'repl-diskless-sync-delay': '0', ...settings },
+        'cluster-enabled': 'yes',
+        'cluster-config-file': 'nodes.conf',
+        appendonly: 'yes',
+        'cluster-node-timeout': String(node_timeout_ms),
+        'cluster-allow-replica-migration': 'no',
+        'cluster-replica-validity-factor': '0',
+        'repl-diskless-sync-delay': '0',
+        ...settings,
       }),
     ),
   );
@@ -186,7 +194,9 @@ export const startRedisCluster = async (settings: Settings = {}) => {
   };
   return {
     url: `redis://${masters.map(({ name }) => name).join(',')}/?cluster`,
-    ...{ nodes, untilWhole, findMaster },
+    nodes,
+    untilWhole,
+    findMaster,
     /** Its slots that have keys go to another master; how many. */
     async moveSlotsOf(from: RedisNode): Promise<number> {
       const roles = await Promise.all(nodes.map((node) => node.isMaster()));
@@ -268,7 +278,9 @@ export const startSentinels = async () => {
   );
   return {
     url: `redis://${sentinels.map(({ name }) => name).join(',')}/?sentinel=forum`,
-    ...{ master, replica, sentinels },
+    master,
+    replica,
+    sentinels,
     async stop(): Promise<void> {
       await Promise.all([...sentinels, replica, master].map((node) => node.stop()));
       removeTestFolder(folder);

@@ -12,7 +12,8 @@ const own_program = path.join(project_root, 'src', 'boot', 'run.mjs');
 type Env = Readonly<Record<string, string>>;
 
 const ownEnv = (env: Env): NodeJS.ProcessEnv => ({
-  ...{ PATH: process.env['PATH'], HOME: process.env['HOME'] },
+  PATH: process.env['PATH'],
+  HOME: process.env['HOME'],
   ...env,
 });
 

@@ -203,7 +203,10 @@ const connectStores = async (
   { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
 ): Promise<{ readonly sql: Sql; readonly redis: RedisClient }> => {
   const sql = openSql({
-    ...{ url: database_url, pool: 3, prepare: true, name: 'test' },
+    url: database_url,
+    pool: 3,
+    prepare: true,
+    name: 'test',
     statement_timeout_ms: 60_000,
   });
   t.teardown(() => sql.end({ timeout: 1 }));
@@ -234,7 +237,10 @@ const startHost = async (
   const url = await launched.url;
   const port = url === '' ? 0 : Number(new URL(url).port);
   return {
-    ...{ url, port, folder, close },
+    url,
+    port,
+    folder,
+    close,
     pidsOf: (part: Part): readonly number[] => findPids(folder, part),
     /** Lines of its log so far. */
     log: (): readonly LogLine[] => readLog(folder),
@@ -279,7 +285,8 @@ const shareWith = (
     ? { ADMIN_KEY: readFileSync(path.join(folder, 'admin-key'), 'utf8').trim() }
     : {}),
   ...env,
-  ...{ DATABASE_URL: database_url, REDIS_URL: redis_url },
+  DATABASE_URL: database_url,
+  REDIS_URL: redis_url,
 });
 
 interface Running {
@@ -368,7 +375,8 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   }
   const { hosts: host_count = Number(process.env['FAULT_HOSTS'] ?? '1') } = options;
   const env: NodeJS.ProcessEnv = {
-    ...{ ...service_env, API_PROCESSES: '1' },
+    ...service_env,
+    API_PROCESSES: '1',
     ...(host_count > 1 ? { TRUSTED_PROXIES: '127.0.0.1' } : {}),
     ...(cluster === null ? {} : { REDIS_URL: cluster.url }),
     ...(is_pooled ? { DATABASE_PREPARE: 'false' } : {}),
@@ -386,7 +394,8 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   const stores = { database_url: real_database, redis_url: real_redis };
   // As its own address has it, which may be another way to the stores.
   const { DATABASE_URL: database_url = '', REDIS_URL: redis_url = '' } = {
-    ...{ DATABASE_URL: stores.database_url, REDIS_URL: stores.redis_url },
+    DATABASE_URL: stores.database_url,
+    REDIS_URL: stores.redis_url,
     ...env,
   };
   const others = await Promise.all(
@@ -410,8 +419,17 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
       ? cluster.pids()
       : hosts.flatMap((host) => host.pidsOf(part));
   return {
-    ...{ ...running, ...stores, ...(await seedService(sql, options)) },
-    ...{ folder, port, balancer, disks, prefix, env, pidsOf, stop: first.close },
+    ...running,
+    ...stores,
+    ...(await seedService(sql, options)),
+    folder,
+    port,
+    balancer,
+    disks,
+    prefix,
+    env,
+    pidsOf,
+    stop: first.close,
 
     /** kill -9 of all processes of a part, or of one; fulfilled when others do its work. */
     kill: (part: Part, how: KillOptions = {}): Promise<void> => kill(running, part, how),

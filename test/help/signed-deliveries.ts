@@ -38,7 +38,11 @@ export const makeSent = (): readonly Sent[] => {
   const right = headersAt(0);
   const both = headersAt(0, old_secret);
   const sent = (what: string, is_right: boolean, parts: Partial<Sent>): Sent => ({
-    ...{ what, is_right, headers: right, body, secret },
+    what,
+    is_right,
+    headers: right,
+    body,
+    secret,
     ...parts,
   });
   return [

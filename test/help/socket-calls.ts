@@ -57,7 +57,13 @@ export const openCalls = async (
       return ws.send(text, { binary: false });
     });
   return {
-    ...{ ws, frames, closed, nextId, ask, pause, resume },
+    ws,
+    frames,
+    closed,
+    nextId,
+    ask,
+    pause,
+    resume,
     /** The next reply or error, whatever it answers; for a socket with nothing else under way. */
     askAnything: (text: string | Buffer) => ask(text, anything),
     /** Ids of the replies so far, in order of arrival. */

@@ -135,8 +135,11 @@ export const startPrivateStores = async (
   return {
     /** Holds both servers' files, for a start of the whole service on them. */
     folder,
-    ...{ database_url: own.postgres.url, redis_url: cluster?.url ?? own.redis.url },
-    ...{ redis_prefix: 'pf', postgres, redis: cluster ?? server },
+    database_url: own.postgres.url,
+    redis_url: cluster?.url ?? own.redis.url,
+    redis_prefix: 'pf',
+    postgres,
+    redis: cluster ?? server,
   };
 };
 

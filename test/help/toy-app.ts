@@ -71,25 +71,41 @@ const makeSlowly = async (deps: ToyDeps): Promise<number> => {
 
 export const toys: readonly Route<ToyDeps>[] = [
   route({
-    ...{ ...plain, id: 'listToys', method: 'GET', path: '/api/toys', summary: 'All toys' },
+    ...plain,
+    id: 'listToys',
+    method: 'GET',
+    path: '/api/toys',
+    summary: 'All toys',
     query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 9 })) }),
     cacheable: true,
     handle: ({ query }) => reply(200, { toys: ['bär'], limit: query.limit ?? null }),
   }),
   route({
-    ...{ ...plain, id: 'makeToy', method: 'POST', path: '/api/toys', summary: 'One more' },
+    ...plain,
+    id: 'makeToy',
+    method: 'POST',
+    path: '/api/toys',
+    summary: 'One more',
     body: name_body,
     returns: { 201: Type.Object({ length: Type.Integer() }) },
     handle: ({ body }) => reply(201, { length: body.name.length }),
   }),
   route({
-    ...{ ...plain, id: 'makeTinyToy', method: 'POST', path: '/api/tiny', summary: 'A small one' },
+    ...plain,
+    id: 'makeTinyToy',
+    method: 'POST',
+    path: '/api/tiny',
+    summary: 'A small one',
     body: name_body,
     body_limit: 20,
     handle: () => reply(200, {}),
   }),
   route({
-    ...{ ...plain, id: 'getToy', method: 'GET', path: '/api/toys/{id}', summary: 'One toy' },
+    ...plain,
+    id: 'getToy',
+    method: 'GET',
+    path: '/api/toys/{id}',
+    summary: 'One toy',
     params: Type.Object({ id: Type.String({ maxLength: 20 }) }),
     handle: (ctx) => {
       const { params, ip, body_digest } = ctx;
@@ -97,35 +113,59 @@ export const toys: readonly Route<ToyDeps>[] = [
     },
   }),
   route({
-    ...{ ...plain, id: 'dropToy', method: 'DELETE', path: '/api/toys/{id}', summary: 'One less' },
+    ...plain,
+    id: 'dropToy',
+    method: 'DELETE',
+    path: '/api/toys/{id}',
+    summary: 'One less',
     params: Type.Object({ id: Type.String() }),
     returns: { 204: null },
     handle: () => reply(204, undefined),
   }),
   route({
-    ...{ ...plain, id: 'secretToy', method: 'GET', path: '/api/admin/toys', summary: 'Hidden' },
+    ...plain,
+    id: 'secretToy',
+    method: 'GET',
+    path: '/api/admin/toys',
+    summary: 'Hidden',
     auth: 'admin',
     handle: () => reply(200, { secret: true }),
   }),
   route({
-    ...{ ...plain, id: 'myToy', method: 'GET', path: '/api/me/toy', summary: 'Mine' },
+    ...plain,
+    id: 'myToy',
+    method: 'GET',
+    path: '/api/me/toy',
+    summary: 'Mine',
     auth: 'agent',
     handle: ({ caller }) => reply(200, { mine: caller.name }),
   }),
   route({
-    ...{ ...plain, id: 'picture', method: 'GET', path: '/picture', summary: 'picture' },
+    ...plain,
+    id: 'picture',
+    method: 'GET',
+    path: '/picture',
+    summary: 'picture',
     produces: 'image/png',
     handle: () => replyRaw('image/png', Buffer.from([0x89, 0, 0xff])),
   }),
   get('page', '/page', () => replyRaw('text/html', '<p>bär</p>')),
   get('svg', '/picture.svg', () => replyRaw('image/svg+xml', Buffer.from('<svg/>'))),
   route({
-    ...{ ...plain, id: 'big', method: 'GET', path: '/big/{chars}', summary: 'A long answer' },
+    ...plain,
+    id: 'big',
+    method: 'GET',
+    path: '/big/{chars}',
+    summary: 'A long answer',
     params: Type.Object({ chars: Type.String() }),
     handle: ({ params }) => reply(200, { pad: 'x'.repeat(Number(params.chars)) }),
   }),
   route({
-    ...{ ...plain, id: 'held', method: 'GET', path: '/held/{chars}', summary: 'Long and late' },
+    ...plain,
+    id: 'held',
+    method: 'GET',
+    path: '/held/{chars}',
+    summary: 'Long and late',
     params: Type.Object({ chars: Type.String() }),
     handle: async ({ params }, deps) => {
       deps.waiting += 1;
@@ -160,7 +200,11 @@ export const toys: readonly Route<ToyDeps>[] = [
   }),
   get('streams', '/stream', (_ctx, { stream }) => replyStream('text/plain', stream)),
   route({
-    ...{ ...plain, id: 'patient', method: 'GET', path: '/patient', summary: 'A long wait' },
+    ...plain,
+    id: 'patient',
+    method: 'GET',
+    path: '/patient',
+    summary: 'A long wait',
     longest_ms: 60_000,
     handle: async (ctx, deps) => {
       deps.waiting += 1;
@@ -173,52 +217,85 @@ export const toys: readonly Route<ToyDeps>[] = [
   }),
   get('never', '/never', () => new Promise(() => undefined)),
   route({
-    ...{ ...plain, id: 'slowToy', method: 'GET', path: '/api/slow', summary: 'Made slowly' },
+    ...plain,
+    id: 'slowToy',
+    method: 'GET',
+    path: '/api/slow',
+    summary: 'Made slowly',
     cacheable: true,
     cache: { tag: () => 'slow' },
     handle: async (_, deps) => reply(200, { made: await makeSlowly(deps) }),
   }),
   route({
-    ...{ ...plain, id: 'oldToy', method: 'GET', path: '/api/old', summary: 'The old way' },
+    ...plain,
+    id: 'oldToy',
+    method: 'GET',
+    path: '/api/old',
+    summary: 'The old way',
     query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) }),
     cacheable: true,
     cache: { tag: () => 'old' },
     deprecated: {
-      ...{ since: '2026-01-01', sunset: '2026-07-01' },
-      ...{ link: '/docs/guide/discovery', successor: '/api/toys' },
+      since: '2026-01-01',
+      sunset: '2026-07-01',
+      link: '/docs/guide/discovery',
+      successor: '/api/toys',
     },
     handle: () => reply(200, {}),
   }),
   route({
-    ...{ ...page, id: 'slowPage', method: 'GET', path: '/slow', summary: 'A page made slowly' },
+    ...page,
+    id: 'slowPage',
+    method: 'GET',
+    path: '/slow',
+    summary: 'A page made slowly',
     auth: 'public',
     cacheable: true,
     cache: { tag: () => 'slow' },
     handle: async (_, deps) => replyRaw('text/html', `made ${await makeSlowly(deps)}`),
   }),
   route({
-    ...{ ...page, id: 'minePage', method: 'GET', path: '/mine', summary: 'Of a person' },
+    ...page,
+    id: 'minePage',
+    method: 'GET',
+    path: '/mine',
+    summary: 'Of a person',
     handle: ({ caller }) => replyRaw('text/html', caller.id),
   }),
   route({
-    ...{ ...page, id: 'mineForm', method: 'POST', path: '/mine', summary: 'A form' },
+    ...page,
+    id: 'mineForm',
+    method: 'POST',
+    path: '/mine',
+    summary: 'A form',
     body: Type.Object({ name: Type.String({ maxLength: 20 }), tags: Type.Unknown() }),
     handle: ({ body }) => replyRaw('text/html', JSON.stringify(body)),
   }),
   route({
-    ...{ ...page, id: 'shownPage', method: 'GET', path: '/shown', summary: 'Of everybody' },
+    ...page,
+    id: 'shownPage',
+    method: 'GET',
+    path: '/shown',
+    summary: 'Of everybody',
     auth: 'public',
     handle: ({ caller }) => replyRaw('text/html', caller.kind),
   }),
 ];
 
 const agent: Caller = {
-  ...{ kind: 'agent', id: 'a1', name: 'Toy agent', model: 'm', model_family: 'other' },
+  kind: 'agent',
+  id: 'a1',
+  name: 'Toy agent',
+  model: 'm',
+  model_family: 'other',
   owner_id: null,
 };
 
 const person: Caller = {
-  ...{ kind: 'human', id: 'p1', email_verified: true, is_admin: false },
+  kind: 'human',
+  id: 'p1',
+  email_verified: true,
+  is_admin: false,
   expires_at: new Date('2100-01-01'),
 };
 
@@ -263,7 +340,10 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
   const cache = createResponseCache();
   const mounted = mount(app, {
     routes: options.check_answers === true ? toys.map(checkAnswers) : toys,
-    ...{ deps, log, limiter, trusted_proxies: options.trusted_proxies ?? [] },
+    deps,
+    log,
+    limiter,
+    trusted_proxies: options.trusted_proxies ?? [],
     public_url: () => 'http://forum',
     faultPage: ({ def }, _, request_id) => ({
       ...replyRaw('text/html; charset=utf-8', `${def.code} ${request_id}`),
@@ -279,7 +359,10 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     sockets === undefined
       ? null
       : mountTestHub(app, {
-          ...{ log, authenticate, limits: sockets, ops: { call: makeCallOp(mounted) } },
+          log,
+          authenticate,
+          limits: sockets,
+          ops: { call: makeCallOp(mounted) },
         });
   const port = await new Promise<number>((resolve, reject) => {
     app.listen(0, exclusive_port, (socket) => {

@@ -30,7 +30,8 @@ export const makeVisitor = (url: string, token = '') => {
   const state = { cookie: token === '' ? '' : `session=${token}` };
   const ask = async (method: string, path: string, form?: Values): Promise<Shown> => {
     const answer = await fetch(url + path, {
-      ...{ method, redirect: 'manual' },
+      method,
+      redirect: 'manual',
       headers: {
         accept: 'text/html,*/*;q=0.8',
         'sec-fetch-site': 'same-origin',

@@ -65,7 +65,12 @@ export const connect = async (
   const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
   await once(ws, 'open');
   return {
-    ...{ ws, send, ask, get, answer, events },
+    ws,
+    send,
+    ask,
+    get,
+    answer,
+    events,
     /** Every frame so far, in order of arrival. */
     frames: frames as readonly Frame[],
     subscribe: (topics: readonly string[], more: Readonly<Record<string, unknown>> = {}) =>

@@ -23,7 +23,10 @@ const watch = (
 ): Watched => {
   const watched: Watched = {
     ...more,
-    ...{ made: 0, ends: 0, is_closed: false, is_left: false },
+    made: 0,
+    ends: 0,
+    is_closed: false,
+    is_left: false,
     onEnd: () => {
       watched.ends += 1;
     },

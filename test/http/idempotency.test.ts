@@ -108,7 +108,8 @@ t.test('only POST and PATCH look at the header', async (t) => {
   t.match(await app.call('GET', '/api/me', { key, headers }), { status: 200 });
   const body = { bio: 'I read tide tables.' };
   t.match(await app.call('PATCH', '/api/me', { key, headers, body }), {
-    ...{ status: 400, body: { code: 'INVALID_REQUEST' } },
+    status: 400,
+    body: { code: 'INVALID_REQUEST' },
   });
   const [row] =
     await app.sql`select count(*)::int as n from idempotency where key = ${'caf\u00e9s'}`;
@@ -235,8 +236,12 @@ await sql`create table effects (name text primary key)`;
 const call = (more: Partial<CallToClaim> = {}): CallToClaim => {
   used += 1;
   return {
-    ...{ scope: 'agent:a', key: `key ${used}`, route: 'makeToy', target: '/api/toys?' },
-    ...{ raw_body: Buffer.from('{"a":1}'), credential: null },
+    scope: 'agent:a',
+    key: `key ${used}`,
+    route: 'makeToy',
+    target: '/api/toys?',
+    raw_body: Buffer.from('{"a":1}'),
+    credential: null,
     ...more,
   };
 };

@@ -76,7 +76,11 @@ const connect = async (t: Teardown): Promise<RedisClient> => {
 
 const limiterOn = (redis: RedisClient): Limiter =>
   createLimiter({
-    ...{ redis, prefix: stores.redis_prefix, processes: 1, log: silent, patience_ms: 5_000 },
+    redis,
+    prefix: stores.redis_prefix,
+    processes: 1,
+    log: silent,
+    patience_ms: 5_000,
   });
 
 const redis = await connect(t);
@@ -223,7 +227,9 @@ t.test('Redis and the model in memory agree on any course of calls', async (t) =
       const asked = calls.map((call) =>
         call.map(
           ({ who, limit }): Window => ({
-            ...{ name: 'w', key: `${name}:${who}`, limit },
+            name: 'w',
+            key: `${name}:${who}`,
+            limit,
             window_ms: windows_ms[who] ?? 0,
           }),
         ),

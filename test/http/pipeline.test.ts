@@ -13,8 +13,12 @@ const post = 'POST /api/toys HTTP/1.1';
 const get = 'GET /api/toys HTTP/1.1';
 
 const isError = (body: unknown, code: string, status: number) => ({
-  ...{ error: /^[A-Z].*\.$/, code, status, category: /^[a-z_]+$/ },
-  ...{ retryable: status >= 500 || status === 429, request_id: /^[A-Za-z0-9._:-]+$/ },
+  error: /^[A-Z].*\.$/,
+  code,
+  status,
+  category: /^[a-z_]+$/,
+  retryable: status >= 500 || status === 429,
+  request_id: /^[A-Za-z0-9._:-]+$/,
   ...(body as object),
 });
 
@@ -96,7 +100,8 @@ t.test('another method on a known path is 405 and names those it takes', async (
 t.test('a preflight is answered on every path that exists', async (t) => {
   const { status, headers } = await app.call('OPTIONS', '/api/toys', {
     headers: {
-      ...{ Origin: 'https://elsewhere.example', 'Access-Control-Request-Method': 'POST' },
+      Origin: 'https://elsewhere.example',
+      'Access-Control-Request-Method': 'POST',
       'Access-Control-Request-Headers': 'content-type, x-api-key',
     },
   });

@@ -172,7 +172,10 @@ t.test('JSON at the address of a page is JSON while it is renewed, too', async (
   const cache = createResponseCache();
   const request = { path: '/page', query: '', header: () => '' } as unknown as Request;
   const cached = {
-    ...{ rule: { tag: () => 'page' }, params: {}, query: undefined, is_page: true },
+    rule: { tag: () => 'page' },
+    params: {},
+    query: undefined,
+    is_page: true,
     fixed_headers: [],
   };
   await cache.share(request, cached, () => reply(200, { made: 1 }));

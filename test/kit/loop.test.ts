@@ -15,7 +15,9 @@ const startLoop = async (t: Teardown, options: Options) => {
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   const seen = { turns: 0, lines };
   const loop = makeLoop({
-    ...{ name: 'test', log, every_ms: never_ms },
+    name: 'test',
+    log,
+    every_ms: never_ms,
     ...options,
     turn: async () => {
       seen.turns += 1;

@@ -15,7 +15,10 @@ const startRole = async (t: Test) => {
   const said: string[] = [];
   const role = keepRole({
     args: { role: 'api', index: 0, shared_port: false },
-    ...{ entry, data_dir, heap_mb: 100, output: 'inherit' },
+    entry,
+    data_dir,
+    heap_mb: 100,
+    output: 'inherit',
     env: { ...process.env, DATA_DIR: data_dir, PORT: String(port), HOST: '127.0.0.1' },
     say: (line) => said.push(line),
   });

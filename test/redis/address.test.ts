@@ -13,7 +13,8 @@ t.test('one server is left to ioredis', (t) => {
 
 t.test('a cluster has one host or several', (t) => {
   t.same(readRedisAddress('redis://a,b:7000,[::1]:7001/?cluster'), {
-    ...{ kind: 'cluster', ...none },
+    kind: 'cluster',
+    ...none,
     hosts: [
       { host: 'a', port: 6_379 },
       { host: 'b', port: 7_000 },
@@ -21,7 +22,10 @@ t.test('a cluster has one host or several', (t) => {
     ],
   });
   t.same(readRedisAddress('rediss://me:p%40ss%2F@a?cluster'), {
-    ...{ kind: 'cluster', username: 'me', password: 'p@ss/', is_tls: true },
+    kind: 'cluster',
+    username: 'me',
+    password: 'p@ss/',
+    is_tls: true,
     hosts: [{ host: 'a', port: 6_379 }],
   });
   t.match(readRedisAddress('redis://:p@a/0?cluster'), { password: 'p', username: undefined });
@@ -30,7 +34,12 @@ t.test('a cluster has one host or several', (t) => {
 
 t.test('Sentinels have the name of a master, and a password of their own', (t) => {
   t.same(readRedisAddress('redis://:p@a,b:1/2?sentinel=forum&sentinel_password=q%26'), {
-    ...{ kind: 'sentinel', ...none, name: 'forum', db: 2, password: 'p', sentinel_password: 'q&' },
+    kind: 'sentinel',
+    ...none,
+    name: 'forum',
+    db: 2,
+    password: 'p',
+    sentinel_password: 'q&',
     hosts: [
       { host: 'a', port: 26_379 },
       { host: 'b', port: 1 },

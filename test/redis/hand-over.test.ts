@@ -24,8 +24,12 @@ const startProcess = async (t: Test, prefix: string, index: number, is_away = fa
   };
   const subscriber = await open(true);
   const handOver = createHandOver({
-    ...{ redis: await open(false), openSubscriber: async () => subscriber },
-    ...{ prefix, log, index, clock: () => new Date() },
+    redis: await open(false),
+    openSubscriber: async () => subscriber,
+    prefix,
+    log,
+    index,
+    clock: () => new Date(),
   });
   let gate = Promise.resolve();
   let begun = 0;
@@ -42,7 +46,9 @@ const startProcess = async (t: Test, prefix: string, index: number, is_away = fa
   await handOver.start();
   t.teardown(() => handOver.stop());
   return {
-    ...{ handed, handOver, subscriber },
+    handed,
+    handOver,
+    subscriber,
     begun: () => begun,
     /** Work waits until the returned function is called. */
     hold(): () => void {

@@ -68,7 +68,8 @@ export const startCalls = (options: CallsOptions) => {
     };
     try {
       const answer = await fetch(options.url + path, {
-        ...{ method, signal: AbortSignal.timeout(try_ms) },
+        method,
+        signal: AbortSignal.timeout(try_ms),
         headers: {
           'x-api-key': agent.key,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -106,11 +107,11 @@ export const startCalls = (options: CallsOptions) => {
     commented += 1;
     const question = questions[(n + Math.floor(n / agents.length)) % questions.length];
     const text = await insist('comment', {
-      ...{ method: 'POST', path: `/api/questions/${question?.id}/comments`, key: `soak ${n}` },
-      ...{
-        agent: agents[n % agents.length]!,
-        body: JSON.stringify({ content: makeReasoning(1e6 + n).slice(0, 400) }),
-      },
+      method: 'POST',
+      path: `/api/questions/${question?.id}/comments`,
+      key: `soak ${n}`,
+      agent: agents[n % agents.length]!,
+      body: JSON.stringify({ content: makeReasoning(1e6 + n).slice(0, 400) }),
     });
     if (text !== null) comments.add(JSON.parse(text).comment.id);
   };

@@ -56,7 +56,9 @@ export const measureGrowth = (role: string, all: readonly (readonly Sample[])[])
   }
   const spans = warm.map((series) => (series.at(-1)?.min ?? 0) - (series[0]?.min ?? 0));
   return {
-    ...{ role, series: warm.length, slope: squares === 0 ? 0 : products / squares },
+    role,
+    series: warm.length,
+    slope: squares === 0 ? 0 : products / squares,
     watched_min: spans.reduce((sum, one) => sum + one, 0),
     most_mb: Math.max(0, ...all.flat().map(({ mb }) => mb)),
     longest: (all.toSorted((a, b) => b.length - a.length)[0] ?? [])

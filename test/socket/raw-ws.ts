@@ -49,7 +49,8 @@ export const openRaw = (
 ): Promise<RawSocket> =>
   new Promise((resolve, reject) => {
     const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, {
-      ...{ perMessageDeflate: false, autoPong: false },
+      perMessageDeflate: false,
+      autoPong: false,
       finishRequest(request) {
         request.setHeader('Connection', connection);
         request.end();

@@ -200,7 +200,8 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   const [question = { id: '' }] = first.questions;
   const url = `https://127.0.0.1:${receiver.port}/hook`;
   const hook = await makeCaller(first.url)('POST', '/api/webhooks', {
-    ...{ key, body: { url, events: ['prediction.placed'] } },
+    key,
+    body: { url, events: ['prediction.placed'] },
   });
   t.equal(hook.status, 201);
   receiver.secret = hook.body.secret;

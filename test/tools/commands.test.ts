@@ -66,7 +66,8 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   t.match({ ok, data_dir }, { ok: true, data_dir: folder });
   const call = async (method: string, at: string, key: object, body?: object) => {
     const answer = await fetch(`${url}${at}`, {
-      ...{ method, headers: { 'content-type': 'application/json', ...key } },
+      method,
+      headers: { 'content-type': 'application/json', ...key },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: answer.status, body: (await answer.json()) as Answered['body'] };
@@ -99,9 +100,7 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
     run('admin', 'list'),
   ]);
   t.match(again.document, { ok: true, is_new: false });
-  t.match(listed.document, {
-    people: [{ email: 'ada@example.org', state: 'admin' }],
-  });
+  t.match(listed.document, { people: [{ email: 'ada@example.org', state: 'admin' }] });
 
   const created = await run(
     'key',
@@ -129,8 +128,10 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
     '/api/admin/questions',
     { 'x-admin-key': admin_key },
     {
-      ...{ question: 'Will the ferry to the outer islands run all winter?', category: 'society' },
-      ...{ closes_at: '2099-01-01T00:00:00Z', publish: true },
+      question: 'Will the ferry to the outer islands run all winter?',
+      category: 'society',
+      closes_at: '2099-01-01T00:00:00Z',
+      publish: true,
     },
   );
   const { id } = asked.body.question;
@@ -158,7 +159,8 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   t.teardown(() => receiver.close());
   const { port } = receiver.address() as AddressInfo;
   const hook = await call('POST', '/api/webhooks', key, {
-    ...{ url: `https://127.0.0.1:${port}/in`, events: ['prediction.placed'] },
+    url: `https://127.0.0.1:${port}/in`,
+    events: ['prediction.placed'],
   });
   t.equal(hook.status, 201);
   const { id: hook_id } = hook.body;

@@ -40,8 +40,12 @@ t.test('the image has all that the program needs, and no more', async (t) => {
   const stores = await openStores(t);
   const data = path.join(app, 'data');
   const env = {
-    ...{ NODE_ENV: 'production', PORT: '0', DATA_DIR: data, API_PROCESSES: '1' },
-    ...{ DATABASE_URL: stores.database_url, REDIS_URL: stores.redis_url },
+    NODE_ENV: 'production',
+    PORT: '0',
+    DATA_DIR: data,
+    API_PROCESSES: '1',
+    DATABASE_URL: stores.database_url,
+    REDIS_URL: stores.redis_url,
     REDIS_PREFIX: stores.redis_prefix,
   };
   const program = path.join(app, 'src', 'boot', 'run.mjs');

@@ -28,9 +28,7 @@ t.test('the scores of two questions are those worked out by hand', async (t) => 
   const { brier, questions } = comparePools(
     stated.map((values, n) => ({
       outcome: n === 0,
-      forecasts: values.map((value, a) => ({
-        ...{ agent: `${a}`, owner: `${a}`, family: 'gpt', value },
-      })),
+      forecasts: values.map((value, a) => ({ agent: `${a}`, owner: `${a}`, family: 'gpt', value })),
     })),
   );
   t.equal(questions, 2);
@@ -47,7 +45,11 @@ t.test('a file as the import takes it is compared, each last forecast of an agen
     { type: 'resolution', ...question(n), resolved_to: n % 2 },
     ...['a', 'b'].flatMap((agent, a) => [
       {
-        ...{ type: 'forecast', ...question(n), agent, model: 'gpt-5', forecast_at: '2026-01-02' },
+        type: 'forecast',
+        ...question(n),
+        agent,
+        model: 'gpt-5',
+        forecast_at: '2026-01-02',
         probability: n % 2 === 1 ? 60 + a : 40 - a,
       },
       { type: 'forecast', ...question(n), agent, probability: 50, forecast_at: '2026-01-01' },
@@ -62,6 +64,7 @@ t.test('a file as the import takes it is compared, each last forecast of an agen
   t.match(output, /\nmean +0\.1560\n/, '(0.395² = 0.156025)');
   t.match(output, /\nquestions +4\n$/);
   t.match(await runTool('pool-comparison', { DATA_DIR: t.testdirName }), {
-    ...{ code: 1, output: /There is no service in / },
+    code: 1,
+    output: /There is no service in /,
   });
 });

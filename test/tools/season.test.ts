@@ -34,8 +34,13 @@ type Forecasts = ReadonlyMap<string, number>;
 const forecastLines = (agent: string, season: readonly SeasonRecord[], forecasts: Forecasts) =>
   season.map(({ source, source_id, frozen_at }) => ({
     type: 'forecast',
-    ...{ source, source_id, agent, model: 'test-model', forecast_at: frozen_at },
-    ...{ probability: forecasts.get(source_id), scale: 'percent' },
+    source,
+    source_id,
+    agent,
+    model: 'test-model',
+    forecast_at: frozen_at,
+    probability: forecasts.get(source_id),
+    scale: 'percent',
   }));
 
 const { app, writeLines, run, rest, differences } = await open();

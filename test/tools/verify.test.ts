@@ -70,7 +70,8 @@ const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
     [second, 'void', {}],
   ] as const) {
     const { status } = await app.call('POST', `/api/admin/questions/${id}/${act}`, {
-      ...{ admin: true, body },
+      admin: true,
+      body,
     });
     if (status >= 300) throw new Error(`${act}: ${status}`);
   }

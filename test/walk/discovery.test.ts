@@ -153,7 +153,8 @@ t.test('the commands of the skills work as they stand, one skill after the other
   t.match(too_soon.output, 'REVISION_TOO_SOON');
   await letPass(61);
   const scored = await runSkill('follow-and-score', ['AFTER', 'EVENTS'], {
-    ...{ FORUM_KEY, PREDICTION_ID },
+    FORUM_KEY,
+    PREDICTION_ID,
   });
   t.equal(scored.errors, '');
   t.equal(scored.code, 0);
@@ -165,8 +166,13 @@ t.test('the commands of the skills work as they stand, one skill after the other
 });
 
 const workflow_inputs = {
-  ...{ agent_name: 'Workflow reader', model: 'gpt-5', human_token: human.token },
-  ...{ prediction: true, confidence: 60, reasoning: makeReasoning(), new_confidence: 75 },
+  agent_name: 'Workflow reader',
+  model: 'gpt-5',
+  human_token: human.token,
+  prediction: true,
+  confidence: 60,
+  reasoning: makeReasoning(),
+  new_confidence: 75,
   reason: 'The operator confirmed the new date, and two of the delays are resolved.',
 };
 
@@ -191,7 +197,8 @@ t.test('the workflow, carried out as it is written, ends with its own event', as
   };
   const document = await readJson('/arazzo.json');
   const { outputs, calls } = await runWorkflow(document, 'forecast', {
-    ...{ inputs: workflow_inputs, wait },
+    inputs: workflow_inputs,
+    wait,
   });
   t.same(
     calls.map(({ stepId, status }) => `${stepId} ${status}`),

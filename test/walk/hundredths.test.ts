@@ -18,15 +18,17 @@ const human = await makeHuman(app);
 const options = ['Rises', 'Stays', 'Falls'];
 const sourced = (source_id: string) => ({ source: 'almanac', source_id });
 const binary = await makeOpenQuestion(app, sourced('rain'));
-const multi = await makeOpenQuestion(app, {
-  ...{ question_type: 'multi', options, ...sourced('price') },
-});
+const multi = await makeOpenQuestion(app, { question_type: 'multi', options, ...sourced('price') });
 const [one, two, three] = await Promise.all([1, 2, 3].map(() => makeAgent(app, { human })));
 
 const no = { prediction: false, probability: 0.4, confidence: 99.6, prior_probability: 0.01 };
 const stays = {
-  ...{ prediction: null, probability: null, confidence: 98.99, selected_option: 'Stays' },
-  ...{ probabilities: { Rises: 0.01, Stays: 98.99, Falls: 1 }, prior_probability: null },
+  prediction: null,
+  probability: null,
+  confidence: 98.99,
+  selected_option: 'Stays',
+  probabilities: { Rises: 0.01, Stays: 98.99, Falls: 1 },
+  prior_probability: null,
 };
 
 const predict = async (key: string, question_id: string, body: object) => {
@@ -44,16 +46,24 @@ const stored = async (question_id: string) => {
   return rows.map((row) => ({ ...row }));
 };
 const stored_no = {
-  ...{ prediction: false, probability: 40, confidence: 9_960 },
-  ...{ selected_option: null, probabilities: null },
+  prediction: false,
+  probability: 40,
+  confidence: 9_960,
+  selected_option: null,
+  probabilities: null,
 };
 const stored_stays = {
-  ...{ prediction: null, probability: null, confidence: 9_899 },
-  ...{ selected_option: 1, probabilities: '{1,9899,100}' },
+  prediction: null,
+  probability: null,
+  confidence: 9_899,
+  selected_option: 1,
+  probabilities: '{1,9899,100}',
 };
 
 const rain = await predict(one!.key, binary, {
-  ...{ probability: 0.4, prior_probability: 0.01, scale: 'percent' },
+  probability: 0.4,
+  prior_probability: 0.01,
+  scale: 'percent',
 });
 const price = await predict(one!.key, multi, {
   probabilities: { Rises: 0.0001, Stays: 0.9899, Falls: 0.01 },
@@ -139,7 +149,10 @@ t.test('an answer and a line of an export, sent back as they are, mean the same'
   await predict(three!.key, multi, price_line!);
   const { writeLines, run } = openImport(t, app);
   const lines = [rain_line, price_line].map((line, n) => ({
-    ...{ ...line, type: 'forecast', forecast_at: line?.['created_at'], reasoning: null },
+    ...line,
+    type: 'forecast',
+    forecast_at: line?.['created_at'],
+    reasoning: null,
     ...sourced(n === 0 ? 'rain' : 'price'),
   }));
   const { code, output } = await run(writeLines('again.ndjson', lines));

@@ -120,7 +120,8 @@ interface From {
 const register = async ({ port, address, forwarded_for }: From): Promise<number> => {
   const dispatcher = new Agent({ localAddress: address });
   const answer = await fetchBy(`http://127.0.0.1:${port}/api/register`, {
-    ...{ method: 'POST', dispatcher },
+    method: 'POST',
+    dispatcher,
     headers: {
       'content-type': 'application/json',
       ...(forwarded_for === undefined ? {} : { 'x-forwarded-for': forwarded_for }),

@@ -80,7 +80,8 @@ t.test('the account', options, async (t) => {
     ];
     for (const colorScheme of ['light', 'dark'] as const) {
       const context = await browser.context({
-        ...{ colorScheme, viewport: { width: 320, height: 700 } },
+        colorScheme,
+        viewport: { width: 320, height: 700 },
         permissions: ['clipboard-read', 'clipboard-write'],
       });
       const cookie = { name: 'session', value: human.token, url: app.url };

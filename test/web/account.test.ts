@@ -96,7 +96,9 @@ t.test('notifications and suggestions of a person are those of its agents', asyn
     app.call('POST', '/api/questions/suggest', {
       key,
       body: {
-        ...{ question, category: 'society', subcategory: 'benefits_public_good' },
+        question,
+        category: 'society',
+        subcategory: 'benefits_public_good',
         closes_at: new Date(Date.now() + 9 * 86_400_000).toISOString(),
       },
     });

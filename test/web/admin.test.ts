@@ -16,7 +16,9 @@ const logIn = async (app: TestApp, email = 'boss@people.dev') => {
   const send = (path: string, fields: Readonly<Record<string, string>>) =>
     app.call('POST', path, {
       headers: {
-        ...{ accept: 'text/html', cookie, origin: app.url },
+        accept: 'text/html',
+        cookie,
+        origin: app.url,
         'content-type': 'application/x-www-form-urlencoded',
       },
       body: new URLSearchParams(fields).toString(),
@@ -46,8 +48,11 @@ t.test('a question is created, edited, published, closed, opened again and voide
   const app = await start(t);
   const admin = await logIn(app);
   const fields = {
-    ...{ question: 'Will the bridge at Sines open in 2027?', place: 'society', description: '' },
-    ...{ question_type: 'binary', closes_at: '2027-11-01T00:00' },
+    question: 'Will the bridge at Sines open in 2027?',
+    place: 'society',
+    description: '',
+    question_type: 'binary',
+    closes_at: '2027-11-01T00:00',
     resolution_date: '2027-12-01T00:00',
   };
   const wrong = await admin.send('/admin/questions/new', { ...fields, question: 'Too short' });
@@ -85,7 +90,8 @@ t.test('a suggestion is rejected with a reason', async (t) => {
   const draft = await makeOpenQuestion(app, { publish: false, question: 'Will <i>it</i> be so?' });
   t.match((await admin.read('/admin')).body, 'Will &lt;i>it&lt;/i> be so?');
   const page = await admin.submit(`/admin/questions/${draft}`, {
-    ...{ act: 'reject', reason: 'Nobody could tell its outcome.' },
+    act: 'reject',
+    reason: 'Nobody could tell its outcome.',
   });
   t.match(page.body, 'No suggestion waits.');
   t.match(page.body, 'Nobody could tell its outcome.', 'the audit log has the reason');
@@ -140,7 +146,8 @@ t.test('a dispute is upheld with another outcome, or rejected', async (t) => {
     await act(app, id, 'resolve', { outcome: false, resolution_note: 'As reported.' });
     const reason = 'The register was corrected <b>yesterday</b> and says the opposite by now.';
     const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
-      ...{ key: forecast?.agent.key ?? '', body: { reason } },
+      key: forecast?.agent.key ?? '',
+      body: { reason },
     });
     t.match((await admin.read('/admin')).body, 'corrected &lt;b>yesterday', status);
     const path = `/admin/disputes/${filed.body.dispute.id}`;
@@ -198,8 +205,11 @@ t.test('a file goes in line by line, and what is refused is said and kept', asyn
   const app = await start(t);
   const admin = await logIn(app);
   const question = {
-    ...{ source: 'file', source_id: '1', question: 'Will the file be read to its end?' },
-    ...{ category: 'society', closes_at: '2027-05-31T00:00:00Z' },
+    source: 'file',
+    source_id: '1',
+    question: 'Will the file be read to its end?',
+    category: 'society',
+    closes_at: '2027-05-31T00:00:00Z',
     resolution_date: '2027-06-02T00:00:00Z',
   };
   const lines = [

@@ -45,7 +45,8 @@ const shoot = async ({ page, resize }: BrowserPage, address: string, theme: stri
     await resize(width, 900);
     await page.screenshot({
       path: path.join(shots, `${nameOf(address)}-${width}-${theme}.png`),
-      ...{ fullPage: true, animations: 'disabled' },
+      fullPage: true,
+      animations: 'disabled',
     });
   }
 };

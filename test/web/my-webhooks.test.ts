@@ -106,12 +106,15 @@ t.test('a filter is chosen, kept, changed and taken away', async (t) => {
     min_confidence: '70',
   };
   const { hook } = await create(visitor, '/narrowed', {
-    ...{ events, ...filter },
+    events,
+    ...filter,
     question_ids: `${app.url}/questions/${question}`,
   });
   const stored = async () => (await app.sql`select * from webhooks where url like '%/narrowed'`)[0];
   t.match(await stored(), {
-    ...{ events, filter_questions: [question], filter_families: ['claude'] },
+    events,
+    filter_questions: [question],
+    filter_families: ['claude'],
     filter_categories: ['society', 'technology'],
   });
   t.match((await visitor.open(hook)).text, /Only 1 question · .* · claude · confidence of 70%/);
@@ -120,11 +123,15 @@ t.test('a filter is chosen, kept, changed and taken away', async (t) => {
     t.match(editor.html, new RegExp(`value="${value}"[^>]* checked|checked[^>]* value="${value}"`));
   }
   const changed = await visitor.send(`${hook}/edit`, {
-    ...{ url: receiver.url('/narrowed'), events: 'dispute.opened', signature: 'rfc9421' },
+    url: receiver.url('/narrowed'),
+    events: 'dispute.opened',
+    signature: 'rfc9421',
   });
   t.match(changed, { path: `${hook}?done=saved`, text: /The webhook is changed/ });
   t.match(await stored(), {
-    ...{ events: ['dispute.opened'], filter_questions: null, signature: 'rfc9421' },
+    events: ['dispute.opened'],
+    filter_questions: null,
+    signature: 'rfc9421',
   });
   t.match((await visitor.open(hook)).text, /Signed by the secret, and RFC 9421/);
   t.match(
@@ -190,7 +197,8 @@ t.test('a person is called about what concerns its agents, and nobody else is', 
   const path = `/api/questions/${await makeOpenQuestion(app)}/comments`;
   const { body } = await app.call('POST', path, { key: author.key, body: { content } });
   await app.call('POST', `/api/comments/${body.comment.id}/reply`, {
-    ...{ key: other.key, body: { content: `${content} Twice.` } },
+    key: other.key,
+    body: { content: `${content} Twice.` },
   });
   await until('the call', () => received('/replies').length > 0);
   t.equal(received('/foreign').length, 0);

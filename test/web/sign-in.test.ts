@@ -70,7 +70,8 @@ t.test('the session cookie is out of reach of scripts and of other sites', async
   const foreign = await app.call('POST', '/account/login', {
     headers: {
       'content-type': 'application/x-www-form-urlencoded',
-      ...{ 'sec-fetch-site': 'cross-site', accept: 'text/html' },
+      'sec-fetch-site': 'cross-site',
+      accept: 'text/html',
     },
     body: new URLSearchParams({ email, password }).toString(),
   });

@@ -22,7 +22,8 @@ const receiver = await startReceiver();
 t.teardown(receiver.close);
 const app = await startApp(t, {
   env: {
-    ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+    ADMIN_EMAILS: admin_email,
+    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
     WEBHOOK_CA_FILE: receiver.ca_file,
   },
 });
@@ -91,7 +92,8 @@ const visitAs = async (token: string, javaScriptEnabled: boolean): Promise<Brows
 const predict = async (key: string, question: string, confidence: number) => {
   const reasoning = makeReasoning();
   const { status, body } = await app.call('POST', `/api/questions/${question}/predict`, {
-    ...{ key, body: { prediction: true, confidence, reasoning } },
+    key,
+    body: { prediction: true, confidence, reasoning },
   });
   if (status !== 201) throw new Error(JSON.stringify(body));
   return { id: body.prediction.id as string, bottom_line: reasoning.slice(-60).trim() };

@@ -54,15 +54,19 @@ const importAll = async (
 
 const drafts = scripts.map(
   ({ question, description, category, subcategory, tags, options }, n) => ({
-    ...{ source, source_id: `open-${n}`, publish: true, category, subcategory, tags },
+    source,
+    source_id: `open-${n}`,
+    publish: true,
+    category,
+    subcategory,
+    tags,
     question: question.replace('{date}', daysFromNow(20 + 9 * n).slice(0, 10)),
     description: `${description}\n\nNews reports alone do not settle it; the stated source does.`,
     ...(options === undefined ? {} : { question_type: 'multi', options }),
-    ...{ opens_at: daysFromNow(-21), closes_at: daysFromNow(20 + 9 * n) },
-    ...{
-      resolution_source: 'The operator’s own publication',
-      resolution_url: 'https://example.org/',
-    },
+    opens_at: daysFromNow(-21),
+    closes_at: daysFromNow(20 + 9 * n),
+    resolution_source: 'The operator’s own publication',
+    resolution_url: 'https://example.org/',
   }),
 );
 
@@ -79,9 +83,15 @@ const decided = [
   'Will the second reactor be back on the grid by the date that its owner named?',
   'Will the appeal about the data centre be heard before the summer recess?',
 ].map((question, n) => ({
-  ...{ source, source_id: `decided-${n}`, publish: true, question },
-  ...{ category: 'society', subcategory: 'benefits_public_good', tags: ['#OpenScience'] },
-  ...{ opens_at: daysFromNow(-28), closes_at: daysFromNow(1) },
+  source,
+  source_id: `decided-${n}`,
+  publish: true,
+  question,
+  category: 'society',
+  subcategory: 'benefits_public_good',
+  tags: ['#OpenScience'],
+  opens_at: daysFromNow(-28),
+  closes_at: daysFromNow(1),
 }));
 
 const other_types = [
@@ -97,8 +107,10 @@ const other_types = [
   },
 ].map((one) => ({
   ...one,
-  ...{ category: 'industry', subcategory: 'energy_utilities', publish: true },
-  ...{ closes_at: daysFromNow(90) },
+  category: 'industry',
+  subcategory: 'energy_utilities',
+  publish: true,
+  closes_at: daysFromNow(90),
 }));
 
 /** Whose opinions agents have on a question; all that are decided are yes or no. */
@@ -134,9 +146,9 @@ const importSeason = async (app: TestApp): Promise<readonly string[]> => {
 
 const decideSeason = async (app: TestApp, ids: readonly string[]): Promise<void> => {
   const resolution_note = 'As the harbour board published it.';
-  const outcomes = decided.slice(1).map(({ source_id }, n) => ({
-    ...{ source, source_id, resolution_note, outcome: n % 2 === 0 },
-  }));
+  const outcomes = decided
+    .slice(1)
+    .map(({ source_id }, n) => ({ source, source_id, resolution_note, outcome: n % 2 === 0 }));
   const voided = { source, source_id: decided[0]!.source_id, void: true, resolution_note };
   await importAll(app, 'resolutions', [...outcomes, voided]);
   for (const id of ids.slice(drafts.length)) await untilSettled(app.sql, id);
@@ -186,12 +198,12 @@ const addWork = async (
   const suggestion = {
     question: 'Will the old tram depot be opened as a market hall before next summer?',
     description: 'Resolves YES when the public may enter and buy something there.',
-    ...{ category: 'society', subcategory: 'benefits_public_good', tags: ['#OpenScience'] },
-    ...{ resolution_date: daysFromNow(200) },
+    category: 'society',
+    subcategory: 'benefits_public_good',
+    tags: ['#OpenScience'],
+    resolution_date: daysFromNow(200),
   };
-  await must(app, 'POST', '/api/questions/suggest', {
-    ...{ key: second?.key ?? '', body: suggestion },
-  });
+  await must(app, 'POST', '/api/questions/suggest', { key: second?.key ?? '', body: suggestion });
   await must(app, 'POST', `/api/questions/${resolved}/dispute`, {
     key: first?.key ?? '',
     body: {
@@ -207,9 +219,7 @@ const addWork = async (
   );
   const why = { admin: true, body: { reason: 'It repeats an advertisement.' } };
   await must(app, 'POST', `/api/admin/predictions/${other.id}/hide`, why);
-  await must(app, 'POST', `/api/predictions/${voted.id}/upvote`, {
-    key: second?.key ?? '',
-  });
+  await must(app, 'POST', `/api/predictions/${voted.id}/upvote`, { key: second?.key ?? '' });
   return {
     delivery: await until('a delivery', async () => {
       const { body } = await app.call('GET', '/api/webhooks', { token });
@@ -294,7 +304,14 @@ export const makeWorld = async (app: TestApp): Promise<World> => {
   const [voided = '', resolved = ''] = season.slice(drafts.length);
   const { delivery } = await addWork(app, person, { agents, question, resolved });
   return {
-    ...{ operator, person, agents, question, resolved, voided, webhook: hook.id, delivery },
+    operator,
+    person,
+    agents,
+    question,
+    resolved,
+    voided,
+    webhook: hook.id,
+    delivery,
     multi: rest[4] ?? '',
     numeric: numbers[0] ?? '',
     date: numbers[1] ?? '',

@@ -31,7 +31,9 @@ const readSocket = async ({ stream }: CompareParts, { after, until }: Span) => {
     arrive = resolve;
   });
   const reading = stream({
-    ...{ topics: ['all'], after, buffer: 2 * most_compared },
+    topics: ['all'],
+    after,
+    buffer: 2 * most_compared,
     onItem: (event) => void found.push(event),
     onGap: () => undefined,
     // In the next turn what came before has been handed out.

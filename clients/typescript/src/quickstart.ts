@@ -232,7 +232,10 @@ const publishQuestion = async (client: Client, file: string): Promise<Question> 
     headers,
     body: {
       question: `Will three agents or more have predicted on this question before ${closes_at.slice(0, 10)}?`,
-      ...{ category: 'technology', subcategory: 'agents_autonomous', closes_at, publish: true },
+      category: 'technology',
+      subcategory: 'agents_autonomous',
+      closes_at,
+      publish: true,
     },
   });
   return question as Question;
@@ -316,7 +319,8 @@ const predictAndFollow = async (
     onLive = resolve;
   });
   const stream = agent.stream({
-    ...{ topics: [`agent:${agent_id}`], signal },
+    topics: [`agent:${agent_id}`],
+    signal,
     onStatus: ({ status }) => status === 'live' && onLive(),
   });
   await Promise.race([live, stream.done]);

@@ -221,7 +221,10 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#pending_id = this.#link.nextId();
     this.#mode = 'joining';
     return this.#link.send({
-      ...{ op: 'subscribe', id: this.#pending_id, topics: this.#log_topics, ...since },
+      op: 'subscribe',
+      id: this.#pending_id,
+      topics: this.#log_topics,
+      ...since,
       ...(filter === undefined ? {} : { filter }),
     });
   }

@@ -36,7 +36,9 @@ const listAdminAgents = route({
   handle({ query }, { reads: sql }) {
     const filter = { name_start: foldName(query.q ?? ''), suspended: query.suspended };
     return replyPage({
-      ...{ path: '/api/admin/agents', query, plural: 'agents' },
+      path: '/api/admin/agents',
+      query,
+      plural: 'agents',
       read: (page) => store.listAdminAgents(sql, filter, page),
       count: async () => ({ total: await store.countAdminAgents(sql, filter) }),
     });
@@ -65,7 +67,9 @@ const listPeople = route({
   handle({ query }, { reads: sql }) {
     const start = (query.q ?? '').trim().toLowerCase();
     return replyPage({
-      ...{ path: '/api/admin/people', query, plural: 'people' },
+      path: '/api/admin/people',
+      query,
+      plural: 'people',
       read: (page) => store.listPeople(sql, start, page),
       count: async () => ({ total: await store.countPeople(sql, start) }),
     });

@@ -29,10 +29,7 @@ const wholeOf = (row: store.AgentRow) => ({
   points: row.balance,
   tier: tierOf(row.balance),
   trust_label: row.owner_id === null ? 'unverified' : 'verified',
-  operator: row.operator && {
-    ...row.operator,
-    verified_at: new Date(row.operator.verified_at),
-  },
+  operator: row.operator && { ...row.operator, verified_at: new Date(row.operator.verified_at) },
   owner_linked: row.owner_id !== null,
   predictions_url: `/api/agents/${row.id}/predictions`,
 });
@@ -229,7 +226,10 @@ const listAgents = route({
     const { kind = 'agent', sort = 'new', q = '', family, ids } = query;
     const wanted = { kind, sort, family, ids, name_start: foldName(q) };
     return replyPage({
-      ...{ path: '/api/agents', query, plural: 'agents', show: listedView },
+      path: '/api/agents',
+      query,
+      plural: 'agents',
+      show: listedView,
       kinds: directory.directoryKinds(sort),
       keyOf: (row) => directory.directoryKey(row, sort),
       read: (page) => directory.listAgents(sql, wanted, page),
@@ -251,7 +251,9 @@ const myTransactions = route({
   },
   handle: ({ query, caller: { id } }, { reads: sql }) =>
     replyPage({
-      ...{ path: '/api/me/transactions', query, plural: 'transactions' },
+      path: '/api/me/transactions',
+      query,
+      plural: 'transactions',
       read: (page) => readLedger(sql, id, page),
       async count() {
         const [total, account] = await Promise.all([countLedger(sql, id), readAccount(sql, id)]);
@@ -324,7 +326,10 @@ const listMyAgents = route({
   returns: { 200: pageSchema('agents', wire.owned_agent_schema) },
   handle: ({ query, caller: { id } }, { reads: sql }) =>
     replyPage({
-      ...{ path: '/api/me/agents', query, plural: 'agents', show: ownedAgentView },
+      path: '/api/me/agents',
+      query,
+      plural: 'agents',
+      show: ownedAgentView,
       read: (page) => store.readOwned(sql, id, page),
       count: async () => ({ total: await store.countOwned(sql, id) }),
     }),

@@ -48,7 +48,8 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
     return digests.map((digest) => rows.get(digest));
   });
   const cache = makeCache<AgentCaller | Fault>({
-    ...{ most: most_entries, ttl_ms: life_ms },
+    most: most_entries,
+    ttl_ms: life_ms,
     isKept: (caller) => !isFault(caller) && caller.owner_id !== null,
   });
   const read = async (digest: string): Promise<AgentCaller | Fault> => {

@@ -29,7 +29,9 @@ const readBody = (body: RegisterBody) => {
       : refuse(common_faults.INVALID_REQUEST, { message: fields[0]?.message ?? '', fields });
   }
   return {
-    ...{ ...name, ...model, ...roles },
+    ...name,
+    ...model,
+    ...roles,
     model_family: modelFamily(model.model),
     persona_archetype: body.persona_archetype ?? ('data_driven' as const),
     risk_profile: body.risk_profile ?? ('moderate' as const),
@@ -62,8 +64,13 @@ export const registerAgent = async (
   const id = makeId();
   const api_key = rules.makeApiKey();
   const is_new = await store.insertAgent(tx, {
-    ...{ id, ...profile, referred_by, owner_id, created_at: at },
-    ...{ referral_code: rules.makeReferralCode(), key_digest: rules.digestSecret(api_key) },
+    id,
+    ...profile,
+    referred_by,
+    owner_id,
+    created_at: at,
+    referral_code: rules.makeReferralCode(),
+    key_digest: rules.digestSecret(api_key),
   });
   if (!is_new) return refuse(agents_faults.DUPLICATE_NAME);
   await openAccount(tx, id, at);

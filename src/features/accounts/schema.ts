@@ -130,10 +130,7 @@ export const directory_sorts = ['new', 'points', 'accuracy', 'resolved'] as cons
 
 export const directory_query = Type.Object({
   q: Type.Optional(
-    Type.String({
-      maxLength: 100,
-      description: 'The beginning of a name, in capitals or not.',
-    }),
+    Type.String({ maxLength: 100, description: 'The beginning of a name, in capitals or not.' }),
   ),
   family: Type.Optional(textEnum(model_families)),
   kind: Type.Optional(textEnum(agent_kinds)),

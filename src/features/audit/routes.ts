@@ -18,7 +18,9 @@ const listAudit = route({
   returns: { 200: pageSchema('acts', act_schema) },
   handle: ({ query }, { reads: sql }) =>
     replyPage({
-      ...{ path, query, plural: 'acts' },
+      path,
+      query,
+      plural: 'acts',
       read: (page) => listActs(sql, query, page),
       count: async () => ({ total: await countActs(sql, query) }),
     }),

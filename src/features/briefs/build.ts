@@ -58,8 +58,14 @@ const argumentOf = (question: Question, row: Quoted): Argument => {
   const { bottom_line, evidence } = readSections(row.reasoning);
   const { quote, sources } = makeQuoter();
   return {
-    ...{ prediction_id, user_name, model_family, position: positionOf(question, row.side) },
-    ...{ confidence, upvotes, downvotes, created_at: row.created_at.toISOString() },
+    prediction_id,
+    user_name,
+    model_family,
+    position: positionOf(question, row.side),
+    confidence,
+    upvotes,
+    downvotes,
+    created_at: row.created_at.toISOString(),
     bottom_line: { quote: quote(bottom_line, brief_limits.short_quote) },
     evidence: { quote: quote(evidence, brief_limits.quote) },
     sources,
@@ -74,7 +80,9 @@ const asideOf = (
   const { quote, sources } = makeQuoter();
   const most = section === 'analysis' ? brief_limits.quote : brief_limits.short_quote;
   return {
-    ...{ prediction_id: row.id, user_name: row.name, position: positionOf(question, row.side) },
+    prediction_id: row.id,
+    user_name: row.name,
+    position: positionOf(question, row.side),
     quote: quote(readSections(row.reasoning)[section], most),
     sources,
   };
@@ -86,7 +94,10 @@ const windowsOf = ({ question, windows }: BriefInput): Window[] => {
     const from = meanGiven(window.given_before, window.count_before, sides);
     const to = meanGiven(window.given_now, window.count_now, sides);
     return {
-      ...{ name, since: since.toISOString(), from, to },
+      name,
+      since: since.toISOString(),
+      from,
+      to,
       change: from === null || to === null ? null : Math.round(100 * (to - from)) / 100,
       new_predictions: count_new,
       new_mean: meanGiven(given_new, count_new, sides),
@@ -140,7 +151,9 @@ const disputesOf = ({ disputes }: BriefInput): Brief['disputes'] => ({
   items: disputes.map(({ id, name, created_at, reason, evidence_urls }) => {
     const { quote, sources } = makeQuoter();
     return {
-      ...{ dispute_id: id, user_name: name, created_at: created_at.toISOString() },
+      dispute_id: id,
+      user_name: name,
+      created_at: created_at.toISOString(),
       quote: quote(reason, brief_limits.short_quote),
       sources: [...new Set([...sources, ...evidence_urls.slice(0, 3).map(flatten)])],
     };

@@ -127,12 +127,16 @@ const showResolved = (row: ResolvedRow, consensus: Crowd): ResolvedItem => {
   const { median_agent_brier, best_agent_brier } = row;
   const scored = scoreCrowd(row, consensus);
   return {
-    ...{ question_id, question, outcome: outcomeText(row) ?? '', revision },
+    question_id,
+    question,
+    outcome: outcomeText(row) ?? '',
+    revision,
     predictions: consensus.total_predictions,
     crowd: scored?.crowd ?? null,
     crowd_brier: scored === null ? null : thousandth(scored.crowd_brier),
     even_brier: scored === null ? null : thousandth(scored.even_brier),
-    ...{ median_agent_brier, best_agent_brier },
+    median_agent_brier,
+    best_agent_brier,
   };
 };
 

@@ -52,7 +52,15 @@ const readInput = async (
       return text === undefined ? [] : [{ ...row, ...text }];
     });
   return {
-    ...{ question, consensus, sees_reasoning, as_of, ended_at, life, windows, sample, disputes },
+    question,
+    consensus,
+    sees_reasoning,
+    as_of,
+    ended_at,
+    life,
+    windows,
+    sample,
+    disputes,
     chosen: { for: quoted([...chosen.for]), against: quoted([...chosen.against]) },
   };
 };
@@ -91,12 +99,19 @@ const readWhole = async (sql: Deps['sql'], live: LiveConsensus, day: Day) => {
     daily.readFamilies(sql, day, ids),
   ]);
   return {
-    ...{ date: day.date, from: day.from, to: day.to, partial: day.is_partial },
-    ...{ movers, contested: contestedOf(sides), new: published, closing_soon: closing },
+    date: day.date,
+    from: day.from,
+    to: day.to,
+    partial: day.is_partial,
+    movers,
+    contested: contestedOf(sides),
+    new: published,
+    closing_soon: closing,
     resolved: resolvedOf(
       resolved.flatMap((row, n) => (crowds[n] === undefined ? [] : [[row, crowds[n]] as const])),
     ),
-    ...{ top_agents, families },
+    top_agents,
+    families,
   };
 };
 

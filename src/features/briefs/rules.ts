@@ -187,11 +187,15 @@ export const sourcesOf = (question: Shape, sample: readonly SampleRow[]): Brief[
     looked_at: sample.length,
     distinct: pages.size,
     unique: pages.size - shared.length,
-    shared: shared.slice(0, brief_limits.shared_sources).map(({ url, count, families, sides }) => ({
-      ...{ url, predictions: count, families: families.size },
-      positions: [...sides]
-        .sort((a, b) => b[1] - a[1] || b[0] - a[0])
-        .map(([side, predictions]) => ({ position: positionOf(question, side), predictions })),
-    })),
+    shared: shared
+      .slice(0, brief_limits.shared_sources)
+      .map(({ url, count, families, sides }) => ({
+        url,
+        predictions: count,
+        families: families.size,
+        positions: [...sides]
+          .sort((a, b) => b[1] - a[1] || b[0] - a[0])
+          .map(([side, predictions]) => ({ position: positionOf(question, side), predictions })),
+      })),
   };
 };

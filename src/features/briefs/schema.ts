@@ -172,9 +172,7 @@ export const brief_schema = Type.Object({
     criteria: nullable(
       Type.Object(
         { quote, sources: Type.Array(Type.String()) },
-        {
-          description: 'The description of the question, cut.',
-        },
+        { description: 'The description of the question, cut.' },
       ),
     ),
     outcome: nullable(Type.String()),

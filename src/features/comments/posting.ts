@@ -166,9 +166,17 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
   const content = draft.text.text;
   const about = { question_id, prediction_id, parent_id };
   const comment: CommentWire = {
-    ...{ id, comment_id: id, ...about, root_id: draft.root_id ?? id, depth },
-    ...{ user_id: agent_id, user_name: agent.name, content },
-    ...{ upvotes: 0, replies: 0, created_at: at.toISOString() },
+    id,
+    comment_id: id,
+    ...about,
+    root_id: draft.root_id ?? id,
+    depth,
+    user_id: agent_id,
+    user_name: agent.name,
+    content,
+    upvotes: 0,
+    replies: 0,
+    created_at: at.toISOString(),
   };
   const event_id = makeId();
   const place = { question_id, agent_id };
@@ -180,7 +188,14 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
   };
   return {
     row: {
-      ...{ id, ...about, root_id: comment.root_id, depth, agent_id, content, event_id, at },
+      id,
+      ...about,
+      root_id: comment.root_id,
+      depth,
+      agent_id,
+      content,
+      event_id,
+      at,
       slot: isReply(draft) ? null : used + 1,
       digest: draft.digest,
     },

@@ -109,7 +109,9 @@ interface FlatList {
 
 const replyFlat = ({ reads: sql }: Deps, filter: store.Filter, { path, plural, query }: FlatList) =>
   replyPage({
-    ...{ path, plural, query },
+    path,
+    plural,
+    query,
     read: (page) => store.listComments(sql, filter, query.sort ?? 'old', page),
     count: () => store.countComments(sql, filter),
   });
@@ -207,8 +209,11 @@ const getDebates = route({
     const { reads: sql } = deps;
     const { id: question_id } = question;
     return replyPage({
-      ...{ path: `/api/questions/${question_id}/debates`, query, plural: 'debates' },
-      ...{ kinds: top_kinds, keyOf: store.topKey },
+      path: `/api/questions/${question_id}/debates`,
+      query,
+      plural: 'debates',
+      kinds: top_kinds,
+      keyOf: store.topKey,
       async read(page) {
         const roots = await store.listDebates(sql, question_id, page);
         const ids = roots.map(({ id }) => id);
@@ -233,7 +238,9 @@ const getDiscussions = route({
     const { tab = 'latest' } = query;
     const filter: store.Filter = { threads: tab === 'debates' ? 'replied' : 'all' };
     return replyPage({
-      ...{ path: '/api/discussions', query, plural: 'discussions' },
+      path: '/api/discussions',
+      query,
+      plural: 'discussions',
       ...(tab === 'latest' ? {} : { kinds: top_kinds, keyOf: store.topKey }),
       read: (page) => store.listDiscussions(sql, filter, tab === 'latest' ? 'new' : 'top', page),
       count: async () => ({ tab, ...(await store.countComments(sql, filter)) }),
@@ -270,7 +277,10 @@ type Direction = 'upvote' | 'downvote';
 
 const onPrediction = (id: string, method: VoteMethod, direction: Direction, summary: string) =>
   route({
-    ...{ ...voting, id, method, summary },
+    ...voting,
+    id,
+    method,
+    summary,
     path: `/api/predictions/{pid}/${direction}`,
     params: wire.replies_path,
     absent: PREDICTION_NOT_FOUND,
@@ -279,13 +289,17 @@ const onPrediction = (id: string, method: VoteMethod, direction: Direction, summ
     handle: ({ params, caller }, deps) =>
       vote(deps, caller, {
         ...({ kind: 'prediction', value: direction === 'upvote' ? 1 : -1 } as const),
-        ...{ subject_id: params.pid, withdraw: method === 'DELETE' },
+        subject_id: params.pid,
+        withdraw: method === 'DELETE',
       }),
   });
 
 const onComment = (id: string, method: VoteMethod, summary: string) =>
   route({
-    ...{ ...voting, id, method, summary },
+    ...voting,
+    id,
+    method,
+    summary,
     path: '/api/comments/{id}/upvote',
     params: Type.Object({ id: uuid_schema }),
     absent: COMMENT_NOT_FOUND,
@@ -294,7 +308,8 @@ const onComment = (id: string, method: VoteMethod, summary: string) =>
     handle: ({ params, caller }, deps) =>
       vote(deps, caller, {
         ...({ kind: 'comment', value: 1 } as const),
-        ...{ subject_id: params.id, withdraw: method === 'DELETE' },
+        subject_id: params.id,
+        withdraw: method === 'DELETE',
       }),
   });
 

@@ -64,7 +64,9 @@ export const isCopyOf = (tokens: Iterable<string>, text: string): boolean => {
 };
 
 const fail = (code: TextFailure['code'], message: string): TextFailure => ({
-  ...{ path: 'body.content', code, message },
+  path: 'body.content',
+  code,
+  message,
 });
 
 const checkLength = (text: string): TextFailure | null => {

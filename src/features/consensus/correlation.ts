@@ -41,8 +41,12 @@ export const errorsOf = ({ outcome, forecasts }: ResolvedQuestion): QuestionErro
     (own) => add(own.map((n) => stated[n] as number)) / own.length,
   );
   return {
-    ...{ outcome, owners: owners.length, sum: add(owners), squares: add(owners.map((x) => x * x)) },
-    ...{ forecasts: stated.length, stated: add(stated) },
+    outcome,
+    owners: owners.length,
+    sum: add(owners),
+    squares: add(owners.map((x) => x * x)),
+    forecasts: stated.length,
+    stated: add(stated),
   };
 };
 

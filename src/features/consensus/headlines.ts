@@ -27,7 +27,8 @@ export const createHeadlines =
         const trend = past.map(({ at, value }) => ({ at: at.toISOString(), forecast: value }));
         if (forecast !== null && updated_at !== null) trend.push({ at: updated_at, forecast });
         const consensus = {
-          ...{ forecast: one.forecast, leading_option },
+          forecast: one.forecast,
+          leading_option,
           change_24h: changeFrom(rows.find(({ is_day }) => is_day)?.value),
           change_7d: changeFrom(rows.find(({ is_week }) => is_week)?.value),
         };

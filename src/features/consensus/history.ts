@@ -92,7 +92,8 @@ const courseKey = (id: string, family: ModelFamily | undefined): string =>
 export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
   const courses = makeCache<Course>({
-    ...{ most: most_cached_points, ttl_ms: fresh_ms },
+    most: most_cached_points,
+    ttl_ms: fresh_ms,
     sizeOf: ({ points }) => points.length + 10,
   });
   const pngs = makeCache<Uint8Array>({ most: most_png_bytes, sizeOf: (png) => png.length });

@@ -127,7 +127,9 @@ const listQuestionSnapshots = route({
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     return replyPage({
-      ...{ path: `/api/questions/${question.id}/snapshots`, query, plural: 'snapshots' },
+      path: `/api/questions/${question.id}/snapshots`,
+      query,
+      plural: 'snapshots',
       read: (page) => listSnapshots(deps.reads, question.id, page),
       count: async () => ({ total: await countSnapshots(deps.reads, question.id) }),
       kinds: ['time', 'text'],
@@ -161,7 +163,8 @@ const getChart = route({
       sampling: points.length < moments ? ('lttb' as const) : ('none' as const),
       offset,
       points: points.map(({ at, fan, ...moment }) => ({
-        ...{ at: new Date(at).toISOString(), ...moment },
+        at: new Date(at).toISOString(),
+        ...moment,
         ...(fan && { forecast: showFan(question, fan).p50, quantiles: showFan(question, fan) }),
       })),
     });
@@ -231,7 +234,11 @@ const getDrift = route({
     const { id: question_id, question_type } = question;
     const figure = figures[question_type];
     return reply(200, {
-      ...{ question_id, question_type, figure, ...drift, offset },
+      question_id,
+      question_type,
+      figure,
+      ...drift,
+      offset,
       drift_events: [...drift_events],
     });
   },

@@ -84,7 +84,12 @@ export interface Tally {
 }
 
 export const no_tally: Tally = {
-  ...{ cells: [], values: new Map(), mixes: [], given: new Map(), offset: 0, updated_at: null },
+  cells: [],
+  values: new Map(),
+  mixes: [],
+  given: new Map(),
+  offset: 0,
+  updated_at: null,
 };
 
 /**
@@ -258,7 +263,8 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
     );
     const fan = fanOf(question, given.get(model_family) ?? [], of_family.count);
     return {
-      ...{ model_family, ...of_family },
+      model_family,
+      ...of_family,
       ...(names.length === 0 ? {} : { option_probabilities: means }),
       ...(fan === null ? {} : { quantiles: showFan(question, fan) }),
     };

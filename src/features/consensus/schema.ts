@@ -9,8 +9,11 @@ import { model_families } from '../taxonomy/index.js';
 const number = nullable(Type.Number());
 const question_type = textEnum(question_types);
 const fan = {
-  ...{ p5: value_schema, p25: value_schema, p50: value_schema },
-  ...{ p75: value_schema, p95: value_schema },
+  p5: value_schema,
+  p25: value_schema,
+  p50: value_schema,
+  p75: value_schema,
+  p95: value_schema,
 };
 export const fan_schema = Type.Object(fan);
 
@@ -67,7 +70,8 @@ export const consensus_schema = named(
     linear_pool: Type.Optional(
       Type.Object({
         ...fan,
-        ...{ min: value_schema, max: value_schema },
+        min: value_schema,
+        max: value_schema,
         cdf: Type.Array(Type.Number(), {
           description: 'Percent at 201 values, evenly from the least of the range to its greatest.',
         }),

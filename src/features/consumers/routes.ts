@@ -180,7 +180,10 @@ const takeOver = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> 
   });
   try {
     const request = {
-      ...{ owner: caller, name: params.name, member: body.member, limit },
+      owner: caller,
+      name: params.name,
+      member: body.member,
+      limit,
       most_held: wire.most_unacknowledged,
     };
     const taken = await parts.consumers.take(request, {
@@ -230,7 +233,9 @@ const ackOf = ({
   params,
   body,
 }: Pick<TakeContext, 'caller' | 'params'> & { readonly body: store.Claimed }): store.Ack => ({
-  ...{ owner: caller, name: params.name, member: body.member },
+  owner: caller,
+  name: params.name,
+  member: body.member,
   offsets: [...new Set(body.offsets)],
 });
 

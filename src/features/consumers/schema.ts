@@ -58,7 +58,8 @@ const topics = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
   maxItems: 50,
 });
 const ack_wait_seconds = Type.Integer({
-  ...{ minimum: 1, maximum: 3_600 },
+  minimum: 1,
+  maximum: 3_600,
   description: 'An event that is not acknowledged within this time is delivered again.',
 });
 
@@ -118,7 +119,8 @@ export const take_body = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: most_taken })),
   wait: Type.Optional(
     Type.Integer({
-      ...{ minimum: 0, maximum: wait_most_s },
+      minimum: 0,
+      maximum: wait_most_s,
       description: 'Seconds to wait for an event.',
     }),
   ),
@@ -144,10 +146,12 @@ export const ack_answer = Type.Object({
 });
 
 export const nack_body = Type.Object({
-  ...{ member, offsets },
+  member,
+  offsets,
   delay_seconds: Type.Optional(
     Type.Integer({
-      ...{ minimum: 0, maximum: 3_600 },
+      minimum: 0,
+      maximum: 3_600,
       description: 'Delivered again after so long; at once if not named.',
     }),
   ),

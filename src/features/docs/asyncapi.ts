@@ -34,8 +34,14 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   welcome: [
     'The first frame: the identity of the socket, the head of the log, its limits.',
     {
-      ...{ session: Type.String(), node: Type.String(), time: time_schema, as: Type.String() },
-      ...{ head: Type.Integer(), oldest: offset, tick_ms: count, limits: number_map },
+      session: Type.String(),
+      node: Type.String(),
+      time: time_schema,
+      as: Type.String(),
+      head: Type.Integer(),
+      oldest: offset,
+      tick_ms: count,
+      limits: number_map,
     },
   ],
   authenticated: [
@@ -45,7 +51,10 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   subscribed: [
     'The topics are live; what was missed came before.',
     {
-      ...{ id: frame_id, topics, filter: Type.Optional(Type.Object({})), head: offset },
+      id: frame_id,
+      topics,
+      filter: Type.Optional(Type.Object({})),
+      head: offset,
       result: textEnum(['live', 'recovered', 'gap'] as const),
       replayed: count,
     },
@@ -58,7 +67,10 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   delta: [
     'The difference to the version before; null for a member that is gone.',
     {
-      ...{ topic, version: Type.Integer(), from: Type.Integer(), set: Type.Object({}) },
+      topic,
+      version: Type.Integer(),
+      from: Type.Integer(),
+      set: Type.Object({}),
       hash: Type.Optional(Type.String()),
     },
   ],
@@ -69,7 +81,10 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   gap: [
     'A part of a topic that is not sent, and where it is.',
     {
-      ...{ topic, after: offset, until: offset, backfill: Type.String() },
+      topic,
+      after: offset,
+      until: offset,
+      backfill: Type.String(),
       reason: textEnum(['expired', 'slow', 'epoch'] as const),
     },
   ],
@@ -86,7 +101,10 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   error: [
     'Why a frame is refused.',
     {
-      ...{ id: frame_id, code: Type.String(), error: Type.String(), retryable: Type.Boolean() },
+      id: frame_id,
+      code: Type.String(),
+      error: Type.String(),
+      retryable: Type.Boolean(),
       fields: Type.Optional(Type.Array(Type.Object({ path: Type.String() }))),
     },
   ],
@@ -144,10 +162,7 @@ const eventMessages = (kind: string, members: Members): readonly Message[] =>
     name: `${kind}_${name.replaceAll('.', '_')}`,
     title: name,
     summary: audience === 'author' ? `${about} For the author of that alone.` : about,
-    payload: Type.Object({
-      ...members,
-      ...{ event: Type.Literal(name), data, timestamp: time_schema },
-    }),
+    payload: Type.Object({ ...members, event: Type.Literal(name), data, timestamp: time_schema }),
   }));
 
 const prev = Type.Integer({ minimum: 0, description: 'The event before on this topic; 0: none.' });
@@ -166,11 +181,15 @@ const stream_messages: readonly Message[] = [
 const server_frames: readonly Message[] = [
   ...eventMessages('frame', { op: Type.Literal('event'), topic, prev, ...stream_members }),
   ...eventMessages('delivery', {
-    ...{ op: Type.Literal('delivery'), consumer: Type.String(), ...stream_members },
+    op: Type.Literal('delivery'),
+    consumer: Type.String(),
+    ...stream_members,
     deliveries: count,
   }),
   ...Object.entries(sent_frames).map(([op, [summary, members]]) => ({
-    ...{ name: `frame_${op}`, title: op, summary },
+    name: `frame_${op}`,
+    title: op,
+    summary,
     payload: Type.Object({ op: Type.Literal(op), ...members }),
   })),
 ];
@@ -202,7 +221,9 @@ const channels = {
     bindings: { ws: { query: Type.Object({ token: Type.Optional(Type.String()) }) } },
     'x-topics': [...topic_names, ...state_topic_names],
     'x-close-codes': Object.entries(close_codes).map(([name, code]) => ({
-      ...{ code, name, advice: adviceOf(code) },
+      code,
+      name,
+      advice: adviceOf(code),
     })),
   }),
   stream: channel(stream_messages, {
@@ -227,7 +248,9 @@ const channels = {
 type Action = readonly [action: 'send' | 'receive', id: string, summary: string];
 
 const operation = ([action, id, summary]: Action, messages: readonly Message[]) => ({
-  ...{ action, summary, channel: { $ref: `#/channels/${id}` } },
+  action,
+  summary,
+  channel: { $ref: `#/channels/${id}` },
   messages: messages.map(({ name }) => ({ $ref: `#/channels/${id}/messages/${name}` })),
 });
 

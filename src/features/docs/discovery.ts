@@ -53,10 +53,7 @@ export const makeApiCatalog = (url: string): object => {
   ]);
   return {
     linkset: [
-      {
-        anchor: url + catalog_path,
-        item: ['/', '/mcp'].map((path) => ({ href: url + path })),
-      },
+      { anchor: url + catalog_path, item: ['/', '/mcp'].map((path) => ({ href: url + path })) },
       { anchor: `${url}/`, ...Object.fromEntries(targets) },
       {
         anchor: `${url}/mcp`,
@@ -92,7 +89,8 @@ export const makeSkillIndex = (url: string): object => ({
   skills: skill_names.map((name) => {
     const text = readSkill(name, url);
     return {
-      ...{ name, type: 'skill-md' },
+      name,
+      type: 'skill-md',
       description: /^description: (.+)$/m.exec(text)?.[1] ?? '',
       url: skillPath(name),
       digest: `sha256:${sha256(text, 'hex')}`,

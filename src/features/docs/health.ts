@@ -38,7 +38,8 @@ const probe = async ({ sql, redis, config, write_watch, clock }: Parts) => {
     db: takes_writes !== null,
     db_writes: takes_writes === true && !write_watch.refuses() && sql.longestWait() < stuck_ms,
     redis: kept === 'OK' && isWhole(redis),
-    ...{ lag_ms, version },
+    lag_ms,
+    version,
   };
 };
 
@@ -63,7 +64,10 @@ const shared = { method: 'GET', tag: 'health', auth: 'public' } as const;
 const returns = { 200: health_schema, 503: health_schema };
 
 const health = route({
-  ...{ ...shared, id: 'health', path: '/health', returns },
+  ...shared,
+  id: 'health',
+  path: '/health',
+  returns,
   summary: 'State of the service and its stores; without Redis the service goes on',
   handle: async (_ctx, deps) => {
     const found = await probe(deps);
@@ -73,13 +77,19 @@ const health = route({
 });
 
 const livez = route({
-  ...{ ...shared, id: 'livez', path: '/livez', summary: 'The process answers' },
+  ...shared,
+  id: 'livez',
+  path: '/livez',
+  summary: 'The process answers',
   returns: { 200: Type.Object({ status: Type.String() }) },
   handle: () => reply(200, { status: 'ok' }),
 });
 
 const readyz = route({
-  ...{ ...shared, id: 'readyz', path: '/readyz', returns },
+  ...shared,
+  id: 'readyz',
+  path: '/readyz',
+  returns,
   summary: 'The process can do its work: Postgres answers, and it is not about to stop',
   handle: async (_ctx, deps) => {
     const found = await probe(deps);

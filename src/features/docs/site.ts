@@ -223,7 +223,10 @@ export const routes = Object.entries(documents).map(([id, document]) => {
   const { content_type = produces + charset } = document;
   const is_json = produces === 'application/json';
   return route({
-    ...{ id, path, summary, documented },
+    id,
+    path,
+    summary,
+    documented,
     method: 'GET',
     tag: 'docs',
     auth: 'public',

@@ -49,12 +49,7 @@ const nowOf = ({ values }: Line): string => percentText(values.at(-1) ?? null);
 
 const linesOf = ({ shape, points }: Course): readonly Line[] =>
   shape.question_type === 'binary'
-    ? [
-        {
-          name: 'Chance of Yes',
-          values: points.map(({ forecast }) => forecast ?? 0),
-        },
-      ]
+    ? [{ name: 'Chance of Yes', values: points.map(({ forecast }) => forecast ?? 0) }]
     : shape.options
         .map((name, n) => ({
           name,

@@ -250,7 +250,9 @@ export const renderWidget = (widget: Widget): string => {
   const say = escapeHtml(rules.plainLine(rules.sentenceOf(question, consensus)));
   const about = `data-id="${question.id}" data-version="${versionOf(consensus)}" data-say="${say}"`;
   return shellOf({
-    ...{ title: question.question, view, theme },
+    title: question.question,
+    view,
+    theme,
     head: discoveryOf(widget),
     main: `<main class="${question.status} ${question.question_type}" ${about}>${bodies[view](widget)}</main>`,
     end: `<p id="say" class="sr" role="status" aria-live="polite"></p>
@@ -262,7 +264,9 @@ export const renderWidget = (widget: Widget): string => {
 /** For ids without a question, and for drafts, which nobody sees. */
 export const renderNothing = (view: View, theme: Theme): string =>
   shellOf({
-    ...{ title: 'No such question', view, theme },
+    title: 'No such question',
+    view,
+    theme,
     main: `<main class="gone"><h1>There is no such question</h1>
 <p>The address of this widget may be misspelt, or its question is not published.</p></main>`,
   });

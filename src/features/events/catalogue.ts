@@ -23,8 +23,11 @@ export const question_created = defineEvent({
     /** Of a question for a number or a date. */
     range: Type.Optional(
       Type.Object({
-        ...{ min: value, max: value, unit: Type.Union([Type.String(), Type.Null()]) },
-        ...{ open_min: Type.Boolean(), open_max: Type.Boolean() },
+        min: value,
+        max: value,
+        unit: Type.Union([Type.String(), Type.Null()]),
+        open_min: Type.Boolean(),
+        open_max: Type.Boolean(),
       }),
     ),
     opens_at: time,

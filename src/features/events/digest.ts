@@ -116,7 +116,9 @@ export const createDigestTracker = (
     point = fresh[0]?.offset === known + 1 ? advance(point, fresh, last) : null;
   };
   const loop = makeLoop({
-    ...{ name: 'digest of the head', log, every_ms: 1_000 },
+    name: 'digest of the head',
+    log,
+    every_ms: 1_000,
     async turn() {
       if (point !== null) return 'rest';
       const read = await readDigest(sql, await readHead(sql));

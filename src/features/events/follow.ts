@@ -63,8 +63,13 @@ export class Follower implements Service {
     const { redis_url, prefix, log, block_ms = 1_000, grace_ms = 2_000 } = options;
     this.#options = options;
     this.#reader = new StreamReader({
-      ...{ redis_url, key: streamKey(prefix), name: 'follower', log },
-      ...{ count: page_size, block_ms, grace_ms },
+      redis_url,
+      key: streamKey(prefix),
+      name: 'follower',
+      log,
+      count: page_size,
+      block_ms,
+      grace_ms,
     });
     const [turn, bounds] = [() => this.#turn(), () => this.#readOldest()];
     this.#loops = [

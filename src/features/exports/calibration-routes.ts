@@ -144,8 +144,11 @@ const drawGroup = (plot: chart.Plot, { bins, n: total }: Calibration, series: nu
   const seen = bins
     .filter(({ n }) => n > 0)
     .map(({ n, mean_forecast, frequency, low, high }) => ({
-      ...{ n, x: percent(mean_forecast), y: percent(frequency) },
-      ...{ low: percent(low), high: percent(high) },
+      n,
+      x: percent(mean_forecast),
+      y: percent(frequency),
+      low: percent(low),
+      high: percent(high),
     }));
   return [
     chart.drawLine(plot, seen, { series, width: 1.5 }),
@@ -182,7 +185,9 @@ const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
     legend: [
       { label: 'perfect', series: shown.length, kind: 'dashed' },
       ...shown.map(({ label, calibration: { ece } }, series) => ({
-        ...{ label: `${label} (ECE ${ece.toFixed(3)})`, series, kind: 'dot' as const },
+        label: `${label} (ECE ${ece.toFixed(3)})`,
+        series,
+        kind: 'dot' as const,
       })),
     ],
     source: `Bars: Wilson 95 %. Dots: by share of forecasts. As of ${as_of}`,

@@ -28,7 +28,10 @@ export interface Column {
 }
 
 const column = (name: string, type: ColumnType, about: string, sql = 'null'): Column => ({
-  ...{ name, type, about, sql },
+  name,
+  type,
+  about,
+  sql,
 });
 const free = (name: string, about: string, sql?: string): Column => ({
   ...column(name, 'text', about, sql),

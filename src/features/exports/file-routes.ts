@@ -116,8 +116,12 @@ const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Re
     const { rows, ...file } = await deps.exports.sumUp(job, gone.signal);
     const names = job.scope.names ? { names: true } : {};
     const answer = {
-      ...{ schema: subject.schema, format: job.format, ...at },
-      ...{ filters: { ...filtersOf(ctx.query), ...names }, rows, file },
+      schema: subject.schema,
+      format: job.format,
+      ...at,
+      filters: { ...filtersOf(ctx.query), ...names },
+      rows,
+      file,
       columns: subject.columns.map(columns.describeColumn),
       ...rightsOf(deps, subject, at),
     };

@@ -76,7 +76,10 @@ const myPredictions = route({
   },
   handle: ({ query, caller: { id } }, { reads: sql }) =>
     replyPage({
-      ...{ path: '/api/me/predictions', query, plural: 'predictions', show: showOwn },
+      path: '/api/me/predictions',
+      query,
+      plural: 'predictions',
+      show: showOwn,
       read: (page) => store.listOwn(sql, id, page),
       async count() {
         const account = await readAccount(sql, id);
@@ -94,10 +97,7 @@ const agentPredictions = route({
   auth: 'public',
   params: Type.Object({ id: uuid_schema }),
   absent: agents_faults.AGENT_NOT_FOUND,
-  query: Type.Object({
-    ...page_query,
-    result: Type.Optional(textEnum(['won', 'lost'] as const)),
-  }),
+  query: Type.Object({ ...page_query, result: Type.Optional(textEnum(['won', 'lost'] as const)) }),
   returns: {
     200: pageSchema('predictions', public_prediction_schema, { brier_convention: Type.String() }),
   },
@@ -106,7 +106,10 @@ const agentPredictions = route({
   async handle({ params: { id }, query }, { reads: sql }) {
     if ((await findAgent(sql, id)) === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
     return replyPage({
-      ...{ path: `/api/agents/${id}/predictions`, query, plural: 'predictions', show: showPublic },
+      path: `/api/agents/${id}/predictions`,
+      query,
+      plural: 'predictions',
+      show: showPublic,
       read: (page) => store.listOwn(sql, id, { ...page, is_public: true, result: query.result }),
       count: async () => ({
         total: await store.countPublic(sql, id, query.result),
@@ -216,7 +219,12 @@ const myExport = route({
       format: 'prediction-forum/agent/1',
       exported_at: deps.clock(),
       ...me,
-      ...{ brier_convention, webhooks, transactions, disputes, comments, votes },
+      brier_convention,
+      webhooks,
+      transactions,
+      disputes,
+      comments,
+      votes,
       totals: { transactions: total, predictions: me.user.prediction_count },
       predictions: predictions.map(showOwn),
       suggestions: suggested,

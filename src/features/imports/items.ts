@@ -158,7 +158,9 @@ export const importResolution = async (
   }
   const decided = await deps.sql.begin((tx) =>
     decideQuestion(tx, {
-      ...{ question_id, decided_by: admin, at: deps.clock() },
+      question_id,
+      decided_by: admin,
+      at: deps.clock(),
       decide: (now) => (isDecided(now) ? refuseOther(now) : decision),
     }),
   );

@@ -45,8 +45,12 @@ const importRoute = <S extends TSchema>({ item, members, work, ...named }: Impor
   const check = compileCheck(item, 'item');
   const results = Type.Array(Type.Object({ ...wire.result_members, ...members }));
   return route({
-    ...{ tag: 'import', method: 'POST', auth: 'admin', ...named },
-    ...{ body: wire.items_body, body_limit: 4 * 1024 * 1024 },
+    tag: 'import',
+    method: 'POST',
+    auth: 'admin',
+    ...named,
+    body: wire.items_body,
+    body_limit: 4 * 1024 * 1024,
     returns: { 200: Type.Object({ results }) },
     handle: async ({ body: { items }, caller }, deps) => {
       const wrong = items.map(check);

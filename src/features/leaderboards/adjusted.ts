@@ -75,8 +75,13 @@ const makeBoard = async (sql: Sql, of: BoardClass, until_ms: number) => {
   const { covered_scores } = fit;
   const scores = ranked.briers.length;
   const coverage = {
-    ...{ ...least, scores, covered_scores, covered_share: percent(covered_scores / (scores || 1)) },
-    ...{ forecasters: made.length, questions: fit.difficulty.size, resamples: fit.resamples },
+    ...least,
+    scores,
+    covered_scores,
+    covered_share: percent(covered_scores / (scores || 1)),
+    forecasters: made.length,
+    questions: fit.difficulty.size,
+    resamples: fit.resamples,
   };
   return { rows, coverage };
 };

@@ -41,7 +41,9 @@ interface BoardSet {
 
 const listBoardSets = async (db: Db, day: number): Promise<readonly BoardSet[]> => [
   ...slicesOf(await store.readPillars(db), day).map((slice) => ({
-    ...{ slot: slice.slot, slice, kinds: board_kinds },
+    slot: slice.slot,
+    slice,
+    kinds: board_kinds,
   })),
   { slot: 'debaters', slice: whole_slice, kinds: ['debaters'] },
 ];

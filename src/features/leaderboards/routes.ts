@@ -57,7 +57,9 @@ const namesOf = (of: BoardClass, { detail, agent_id }: BoardRow, named?: NamedRo
   if (!name) return null;
   const is_model = of === 'model' && !reference;
   return {
-    ...{ kind: (reference ?? of) as Entry['kind'], user_id: null, name },
+    kind: (reference ?? of) as Entry['kind'],
+    user_id: null,
+    name,
     model: is_model ? name : null,
     model_family: is_model ? modelFamily(name) : reference ? null : name,
   };
@@ -99,9 +101,15 @@ const readLeaderboard = async (
   const { total, coverage } = found;
   const { next_cursor } = page;
   return {
-    ...{ by, of: isGroup(of) ? (of === 'family' ? 'families' : 'models') : 'agents' },
-    ...{ category, period, ...(coverage && { coverage }) },
-    ...{ leaderboard: entries, entries, total, next_cursor },
+    by,
+    of: isGroup(of) ? (of === 'family' ? 'families' : 'models') : 'agents',
+    category,
+    period,
+    ...(coverage && { coverage }),
+    leaderboard: entries,
+    entries,
+    total,
+    next_cursor,
   };
 };
 
@@ -156,7 +164,13 @@ const debaters = route({
     const { total, next_cursor } = page;
     const rows = page.entries.map(
       ({ rank, user_id, name, upvotes = 0, comments = 0, replies = 0 }) => ({
-        ...{ rank: rank!, kind: of, user_id: user_id!, name, upvotes, comments, replies },
+        rank: rank!,
+        kind: of,
+        user_id: user_id!,
+        name,
+        upvotes,
+        comments,
+        replies,
       }),
     );
     return reply(

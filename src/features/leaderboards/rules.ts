@@ -171,7 +171,8 @@ export const meanDetail = (
   const show = (value: number): number => fraction(value * unit);
   const within = meanInterval((mean - low) / width, variance / width ** 2, n);
   return {
-    ...{ n, value: show(meanOf(sum, n)) },
+    n,
+    value: show(meanOf(sum, n)),
     interval: map(within, (share) => show(low + width * share)),
   };
 };

@@ -107,7 +107,9 @@ const debater_schema = Type.Object({
   kind: textEnum(agent_kinds),
   user_id: uuid_schema,
   name: Type.String(),
-  ...{ upvotes: count, comments: count, replies: count },
+  upvotes: count,
+  comments: count,
+  replies: count,
 });
 
 export const debaters_query = Type.Object({
@@ -153,12 +155,12 @@ export const performance_schema = named(
     brier_convention: Type.String(),
     baseline_score: score,
     scores: Type.Object({
-      ...{ brier: mean_schema, log: mean_schema, relative: mean_schema, skill: mean_schema },
+      brier: mean_schema,
+      log: mean_schema,
+      relative: mean_schema,
+      skill: mean_schema,
     }),
-    calibration: Type.Object({
-      ece: score,
-      bins: Type.Array(bin_schema),
-    }),
+    calibration: Type.Object({ ece: score, bins: Type.Array(bin_schema) }),
     streak: Type.Object({
       current: Type.Integer(),
       best: Type.Integer(),

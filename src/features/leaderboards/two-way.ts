@@ -104,7 +104,8 @@ const arrange = (scores: Scores, kept: Uint8Array): Panel => {
     briers: Float64Array.from(taken, (i) => scores.briers[i]!),
     starts: Int32Array.from([...starts, taken.length]),
     forecasters: [...numbers.keys()],
-    ...{ questions, n: counts.map(([, n]) => n) },
+    questions,
+    n: counts.map(([, n]) => n),
   };
 };
 
@@ -269,7 +270,11 @@ export const fitTwoWay = (scores: Scores, options: FitOptions) => {
   const { made, ofForecaster } = resample(panel, solved, options);
   return {
     forecasters: panel.forecasters.map((forecaster, i) => ({
-      ...{ forecaster, n: panel.n[i]!, value: values[i]!, rank: ranks[i]!, ...ofForecaster(i) },
+      forecaster,
+      n: panel.n[i]!,
+      value: values[i]!,
+      rank: ranks[i]!,
+      ...ofForecaster(i),
     })),
     difficulty: new Map(panel.questions.map((question, q) => [question, effects[q]!])),
     covered_scores: panel.who.length,

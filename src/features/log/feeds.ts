@@ -165,7 +165,10 @@ const news = route({
     const of_one = category === undefined ? '' : `?category=${category}`;
     const href = `${public_url}/feed.xml${of_one}`;
     return answer({
-      ...{ public_url, href, id: href, since: new Date(0) },
+      public_url,
+      href,
+      id: href,
+      since: new Date(0),
       page: `/questions${of_one}`,
       title: category === undefined ? 'Prediction Forum' : `Prediction Forum: ${category}`,
       subtitle: 'Questions published and resolved',
@@ -193,7 +196,9 @@ const life = route({
     const question = await findVisible(deps, id, anonymous);
     if (isFault(question)) return question;
     return answer({
-      ...{ public_url, href: `${public_url}/questions/${id}/feed.xml`, id: `urn:uuid:${id}` },
+      public_url,
+      href: `${public_url}/questions/${id}/feed.xml`,
+      id: `urn:uuid:${id}`,
       page: `/questions/${id}`,
       title: question.question,
       subtitle: 'What happens to this question',

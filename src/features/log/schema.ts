@@ -83,7 +83,9 @@ export const events_answer = Type.Object({
 
 export const digest_query = Type.Object({
   from: Type.Integer({
-    ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 },
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: 0,
     description: 'Digests at this offset and after it.',
   }),
   /** The same as `from`, as lists have it. */

@@ -83,7 +83,9 @@ const replyOf = async (response: Response, connection: LogConnection | null): Pr
   const status = statuses.includes(response.status) ? response.status : 400;
   const text = await response.text();
   return {
-    ...{ kind: 'reply', status, body: text === '' ? undefined : text },
+    kind: 'reply',
+    status,
+    body: text === '' ? undefined : text,
     ...(text === '' ? {} : { content_type: 'application/json' }),
   };
 };

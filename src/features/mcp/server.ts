@@ -147,7 +147,10 @@ const listOpen = async (call: McpCall, cursor: string | undefined) => {
   };
   return {
     resources: questions.map(({ id, question }) => ({
-      ...{ uri: questionUri(id), name: id, title: question, mimeType: markdown },
+      uri: questionUri(id),
+      name: id,
+      title: question,
+      mimeType: markdown,
     })),
     ...(next_cursor === null ? {} : { nextCursor: next_cursor }),
   };
@@ -189,7 +192,9 @@ export const makeMcpServer = (
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [
       {
-        ...{ uriTemplate: `${uri_start}{id}`, name: 'question', title: 'A question' },
+        uriTemplate: `${uri_start}{id}`,
+        name: 'question',
+        title: 'A question',
         description: 'What is known about a question, as Markdown; changes with its events.',
         mimeType: markdown,
       },

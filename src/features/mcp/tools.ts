@@ -204,7 +204,9 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
   };
   return {
     shown: {
-      ...{ name, title, description },
+      name,
+      title,
+      description,
       inputSchema: {
         type: 'object',
         properties: plain(members),
@@ -239,7 +241,9 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
       const sent = Object.entries(args).filter(([member]) => member in membersOf(body));
       const { idempotency_key } = args;
       return {
-        ...{ method, path: filled, query: search.toString() },
+        method,
+        path: filled,
+        query: search.toString(),
         ...(body === undefined ? {} : { body: Object.fromEntries(sent) }),
         headers:
           (idempotency_key ?? null) === null

@@ -85,8 +85,12 @@ const contentOf = (
       await record({ question_id, details: { user_id } });
       await notify(tx, [
         {
-          ...{ agent_id: user_id, kind: since === null ? 'content.restored' : 'content.hidden' },
-          ...{ cause: `moderation:${makeId()}`, question_id, subject_id: row.id, at },
+          agent_id: user_id,
+          kind: since === null ? 'content.restored' : 'content.hidden',
+          cause: `moderation:${makeId()}`,
+          question_id,
+          subject_id: row.id,
+          at,
           details: { content_kind: content.kind, reason },
         },
       ]);
@@ -180,7 +184,9 @@ const listHiddenContent = route({
   returns: { 200: pageSchema('hidden', hidden_content) },
   handle: ({ query }, { reads: sql }) =>
     replyPage({
-      ...{ path: '/api/admin/hidden', query, plural: 'hidden' },
+      path: '/api/admin/hidden',
+      query,
+      plural: 'hidden',
       read: (page) => listHidden(sql, query.kind, page),
       count: () => countHidden(sql, query.kind),
     }),
@@ -200,16 +206,10 @@ export const routes = [
     id: 'hideComment',
     summary: 'Hide a comment: it leaves lists, counters and the board of debaters',
   }),
-  actRoute(comments, 'restore', {
-    id: 'restoreComment',
-    summary: 'Show a hidden comment again',
-  }),
+  actRoute(comments, 'restore', { id: 'restoreComment', summary: 'Show a hidden comment again' }),
   actRoute(agents, 'suspend', {
     id: 'suspendAgent',
     summary: 'Suspend an agent: its key stops within a second',
   }),
-  actRoute(agents, 'restore', {
-    id: 'restoreAgent',
-    summary: 'End the suspension of an agent',
-  }),
+  actRoute(agents, 'restore', { id: 'restoreAgent', summary: 'End the suspension of an agent' }),
 ];

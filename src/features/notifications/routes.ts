@@ -90,7 +90,9 @@ const getNotifications = route({
   returns: { 200: pageSchema('notifications', listed_schema, { unread: Type.Integer() }) },
   handle: ({ query, caller: reader }, { reads: sql }) =>
     replyPage({
-      ...{ path, query, plural: 'notifications' },
+      path,
+      query,
+      plural: 'notifications',
       read: (page) => listNotifications(sql, { reader, unread: query.unread }, page),
       show: ({ agent, ...row }) => ({ ...toWire(row), agent }),
       async count() {

@@ -37,7 +37,9 @@ export const createDirectoryReader = (config: Config) => {
       const target = client.parse(origin + directory_path);
       if (target.kind === 'problem') return null;
       const { status, error, answer, cache_control } = await client.look({
-        ...{ target, method: 'GET', headers },
+        target,
+        method: 'GET',
+        headers,
       });
       const keys = status === 200 && error === null ? readKeys(answer, now.getTime() / s) : null;
       return keys === null ? null : { keys, fresh_ms: freshness(cache_control) };

@@ -16,7 +16,10 @@ export const createOperatorCheck = (deps: Deps, every_ms = 600_000): Service => 
   const { sql, log, clock, config } = deps;
   const reader = createDirectoryReader(config);
   const loop = makeLoop({
-    ...{ name: 'operators', log, every_ms, after_error_ms: 60_000 },
+    name: 'operators',
+    log,
+    every_ms,
+    after_error_ms: 60_000,
     async turn() {
       await store.dropUnsigned(sql);
       for (const origin of await store.takeUnchecked(sql, most_each_turn)) {

@@ -120,7 +120,9 @@ export const findProblem = async (
     algorithms: ['ed25519'],
     requiredComponents: [],
     requiredParameters: ['created'],
-    ...{ maxAge: longest_s, clockSkew: skew_s, now: now_s },
+    maxAge: longest_s,
+    clockSkew: skew_s,
+    now: now_s,
   };
   const verifier = {
     algorithm: 'ed25519',

@@ -23,7 +23,8 @@ export const createOperators = (deps: Deps) => {
   const reader = createDirectoryReader(config);
   const noted = new LRUCache<string, string>({ max: 50_000, ttl: noted_ms });
   const directories = createDirectories({
-    ...{ reader, clock },
+    reader,
+    clock,
     onRead: (origin, keys) => store.dropKeys(sql, origin, [...keys.keys()]),
   });
 

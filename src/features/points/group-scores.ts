@@ -54,7 +54,9 @@ const createForecaster = (correct: readonly number[]) => {
       const forecast = over(sums.forecast, score.forecast);
       const log_score = over(sums.log_score, score.log_score);
       return {
-        ...{ forecast, log_score, brier: over(sums.brier, score.brier) },
+        forecast,
+        log_score,
+        brier: over(sums.brier, score.brier),
         baseline: 100 * (1 + log_score / Math.log(shares.length)),
         correct: isCorrect(forecast, shares.length),
         hit: score.hit,

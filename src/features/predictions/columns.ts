@@ -64,12 +64,7 @@ const columns = {
   /** How often the forecast was revised; it is the latest, and the reasoning that of the first. */
   revision: { type: 'smallint', wire: Type.Integer({ minimum: 0 }) },
   revised_at: { type: 'timestamptz', is_null: true },
-  revision_reason: {
-    type: 'text',
-    is_null: true,
-    wire: nullable(text),
-    is_reasoning: true,
-  },
+  revision_reason: { type: 'text', is_null: true, wire: nullable(text), is_reasoning: true },
   revision_event_id: { type: 'uuid', is_null: true },
   /** SHA-256 of the body it came in: an identical repeat is answered with the first result. */
   body_digest: { type: 'bytea' },

@@ -87,7 +87,11 @@ const recordOne = async (
     text: compared,
     compose: (id) =>
       composePlaced({
-        ...{ id, at, question, agent, stated },
+        id,
+        at,
+        question,
+        agent,
+        stated,
         // Imported agents belong to nobody, so each counts as an owner of its own.
         rest: { reasoning, citations, body_digest: '' },
       }),
@@ -121,8 +125,13 @@ const recordLater = async (
     return refuse(prediction_faults.DUPLICATE_PREDICTION, { message });
   }
   const revised = await revising.add({
-    ...{ prediction_id, agent, owner_id: null, stated, reason: null },
-    ...{ imported_at: at, idempotent: null },
+    prediction_id,
+    agent,
+    owner_id: null,
+    stated,
+    reason: null,
+    imported_at: at,
+    idempotent: null,
   });
   return isFault(revised) ? revised : { kind: 'created', prediction_id };
 };
@@ -145,10 +154,7 @@ const readText = (item: Imported, stated: Stated, at: Date): Text | Fault => {
   const { text, citations, citation_keys, words, failures } = checkReasoning(item.reasoning);
   if (hasFailures(failures)) return refuseFailures(failures);
   const { model_family } = item.agent;
-  return {
-    ...{ reasoning: text, citations },
-    compared: { words, sources: citation_keys, model_family },
-  };
+  return { reasoning: text, citations, compared: { words, sources: citation_keys, model_family } };
 };
 
 /** Says in the form of a reasoning that there is none. */

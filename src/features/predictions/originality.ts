@@ -170,7 +170,8 @@ export const createOriginality = (
     sizeCalculation: boundedBy(maxSize),
   });
   const agents = new LRUCache<string, AgentMemory>({
-    ...{ max: most_agents, maxSize: most_cited },
+    max: most_agents,
+    maxSize: most_cited,
     sizeCalculation: boundedBy(most_cited),
   });
   const preparing = new Map<string, Promise<void>>();

@@ -72,7 +72,10 @@ export const drawForecasts = (
     desc: `The forecasts of one agent over time. ${subtitle}.`,
     legend: [{ label: `${what}: ${named(last.y)}`, series: 0, kind: 'line' }],
     source: `Prediction Forum · last forecast ${timeText(new Date(last.x))} · times in UTC`,
-    ...{ x, y: valueAxisOf(question), theme, width },
+    x,
+    y: valueAxisOf(question),
+    theme,
+    width,
     height: chart.heightOf(width),
     draw: (plot) => [
       chart.drawSteps(plot, [...points, { x: x.to, y: last.y }], { series: 0, width: 2.75 }),

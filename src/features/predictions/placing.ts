@@ -161,7 +161,11 @@ const compose = (
   id: string,
 ) =>
   composePlaced({
-    ...{ id, at: deps.clock(), question, agent, stated },
+    id,
+    at: deps.clock(),
+    question,
+    agent,
+    stated,
     rest: {
       owner_id: agent.owner_id,
       reasoning: checked.text,
@@ -459,7 +463,9 @@ const recordImports = async (tx: Tx, { drafts, judged, at }: Written): Promise<v
   for (const admin of new Set(imported.map(({ imported_by }) => imported_by ?? ''))) {
     const of_admin = imported.filter(({ imported_by }) => imported_by === admin);
     await recordAct(tx, {
-      ...{ admin, act: 'prediction.import', at },
+      admin,
+      act: 'prediction.import',
+      at,
       subject: { kind: 'import', id: of_admin[0]?.question_id ?? '' },
       details: { predictions: of_admin.length },
     });
@@ -531,8 +537,15 @@ export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedP
   const ids = { question_id: question.id, agent_id: agent.id };
   return {
     row: {
-      ...{ ...no_values, ...rest, id, ...ids, ...stated },
-      ...{ model_family, event_id, created_at: at, revision: 0 },
+      ...no_values,
+      ...rest,
+      id,
+      ...ids,
+      ...stated,
+      model_family,
+      event_id,
+      created_at: at,
+      revision: 0,
     },
     event: { id: event_id, at, place: { ...ids, owner_id: rest.owner_id ?? null }, data },
   };

@@ -94,7 +94,8 @@ export const makeReach = (options: ReachOptions) => {
   const lookAt = makeLook(options);
   const pool = makeFairPool(room);
   const pages = makeCache<Found | undefined>({
-    ...{ most: most_kept, ttl_ms: kept_good_ms },
+    most: most_kept,
+    ttl_ms: kept_good_ms,
     isKept: (found) => found !== undefined,
   });
 

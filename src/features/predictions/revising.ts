@@ -120,13 +120,24 @@ const compose = (draft: ReviseDraft, row: PredictionRow, at: Date) => {
   const number = row.revision + 1;
   const event_id = makeId();
   const revision: Revision = {
-    ...{ question_id, agent_id: agent.id, ...stated },
-    ...{ revision: number, revised_at: at, revision_reason: reason, revision_event_id: event_id },
+    question_id,
+    agent_id: agent.id,
+    ...stated,
+    revision: number,
+    revised_at: at,
+    revision_reason: reason,
+    revision_event_id: event_id,
   };
   const event = {
-    ...{ id: event_id, at, place: { question_id, agent_id: agent.id, owner_id } },
+    id: event_id,
+    at,
+    place: { question_id, agent_id: agent.id, owner_id },
     data: {
-      ...{ question_id, prediction_id: id, user_id: agent.id, user_name: agent.name, model_family },
+      question_id,
+      prediction_id: id,
+      user_id: agent.id,
+      user_name: agent.name,
+      model_family,
       ...dataOf(stated, row),
       revision: number,
       previous: dataOf(statedIn(row), row),
@@ -199,7 +210,9 @@ export const showForecast = (
   const { revision, prediction, probability, confidence, probabilities, reason } = forecast;
   const { event_id, forecast_at, until } = forecast;
   return {
-    ...{ revision, prediction, selected_option: optionIn(forecast, options) },
+    revision,
+    prediction,
+    selected_option: optionIn(forecast, options),
     probability: probability === null ? null : toPercent(probability),
     confidence: toPercent(confidence),
     probabilities: nameProbabilities(options, probabilities),
@@ -218,7 +231,9 @@ export const readReason = (text: string): string | Fault => {
   const reason = readText(text, path, { min, max });
   if (isFault(reason)) return reason;
   const { distinct, objection } = readProse(reason, {
-    ...{ links: findLinks(reason), uncounted: [], min_letters: word_letters },
+    links: findLinks(reason),
+    uncounted: [],
+    min_letters: word_letters,
   });
   if (objection !== null) {
     const message = `The reason was not accepted. ${objection.detail}`;

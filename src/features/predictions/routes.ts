@@ -279,7 +279,11 @@ const revisePrediction = route({
     const stated = readStated(body, question);
     if ('failures' in stated) return refuseFailures(stated.failures as never);
     const revised = await deps.revising.add({
-      ...{ prediction_id: pid, agent, owner_id: agent.owner_id, stated, reason },
+      prediction_id: pid,
+      agent,
+      owner_id: agent.owner_id,
+      stated,
+      reason,
       imported_at: null,
       idempotent: claim === null ? null : { claim, answer: answerRevised },
     });
@@ -306,7 +310,9 @@ const listRevisions = route({
     const { row, question } = found;
     const sees_reason = await seesReasoning(deps, question, caller);
     return replyPage({
-      ...{ path: `/api/predictions/${pid}/revisions`, query, plural: 'revisions' },
+      path: `/api/predictions/${pid}/revisions`,
+      query,
+      plural: 'revisions',
       kinds: ['number'],
       keyOf: ({ revision }) => [revision],
       show: (forecast: ForecastRow) => showForecast(forecast, row, sees_reason),

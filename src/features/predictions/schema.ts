@@ -48,7 +48,9 @@ const points = (description: string) =>
   Type.Optional(
     nullable(
       Type.Array(Type.Object({ value: value_schema, p: Type.Number() }), {
-        ...{ description, minItems: 2, maxItems: 200 },
+        description,
+        minItems: 2,
+        maxItems: 200,
       }),
     ),
   );
@@ -100,11 +102,7 @@ const points_schema = Type.Object({ points: Type.Integer(), tier: Type.String() 
 export const placed_schema = named(
   'PlacedPrediction',
   'A prediction that was stored, and the event that says so.',
-  Type.Object({
-    prediction: prediction_schema,
-    points: points_schema,
-    event_id: uuid_schema,
-  }),
+  Type.Object({ prediction: prediction_schema, points: points_schema, event_id: uuid_schema }),
 );
 
 export const prediction_params = Type.Object({ pid: uuid_schema });
@@ -145,8 +143,15 @@ export const forecast_schema = named(
   'Forecast',
   'A forecast of a prediction, which stood until the next one.',
   Type.Object({
-    ...{ revision, prediction, probability, confidence, selected_option, probabilities },
-    ...{ cdf, quartiles, scale },
+    revision,
+    prediction,
+    probability,
+    confidence,
+    selected_option,
+    probabilities,
+    cdf,
+    quartiles,
+    scale,
     reason: nullable(Type.String()),
     event_id: uuid_schema,
     forecast_at: time_schema,

@@ -75,7 +75,10 @@ export const readStated = (body: StatedBody, question: StatedQuestion): Result =
 };
 
 const no_forecast = {
-  ...{ prediction: null, probability: null, selected_option: null, probabilities: null },
+  prediction: null,
+  probability: null,
+  selected_option: null,
+  probabilities: null,
   cdf: null,
 };
 
@@ -214,7 +217,9 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
 
 const binaryStated = (prediction: boolean, probability: number): Stated => ({
   ...no_forecast,
-  ...{ prediction, probability, confidence: prediction ? probability : whole_bp - probability },
+  prediction,
+  probability,
+  confidence: prediction ? probability : whole_bp - probability,
 });
 
 const of_options = ['selected_option', 'probabilities'] as const;

@@ -51,7 +51,8 @@ const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<store.Quest
 const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number> => {
   const endings = await store.markSoon(tx, id, at);
   const drafts = endings.map(({ id: question_id, question, closes_at }) => ({
-    ...{ at, place: { question_id } },
+    at,
+    place: { question_id },
     data: { question_id, question, closes_at: closes_at.toISOString() },
   }));
   await emitAll(tx, question_closing_soon, drafts);
@@ -78,7 +79,13 @@ const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Dat
     at,
     place: { question_id: id },
     data: {
-      ...{ question_id: id, question, category, subcategory, tags, question_type, options },
+      question_id: id,
+      question,
+      category,
+      subcategory,
+      tags,
+      question_type,
+      options,
       ...(range === null ? {} : { range }),
       opens_at: opened.opens_at.toISOString(),
       closes_at: opened.closes_at.toISOString(),
@@ -237,7 +244,10 @@ export const reopen: Step<wire.ReopenBody> = {
     await store.noteClosedTime(tx, before.id, at);
     const row = await store.updateQuestion(tx, before.id, {
       ...dates,
-      ...{ status: 'open', closed_at: null, closing_soon_at: null, updated_at: at },
+      status: 'open',
+      closed_at: null,
+      closing_soon_at: null,
+      updated_at: at,
     });
     await announceSoon(tx, row.id, at);
     return { row, details: { closes_at: dates.closes_at.toISOString() } };
@@ -300,7 +310,10 @@ const endQuestion = async (
   const row = await takeQuestion(tx, id, { from, rule });
   if (isFault(row)) return row;
   return store.updateQuestion(tx, id, {
-    ...{ ...change, resolution_note: note, revision: row.revision + 1, updated_at: at },
+    ...change,
+    resolution_note: note,
+    revision: row.revision + 1,
+    updated_at: at,
   });
 };
 
@@ -320,7 +333,11 @@ export const markResolved = (
   endQuestion(tx, ended, {
     from: ['closed', 'resolved'],
     rule: 'Only a closed question can be resolved, or a resolved one again',
-    ...{ status: 'resolved', outcome, correct_options, outcome_value, resolved_at: ended.at },
+    status: 'resolved',
+    outcome,
+    correct_options,
+    outcome_value,
+    resolved_at: ended.at,
   });
 
 /** open | closed → voided; the revision counts it like a resolution. */
@@ -328,7 +345,8 @@ export const markVoided = (tx: Tx, ended: Ended) =>
   endQuestion(tx, ended, {
     from: ['open', 'closed'],
     rule: 'Only an open or a closed question can be voided',
-    ...{ status: 'voided', voided_at: ended.at },
+    status: 'voided',
+    voided_at: ended.at,
   });
 
 /**

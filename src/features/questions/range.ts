@@ -108,7 +108,10 @@ export const checkRange = ({ question_type = 'binary', range }: Draft): RangeCol
     return refuseRange('.unit', `A unit has at most ${longest_unit} characters.`);
   }
   return {
-    ...{ range_min, range_max, unit: unit === '' ? null : unit },
-    ...{ open_min: range.open_min ?? false, open_max: range.open_max ?? false },
+    range_min,
+    range_max,
+    unit: unit === '' ? null : unit,
+    open_min: range.open_min ?? false,
+    open_max: range.open_max ?? false,
   };
 };

@@ -67,7 +67,11 @@ const answerList = async (
   const { include = [], ...rest } = query;
   const list = readListQuery(rest, drafts);
   return replyPage<ListedRow & { readonly headline?: wire.Headline | undefined }>({
-    ...{ path, query, plural: 'questions', kinds: kindsOf(list.sort), keyOf },
+    path,
+    query,
+    plural: 'questions',
+    kinds: kindsOf(list.sort),
+    keyOf,
     read: async (page) => {
       const rows = await listQuestions(sql, list, page);
       if (include.length === 0) return rows;
@@ -130,7 +134,9 @@ const getSuggestions = route({
   returns: { 200: wire.suggestions_answer },
   handle: ({ query, caller }, { reads: sql }) =>
     replyPage({
-      ...{ path: '/api/me/suggestions', query, plural: 'suggestions' },
+      path: '/api/me/suggestions',
+      query,
+      plural: 'suggestions',
       read: (page) => listSuggestions(sql, caller, page),
       count: async () => ({ total: await countSuggestions(sql, caller) }),
       show: ({ author, ...row }) => ({ ...toWire(row), author }),
@@ -184,7 +190,9 @@ const postQuestion = route({
     if (isFault(question)) return question;
     return ctx.write(deps.sql, async (tx) => {
       const { row, created } = await life.createQuestion(tx, question, {
-        ...{ admin: adminName(ctx.caller), act: 'question.create', at: deps.clock() },
+        admin: adminName(ctx.caller),
+        act: 'question.create',
+        at: deps.clock(),
         publish: ctx.body.publish,
       });
       return reply(created ? 201 : 200, { question: toWire(row) });

@@ -39,7 +39,8 @@ export const range_schema = named(
   'QuestionRange',
   'Of a question for a number or a date. An open end lets the outcome lie outside.',
   Type.Object({
-    ...{ min: value_schema, max: value_schema },
+    min: value_schema,
+    max: value_schema,
     unit: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
     open_min: Type.Optional(Type.Boolean()),
     open_max: Type.Optional(Type.Boolean()),
@@ -171,10 +172,7 @@ export const admin_questions_answer = pageSchema(
 export const suggestions_query = Type.Object(page_query);
 export const suggestions_answer = pageSchema(
   'suggestions',
-  Type.Object({
-    ...question_members,
-    author: Type.Object({ id, name: Type.String() }),
-  }),
+  Type.Object({ ...question_members, author: Type.Object({ id, name: Type.String() }) }),
 );
 
 export const sorts = [

@@ -10,7 +10,8 @@ import { per_page, readPageStarts, readSitemapPage } from './sitemap-store.js';
 const route = routeFor<Deps>();
 const shared = {
   ...({ method: 'GET', tag: 'feeds', auth: 'public', produces: 'application/xml' } as const),
-  ...{ cacheable: true, returns: { 200: Type.String() } },
+  cacheable: true,
+  returns: { 200: Type.String() },
 };
 
 const first_id = '00000000-0000-0000-0000-000000000000';

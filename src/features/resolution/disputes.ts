@@ -132,15 +132,23 @@ const record = async (
   const { admin, body, note, at } = made;
   const { id, question_id, user_id: agent_id, status, new_revision } = row;
   await recordAct(tx, {
-    ...{ admin, question_id, reason: note, at },
+    admin,
+    question_id,
+    reason: note,
+    at,
     act: status === 'upheld' ? 'dispute.uphold' : 'dispute.reject',
     subject: { kind: 'dispute', id },
     details: { ...outcomeOf(body), ...(new_revision === null ? {} : { new_revision }) },
   });
   await notify(tx, [
     {
-      ...{ agent_id, kind: 'dispute.decided', cause: `dispute:${id}`, question_id, at },
-      ...{ subject_id: id, details: { status, note: note.slice(0, 500) } },
+      agent_id,
+      kind: 'dispute.decided',
+      cause: `dispute:${id}`,
+      question_id,
+      at,
+      subject_id: id,
+      details: { status, note: note.slice(0, 500) },
     },
   ]);
 };

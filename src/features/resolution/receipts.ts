@@ -99,10 +99,7 @@ const payoutsOf = (forecast: Forecasted) =>
   namesOf(forecast.options).map((_, index) => payoutOf(forecast, [index]));
 
 const sharesOf = (options: readonly string[], { units, whole }: Distribution) =>
-  namesOf(options).map((option, index) => ({
-    option,
-    p: roundShare((units[index] ?? 0) / whole),
-  }));
+  namesOf(options).map((option, index) => ({ option, p: roundShare((units[index] ?? 0) / whole) }));
 
 const { cdf: cdf_schema } = prediction_schema.properties;
 
@@ -200,15 +197,26 @@ const makeReceipt = (
   const forecast = { options, weight, stood: spans, rule };
   const timeOf = (ms: number) => new Date(ms).toISOString();
   return {
-    ...{ prediction_id: row.id, question_id, user_id: row.agent_id, question_type, weight },
-    ...{ distribution: shares(timed.at(-1)!), cdf: points(timed.at(-1)!) },
+    prediction_id: row.id,
+    question_id,
+    user_id: row.agent_id,
+    question_type,
+    weight,
+    distribution: shares(timed.at(-1)!),
+    cdf: points(timed.at(-1)!),
     formula: range === null ? formulas[rule] : number_formula,
-    ...{ state, revision, placed_at: placed_at.toISOString() },
-    ...{ ends_at: timeOf(time.ends_ms), known_at: known_at?.toISOString() ?? null },
+    state,
+    revision,
+    placed_at: placed_at.toISOString(),
+    ends_at: timeOf(time.ends_ms),
+    known_at: known_at?.toISOString() ?? null,
     intervals: spans.map((one) => ({
       revision: one.revision,
-      ...{ distribution: shares(one), cdf: points(one) },
-      ...{ from: timeOf(one.at_ms), to: timeOf(one.to_ms), open_ms: one.stood_ms },
+      distribution: shares(one),
+      cdf: points(one),
+      from: timeOf(one.at_ms),
+      to: timeOf(one.to_ms),
+      open_ms: one.stood_ms,
       b: correct === null ? null : roundShare(termsOf(one.distribution, correct).b),
       crps: number && numberPayout([{ ...one, weight_ms: 1 }], number).crps,
     })),
@@ -312,7 +320,9 @@ const simulate = route({
     const forecast = { options, weight, stood, rule: points_rule };
     return reply(200, {
       simulation: {
-        ...{ question_id, question_type, weight },
+        question_id,
+        question_type,
+        weight,
         distribution: sharesOf(options, distribution),
         cdf: null,
         formula: formulas[points_rule],

@@ -138,7 +138,9 @@ type DisputesQuery = Static<typeof wire.disputes_query>;
 const list = (sql: Sql, path: string, query: DisputesQuery, question_id: string | null) => {
   const filter = { status: query.status, question_id };
   return replyPage({
-    ...{ path, query, plural: 'disputes' },
+    path,
+    query,
+    plural: 'disputes',
     read: (page) => listDisputes(sql, filter, page),
     count: async () => ({ total: await countDisputes(sql, filter) }),
   });

@@ -79,7 +79,12 @@ const settlePrediction = (
   return {
     settlement: settlementOf(net),
     score: {
-      ...{ ...figures, ...peers, agent_id, prediction_id, net, stated: last.stated },
+      ...figures,
+      ...peers,
+      agent_id,
+      prediction_id,
+      net,
+      stated: last.stated,
       crowd: `{${crowd.map((one) => one ?? 'null').join()}}`,
     },
   };
@@ -122,8 +127,13 @@ const scoreNumberOf = (
   if (last === undefined || range === null) return null;
   const score = scoreNumber(spans, { ...job, range, outcome_value });
   return {
-    ...{ ...score, agent_id, prediction_id, stated: last.confidence },
-    ...{ relative: null, crowd: '{}', skill: null },
+    ...score,
+    agent_id,
+    prediction_id,
+    stated: last.confidence,
+    relative: null,
+    crowd: '{}',
+    skill: null,
   };
 };
 
@@ -163,7 +173,10 @@ const noticeOf = (
   { settlement, score }: Settled,
   at: Date,
 ) => ({
-  ...{ agent_id: settlement.agent_id, question_id, subject_id: settlement.prediction_id, at },
+  agent_id: settlement.agent_id,
+  question_id,
+  subject_id: settlement.prediction_id,
+  at,
   kind: kind === 'void' ? ('prediction.voided' as const) : ('prediction.resolved' as const),
   cause: `resolution:${question_id}:${revision}`,
   details: { revision, net: score?.net ?? 0 },
@@ -186,7 +199,9 @@ const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
     if (!(await store.moveCursor(tx, job, lease, step))) throw new NotOurs();
     await Promise.all([
       store.putScores(tx, job, {
-        ...{ scores, n_options, at },
+        scores,
+        n_options,
+        at,
         known: known.map(({ agent_id }) => agent_id),
       }),
       is_last && store.putGroupScores(tx, job, { groups: others?.groups ?? [], n_options, at }),

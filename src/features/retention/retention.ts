@@ -90,7 +90,10 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
     });
 
   const loop = makeLoop({
-    ...{ name: 'retention', log, every_ms, after_error_ms: 60_000 },
+    name: 'retention',
+    log,
+    every_ms,
+    after_error_ms: 60_000,
     async turn() {
       const dropped = await dropBelowOldest(sql, settle_ms);
       if (dropped.length > 0) log.info({ dropped }, 'retention: days of events dropped');

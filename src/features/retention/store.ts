@@ -50,9 +50,17 @@ const selectOf = ({ columns }: ArchiveTable, rest: string): string => {
 };
 
 export const event_table = tableOf('events', {
-  ...{ offset: 'number', recorded_at: 'time', id: 'text', event: 'text', question_id: 'text' },
-  ...{ agent_id: 'text', audience_id: 'text', category: 'text', subcategory: 'text' },
-  ...{ owner_id: 'text', body: 'text' },
+  offset: 'number',
+  recorded_at: 'time',
+  id: 'text',
+  event: 'text',
+  question_id: 'text',
+  agent_id: 'text',
+  audience_id: 'text',
+  category: 'text',
+  subcategory: 'text',
+  owner_id: 'text',
+  body: 'text',
 });
 
 export const eventsOf = ({ first, next }: OldestStep) => ({
@@ -66,8 +74,14 @@ export const eventsOf = ({ first, next }: OldestStep) => ({
 });
 
 export const attempt_table = tableOf('attempts', {
-  ...{ webhook_id: 'text', event_id: 'text', attempt: 'integer', at: 'time' },
-  ...{ latency_ms: 'integer', status: 'integer', error: 'text', answer: 'text' },
+  webhook_id: 'text',
+  event_id: 'text',
+  attempt: 'integer',
+  at: 'time',
+  latency_ms: 'integer',
+  status: 'integer',
+  error: 'text',
+  answer: 'text',
 });
 
 /** Of one partition. */
@@ -80,7 +94,11 @@ export const countRows = (tx: Db, partition: string) =>
   readTotal(tx<{ total: number }[]>`select count(*)::integer as total from ${tx(partition)}`);
 
 export const snapshot_table = tableOf('snapshots', {
-  ...{ question_id: 'text', moment: 'time', taken_at: 'time', offset: 'number', consensus: 'json' },
+  question_id: 'text',
+  moment: 'time',
+  taken_at: 'time',
+  offset: 'number',
+  consensus: 'json',
 });
 
 /** Hourly ones by their keys. */

@@ -44,7 +44,10 @@ const addTaxonomyTags = route({
       const tags = await addTags(tx, subcategory, body.tags);
       if (tags.length === 0) return;
       await recordAct(tx, {
-        ...{ admin: adminName(caller), act: 'taxonomy.add_tags', details: { tags }, at: clock() },
+        admin: adminName(caller),
+        act: 'taxonomy.add_tags',
+        details: { tags },
+        at: clock(),
         subject: { kind: 'subcategory', id: subcategory },
       });
     });

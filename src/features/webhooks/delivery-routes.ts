@@ -40,7 +40,9 @@ const getDeliveries = route({
     if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const filter = { webhook_id: params.id, state: query.status ?? null };
     return replyPage({
-      ...{ path: `/api/webhooks/${params.id}/deliveries`, query, plural: 'deliveries' },
+      path: `/api/webhooks/${params.id}/deliveries`,
+      query,
+      plural: 'deliveries',
       read: (page) => listDeliveries(sql, filter, page),
       count: async () => ({ total: await countDeliveries(sql, filter) }),
       keyOf: (row) => [row.event_id],

@@ -31,7 +31,9 @@ interface Post {
 export const createHttpSigner = (config: Config, secret_key: string) => {
   const seed = deriveKey(secret_key, 'prediction-forum request signatures 1');
   const key = createPrivateKey({
-    ...{ key: Buffer.concat([pkcs8_head, seed]), format: 'der', type: 'pkcs8' },
+    key: Buffer.concat([pkcs8_head, seed]),
+    format: 'der',
+    type: 'pkcs8',
   });
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
   const keyid = thumbprintOf(x);
@@ -52,7 +54,9 @@ export const createHttpSigner = (config: Config, secret_key: string) => {
       const made = createSignatureSync(
         { kind: 'request', method: 'POST', targetUri: url, fields },
         {
-          ...{ label, components: covered, signer },
+          label,
+          components: covered,
+          signer,
           parameters: { created, expires: created + life_s, keyid, tag: signature_tag },
         },
       );

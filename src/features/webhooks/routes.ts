@@ -159,12 +159,7 @@ const getEventTypes = route({
   auth: 'public',
   returns: { 200: wire.event_types_schema },
   cacheable: true,
-  handle: () =>
-    reply(200, {
-      total: event_names.length,
-      events: event_names,
-      next_cursor: null,
-    }),
+  handle: () => reply(200, { total: event_names.length, events: event_names, next_cursor: null }),
 });
 
 const getWebhook = route({

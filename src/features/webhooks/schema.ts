@@ -109,10 +109,7 @@ export const replay_schema = Type.Object({
 export const webhook_schema = named(
   'Webhook',
   'An address that events are sent to.',
-  Type.Object({
-    ...webhook_members,
-    warning: Type.Optional(Type.String()),
-  }),
+  Type.Object({ ...webhook_members, warning: Type.Optional(Type.String()) }),
 );
 
 export const webhook_detail_schema = Type.Object({

@@ -144,7 +144,9 @@ export class Sending implements Service {
       most: 256,
     });
     this.#planning = createPlanning(deps, {
-      ...{ signer_id: this.#signer_id, every_ms: sweep_ms, late_ms },
+      signer_id: this.#signer_id,
+      every_ms: sweep_ms,
+      late_ms,
       onPlanned: (webhook_ids) => {
         for (const id of webhook_ids) this.#unclaimed.add(id);
         this.#loop.nudge();
@@ -213,8 +215,13 @@ export class Sending implements Service {
     const room = this.#room;
     const claimed_ms = performance.now();
     const rows = await store.claimDue(this.#deps.sql, {
-      ...{ signer_id: this.#signer_id, lease_id: makeId(), lease_ms: this.#lease_ms },
-      ...{ webhook_ids, held: this.#slots.counts(), depth: this.#limits.depth, room },
+      signer_id: this.#signer_id,
+      lease_id: makeId(),
+      lease_ms: this.#lease_ms,
+      webhook_ids,
+      held: this.#slots.counts(),
+      depth: this.#limits.depth,
+      room,
     });
     if (rows.length >= room) this.#is_scan_due = true;
     for (const row of rows) this.#begin({ ...row, claimed_ms });
@@ -282,8 +289,13 @@ export class Sending implements Service {
     }
     const { status, error, retry_after, latency_ms, answer } = outcome;
     const verdict = judgeAttempt({
-      ...{ attempt, status, retry_after, is_answered: error === null },
-      ...{ is_refused: isTargetRefused(error), now_ms: clock().getTime(), random: Math.random() },
+      attempt,
+      status,
+      retry_after,
+      is_answered: error === null,
+      is_refused: isTargetRefused(error),
+      now_ms: clock().getTime(),
+      random: Math.random(),
     });
     const is_success = verdict.state === 'delivered';
     this.stats[is_success ? 'delivered' : 'failed'] += 1;

@@ -83,7 +83,12 @@ export interface Answered {
 }
 
 export const failedAs = (error: CallErrorCode): Answered => ({
-  ...{ status: null, error, answer: '', retry_after: '', location: '', cache_control: '' },
+  status: null,
+  error,
+  answer: '',
+  retry_after: '',
+  location: '',
+  cache_control: '',
 });
 
 const most_idle = 256;
@@ -200,8 +205,11 @@ const makeClient = ({ is_plain, host }: Target, socket: net.Socket, keep_ms: num
         else done(new Error('the connection is over'), null);
       });
     },
-    ...{ maxHeaderSize: most_header_bytes, headersTimeout: 0, bodyTimeout: 0 },
-    ...{ keepAliveTimeout: keep_ms, keepAliveMaxTimeout: keep_ms },
+    maxHeaderSize: most_header_bytes,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: keep_ms,
+    keepAliveMaxTimeout: keep_ms,
   });
 };
 

@@ -14,7 +14,9 @@ const valid_ms = 3_650 * day_ms;
  */
 export const makeDevCa = async () => {
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
-    ...{ keyType: 'ec', curve: 'P-256', algorithm: 'sha256' },
+    keyType: 'ec',
+    curve: 'P-256',
+    algorithm: 'sha256',
     // A clock that is a little behind must not refuse it.
     notBeforeDate: new Date(Date.now() - day_ms),
     notAfterDate: new Date(Date.now() + valid_ms),

@@ -154,7 +154,8 @@ const launch = async (
   });
   if (typeof started === 'string') return started;
   return {
-    ...{ ...started, cluster },
+    ...started,
+    cluster,
     url: urlOf(cluster, 'forum'),
     admin_url: urlOf(cluster, 'postgres'),
   };

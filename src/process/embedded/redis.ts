@@ -72,7 +72,10 @@ const launch = async (
   const socket = socketOf(folder);
   const settings = Object.entries(settingsOf(folder));
   const started = await startServer({
-    ...{ command, options: { argv0 }, stop_steps, ready_ms: 60_000 },
+    command,
+    options: { argv0 },
+    stop_steps,
+    ready_ms: 60_000,
     args: settings.flatMap(([name, value]) => [`--${name}`, value]),
     log_file: path.join(folder, '..', 'log', 'redis.log'),
     isReady: () => answers(socket),

@@ -83,8 +83,11 @@ export const scripts: readonly Script[] = [
     description:
       'Resolves YES when a provider whose shares are publicly traded lowers the on-demand list price of any machine type with an accelerator by 10 % or more in at least one region.',
     topic: 'accelerator prices',
-    ...{ category: 'technology', subcategory: 'hardware_compute', tags: ['#GPU', '#DataCenters'] },
-    ...{ days_open: 45, middle: 62 },
+    category: 'technology',
+    subcategory: 'hardware_compute',
+    tags: ['#GPU', '#DataCenters'],
+    days_open: 45,
+    middle: 62,
   },
   {
     question:
@@ -92,8 +95,11 @@ export const scripts: readonly Script[] = [
     description:
       'Resolves YES when a pull request whose author is declared to be an autonomous agent is merged into the main branch of the reference compiler of a language among the twenty most used.',
     topic: 'contributions of coding agents',
-    ...{ category: 'technology', subcategory: 'agents_autonomous', tags: ['#CodingAgents'] },
-    ...{ days_open: 60, middle: 48 },
+    category: 'technology',
+    subcategory: 'agents_autonomous',
+    tags: ['#CodingAgents'],
+    days_open: 60,
+    middle: 48,
   },
   {
     question:
@@ -101,8 +107,11 @@ export const scripts: readonly Script[] = [
     description:
       'Resolves YES when a competent national authority publishes a decision that imposes an administrative fine and names the AI Act as its legal basis.',
     topic: 'enforcement of the AI Act',
-    ...{ category: 'society', subcategory: 'regulation_policy', tags: ['#EUAIAct'] },
-    ...{ days_open: 75, middle: 27 },
+    category: 'society',
+    subcategory: 'regulation_policy',
+    tags: ['#EUAIAct'],
+    days_open: 75,
+    middle: 27,
   },
   {
     question:
@@ -110,8 +119,11 @@ export const scripts: readonly Script[] = [
     description:
       'Resolves YES when, in a country of more than forty million people, wind and solar together generate more than 50 % of the electricity of a Monday-to-Sunday week according to its grid operator.',
     topic: 'wind and solar generation',
-    ...{ category: 'industry', subcategory: 'energy_utilities', tags: ['#Grid'] },
-    ...{ days_open: 30, middle: 71 },
+    category: 'industry',
+    subcategory: 'energy_utilities',
+    tags: ['#Grid'],
+    days_open: 30,
+    middle: 71,
   },
   {
     question:
@@ -119,8 +131,11 @@ export const scripts: readonly Script[] = [
     description:
       'Resolves YES when anybody can book and pay for a ride without a safety driver on board inside the municipal area of a capital city in Europe.',
     topic: 'driverless permits',
-    ...{ category: 'industry', subcategory: 'transportation_mobility', tags: ['#SelfDriving'] },
-    ...{ days_open: 90, middle: 35 },
+    category: 'industry',
+    subcategory: 'transportation_mobility',
+    tags: ['#SelfDriving'],
+    days_open: 90,
+    middle: 35,
   },
   {
     question:
@@ -128,9 +143,12 @@ export const scripts: readonly Script[] = [
     description:
       'Resolves to the kind of the first drug candidate whose structure was proposed by a generative model and for which top-line results of a phase 3 trial are announced.',
     topic: 'trials of designed drugs',
-    ...{ category: 'industry', subcategory: 'healthcare_pharma', tags: ['#DrugDiscovery'] },
+    category: 'industry',
+    subcategory: 'healthcare_pharma',
+    tags: ['#DrugDiscovery'],
     options: ['small molecule', 'antibody', 'vaccine', 'none by then'],
-    ...{ days_open: 80, middle: 44 },
+    days_open: 80,
+    middle: 44,
   },
 ];
 

@@ -47,7 +47,11 @@ const routesOf =
     show: (visit: Visit) => Reply | Promise<Reply>,
   ): Route<PageDeps> =>
     route({
-      ...{ ...base, id, path, cacheable: false, params: idsOf(path) },
+      ...base,
+      id,
+      path,
+      cacheable: false,
+      params: idsOf(path),
       ...(base.method === 'GET' ? { query: formOf(names) } : { body: formOf(names) }),
       handle: (ctx, deps) => {
         const [query, body] = [ctx.query as Form, ctx.body as Form | undefined];
@@ -103,7 +107,11 @@ const Tabs = ({ tab }: { tab: keyof typeof tabs }) => (
 
 const renderFrame = (deps: PageDeps, { title, fault }: Frame, children: ComponentChildren) =>
   renderPage(deps, {
-    ...{ title, status: fault?.status ?? 200, section: 'account', is_private: true, children },
+    title,
+    status: fault?.status ?? 200,
+    section: 'account',
+    is_private: true,
+    children,
   });
 
 /** A page of the person who is logged in. */
@@ -162,12 +170,19 @@ export const account_fields = {
     email: { name: 'email', label: 'E-mail address', type: 'email', maxLength: 254 },
   } as const),
   name: {
-    ...{ name: 'name', label: 'Name (optional)', autoComplete: 'name', maxLength: 80 },
-    ...{ required: false, hint: 'How mails to you begin; nobody else sees it.' },
+    name: 'name',
+    label: 'Name (optional)',
+    autoComplete: 'name',
+    maxLength: 80,
+    required: false,
+    hint: 'How mails to you begin; nobody else sees it.',
   },
   password: { name: 'password', label: 'Password', autoComplete: 'current-password' },
   new_password: {
-    ...{ name: 'password', label: 'Password', autoComplete: 'new-password', minLength: 10 },
+    name: 'password',
+    label: 'Password',
+    autoComplete: 'new-password',
+    minLength: 10,
     hint: 'At least 10 characters. A few words that belong only to you are better than a short riddle.',
   },
 } as const;
@@ -216,7 +231,9 @@ export const FormCard = (parts: FormParts) => {
         const usual = is_password ? ({ type: 'password', maxLength: 1_000 } as const) : {};
         const is_secret = is_password || field.type === 'password';
         const value = is_secret ? undefined : form[field.name];
-        return <Field key={field.name} required {...usual} {...field} {...{ value, fault }} />;
+        return (
+          <Field key={field.name} required {...usual} {...field} value={value} fault={fault} />
+        );
       })}
       <button class={parts.look} type="submit" name={act && 'act'} value={act}>
         {button}

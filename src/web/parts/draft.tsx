@@ -64,11 +64,16 @@ const bodyOf = (form: DraftForm) => {
   const end = (name: DraftField) =>
     is_number && text(name) !== '' ? Number(text(name)) : text(name);
   const range = {
-    ...{ min: end('range_min'), max: end('range_max'), unit: text('unit') || null },
-    ...{ open_min: form.open_min === 'on', open_max: form.open_max === 'on' },
+    min: end('range_min'),
+    max: end('range_max'),
+    unit: text('unit') || null,
+    open_min: form.open_min === 'on',
+    open_max: form.open_max === 'on',
   };
   return {
-    ...{ question: text('question'), description: text('description'), category },
+    question: text('question'),
+    description: text('description'),
+    category,
     subcategory: subcategory ?? null,
     tags: text('tags')
       .split(/[\s,]+/)

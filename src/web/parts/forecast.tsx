@@ -137,7 +137,7 @@ export const ForecastItem = ({
     <li class="forecast" id={`p-${id}`}>
       <div class="head-row">
         <p>
-          <ByLine {...{ forecast, now }} operator={record?.operator} />
+          <ByLine forecast={forecast} now={now} operator={record?.operator} />
         </p>
         <strong class="position" dir="auto">
           {positionText(forecast, question)}

@@ -83,7 +83,8 @@ interface FieldParts extends Omit<JSX.IntrinsicElements['input'], 'name' | 'labe
 const described = (name: string, problem: string | undefined, hint: unknown) => {
   const ids = [problem && `${name}-problem`, hint && `${name}-hint`].filter(Boolean);
   return {
-    ...{ id: name, name },
+    id: name,
+    name,
     'aria-invalid': problem === undefined ? undefined : ('true' as const),
     'aria-describedby': ids.length === 0 ? undefined : ids.join(' '),
     autofocus: problem !== undefined,
@@ -122,7 +123,7 @@ const Around = ({
 export const Field = ({ name, label, hint, fault = null, ...input }: FieldParts) => {
   const problem = problemOf(fault, name);
   return (
-    <Around {...{ name, label, problem, hint }}>
+    <Around name={name} label={label} problem={problem} hint={hint}>
       <input type="text" {...(input as object)} {...described(name, problem, hint)} />
     </Around>
   );
@@ -139,7 +140,7 @@ export const TextArea = ({
   Pick<FieldParts, 'name' | 'label' | 'value' | 'hint' | 'fault'>) => {
   const problem = problemOf(fault, name);
   return (
-    <Around {...{ name, label, problem, hint }}>
+    <Around name={name} label={label} problem={problem} hint={hint}>
       <textarea rows={4} {...input} {...described(name, problem, hint)}>
         {value}
       </textarea>
@@ -160,7 +161,7 @@ export const Select = ({
 }) => {
   const problem = problemOf(fault, name);
   return (
-    <Around {...{ name, label, problem, hint }}>
+    <Around name={name} label={label} problem={problem} hint={hint}>
       <select {...described(name, problem, hint)}>
         {options.map(([one, shown]) => (
           <option key={one} value={one} selected={one === (value ?? '')}>

@@ -20,8 +20,13 @@ export type Pillars = Operations['getTaxonomy']['returns'];
 const boxes = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
 const text = Type.Optional(Type.String());
 export const webhook_form = Type.Object({
-  ...{ url: text, events: boxes, categories: boxes, families: boxes },
-  ...{ question_ids: text, min_confidence: text, signature: text },
+  url: text,
+  events: boxes,
+  categories: boxes,
+  families: boxes,
+  question_ids: text,
+  min_confidence: text,
+  signature: text,
 });
 export type WebhookForm = Static<typeof webhook_form>;
 
@@ -55,7 +60,9 @@ export const webhookBody = (form: WebhookForm) => {
 /** The form as a stored webhook fills it in. */
 export const formOfWebhook = ({ url, events, filter, signature }: Hook): WebhookForm => ({
   signature,
-  ...{ url, events: [...events], question_ids: (filter?.question_ids ?? []).join('\n') },
+  url,
+  events: [...events],
+  question_ids: (filter?.question_ids ?? []).join('\n'),
   categories: [...(filter?.categories ?? [])],
   families: [...listOf(filter?.model_family)],
   min_confidence: filter?.min_confidence === undefined ? '' : String(filter.min_confidence),

@@ -27,9 +27,16 @@ t.test('registration gives a key once, an account and the defaults', async (t) =
   t.equal(answer.status, 201);
   t.match(answer.body, {
     user: {
-      ...{ name: 'Zoë the Oracle', type: 'agent', model: 'openai/gpt-5', model_family: 'gpt' },
-      ...{ points: 5_000, tier: 'Analyst', trust_label: 'unverified' },
-      ...{ persona_archetype: 'data_driven', risk_profile: 'moderate', roles: ['predictor'] },
+      name: 'Zoë the Oracle',
+      type: 'agent',
+      model: 'openai/gpt-5',
+      model_family: 'gpt',
+      points: 5_000,
+      tier: 'Analyst',
+      trust_label: 'unverified',
+      persona_archetype: 'data_driven',
+      risk_profile: 'moderate',
+      roles: ['predictor'],
       referral_code: /^[A-Z0-9]{12}$/,
     },
     linked: false,
@@ -128,11 +135,18 @@ t.test('an agent reads its profile, points and empty record', async (t) => {
   t.match(headers.get('cache-control'), /no-store/);
   t.match(body.user, {
     ...user,
-    ...{ streak_count: 0, prediction_count: 0, owner_linked: false, owner_id: null },
+    streak_count: 0,
+    prediction_count: 0,
+    owner_linked: false,
+    owner_id: null,
   });
   t.ok(body.user.rank >= 1);
   t.match(body.performance, {
-    ...{ accuracy: null, resolved: 0, correct: 0, brier: null, by_category: [] },
+    accuracy: null,
+    resolved: 0,
+    correct: 0,
+    brier: null,
+    by_category: [],
     calibration: { ece: null },
     streak: { current: 0, best: 0, days_current: 0, days_best: 0 },
     tier_progress: { tier: 'Analyst', next_tier: 'Oracle', points_to_next: 15_000 },

@@ -28,7 +28,11 @@ const win = (agent_id: string, hits: number, misses: number) =>
   addScores(
     sql,
     Array.from({ length: hits + misses }, (_, n) => ({
-      ...{ agent_id, category: 'society', stated: 80, hit: n < hits, resolved_at: deps.clock() },
+      agent_id,
+      category: 'society',
+      stated: 80,
+      hit: n < hits,
+      resolved_at: deps.clock(),
     })),
   );
 
@@ -48,8 +52,14 @@ t.test('the directory lists linked agents in the order that is asked for', async
   t.equal(all.total, 4);
   t.same(pluck(all.agents, 'id'), [four, three, two, one], 'the newest first');
   t.match(all.agents[2], {
-    ...{ kind: 'agent', type: 'agent', model_family: 'claude', trust_label: 'verified' },
-    ...{ net: 840, resolved: 10, accuracy: 100, prediction_count: 0 },
+    kind: 'agent',
+    type: 'agent',
+    model_family: 'claude',
+    trust_label: 'verified',
+    net: 840,
+    resolved: 10,
+    accuracy: 100,
+    prediction_count: 0,
     predictions_url: `/api/agents/${two}/predictions`,
   });
   t.match(all.agents[0], { net: 0, resolved: 0, accuracy: null });

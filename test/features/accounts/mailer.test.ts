@@ -31,7 +31,10 @@ t.beforeEach(async () => {
 
 const link = 'http://forum/auth/verify?token=hv_secret';
 const makeMail = (to = 'ada@example.org') => ({
-  ...{ to, subject: 'Verify – grüße', text: `Hello,\n\n${link}\n`, links: [link] },
+  to,
+  subject: 'Verify – grüße',
+  text: `Hello,\n\n${link}\n`,
+  links: [link],
 });
 const queue = (to?: string, { SECRET_KEY } = config): Promise<unknown> =>
   sql.begin((tx) => queueMail(tx, makeMail(to), { config: { SECRET_KEY }, at: deps.clock() }));

@@ -65,7 +65,9 @@ const serve = async (t: Teardown, options: PartsOptions) => {
   const app = App();
   const mounted = mount(app, {
     routes: ([...routes, outbox] as Route<typeof deps>[]).map(checkAnswers),
-    ...{ deps, log, limiter },
+    deps,
+    log,
+    limiter,
     trusted_proxies: ['127.0.0.1'],
     public_url: () => deps.public_url,
     authenticate({ api_key, authorization }) {

@@ -44,7 +44,9 @@ t.test('an import records each question that it made, once', async (t) => {
   const item = (n: number) => ({
     question: `Will the imported ferry number ${n} sail on schedule?`,
     category: 'society',
-    ...{ closes_at, source: 'audit', source_id: `${n}` },
+    closes_at,
+    source: 'audit',
+    source_id: `${n}`,
   });
   for (const _ of [1, 2]) {
     const body = { items: [item(1), item(2), { question: 'short' }] };

@@ -15,7 +15,8 @@ const now = new Date('2026-03-10T12:34:56.789Z');
 t.test('a day is a whole UTC day; today ends with the last minute', async (t) => {
   t.match(readDay(undefined, now), { date: '2026-03-09', is_partial: false });
   t.same(readDay('2026-03-10', now), {
-    ...{ date: '2026-03-10', is_partial: true },
+    date: '2026-03-10',
+    is_partial: true,
     from: new Date('2026-03-10T00:00:00.000Z'),
     to: new Date('2026-03-10T12:34:00.000Z'),
   });
@@ -35,9 +36,17 @@ t.test('what names no day, or one that has not begun, is none', async (t) => {
 });
 
 const row = (fields: Partial<ResolvedRow>): ResolvedRow => ({
-  ...{ question_id: 'q', question: 'Q', question_type: 'binary', options: [], outcome: true },
-  ...{ ...no_range, correct_options: null, outcome_value: null, revision: 1 },
-  ...{ median_agent_brier: null, best_agent_brier: null },
+  question_id: 'q',
+  question: 'Q',
+  question_type: 'binary',
+  options: [],
+  outcome: true,
+  ...no_range,
+  correct_options: null,
+  outcome_value: null,
+  revision: 1,
+  median_agent_brier: null,
+  best_agent_brier: null,
   ...fields,
 });
 
@@ -50,12 +59,18 @@ t.test('the headline is scored as agents are', async (t) => {
   const no = scoreCrowd(row({ outcome: false }), pooled);
   t.ok(Math.abs((no?.crowd_brier ?? 0) - 0.49) < 1e-12);
   const multi = row({
-    ...{ question_type: 'multi', options: ['A', 'B', 'C'], outcome: null },
+    question_type: 'multi',
+    options: ['A', 'B', 'C'],
+    outcome: null,
     correct_options: ['B'],
   });
   // ((0.2)² + (0.5 − 1)² + (0.3)²) / 2 = 0.19; even: ((1/3)² · 2 + (2/3)²) / 2 = 1/3.
   const options = [20, 50, 30].map((mean_probability, n) => ({
-    ...{ option: 'ABC'.charAt(n), count: 1, percent: 33.33, avg_confidence: 50, mean_probability },
+    option: 'ABC'.charAt(n),
+    count: 1,
+    percent: 33.33,
+    avg_confidence: 50,
+    mean_probability,
   }));
   const scored = scoreCrowd(multi, { forecast: 50, total_predictions: 3, options });
   t.ok(Math.abs((scored?.crowd_brier ?? 0) - 0.19) < 1e-12);
@@ -68,7 +83,12 @@ t.test('the headline is scored as agents are', async (t) => {
 t.test('contested are those that are split, many before few, and none that agree', async (t) => {
   const sides = (id: string, counts: readonly number[]): SideRow[] =>
     counts.map((count, side) => ({
-      ...{ question_id: id, question: id, question_type: 'binary', options: [], side, count },
+      question_id: id,
+      question: id,
+      question_type: 'binary',
+      options: [],
+      side,
+      count,
     }));
   const rows = [
     ...sides('even of 10', [5, 5]),

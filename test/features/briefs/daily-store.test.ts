@@ -46,10 +46,17 @@ t.test('days that are none are refused, and a day without anything is empty', as
   }
   const { body, headers } = await app.call('GET', `${path}?date=2020-02-29`);
   t.match(body, {
-    ...{ date: '2020-02-29', from: '2020-02-29T00:00:00.000Z', to: '2020-03-01T00:00:00.000Z' },
-    ...{ partial: false, movers: [], contested: [] },
+    date: '2020-02-29',
+    from: '2020-02-29T00:00:00.000Z',
+    to: '2020-03-01T00:00:00.000Z',
+    partial: false,
+    movers: [],
+    contested: [],
     resolved: { total: 0, scored: 0, crowd_brier: null, questions: [] },
-    ...{ new: { total: 0 }, closing_soon: { total: 0 }, top_agents: [], families: [] },
+    new: { total: 0 },
+    closing_soon: { total: 0 },
+    top_agents: [],
+    families: [],
   });
   const again = { headers: { 'if-none-match': headers.get('etag') ?? '' } };
   t.equal((await app.call('GET', `${path}?date=2020-02-29`, again)).status, 304);
@@ -105,8 +112,14 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   // YES: of three owners n = 1 / (0.6 + 0.4 / 3) and d = 1.1436; 1 / (1 + e^(−d · ln(4) / 3)) is
   // 62.91 %, (0.6291 − 1)² = 0.138; agents 0.04, 0.04, 0.64.
   t.match(resolvedIn(body, yes), {
-    ...{ outcome: 'YES', revision: 1, predictions: 3, crowd: 62.91, crowd_brier: 0.138 },
-    ...{ even_brier: 0.25, median_agent_brier: 0.04, best_agent_brier: 0.04 },
+    outcome: 'YES',
+    revision: 1,
+    predictions: 3,
+    crowd: 62.91,
+    crowd_brier: 0.138,
+    even_brier: 0.25,
+    median_agent_brier: 0.04,
+    best_agent_brier: 0.04,
   });
   // Each option has a mean of (60 + 20 + 20) / 3: the even forecast.
   const even = { crowd: 33.33, crowd_brier: 0.333, even_brier: 0.333 };
@@ -129,7 +142,11 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   const anew = (await fresh.call('GET', `${path}?date=${date}`)).body;
   t.same(anew.movers, body.movers, 'what was counted stays');
   t.match(resolvedIn(anew, yes), {
-    ...{ outcome: 'NO', revision: 2, crowd: 37.09, crowd_brier: 0.396, median_agent_brier: 0.64 },
+    outcome: 'NO',
+    revision: 2,
+    crowd: 37.09,
+    crowd_brier: 0.396,
+    median_agent_brier: 0.64,
   });
   const today = (await fresh.call('GET', `${path}?date=${dateOf(0)}`)).body;
   t.equal(today.resolved.total, 0, 'it counts on the day of its first decision');

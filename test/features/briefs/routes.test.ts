@@ -32,7 +32,10 @@ t.test('a question without predictions has a brief that says so', async (t) => {
   const { status, body } = await app.call('GET', briefPath(id));
   t.equal(status, 200);
   t.match(body, {
-    ...{ question_id: id, status: 'open', offset: 0, notes: [] },
+    question_id: id,
+    status: 'open',
+    offset: 0,
+    notes: [],
     state: { total_predictions: 0, position: null, share: null },
     momentum: { windows: [] },
     arguments: { for: [], against: [] },
@@ -53,15 +56,24 @@ t.test('a brief has every section, from data', async (t) => {
   if (!(a && b && c && d)) throw new Error('too few forecasters');
   const shared = 'See https://town.records-office.org/minutes/4 too.';
   const first = await place(app, {
-    ...{ key: a.key, id, prediction: true, confidence: 80 },
+    key: a.key,
+    id,
+    prediction: true,
+    confidence: 80,
     reasoning: makeText({ evidence: `Alpha. ${shared}`, counter: 'Bricks', bottom: 'Firmly' }),
   });
   const second = await place(app, {
-    ...{ key: b.key, id, prediction: true, confidence: 70 },
+    key: b.key,
+    id,
+    prediction: true,
+    confidence: 70,
     reasoning: makeText({ evidence: `Beta. ${shared}`, bottom: 'Somewhat' }),
   });
   const against = await place(app, {
-    ...{ key: c.key, id, prediction: false, confidence: 90 },
+    key: c.key,
+    id,
+    prediction: false,
+    confidence: 90,
     reasoning: makeText({ bottom: 'Hardly' }),
   });
   await app.call('POST', `/api/predictions/${second}/upvote`, { key: d.key });
@@ -88,7 +100,9 @@ t.test('a brief has every section, from data', async (t) => {
   t.match(brief.sources.shared, [
     {
       url: 'https://town.records-office.org/minutes/4',
-      ...{ predictions: 2, families: 2, positions: [{ position: 'YES', predictions: 2 }] },
+      predictions: 2,
+      families: 2,
+      positions: [{ position: 'YES', predictions: 2 }],
     },
   ]);
   t.equal(brief.voices.rows.length, 3);
@@ -245,7 +259,8 @@ t.test('what moderation hides is in no brief from that moment on', async (t) => 
   });
   t.match(JSON.stringify(seen), /Quarry.*Quarry/);
   const hidden = await app.call('POST', `/api/admin/predictions/${pid}/hide`, {
-    ...{ admin: true, body: { reason: 'Private.' } },
+    admin: true,
+    body: { reason: 'Private.' },
   });
   t.equal(hidden.status, 200);
   const body = await read(id);
@@ -287,7 +302,10 @@ t.test('words of agents stay words, whatever they are', async (t) => {
     });
     const key = n % 12 === 0 ? author.key : (forecaster?.key ?? '');
     await place(app, {
-      ...{ key, id, prediction: true, confidence: 71 },
+      key,
+      id,
+      prediction: true,
+      confidence: 71,
       reasoning: makeText({ evidence: some, counter: some, bottom: some }),
     });
     await readWhole(id, 1);

@@ -12,10 +12,8 @@ t.test(
       await makeAgent(app, { human: await makeHuman(app) }),
     ];
     const made = await app.call('POST', `/api/questions/${await makeOpenQuestion(app)}/predict`, {
-      ...{
-        key: author.key,
-        body: { prediction: true, confidence: 80, reasoning: makeReasoning() },
-      },
+      key: author.key,
+      body: { prediction: true, confidence: 80, reasoning: makeReasoning() },
     });
     const subject_id: string = made.body.prediction.id;
     const [row] = await app.sql<{ now: Date }[]>`select now() as now`;
@@ -23,7 +21,11 @@ t.test(
     const voting = createVoting(app.sql, () => now);
     const castAgo = (ms: number) =>
       voting.add({
-        ...{ kind: 'prediction', subject_id, agent_id: voter.id, value: 1, withdraw: false },
+        kind: 'prediction',
+        subject_id,
+        agent_id: voter.id,
+        value: 1,
+        withdraw: false,
         at: new Date(now.getTime() - ms),
       });
     const [late, timely] = await Promise.allSettled([castAgo(1_600), castAgo(1_400)]);

@@ -42,8 +42,15 @@ t.test('a comment is stored, shown and sent to everybody', async (t) => {
   t.equal(posted.status, 201);
   const shown = posted.body.comment;
   t.match(shown, {
-    ...{ question_id, prediction_id: null, parent_id: null, depth: 0, upvotes: 0, replies: 0 },
-    ...{ user_id: agent.id, user_name: agent.name, content: content.trim() },
+    question_id,
+    prediction_id: null,
+    parent_id: null,
+    depth: 0,
+    upvotes: 0,
+    replies: 0,
+    user_id: agent.id,
+    user_name: agent.name,
+    content: content.trim(),
   });
   t.equal(shown.id, shown.comment_id);
   const list = await app.call('GET', `/api/questions/${question_id}/comments`);
@@ -65,7 +72,8 @@ t.test('a reply is sent to the author of what it replies to, and to nobody else'
   const question_id = await makeOpenQuestion(app);
   const pid = await predict(author, question_id);
   const first = await app.call('POST', replyPath(question_id, pid), {
-    ...{ key: other.key, body: { content: makeContent() } },
+    key: other.key,
+    body: { content: makeContent() },
   });
   t.match(first, { status: 201, body: { comment: { prediction_id: pid, parent_id: null } } });
   const first_id = first.body.comment.id;
@@ -186,7 +194,9 @@ t.test('an Idempotency-Key keeps the answer with the comment', async (t) => {
   const headers = { 'idempotency-key': 'one' };
   const send = (n: 0 | 1, content: string) =>
     apps[n].call('POST', `/api/questions/${question_id}/comments`, {
-      ...{ key: agent.key, headers, body: { content } },
+      key: agent.key,
+      headers,
+      body: { content },
     });
   const content = makeContent();
   const first = await send(0, content);

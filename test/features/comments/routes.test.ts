@@ -29,7 +29,8 @@ t.test('40 comments and replies a minute, and not one more', async (t) => {
 t.test('120 votes a minute, and not one more', async (t) => {
   const [author, voter] = [await makeAgent(app, { human }), await makeAgent(app, { human: other })];
   const posted = await app.call('POST', `/api/questions/${question_ids[0]}/comments`, {
-    ...{ key: author.key, body: { content: makeContent() } },
+    key: author.key,
+    body: { content: makeContent() },
   });
   const { id } = posted.body.comment;
   const vote = (method: string) =>

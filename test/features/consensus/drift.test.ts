@@ -24,7 +24,12 @@ const one = (
   agent = `${hours} ${percent}`,
 ): TimedForecast => ({
   at: start + hours * 60 * minute,
-  ...{ family, agent, owner: agent, side: percent >= 50 ? 1 : 0, value: 100 * percent, given: [] },
+  family,
+  agent,
+  owner: agent,
+  side: percent >= 50 ? 1 : 0,
+  value: 100 * percent,
+  given: [],
 });
 
 t.test('a rise has its ends, its predictions and the families that made it', async (t) => {
@@ -50,12 +55,10 @@ t.test('a revision moves the mean by what it changed', async (t) => {
   const later = [one(81, 80, 'gpt', 'a'), one(82, 90, 'claude', 'd')];
   t.match((await courseOf([...all, ...later])).drift_events, [
     {
-      ...{
-        change: 30,
-        predictions: 2,
-        from: { percent: 30, count: 3 },
-        to: { percent: 60, count: 4 },
-      },
+      change: 30,
+      predictions: 2,
+      from: { percent: 30, count: 3 },
+      to: { percent: 60, count: 4 },
       families: [
         // (80 − 20) / 4, and (90 − 30) / 4.
         { model_family: 'claude', predictions: 1, contribution: 15 },
@@ -89,16 +92,24 @@ t.test('with options the mean of each moves by itself, and not its share', async
     { side: 1, given: [20, 170, 10] },
   ];
   const all = stated.map((given, n) => ({
-    ...{ ...one(n, 50), ...given, given: given.given.map((units) => 100 * units) },
+    ...one(n, 50),
+    ...given,
+    given: given.given.map((units) => 100 * units),
   }));
   const { drift_events: moves } = await courseOf(all, options);
   t.match(moves, [
     {
-      ...{ option: 'Rises', change: -10, from: { percent: 50 }, to: { percent: 40 } },
+      option: 'Rises',
+      change: -10,
+      from: { percent: 50 },
+      to: { percent: 40 },
       families: [{ model_family: 'gpt', predictions: 1, contribution: -10 }],
     },
     {
-      ...{ option: 'Stays', change: 13.75, from: { percent: 30 }, to: { percent: 43.75 } },
+      option: 'Stays',
+      change: 13.75,
+      from: { percent: 30 },
+      to: { percent: 43.75 },
       families: [{ model_family: 'gpt', predictions: 1, contribution: 13.75 }],
     },
   ]);

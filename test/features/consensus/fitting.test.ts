@@ -27,8 +27,11 @@ const resolved = 40;
 const [open, closing] = [resolved, resolved + 1];
 await addQuestions(sql, { count: resolved + 2 });
 const placed: Placed[] = Array.from({ length: 42 * 8 }, (_, n) => ({
-  ...{ question: Math.floor(n / 8), agent: n % 8, owner: Math.floor((n % 8) / 2) },
-  ...{ family: n % 3 === 0 ? 'gpt' : 'claude', at: deps.clock() },
+  question: Math.floor(n / 8),
+  agent: n % 8,
+  owner: Math.floor((n % 8) / 2),
+  family: n % 3 === 0 ? 'gpt' : 'claude',
+  at: deps.clock(),
   value: ((n * 7_919 + Math.floor(n / 8) * 104_729) % 9_999) / 100,
 }));
 const entries = await addPredictions(sql, placed);

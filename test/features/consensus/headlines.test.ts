@@ -55,7 +55,8 @@ t.test('the headline, how it changed in a day and a week, and its trend', async 
   const now = history.at(-1)!;
   const binary = found.get(questionId(0))!;
   t.same(binary.consensus, {
-    ...{ forecast: now.binary, leading_option: null },
+    forecast: now.binary,
+    leading_option: null,
     change_24h: round2((now.binary ?? 0) - (before(24).binary ?? 0)),
     change_7d: round2((now.binary ?? 0) - (before(168).binary ?? 0)),
   });
@@ -73,7 +74,8 @@ t.test('the headline, how it changed in a day and a week, and its trend', async 
   const rises = ({ multi: { options: all = [] } }: { multi: Figures }) =>
     all[0]?.mean_probability ?? 0;
   t.match(multi.consensus, {
-    ...{ forecast: rises(now), change_24h: round2(rises(now) - rises(before(24))) },
+    forecast: rises(now),
+    change_24h: round2(rises(now) - rises(before(24))),
   });
   t.ok((multi.consensus?.['change_24h'] ?? 0) < 0);
   const none = { forecast: null, leading_option: null, change_24h: null, change_7d: null };

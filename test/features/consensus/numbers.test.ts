@@ -80,9 +80,17 @@ t.test('by plain means, after each forecast and a revision; by the record as wel
   const body = await read(3);
   check(t, body, ends);
   t.match(body, {
-    ...{ question_type: 'numeric', leading_option: null, yes_count: 0, no_count: 0 },
-    ...{ yes_percent: 0, no_percent: 0, mean_probability: null, pooled: null, avg_confidence: 50 },
-    ...{ histogram: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], contested: false },
+    question_type: 'numeric',
+    leading_option: null,
+    yes_count: 0,
+    no_count: 0,
+    yes_percent: 0,
+    no_percent: 0,
+    mean_probability: null,
+    pooled: null,
+    avg_confidence: 50,
+    histogram: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    contested: false,
   });
   t.notOk('options' in body);
 

@@ -18,7 +18,11 @@ const question = { ...no_range, id: 'q', question_type: 'binary', options: [] } 
 
 const consensusOf = (all: readonly { readonly value: number; readonly yes: boolean }[]) => {
   const said = all.map((one, n) => ({
-    ...{ ...one, family: 'gpt', option: null, owner: String(n), given: null },
+    ...one,
+    family: 'gpt',
+    option: null,
+    owner: String(n),
+    given: null,
   }));
   const tally = readCells(countAll(said).cells, { offset: all.length, updated_at: null });
   return computeConsensus(question, tally, first_fit);

@@ -18,7 +18,9 @@ const hour_ms = 3_600_000;
 
 const some = (question: number, from: number, count: number, at = new Date()): Placed[] =>
   Array.from({ length: count }, (_, n) => ({
-    ...{ question, agent: from + n, at },
+    question,
+    agent: from + n,
+    at,
     family: families[(from + n) % 3] as string,
     value: (37 * (from + n) + 11 * question) % 101,
   }));

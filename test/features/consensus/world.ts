@@ -120,8 +120,10 @@ export const addPredictions = async (
     const columns = columnsOf(one);
     const data = { model_family, ...dataOf(columns) };
     const entry = makeEntry(first + n, {
-      ...{ event: 'prediction.placed', question_id: questionId(one.question) },
-      ...{ agent_id: agentId(one.agent), owner_id: owner === null ? null : humanId(owner) },
+      event: 'prediction.placed',
+      question_id: questionId(one.question),
+      agent_id: agentId(one.agent),
+      owner_id: owner === null ? null : humanId(owner),
       body: JSON.stringify({ event: 'prediction.placed', data, timestamp: one.at.toISOString() }),
     });
     const text = arrayText(columns.probabilities);
@@ -192,7 +194,9 @@ export const addRevisions = async (
     const now = columnsOf(one);
     const data = { model_family: before.model_family, ...dataOf(now), previous: dataOf(before) };
     const entry = makeEntry(first + n, {
-      ...{ event: 'prediction.revised', question_id, agent_id },
+      event: 'prediction.revised',
+      question_id,
+      agent_id,
       body: JSON.stringify({ event: 'prediction.revised', data, timestamp: one.at.toISOString() }),
     });
     entries.push(entry);

@@ -26,7 +26,10 @@ t.test('a consumer is created once, and a repeat changes it without moving it', 
     name: 'news',
     topics: ['all'],
     filter: { events: ['prediction.placed'], model_family: ['claude'] },
-    ...{ ack_wait_seconds: 30, cursor: 2, members: [], gap: null },
+    ack_wait_seconds: 30,
+    cursor: 2,
+    members: [],
+    gap: null,
   });
   const again = await as('PUT', '/news', { start: 'beginning', ack_wait_seconds: 60 });
   t.equal(again.status, 200);

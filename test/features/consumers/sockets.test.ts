@@ -14,11 +14,14 @@ const open = async (name: string, frame: object = {}) => {
   const offsets = () =>
     client.frames.filter(({ op }) => op === 'delivery').map(({ offset }) => offset as number);
   return {
-    ...{ client, answer, offsets },
+    client,
+    answer,
+    offsets,
     got: (count: number) => until(`${count} have come`, () => offsets().length >= count),
     ack: (sent: readonly number[], member = 'a') =>
       client.ask({
-        ...{ op: 'call', route: `POST /api/me/consumers/${name}/ack` },
+        op: 'call',
+        route: `POST /api/me/consumers/${name}/ack`,
         body: { member, offsets: sent },
       }),
   };
@@ -34,10 +37,7 @@ t.test('events are pushed with a bounded number in flight', async (t) => {
   const { event, data, timestamp } = JSON.parse(log.entries[first - 1]?.body ?? '{}');
   const delivery = one.client.frames.find(({ op }) => op === 'delivery');
   const body = { id: log.entries[first - 1]?.id, event, data, timestamp };
-  t.same(delivery, {
-    ...{ op: 'delivery', consumer: 'bounded', offset: first, deliveries: 1 },
-    ...body,
-  });
+  t.same(delivery, { op: 'delivery', consumer: 'bounded', offset: first, deliveries: 1, ...body });
   const { body: seen } = await as('GET', '/bounded');
   t.match(seen, { lag: 4, members: [{ member: 'a', in_flight: 2 }] });
   t.match(await one.ack([first]), { status: 200, body: { acknowledged: [first] } });

@@ -69,14 +69,12 @@ t.test('every name is that of one schema, and is used', async (t) => {
   const route = routeFor<unknown>();
   const two = ['a', 'b'].map((member) =>
     route({
-      ...{
-        id: member,
-        method: 'GET',
-        path: `/${member}`,
-        summary: member,
-        tag: 'x',
-        auth: 'public',
-      },
+      id: member,
+      method: 'GET',
+      path: `/${member}`,
+      summary: member,
+      tag: 'x',
+      auth: 'public',
       returns: { 200: named('Toy', 'A toy.', Type.Object({ [member]: Type.String() })) },
       handle: () => reply(200, {}),
     }),

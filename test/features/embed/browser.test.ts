@@ -109,7 +109,8 @@ t.test('nothing is wider than the frame, from 200 to 800 pixels', async (t) => {
   for (const view of ['card', 'chart', 'compact']) {
     for (const width of [200, 400, 800]) {
       const page = await browser.open(`${app.url}/embed/${id}?view=${view}`, {
-        ...{ width, height: 700 },
+        width,
+        height: 700,
       });
       t.ok(
         await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),

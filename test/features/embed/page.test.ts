@@ -23,16 +23,40 @@ const id = '01a1f8db-ec60-711e-9e0d-233d8b99a44d';
 const public_url = 'https://forum.example';
 
 const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
-  ...{ id, question: 'Harmless?', description: '', category: 'society', subcategory: null },
-  ...{ tags: [], question_type: 'binary', options: [], status: 'open', timeframe: 'long' },
-  ...{ weight: 1, opens_at: at, closes_at: at, resolution_date: at, resolved_at: null },
+  id,
+  question: 'Harmless?',
+  description: '',
+  category: 'society',
+  subcategory: null,
+  tags: [],
+  question_type: 'binary',
+  options: [],
+  status: 'open',
+  timeframe: 'long',
+  weight: 1,
+  opens_at: at,
+  closes_at: at,
+  resolution_date: at,
+  resolved_at: null,
   ended_at: null,
-  ...{ resolution_source: 'a source', resolution_url: 'https://ok.example/', outcome: null },
-  ...{ source: null, source_id: null },
-  ...{ ...no_range, outcome_value: null },
-  ...{ correct_options: null, resolution_note: null, revision: 0, author_id: null },
-  ...{ created_at: at, updated_at: at, prediction_count: 0, comment_count: 0 },
-  ...{ yes_count: 0, no_count: 0, option_counts: [] },
+  resolution_source: 'a source',
+  resolution_url: 'https://ok.example/',
+  outcome: null,
+  source: null,
+  source_id: null,
+  ...no_range,
+  outcome_value: null,
+  correct_options: null,
+  resolution_note: null,
+  revision: 0,
+  author_id: null,
+  created_at: at,
+  updated_at: at,
+  prediction_count: 0,
+  comment_count: 0,
+  yes_count: 0,
+  no_count: 0,
+  option_counts: [],
   ...fields,
 });
 
@@ -43,11 +67,16 @@ const saying = (
   family = text,
 ): QuestionRow & { family: string } => ({
   ...makeRow({
-    ...{ question: text, description: text, resolution_source: text, resolution_note: text },
+    question: text,
+    description: text,
+    resolution_source: text,
+    resolution_note: text,
     ...(is_multi
       ? {
           ...({ question_type: 'multi', status: 'resolved' } as const),
-          ...{ resolved_at: at, options: [text, `${text}2`], correct_options: [text] },
+          resolved_at: at,
+          options: [text, `${text}2`],
+          correct_options: [text],
         }
       : {}),
   }),
@@ -57,8 +86,13 @@ const saying = (
 const render = (row: QuestionRow & { readonly family: string }, view: (typeof views)[number]) => {
   const is_multi = row.question_type === 'multi';
   const cells = [row.family, 'other'].map((family, n) => ({
-    ...{ family, yes: is_multi ? null : n === 0, option: is_multi ? n : null },
-    ...{ count: 3 - n, size: 1, sum: 7_000 * (3 - n), log_odds: 847_297_860 * (3 - n) },
+    family,
+    yes: is_multi ? null : n === 0,
+    option: is_multi ? n : null,
+    count: 3 - n,
+    size: 1,
+    sum: 7_000 * (3 - n),
+    log_odds: 847_297_860 * (3 - n),
   }));
   const given = new Map(
     (is_multi ? cells : []).map(({ family, count }) => [family, [6_000 * count, 4_000 * count]]),
@@ -72,7 +106,11 @@ const render = (row: QuestionRow & { readonly family: string }, view: (typeof vi
   const points = [0, 3_600_000].map((ms) => ({ at: at.getTime() + ms, count: 1, ...figures }));
   const course = { shape: row, points, total: 2, moments: 2, offset: 7 } as never;
   return renderWidget({
-    ...{ question: row, consensus, view, theme: 'auto', public_url },
+    question: row,
+    consensus,
+    view,
+    theme: 'auto',
+    public_url,
     chart: view === 'chart' ? drawCourse(course) : null,
   });
 };

@@ -57,7 +57,8 @@ const follow = async (t: Test, options: FollowOptions = {}) => {
     redis_url: parts.stores.redis_url,
     prefix: config.REDIS_PREFIX,
     log: pino({ level: 'error' }, { write: (line: string) => void logged.push(line) }),
-    ...{ block_ms: options.block_ms ?? block_ms, grace_ms: options.block_ms ?? block_ms },
+    block_ms: options.block_ms ?? block_ms,
+    grace_ms: options.block_ms ?? block_ms,
     onEvents(batch) {
       got.push(...batch);
       options.onEvents?.(batch);
@@ -66,7 +67,12 @@ const follow = async (t: Test, options: FollowOptions = {}) => {
   await follower.start();
   t.teardown(() => follower.stop());
   return {
-    ...{ parts, log, key, follower, got, logged },
+    parts,
+    log,
+    key,
+    follower,
+    got,
+    logged,
     /** Queries that the follower sent to Postgres. */
     queries: () => counted.count,
     /** Waits until everything recorded has been delivered, and holds it to be equal. */

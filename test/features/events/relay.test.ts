@@ -114,7 +114,9 @@ const makeWorld = async (t: Test): Promise<World> => {
       let found: readonly string[] = [];
       const look = async () => {
         found = await findDifferences({
-          ...{ sql: deps.sql, redis: deps.redis, prefix },
+          sql: deps.sql,
+          redis: deps.redis,
+          prefix,
           without_boards: true,
         });
         return found.length === 0;
@@ -361,8 +363,15 @@ const cellOf = (count: number, percent: 70): Readonly<Record<string, string>> =>
 const entryAt = (question_id: string, offset: number, probability: number): LogEntry => {
   const data = { model_family: 'gpt', prediction: true, probability };
   return {
-    ...{ offset, id: makeId(), event: 'prediction.placed', question_id, agent_id: makeId() },
-    ...{ audience_id: null, category: null, subcategory: null, owner_id: null },
+    offset,
+    id: makeId(),
+    event: 'prediction.placed',
+    question_id,
+    agent_id: makeId(),
+    audience_id: null,
+    category: null,
+    subcategory: null,
+    owner_id: null,
     body: JSON.stringify({ data, timestamp: `2026-01-01T00:00:0${offset}.000Z` }),
   };
 };
@@ -380,9 +389,15 @@ t.test('of a portion that is counted in part, the rest is counted', async (t) =>
     t.same(
       { ...(await redis.hgetall(tally)) },
       {
-        ...{ o: '4', t: '2026-01-01T00:00:04.000Z', 7000: '3', 8000: '1', 'gpt:1': '4' },
+        o: '4',
+        t: '2026-01-01T00:00:04.000Z',
+        7000: '3',
+        8000: '1',
+        'gpt:1': '4',
         // 3 · 0.847297860 + 1.386294361.
-        ...{ 'gpt|y|1|n': '4', 'gpt|y|1|v': '29000', 'gpt|y|1|x': '3928187941' },
+        'gpt|y|1|n': '4',
+        'gpt|y|1|v': '29000',
+        'gpt|y|1|x': '3928187941',
       },
       `projected ${times} times`,
     );
@@ -424,14 +439,23 @@ t.test('predictions of one owner move together, and options add up', async (t) =
     return { [`${cell}|n`]: `${n}`, [`${cell}|v`]: `${v}`, [`${cell}|x`]: '0' };
   };
   const others = {
-    ...{ ...cellsOf('claude|1|1', 1, 6_000), 'claude:1': '1', 'claude:1,gpt:2': '1' },
-    ...{ ...cellsOf('claude|1|3', 1, 6_000), 'claude|0': '8000', 'claude|1': '12000' },
+    ...cellsOf('claude|1|1', 1, 6_000),
+    'claude:1': '1',
+    'claude:1,gpt:2': '1',
+    ...cellsOf('claude|1|3', 1, 6_000),
+    'claude|0': '8000',
+    'claude|1': '12000',
   };
   t.same(
     { ...(await redis.hgetall(tally)) },
     {
-      ...{ o: '4', t: '2026-01-01T00:00:04.000Z', 6000: '4', ...others },
-      ...{ ...cellsOf('gpt|1|3', 2, 12_000), 'gpt|0': '8000', 'gpt|1': '12000' },
+      o: '4',
+      t: '2026-01-01T00:00:04.000Z',
+      6000: '4',
+      ...others,
+      ...cellsOf('gpt|1|3', 2, 12_000),
+      'gpt|0': '8000',
+      'gpt|1': '12000',
     },
   );
   // A revision moves what it said before, and leaves the number of the owner's predictions.
@@ -441,9 +465,15 @@ t.test('predictions of one owner move together, and options add up', async (t) =
   t.same(
     { ...(await redis.hgetall(tally)) },
     {
-      ...{ o: '5', t: '2026-01-01T00:00:05.000Z', 6000: '3', 9987: '1', ...others },
-      ...{ ...cellsOf('gpt|1|3', 1, 6_000), ...cellsOf('gpt|0|3', 1, 9_987) },
-      ...{ 'gpt|0': '13987', 'gpt|1': '6013' },
+      o: '5',
+      t: '2026-01-01T00:00:05.000Z',
+      6000: '3',
+      9987: '1',
+      ...others,
+      ...cellsOf('gpt|1|3', 1, 6_000),
+      ...cellsOf('gpt|0|3', 1, 9_987),
+      'gpt|0': '13987',
+      'gpt|1': '6013',
     },
   );
   // What nobody said cannot be revised: the tally is made anew, from a record that has nothing.

@@ -121,7 +121,11 @@ t.test('each socket hears what it asked for, and private events reach one agent'
   t.strictSame(heard(legacy), [1, 2, 3, 4]);
   t.equal(legacy.events()[2]?.topic, 'me');
   t.strictSame(all.events()[0], {
-    ...{ op: 'event', topic: 'all', offset: base + 1, prev: base, id: first?.id },
+    op: 'event',
+    topic: 'all',
+    offset: base + 1,
+    prev: base,
+    id: first?.id,
     ...JSON.parse(first?.body ?? ''),
   });
 });

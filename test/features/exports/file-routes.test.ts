@@ -47,7 +47,9 @@ for (const [n, agent] of agents.entries()) {
     question_id: binary,
     agent,
     body: {
-      ...{ probability: 10 * n + 0.41, prior_probability: 0.05, scale: 'percent' },
+      probability: 10 * n + 0.41,
+      prior_probability: 0.05,
+      scale: 'percent',
       resolution_protocol: protocols[n % protocols.length],
     },
   });
@@ -104,7 +106,9 @@ t.test('every row has every column, and says what is stored', async (t) => {
     outcome: null,
   });
   t.strictSame(lines[9]?.['probabilities'], {
-    ...{ '=red': 20.4, 'green, or "lime"': 50.01, blue: 29.59 },
+    '=red': 20.4,
+    'green, or "lime"': 50.01,
+    blue: 29.59,
   });
 });
 
@@ -161,10 +165,7 @@ t.test('CSV is what a strict reader of RFC 4180 takes, and no cell is a formula'
 
 t.test('JSON is one document of the same rows', async (t) => {
   const { bytes } = await read(`${at}&format=json`);
-  t.strictSame(JSON.parse(bytes.toString()), {
-    schema: predictions_schema,
-    predictions: lines,
-  });
+  t.strictSame(JSON.parse(bytes.toString()), { schema: predictions_schema, predictions: lines });
   const none = await read(`${at}&format=json&model_family=kimi`);
   t.strictSame(JSON.parse(none.bytes.toString()).predictions, []);
 });
@@ -194,7 +195,10 @@ t.test('the manifest has rows, bytes and SHA-256 of the file, before and after i
     const before = await app.call('GET', `${path}/manifest?${query}`);
     const { bytes } = await read(query);
     t.match(before.body, {
-      ...{ schema: predictions_schema, format, snapshot, as_of: snapshot },
+      schema: predictions_schema,
+      format,
+      snapshot,
+      as_of: snapshot,
       filters: { question_id: binary },
       rows: agents.length,
       file: { bytes: bytes.byteLength, sha256: sha256(bytes) },
@@ -272,7 +276,11 @@ t.test('hidden rows keep their forecast and lose their texts and names', async (
     agent: lines[3]?.['agent'],
     probability: 30.41,
     hidden: true,
-    ...{ reasoning: null, citations: null, prior_basis: null, agent_id: null, agent_name: null },
+    reasoning: null,
+    citations: null,
+    prior_basis: null,
+    agent_id: null,
+    agent_name: null,
   });
 });
 
@@ -291,6 +299,9 @@ t.test('as_of gives what was known then: a decision made later is not', async (t
     select created_at from resolutions where question_id = ${question_id}`;
   t.equal(now['resolved_at'], decided?.created_at.toISOString());
   t.match((await rowsOf(`question_id=${question_id}&as_of=${before}`))[0], {
-    ...{ question_status: 'open', outcome: null, revision: null, resolved_at: null },
+    question_status: 'open',
+    outcome: null,
+    revision: null,
+    resolved_at: null,
   });
 });

@@ -46,7 +46,9 @@ const settledOf = async (): Promise<number> => {
 await until('every prediction has its score', async () => (await settledOf()) === 24);
 
 const redis = openRedis({
-  ...{ url: app.stores.redis_url, name: 'test', log: pino({ level: 'silent' }) },
+  url: app.stores.redis_url,
+  name: 'test',
+  log: pino({ level: 'silent' }),
   command_timeout_ms: 1_000,
 });
 await connectRedis(redis);
@@ -176,7 +178,10 @@ t.test(
     t.same(
       body.predictions,
       own.predictions.map((row: Readonly<Record<string, unknown>>, n: number) => ({
-        ...{ ...shownOf(row), outcome: outcomes[n], correct_options: null, outcome_value: null },
+        ...shownOf(row),
+        outcome: outcomes[n],
+        correct_options: null,
+        outcome_value: null,
       })),
     );
     t.match(body.predictions[0], { question_status: 'open', outcome: null, score: null });
@@ -326,14 +331,16 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
   for (let i = 0; i < 23; i += 1) {
     const content = `Comment number ${i} weighs supplier evidence against inspection delays.`;
     const answer = await app.call('POST', `/api/questions/${questions[i % 12]}/comments`, {
-      ...{ key: anna.key, body: { content } },
+      key: anna.key,
+      body: { content },
     });
     t.equal(answer.status, 201, JSON.stringify(answer.body));
     contents.push(content);
   }
   const reason = 'The municipal register was read one day before its last correction came out.';
   const dispute = await app.call('POST', `/api/questions/${questions[3]}/dispute`, {
-    ...{ key: anna.key, body: { reason, evidence_urls: [] } },
+    key: anna.key,
+    body: { reason, evidence_urls: [] },
   });
   t.equal(dispute.status, 201, JSON.stringify(dispute.body));
   const suggested = Array.from({ length: 12 }, (_, n) => `Will gauge ${n} of the river rise?`);

@@ -97,7 +97,11 @@ t.test('revisions: every forecast, and until when it stood', async (t) => {
 t.test('questions and resolutions', async (t) => {
   t.match(await readRows('questions'), [
     {
-      ...{ question_id, question_status: 'resolved', outcome: true, revision: 1, weight: 1 },
+      question_id,
+      question_status: 'resolved',
+      outcome: true,
+      revision: 1,
+      weight: 1,
       description: 'By the first page of the report.',
     },
   ]);
@@ -114,7 +118,10 @@ t.test('comments, without what a moderator hid', async (t) => {
   t.match(await readRows('comments'), [
     { comment_id: commented.comment.id, agent_id: first.id, content, depth: 0, parent_id: null },
     {
-      ...{ comment_id: replied.comment.id, content: null, hidden: true, agent_id: null },
+      comment_id: replied.comment.id,
+      content: null,
+      hidden: true,
+      agent_id: null,
       parent_id: commented.comment.id,
     },
   ]);

@@ -44,7 +44,13 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   const boards = createBoards(deps);
   const read = (of: 'agent' | 'model', more = {}) =>
     boards.page({
-      ...{ kind: 'adjusted', of, slice: whole_slice, limit: 10, offset: 0, after: null, ...more },
+      kind: 'adjusted',
+      of,
+      slice: whole_slice,
+      limit: 10,
+      offset: 0,
+      after: null,
+      ...more,
     });
   t.same(await read('agent'), { total: 0, rows: [], coverage: undefined }, 'none was made yet');
   const timer = createAdjustedTimer(deps);
@@ -59,8 +65,14 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   const { rows, coverage, total } = await read('agent');
   t.same(coverage, {
     made_at: clock().toISOString(),
-    ...{ least_questions: 20, least_agents: 3, scores: 72, covered_scores: 60 },
-    ...{ covered_share: 83.33, forecasters: 3, questions: 20, resamples: 1_000 },
+    least_questions: 20,
+    least_agents: 3,
+    scores: 72,
+    covered_scores: 60,
+    covered_share: 83.33,
+    forecasters: 3,
+    questions: 20,
+    resamples: 1_000,
   });
   // With b of each question in common the values are the plain means over the 20.
   const mean = (hard: number, easy: number) =>

@@ -76,8 +76,20 @@ const openWorld = async (test: Test) => {
   const addOwned = (count: number) =>
     addAgents(sql, Array(count).fill({ owner_id, balance: 5_000 }));
   return {
-    ...{ ...parts, sql, redis, prefix, boards, owner_id, addOwned },
-    ...{ findAll, taken, settled, settle, page, queryOf, mark },
+    ...parts,
+    sql,
+    redis,
+    prefix,
+    boards,
+    owner_id,
+    addOwned,
+    findAll,
+    taken,
+    settled,
+    settle,
+    page,
+    queryOf,
+    mark,
   };
 };
 

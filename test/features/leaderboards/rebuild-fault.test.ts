@@ -44,7 +44,10 @@ const changeOnce = async (): Promise<void> => {
     await addScores(
       tx as never,
       some.map((agent_id) => ({
-        ...{ agent_id, category: 'society', resolved_at: now, hit: Math.random() < 0.7 },
+        agent_id,
+        category: 'society',
+        resolved_at: now,
+        hit: Math.random() < 0.7,
         stated: Math.floor(Math.random() * 101),
       })),
     );

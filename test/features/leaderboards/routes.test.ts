@@ -210,16 +210,29 @@ t.test('families and models are rows without an agent, with references between t
   t.match(families, { by: 'brier', of: 'families', category: 'society', total: 3 });
   t.match(families.leaderboard, [
     {
-      ...{ rank: 1, kind: 'family', user_id: null, name: 'claude', model: null, n: 10 },
-      ...{ model_family: 'claude', value: 0.04, brier: 0.04, interval: { low: 0.04, high: 0.04 } },
+      rank: 1,
+      kind: 'family',
+      user_id: null,
+      name: 'claude',
+      model: null,
+      n: 10,
+      model_family: 'claude',
+      value: 0.04,
+      brier: 0.04,
+      interval: { low: 0.04, high: 0.04 },
     },
     { rank: null, kind: 'crowd', value: 0.16, model_family: null },
     even,
   ]);
   const models = await look('of=models&by=relative');
   t.match(models.leaderboard[0], {
-    ...{ rank: 1, kind: 'model', name: 'openai/gpt-5', model: 'openai/gpt-5', value: 10 },
-    ...{ model_family: 'gpt', relative: 10 },
+    rank: 1,
+    kind: 'model',
+    name: 'openai/gpt-5',
+    model: 'openai/gpt-5',
+    value: 10,
+    model_family: 'gpt',
+    relative: 10,
   });
   t.match((await look('by=log')).leaderboard, [
     { kind: 'crowd' },
@@ -240,8 +253,12 @@ t.test('an adjusted board says what it was made of', async (t) => {
   t.match((await app.call('GET', '/api/leaderboard?by=adjusted')).body, { total: 0, entries: [] });
   const scores = Array.from({ length: 20 }, () => makeId()).flatMap((question_id) =>
     [a, d, e].map(({ id }, n) => ({
-      ...{ agent_id: id, category: 'society', resolved_at: new Date(), question_id },
-      ...{ stated: 90 - 10 * n, hit: true },
+      agent_id: id,
+      category: 'society',
+      resolved_at: new Date(),
+      question_id,
+      stated: 90 - 10 * n,
+      hit: true,
     })),
   );
   await addScores(app.sql, scores);
@@ -249,14 +266,26 @@ t.test('an adjusted board says what it was made of', async (t) => {
   await makeAdjustedBoards(app.sql, at);
   const { body } = await app.call('GET', '/api/leaderboard?by=adjusted&limit=2');
   t.match(body, {
-    ...{ by: 'adjusted', of: 'agents', total: 3 },
+    by: 'adjusted',
+    of: 'agents',
+    total: 3,
     coverage: {
-      ...{ made_at: at.toISOString(), least_questions: 20, least_agents: 3 },
-      ...{ scores: 60, covered_scores: 60, covered_share: 100, forecasters: 3, questions: 20 },
+      made_at: at.toISOString(),
+      least_questions: 20,
+      least_agents: 3,
+      scores: 60,
+      covered_scores: 60,
+      covered_share: 100,
+      forecasters: 3,
+      questions: 20,
     },
     leaderboard: [
       {
-        ...{ rank: 1, user_id: a.id, n: 20, adjusted_brier: 0.01, value: 0.01 },
+        rank: 1,
+        user_id: a.id,
+        n: 20,
+        adjusted_brier: 0.01,
+        value: 0.01,
         rank_interval: { low: 1, high: 1 },
       },
       { rank: 2, user_id: d.id, adjusted_brier: 0.04, interval: { low: 0.04, high: 0.04 } },

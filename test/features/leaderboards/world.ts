@@ -38,10 +38,18 @@ export const addAgents = async (sql: Sql, agents: readonly SeedAgent[]): Promise
     const id = makeId();
     const hex = id.replaceAll('-', '');
     return {
-      ...{ id, name: `agent ${id}`, name_key: `agent ${id}`, model: 'gpt-5', model_family: 'gpt' },
-      ...{ persona_archetype: 'data_driven', risk_profile: 'moderate', roles: ['predictor'] },
-      ...{ referral_code: `R${made}`, key_digest: Buffer.from(hex + hex, 'hex') },
-      ...{ owner_id, linked_at: owner_id === null ? null : new Date() },
+      id,
+      name: `agent ${id}`,
+      name_key: `agent ${id}`,
+      model: 'gpt-5',
+      model_family: 'gpt',
+      persona_archetype: 'data_driven',
+      risk_profile: 'moderate',
+      roles: ['predictor'],
+      referral_code: `R${made}`,
+      key_digest: Buffer.from(hex + hex, 'hex'),
+      owner_id,
+      linked_at: owner_id === null ? null : new Date(),
     };
   });
   await sql`insert into agents ${sql(rows)}`;
@@ -55,7 +63,11 @@ export const addWins = (sql: Sql, agent_id: string, count: number, at = new Date
   addScores(
     sql,
     Array.from({ length: count }, () => ({
-      ...{ agent_id, category: 'technology', stated: 100, hit: true, resolved_at: at },
+      agent_id,
+      category: 'technology',
+      stated: 100,
+      hit: true,
+      resolved_at: at,
     })),
   );
 
@@ -66,19 +78,25 @@ export const addScores = async (sql: Sql, scores: readonly SeedScore[]): Promise
     const { agent_id, category, stated, hit, resolved_at, relative = null, skill = null } = score;
     const forecast = (hit ? stated : 100 - stated) / 100;
     return {
-      ...{ question_id: score.question_id ?? makeId(), agent_id, prediction_id: makeId() },
-      ...{
-        revision: 1,
-        category,
-        question_type: 'binary',
-        n_options: 2,
-        forecast,
-        stated: 100 * stated,
-        hit,
-      },
-      ...{ correct: forecast > 0.5, brier: (1 - forecast) ** 2, log_score: logOf(forecast) },
-      ...{ baseline: 0, relative, skill, net: Math.round(100 * (1 - 4 * (1 - forecast) ** 2)) },
-      ...{ resolved_at, settled_at: resolved_at },
+      question_id: score.question_id ?? makeId(),
+      agent_id,
+      prediction_id: makeId(),
+      revision: 1,
+      category,
+      question_type: 'binary',
+      n_options: 2,
+      forecast,
+      stated: 100 * stated,
+      hit,
+      correct: forecast > 0.5,
+      brier: (1 - forecast) ** 2,
+      log_score: logOf(forecast),
+      baseline: 0,
+      relative,
+      skill,
+      net: Math.round(100 * (1 - 4 * (1 - forecast) ** 2)),
+      resolved_at,
+      settled_at: resolved_at,
     };
   });
   for (let from = 0; from < rows.length; from += 1_000) {
@@ -100,11 +118,20 @@ export interface SeedGroup {
 
 export const addGroups = async (sql: Sql, groups: readonly SeedGroup[]): Promise<void> => {
   const rows = groups.map(({ share, relative = null, question_id = makeId(), ...group }) => ({
-    ...{ ...group, question_id, relative, forecast: share, n_agents: 1, revision: 1 },
-    ...{ question_type: 'binary', n_options: 2, settled_at: group.resolved_at },
-    ...{ stated: Math.round(1e4 * Math.max(share, 1 - share)), hit: share >= 0.5 },
+    ...group,
+    question_id,
+    relative,
+    forecast: share,
+    n_agents: 1,
+    revision: 1,
+    question_type: 'binary',
+    n_options: 2,
+    settled_at: group.resolved_at,
+    stated: Math.round(1e4 * Math.max(share, 1 - share)),
+    hit: share >= 0.5,
     correct: share > 0.5,
-    ...{ brier: (1 - share) ** 2, log_score: logOf(share) },
+    brier: (1 - share) ** 2,
+    log_score: logOf(share),
     baseline: 100 * (1 + logOf(share) / Math.log(2)),
   }));
   for (let from = 0; from < rows.length; from += 1_000) {

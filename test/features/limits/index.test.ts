@@ -31,7 +31,10 @@ t.test('every limit is listed with its window and what it counts', async (t) => 
   t.same([...shown.keys()], [...Object.keys(limit_table), 'login_failures']);
   t.match(shown.get('login_failures'), { window_seconds: 3_600, per: 'account', left: null });
   t.match(shown.get('register'), {
-    ...{ limit: 1_000_000, window_seconds: 60, per: 'address', setting: 'LIMIT_REGISTER' },
+    limit: 1_000_000,
+    window_seconds: 60,
+    per: 'address',
+    setting: 'LIMIT_REGISTER',
     counts: ['POST /api/register'],
   });
   t.match(shown.get('ip'), { counts: ['every request'] });
@@ -94,7 +97,11 @@ t.test('each limit is applied to the routes it is for, and to no others', async 
 
 const address = { text: '2001:db8::1', limit_key: '2001:db8:0:0::/64' };
 const agent: Caller = {
-  ...{ kind: 'agent', id: 'a1', name: 'A', model: 'm', model_family: 'other' },
+  kind: 'agent',
+  id: 'a1',
+  name: 'A',
+  model: 'm',
+  model_family: 'other',
   owner_id: null,
 };
 const human: Caller = {
@@ -124,7 +131,9 @@ t.test('a call counts against its address, its key and the limits of its route',
     t.same(keysOf(limits, caller), keys, `${caller.kind}: ${limits}`);
   }
   t.match(windowsOf({ limits: ['predictions'] }, agent, address)[2], {
-    ...{ name: 'predictions', limit: 7, window_ms: 60_000 },
+    name: 'predictions',
+    limit: 7,
+    window_ms: 60_000,
   });
 });
 

@@ -64,8 +64,13 @@ t.test('in no sliding window more than the limit, and nothing is refused below i
     [40, 250],
   ].entries()) {
     const ask: HammerAsk = {
-      ...{ redis_url: stores.redis_url, prefix: stores.redis_prefix, key: `race:${round}` },
-      ...{ limit: limit ?? 0, window_ms: window_ms ?? 0, clients: 4, for_ms: 1_500 },
+      redis_url: stores.redis_url,
+      prefix: stores.redis_prefix,
+      key: `race:${round}`,
+      limit: limit ?? 0,
+      window_ms: window_ms ?? 0,
+      clients: 4,
+      for_ms: 1_500,
     };
     const shots = (await Promise.all(hammers.map((hammer) => hammer(ask)))).flat();
     const admitted = shots.filter(({ allowed }) => allowed).length;
@@ -86,7 +91,11 @@ t.test('in no sliding window more than the limit, and nothing is refused below i
 t.test('the checks of this test find excess and undue refusals', async (t) => {
   const ask = { limit: 2, window_ms: 100 } as HammerAsk;
   const shot = (at: number, allowed: boolean): Shot => ({
-    ...{ sent: at, got: at + 1, allowed, left: 0, retry_ms: 1 },
+    sent: at,
+    got: at + 1,
+    allowed,
+    left: 0,
+    retry_ms: 1,
   });
   t.equal(findExcess([shot(0, true), shot(10, true), shot(90, true)], ask), 1);
   t.equal(findExcess([shot(0, true), shot(10, true), shot(101, true)], ask), 0);

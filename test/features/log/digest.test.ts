@@ -88,7 +88,9 @@ t.test('every thousand is stored once, by any number of processes', async (t) =>
   t.same(answer, {
     digests: thousands,
     at: { offset: head, digest: digests[head] },
-    ...{ head, oldest: 1, next_cursor: null },
+    head,
+    oldest: 1,
+    next_cursor: null,
   });
 });
 

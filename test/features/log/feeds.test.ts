@@ -178,8 +178,12 @@ t.test('any text makes well-formed XML, and comes out as it was', async (t) => {
     const body = JSON.stringify({ event, data, timestamp: at });
     const xml = writeFeed({
       page: '/questions',
-      ...{ id: 'http://forum/feed.xml', title, subtitle: option, public_url: 'http://forum' },
-      ...{ href: `http://forum/?${title}`, since: new Date(0) },
+      id: 'http://forum/feed.xml',
+      title,
+      subtitle: option,
+      public_url: 'http://forum',
+      href: `http://forum/?${title}`,
+      since: new Date(0),
       events: [{ ...makeEntry(1), event, category: title, body }],
     });
     const valid = title.replaceAll(

@@ -17,7 +17,9 @@ const app = await startApp(t, { env: { SOCKETS_KEY: '3' } });
 const uri = 'forum://question/0190a000-0000-7000-8000-000000000001';
 
 const messageOf = (method: string, params: Record<string, unknown>) => ({
-  ...{ jsonrpc: '2.0', id: 1, method },
+  jsonrpc: '2.0',
+  id: 1,
+  method,
   params: {
     ...params,
     _meta: {
@@ -108,7 +110,10 @@ t.test('a client that is gone before its answer leaves no subscription', async (
   };
   const header = (name: string): string => headers[name] ?? '';
   const answer = await mcp.answer({
-    ...{ body: listening(), caller: anonymous, ip: '127.0.0.1', header },
+    body: listening(),
+    caller: anonymous,
+    ip: '127.0.0.1',
+    header,
   } as unknown as Context);
   const body = isFault(answer) ? null : answer.body;
   if (!(body instanceof BodyStream)) return t.fail('it is no stream');

@@ -32,7 +32,8 @@ const playStory = async (t: Test, callTool: CallTool) => {
     set created_at = created_at - interval '61 s', revised_at = revised_at - interval '61 s'
     where id = ${prediction_id}`;
   const revised = await callTool('revise', {
-    ...{ prediction_id, probability: 80 },
+    prediction_id,
+    probability: 80,
     reason: 'The operator confirmed the newer date in its weekly bulletin.',
   });
   t.match(revised.structuredContent, { changed: true, prediction: { probability: 80 } });
@@ -47,7 +48,9 @@ const playStory = async (t: Test, callTool: CallTool) => {
   t.match(record.structuredContent, { user: { owner_linked: true } });
   await until('its events are in the log', async () => {
     const { structuredContent } = await callTool('events', {
-      ...{ topic: [`question:${question_id}`], after: 0, limit: 50 },
+      topic: [`question:${question_id}`],
+      after: 0,
+      limit: 50,
     });
     const names = structuredContent.events.map(({ event }: { event: string }) => event);
     return ['prediction.placed', 'prediction.revised'].every((name) => names.includes(name));

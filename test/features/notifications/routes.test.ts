@@ -29,8 +29,14 @@ const tell = (agent: Agent, count: number, fields: Partial<Notice> = {}) =>
     notify(
       tx,
       Array.from({ length: count }, () => ({
-        ...{ agent_id: agent.id, kind: 'prediction.resolved' as const, cause: makeId() },
-        ...{ question_id, subject_id: makeId(), details: { net: 84 }, at: at(), ...fields },
+        agent_id: agent.id,
+        kind: 'prediction.resolved' as const,
+        cause: makeId(),
+        question_id,
+        subject_id: makeId(),
+        details: { net: 84 },
+        at: at(),
+        ...fields,
       })),
     ),
   );
@@ -59,7 +65,11 @@ t.test('a reply notifies the author of its parent, once, and nobody else', async
   });
   t.equal(notifications.length, 1);
   t.match(notifications[0], {
-    ...{ type: 'comment.reply', question_id, subject_id: comment_id, read: false, read_at: null },
+    type: 'comment.reply',
+    question_id,
+    subject_id: comment_id,
+    read: false,
+    read_at: null,
     details: { replier_name: other.name },
   });
   t.ok(notifications[0].message.startsWith(`${other.name} replied to you on “Will the reading`));
@@ -170,7 +180,8 @@ t.test('a changed tier is notified once, also when many look at once', async (t)
   t.match(notifications, [
     { type: 'tier.changed', details: { tier: 'Oracle', before: 'Predictor' } },
     {
-      ...{ type: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
+      type: 'tier.changed',
+      details: { tier: 'Predictor', before: 'Analyst' },
       message: 'Your tier is now Predictor.',
     },
   ]);
@@ -199,7 +210,9 @@ t.test('a settled prediction is notified with its net points, once a revision', 
   const [first, ...more] = (await read(right.agent)).notifications;
   t.same(more, []);
   t.match(first, {
-    ...{ type: 'prediction.resolved', question_id, subject_id: right.prediction_id },
+    type: 'prediction.resolved',
+    question_id,
+    subject_id: right.prediction_id,
     details: { revision: 1, net: 480 },
     message: /is resolved and your prediction is settled\. You gained 480 points\.$/,
   });

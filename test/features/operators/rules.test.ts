@@ -92,7 +92,10 @@ t.test('what a signature has to cover before it names an operator', async (t) =>
     t.equal(findClaim(await sign(over)), null, what);
   }
   const { authorization = '', ...bearer } = await signRequest({
-    ...{ url, origin, key: rfc_key, headers: { authorization: 'Bearer sk_1' } },
+    url,
+    origin,
+    key: rfc_key,
+    headers: { authorization: 'Bearer sk_1' },
     fields: ['@authority', agent, 'authorization'],
   });
   t.match(findClaim({ ...bearer, authorization }), { origin }, 'a key as a Bearer token');

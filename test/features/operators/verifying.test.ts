@@ -38,7 +38,10 @@ const call = async (
 ) => {
   const { method = 'GET' } = signing;
   const headers = await signRequest({
-    ...{ url: `${app.url}/api/me`, origin: operator.origin, key, ...signing },
+    url: `${app.url}/api/me`,
+    origin: operator.origin,
+    key,
+    ...signing,
     headers: { 'x-api-key': agent.key, ...signing.headers },
   });
   const key_sent = send.key === undefined ? {} : { 'x-api-key': send.key };
@@ -190,7 +193,11 @@ t.test('the example for operators signs, and MCP takes its signature too', async
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   const tools = (keyed: OperatorKey, tag: string) =>
     signRequest({
-      ...{ method: 'POST', url: `${app.url}/mcp`, origin, key: keyed, tag },
+      method: 'POST',
+      url: `${app.url}/mcp`,
+      origin,
+      key: keyed,
+      tag,
       headers: { authorization: `Bearer ${agent.key}` },
       fields: ['@authority', 'signature-agent;key="op"', 'authorization'],
     }).then((signed) => app.call('POST', '/mcp', { headers: signed, body }));

@@ -14,7 +14,10 @@ t.test(
     const groups = createGroupScores([0]);
     const [a1, a2, b1] = ['gpt-5', 'gpt-5-mini', 'gpt-5'];
     const stated = (owner: string, model: string, p: number, before?: number) => ({
-      ...{ owner, model, family: 'gpt', after: [p, 1 - p] },
+      owner,
+      model,
+      family: 'gpt',
+      after: [p, 1 - p],
       before: before === undefined ? null : [before, 1 - before],
       headline: [0.7, 0.3],
     });

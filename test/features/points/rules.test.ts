@@ -164,13 +164,15 @@ t.test('a tier begins exactly at its threshold', async (t) => {
  * belief itself. Paid are whole points, so that two expectations can differ by rounding, at most
  * half a point each; without the rounding the belief wins by 100 · weight · |p − q|² / U exactly.
  */
-const cases = fc.integer({ min: 2, max: 10 }).chain((n) =>
-  fc.record({
-    belief: distributionsOf(n),
-    report: distributionsOf(n),
-    weight: fc.integer({ min: 1, max: 5 }),
-  }),
-);
+const cases = fc
+  .integer({ min: 2, max: 10 })
+  .chain((n) =>
+    fc.record({
+      belief: distributionsOf(n),
+      report: distributionsOf(n),
+      weight: fc.integer({ min: 1, max: 5 }),
+    }),
+  );
 
 /** Expected points of a report times `belief.whole`, in whole numbers. */
 const expected = (weight: number, belief: Distribution, report: Distribution): number =>
@@ -231,14 +233,16 @@ t.test('without rounding the belief wins by the squared distance, always', async
 t.test('with several correct options the expected outcome is the best report', async (t) => {
   const sets = (n: number): fc.Arbitrary<number[]> =>
     fc.subarray([...new Array(n).keys()], { minLength: 1, maxLength: n - 1 });
-  const two_outcomes = fc.integer({ min: 3, max: 10 }).chain((n) =>
-    fc.record({
-      one: sets(n),
-      other: sets(n),
-      report: distributionsOf(n),
-      weight: fc.integer({ min: 1, max: 5 }),
-    }),
-  );
+  const two_outcomes = fc
+    .integer({ min: 3, max: 10 })
+    .chain((n) =>
+      fc.record({
+        one: sets(n),
+        other: sets(n),
+        report: distributionsOf(n),
+        weight: fc.integer({ min: 1, max: 5 }),
+      }),
+    );
   await holds(
     t,
     fc.property(two_outcomes, ({ one, other, report, weight }) => {

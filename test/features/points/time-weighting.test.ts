@@ -176,7 +176,8 @@ const nodesOf = (belief: number, depth: number): fc.Arbitrary<Node> => {
     .chain(([report, low, high]) => {
       const chance = high === low ? 1 : (high - belief) / (high - low);
       return fc.tuple(nodesOf(low, depth - 1), nodesOf(high, depth - 1)).map(([down, up]) => ({
-        ...{ belief, report },
+        belief,
+        report,
         next: [
           { ...down, chance },
           { ...up, chance: 1 - chance },
@@ -234,14 +235,16 @@ t.test('no strategy of revisions beats stating what is believed whenever it chan
 });
 
 t.test('no report over options beats the belief while each is weighted by its time', async (t) => {
-  const cases = fc.integer({ min: 2, max: 8 }).chain((n) =>
-    fc.record({
-      n: fc.constant(n),
-      belief: shares(n, 10_000),
-      reports: fc.array(distributionsOf(n), { minLength: 1, maxLength: 4 }),
-      lasts: fc.array(fc.integer({ min: 1, max: 1_000_000 }), { minLength: 4, maxLength: 4 }),
-    }),
-  );
+  const cases = fc
+    .integer({ min: 2, max: 8 })
+    .chain((n) =>
+      fc.record({
+        n: fc.constant(n),
+        belief: shares(n, 10_000),
+        reports: fc.array(distributionsOf(n), { minLength: 1, maxLength: 4 }),
+        lasts: fc.array(fc.integer({ min: 1, max: 1_000_000 }), { minLength: 4, maxLength: 4 }),
+      }),
+    );
   await holds(
     t,
     fc.property(cases, ({ belief, reports: stated, lasts }) => {

@@ -170,7 +170,10 @@ t.test('a batch: each item as if it had come alone', async (t) => {
   const ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
   const agent = await linked();
   const item = (question_id: string, mark: string, more = {}) => ({
-    ...{ question_id, prediction: true, confidence: 60, reasoning: makeReasoning(mark) },
+    question_id,
+    prediction: true,
+    confidence: 60,
+    reasoning: makeReasoning(mark),
     ...more,
   });
   const predictions = [
@@ -217,7 +220,10 @@ t.test('an item of a batch that is no prediction is refused by itself', async (t
   const ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
   const agent = await linked();
   const item = (question_id: unknown, more = {}) => ({
-    ...{ question_id, prediction: true, confidence: 60, reasoning: makeReasoning() },
+    question_id,
+    prediction: true,
+    confidence: 60,
+    reasoning: makeReasoning(),
     ...more,
   });
   const predictions = [
@@ -264,7 +270,10 @@ t.test('every item of a batch counts in the window of predictions', async (t) =>
   const id = await makeOpenQuestion(app);
   const agent = await linked();
   const predictions = Array.from({ length: 70 }, () => ({
-    ...{ question_id: id, prediction: true, confidence: 60, dry_run: true },
+    question_id: id,
+    prediction: true,
+    confidence: 60,
+    dry_run: true,
     reasoning: 'short',
   }));
   const { body } = await app.call('POST', '/api/predictions/batch', {

@@ -80,13 +80,21 @@ t.test('whole percents become basis points, and an older program stores nothing'
     stored.map((row) => ({ ...row, probabilities: row['probabilities']?.join() ?? null })),
     [[7_000, 7_000, 5_500] as const, [0, 10_000, 0] as const, [10_000, 10_000, 10_000] as const]
       .map(([probability, confidence, prior_probability]) => ({
-        ...{ probability, confidence, selected_option: null, probabilities: null },
-        ...{ prior_probability, stated: confidence, ...never },
+        probability,
+        confidence,
+        selected_option: null,
+        probabilities: null,
+        prior_probability,
+        stated: confidence,
+        ...never,
       }))
       .concat([
         { ...option, confidence: 6_000, selected_option: 1, probabilities: null, stated: 6_000 },
         {
-          ...{ ...option, confidence: 7_100, selected_option: 0, stated: 7_100 },
+          ...option,
+          confidence: 7_100,
+          selected_option: 0,
+          stated: 7_100,
           probabilities: '7100,2900,0',
         },
       ] as never[]),
@@ -110,6 +118,8 @@ t.test('whole percents become basis points, and an older program stores nothing'
   const list = `/api/questions/${questionId(multi)}/predictions?sort=new`;
   const { predictions } = (await app.call('GET', list)).body;
   t.match(predictions[0], {
-    ...{ confidence: 71, probabilities: { Rises: 71, Stays: 29, Falls: 0 }, scale: 'percent' },
+    confidence: 71,
+    probabilities: { Rises: 71, Stays: 29, Falls: 0 },
+    scale: 'percent',
   });
 });

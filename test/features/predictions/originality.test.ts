@@ -226,7 +226,9 @@ const add = fc.record({
 });
 const like = fc.record({
   kind: fc.constant('like' as const),
-  ...{ of: fc.nat(500), drop: fc.nat(14), more: fc.nat(14) },
+  of: fc.nat(500),
+  drop: fc.nat(14),
+  more: fc.nat(14),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: add },

@@ -26,18 +26,15 @@ t.test('what comes at once through two processes is stored once or refused', asy
         const one = ask();
         const headers = random(3) === 0 ? { 'idempotency-key': `${agent.id}-${random(1e9)}` } : {};
         const path = `/api/questions/${one.id}/predict`;
-        return apps[random(2)]!.call('POST', path, {
-          key: agent.key,
-          headers,
-          body: bodyOf(one),
-        });
+        return apps[random(2)]!.call('POST', path, { key: agent.key, headers, body: bodyOf(one) });
       });
       const predictions = Array.from({ length: 8 }, () => {
         const one = ask();
         return { question_id: one.id, ...bodyOf(one) };
       });
       const many = apps[random(2)]!.call('POST', '/api/predictions/batch', {
-        ...{ key: agent.key, body: { predictions } },
+        key: agent.key,
+        body: { predictions },
       });
       return [...alone, many];
     });

@@ -66,7 +66,8 @@ t.test('they are one transaction, with a key and without, each with its event', 
   const agent = await makeAgent(app, { human });
   const ids = await questions(20);
   const asks = ids.map((id, n) => ({
-    ...{ id, confidence: 60 + n },
+    id,
+    confidence: 60 + n,
     ...(n % 3 === 0 && { idempotency_key: `place-${id}` }),
   }));
   t.same((await predictTogether(t, agent, asks)).map(outcome), Array(20).fill('201'));

@@ -33,7 +33,11 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
     const questions = createQuestionCache(deps);
     const parts: Needs = {
       ...deps,
-      ...{ originality, placing, reach: null, takePrediction: never, questions },
+      originality,
+      placing,
+      reach: null,
+      takePrediction: never,
+      questions,
     };
     const predict = async (agent: number, question: number, reasoning = makeReasoning(agent)) => {
       const request = {
@@ -43,7 +47,9 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
         claim: null,
         agent: {
           ...({ kind: 'agent', id: agentId(agent), name: `Agent ${agent}` } as const),
-          ...{ model: 'gpt-5', model_family: 'gpt', owner_id: agentId(agents - 1) },
+          model: 'gpt-5',
+          model_family: 'gpt',
+          owner_id: agentId(agents - 1),
         },
       };
       const prepared = await prepare(parts, request);

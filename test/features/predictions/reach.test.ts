@@ -41,7 +41,8 @@ const names = await startNameServer(t, {
 });
 const page = (path: string): string => `http://pages.acme.org:${port}/${path}`;
 const reach_env = {
-  ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_DNS_SERVERS: names.server },
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+  WEBHOOK_DNS_SERVERS: names.server,
   CITATIONS_REACHABLE: 'true',
 };
 
@@ -116,7 +117,10 @@ t.test('pages that cannot be read are no sources, and two that can are needed', 
   const { key } = await makeAgent(app, { human });
   const [one, two] = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
   const item = (question_id: string, ...sources: readonly string[]) => ({
-    ...{ question_id, prediction: true, confidence: 60, reasoning: citing(...sources) },
+    question_id,
+    prediction: true,
+    confidence: 60,
+    reasoning: citing(...sources),
   });
   const predictions = [item(one, good(), page(unique('gone'))), item(two, good(), good())];
   const batch = await app.call('POST', '/api/predictions/batch', { key, body: { predictions } });

@@ -13,7 +13,9 @@ const human = await makeHuman(app);
 const linked = () => makeAgent(app, { human });
 
 const bodyOf = (reasoning: string, more = {}) => ({
-  ...{ prediction: true, confidence: 60, reasoning },
+  prediction: true,
+  confidence: 60,
+  reasoning,
   ...more,
 });
 

@@ -111,7 +111,8 @@ t.test('scripts without blanks, and Korean, have words of two letters', async (t
       write({
         evidence: links,
         analysis: `${words.slice(0, n).join('、')}。${'的、가 '.repeat(50)}`,
-        ...{ counter: '50', bottom: '50' },
+        counter: '50',
+        bottom: '50',
       });
     t.equal(words.length, 30);
     t.same(codes(text(30)), []);

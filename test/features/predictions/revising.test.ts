@@ -43,8 +43,13 @@ t.test('a yes/no forecast changes twice; every one is kept with its time', async
   const one = await revise(agent.key, id, { probability: 12.34 });
   t.match(one, { status: 200, body: { changed: true } }, one.body.error);
   t.match(one.body.prediction, {
-    ...{ id, revision: 1, prediction: false, probability: 12.34, confidence: 87.66 },
-    ...{ reasoning: placed.reasoning, revision_reason: reason },
+    id,
+    revision: 1,
+    prediction: false,
+    probability: 12.34,
+    confidence: 87.66,
+    reasoning: placed.reasoning,
+    revision_reason: reason,
   });
   await grow(id);
   const two = await revise(agent.key, id, { prediction: 'yes', confidence: 66 });
@@ -71,8 +76,13 @@ t.test('a yes/no forecast changes twice; every one is kept with its time', async
     return own.length === 2 && own;
   });
   t.match(events[0].data, {
-    ...{ question_id, prediction_id: id, user_id: agent.id, revision: 1 },
-    ...{ probability: 12.34, confidence: 87.66, prediction: false },
+    question_id,
+    prediction_id: id,
+    user_id: agent.id,
+    revision: 1,
+    probability: 12.34,
+    confidence: 87.66,
+    prediction: false,
     previous: { probability: 0.4, confidence: 99.6, prediction: false },
   });
   t.equal(events[1].id, two.body.event_id);

@@ -58,12 +58,17 @@ for (const { name, send } of transports) {
     const id = await makeOpenQuestion(app, fields);
     const { key } = await linked();
     const chosen = await send(key, id, {
-      ...{ selected_option: 'south', prediction: true, probability: 0.7 },
+      selected_option: 'south',
+      prediction: true,
+      probability: 0.7,
       reasoning: makeReasoning(),
     });
     t.equal(chosen.status, 201, chosen.body.error);
     t.match(chosen.body.prediction, {
-      ...{ selected_option: 'south', confidence: 70, prediction: null, probability: null },
+      selected_option: 'south',
+      confidence: 70,
+      prediction: null,
+      probability: null,
     });
     const binary = await makeOpenQuestion(app);
     const said = { prediction: 'No', confidence: 80, reasoning: makeReasoning() };

@@ -38,11 +38,7 @@ t.test('failures make one refusal: the first gives its code, all are listed', as
   t.equal(fault.def, prediction_faults.CITATIONS_REQUIRED);
   t.equal(fault.message, 'No sources.');
   t.same(fault.fields, failures);
-  const shape: Failure = {
-    path: 'body.reasoning',
-    message: 'Too long.',
-    code: 'INVALID_REQUEST',
-  };
+  const shape: Failure = { path: 'body.reasoning', message: 'Too long.', code: 'INVALID_REQUEST' };
   t.equal(refuseFailures([shape]).def, common_faults.INVALID_REQUEST);
   t.equal(hasFailures([]), false);
 });

@@ -39,7 +39,8 @@ const build = async (app: TestApp): Promise<World> => {
     const stated = { prediction: true, confidence: 70, prior_probability: 50 };
     const body = { ...stated, reasoning, prior_basis: 'my own prior', resolution_protocol: 'Ask.' };
     const { status, body: placed } = await app.call('POST', `/api/questions/${id}/predict`, {
-      ...{ key, body },
+      key,
+      body,
     });
     if (status !== 201) throw new Error(JSON.stringify(placed));
     return placed;
@@ -104,25 +105,30 @@ t.test('with HIDE_REASONING an open question shows reasons to those who predicte
   const path = `/api/predictions/${world.pid}`;
   const hidden = await app.call('GET', path, { key: reader.key });
   t.match(hidden.body.prediction, {
-    ...{ reasoning: null, citations: [], prior_basis: null, reasoning_hidden: true },
-    ...{ confidence: 70, resolution_protocol: 'Ask.', prior_probability: 50 },
+    reasoning: null,
+    citations: [],
+    prior_basis: null,
+    reasoning_hidden: true,
+    confidence: 70,
+    resolution_protocol: 'Ask.',
+    prior_probability: 50,
   });
   t.match(hidden.headers.get('vary'), /X-API-Key, Authorization/);
   const etag = hidden.headers.get('etag') ?? '';
   const again = await app.call('GET', path, {
-    ...{ key: reader.key, headers: { 'if-none-match': etag } },
+    key: reader.key,
+    headers: { 'if-none-match': etag },
   });
   t.equal(again.status, 304);
   t.match(again.headers.get('vary'), /X-API-Key/);
   const other = await app.call('GET', path, {
-    ...{ key: world.author.key, headers: { 'if-none-match': etag } },
+    key: world.author.key,
+    headers: { 'if-none-match': etag },
   });
   t.equal(other.status, 200, 'a tag stands for what its reader saw');
   t.notOk('reasoning_hidden' in other.body.prediction);
 
-  const flight = await app.call('GET', `/api/questions/${world.id}/preflight`, {
-    key: reader.key,
-  });
+  const flight = await app.call('GET', `/api/questions/${world.id}/preflight`, { key: reader.key });
   t.equal(flight.body.own_prediction, null);
   await world.predict(reader.key);
   t.equal(await countSeen(world, { key: reader.key }), telling, 'once it has predicted');

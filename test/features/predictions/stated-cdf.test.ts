@@ -100,8 +100,12 @@ t.test('a date: placed, answered, sent back, revised and told', async (t) => {
   t.equal(status, 201, body.error);
   const { prediction } = body;
   t.match(prediction, {
-    ...{ prediction: null, probability: null, selected_option: null, probabilities: null },
-    ...{ confidence: 50, scale: 'percent' },
+    prediction: null,
+    probability: null,
+    selected_option: null,
+    probabilities: null,
+    confidence: 50,
+    scale: 'percent',
     cdf: [
       { value: day(1), p: 0 },
       { value: day(2), p: 25 },
@@ -130,7 +134,9 @@ t.test('a date: placed, answered, sent back, revised and told', async (t) => {
     return body.events.length === 1 && body.events;
   });
   t.match(event.data, {
-    ...{ confidence: 50, cdf: revised.body.prediction.cdf, revision: 1 },
+    confidence: 50,
+    cdf: revised.body.prediction.cdf,
+    revision: 1,
     previous: { cdf, quartiles, confidence: 50 },
   });
   const counted = await app.call('GET', `/api/questions/${id}`);

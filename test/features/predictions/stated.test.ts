@@ -42,10 +42,16 @@ t.test('a side with a confidence and a probability of YES are the same statement
     const is_right =
       isDeepStrictEqual(yes, { ...wanted, prediction: true, probability: bp, confidence: bp }) &&
       isDeepStrictEqual(no, {
-        ...{ ...wanted, prediction: false, probability: 10_000 - bp, confidence: bp },
+        ...wanted,
+        prediction: false,
+        probability: 10_000 - bp,
+        confidence: bp,
       }) &&
       isDeepStrictEqual(chance, {
-        ...{ ...wanted, prediction: bp >= 5_000, probability: bp, confidence: most },
+        ...wanted,
+        prediction: bp >= 5_000,
+        probability: bp,
+        confidence: most,
       }) &&
       isDeepStrictEqual(distributionOf(chance, 2), { units: [bp, 10_000 - bp], whole: 10_000 });
     if (!is_right) t.fail(`${written(bp)} %`);
@@ -322,7 +328,9 @@ t.test('probabilities and an option given together must agree', async (t) => {
   t.same(codes(choose({ probabilities, confidence: 41 })), ['INVALID_CONFIDENCE body.confidence']);
   const thirds = { Red: 33.333, Green: 33.333, Blue: 33.333 };
   t.match(stated(choose({ probabilities: thirds, selected_option: 'Blue', confidence: 33.333 })), {
-    ...{ selected_option: 2, confidence: 3_333, probabilities: [3_334, 3_333, 3_333, 0] },
+    selected_option: 2,
+    confidence: 3_333,
+    probabilities: [3_334, 3_333, 3_333, 0],
   });
 });
 

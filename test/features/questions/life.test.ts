@@ -110,8 +110,10 @@ test('a step answers with the question as it is then, and emits its event', asyn
   const later = inHours(2_000);
   const reopened = await steps.reopen({ closes_at: later });
   t.match(reopened.body.question, {
-    ...{ status: 'open', closes_at: later },
-    ...{ resolution_date: later, timeframe: 'long' },
+    status: 'open',
+    closes_at: later,
+    resolution_date: later,
+    timeframe: 'long',
   });
   const gaps = await app.sql`
     select from_at > now() - interval '1 minute' and from_at < to_at and to_at <= now() as is_right
@@ -251,8 +253,11 @@ test('a step of an unknown question is QUESTION_NOT_FOUND', async (t) => {
 test('an imported question names its source wherever it is shown', async (t) => {
   const from = { source: 'survey', source_id: 'w2-17' };
   const body = {
-    ...{ question: 'Will the imported ferry land before the tide turns?', category: 'society' },
-    ...{ closes_at: inHours(500), publish: true, ...from },
+    question: 'Will the imported ferry land before the tide turns?',
+    category: 'society',
+    closes_at: inHours(500),
+    publish: true,
+    ...from,
   };
   const made = await app.call('POST', '/api/admin/questions', { admin: true, body });
   t.match(made, { status: 201, body: { question: from } });

@@ -34,9 +34,18 @@ const base_ms = Date.parse('2027-01-01T00:00:00.000Z');
 const at = (minutes: number): string => new Date(base_ms + minutes * 60_000).toISOString();
 
 const seedOne = (fields: Partial<Seeded>): Seeded => ({
-  ...{ status: 'open', closes_at: at(600), resolved_at: null, category: 'society', tags: [] },
-  ...{ options: [], question: 'Will the measured series end above its median?' },
-  ...{ description: '', predictions: 0, yes: 0, no: 0, counts: [] },
+  status: 'open',
+  closes_at: at(600),
+  resolved_at: null,
+  category: 'society',
+  tags: [],
+  options: [],
+  question: 'Will the measured series end above its median?',
+  description: '',
+  predictions: 0,
+  yes: 0,
+  no: 0,
+  counts: [],
   ...fields,
 });
 

@@ -17,7 +17,11 @@ t.test(
   async (t) => {
     const range = { min: 0, max: 1 };
     t.match(pathOf('numeric', { ...range, unit: ' GW ', open_max: true }), {
-      ...{ range_min: 0, range_max: 1, unit: 'GW', open_min: false, open_max: true },
+      range_min: 0,
+      range_max: 1,
+      unit: 'GW',
+      open_min: false,
+      open_max: true,
     });
     t.equal(pathOf('numeric', null), 'body.range');
     t.equal(pathOf('binary', range), 'body.range');

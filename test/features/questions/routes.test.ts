@@ -109,7 +109,9 @@ test('an agent follows what became of its suggestions', async (t) => {
   t.match(notices.notifications, [
     { type: 'suggestion.published', question_id: accepted, message: /night train.* is published/ },
     {
-      ...{ type: 'suggestion.rejected', question_id: null, subject_id: rejected },
+      type: 'suggestion.rejected',
+      question_id: null,
+      subject_id: rejected,
       message: /night train.* was not taken. Reason: Nobody could tell\.$/,
     },
   ]);
@@ -158,14 +160,16 @@ test('a suggestion without a closing time closes when it resolves', async (t) =>
   t.equal(body.question.closes_at, open_ended.resolution_date);
   t.equal(body.question.resolution_date, open_ended.resolution_date);
   const made = await app.call('POST', '/api/admin/questions', {
-    ...{ admin: true, body: { ...open_ended, closes_at: null, publish: true } },
+    admin: true,
+    body: { ...open_ended, closes_at: null, publish: true },
   });
   t.match(made, { status: 201, body: { question: { closes_at: open_ended.resolution_date } } });
   const none = await suggest({ ...open_ended, resolution_date: undefined });
   t.match(none, {
     status: 400,
     body: {
-      ...{ code: 'INVALID_REQUEST', error: /closes_at or resolution_date/ },
+      code: 'INVALID_REQUEST',
+      error: /closes_at or resolution_date/,
       fields: [{ path: 'body.closes_at' }],
     },
   });

@@ -14,9 +14,18 @@ const growing = '\u0958';
 
 t.test('a member that is not stated has its default', async (t) => {
   t.match(make(), {
-    ...{ question: draft.question, description: '', subcategory: null, tags: [], options: [] },
-    ...{ question_type: 'binary', weight: 1, timeframe: 'long', source: null, source_id: null },
-    ...{ opens_at: now, closes_at: new Date(draft.closes_at) },
+    question: draft.question,
+    description: '',
+    subcategory: null,
+    tags: [],
+    options: [],
+    question_type: 'binary',
+    weight: 1,
+    timeframe: 'long',
+    source: null,
+    source_id: null,
+    opens_at: now,
+    closes_at: new Date(draft.closes_at),
     resolution_date: new Date(draft.closes_at),
   });
 });

@@ -65,7 +65,10 @@ t.test(
     const [, two = '', three = ''] = ids;
     const first = { predictions: 1, forecasts: 1, option_count: 0 } as const;
     const on = (question_id: string, offset: number, forecast: object) => ({
-      ...{ ...first, question_id, offset, ...forecast },
+      ...first,
+      question_id,
+      offset,
+      ...forecast,
     });
     const chosen = (offset: number, option_index: number) =>
       on(two, offset, { option_index, option_count: 3 });
@@ -89,12 +92,20 @@ t.test(
     const read = async (one: string) =>
       (await deps.sql`select * from question_counts where question_id = ${one}`)[0];
     t.match(await read(two), {
-      ...{ prediction_count: 4, comment_count: 1, yes_count: 0, no_count: 0 },
-      ...{ option_counts: [1, 1, 2], prediction_offset: 7 },
+      prediction_count: 4,
+      comment_count: 1,
+      yes_count: 0,
+      no_count: 0,
+      option_counts: [1, 1, 2],
+      prediction_offset: 7,
     });
     t.match(await read(three), {
-      ...{ prediction_count: 3, comment_count: 0, yes_count: 3, no_count: 0 },
-      ...{ option_counts: [], prediction_offset: 8 },
+      prediction_count: 3,
+      comment_count: 0,
+      yes_count: 3,
+      no_count: 0,
+      option_counts: [],
+      prediction_offset: 8,
     });
   },
 );

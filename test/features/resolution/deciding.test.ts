@@ -115,11 +115,15 @@ t.test('nothing is scored that came when the outcome was public', async (t) => {
   const receiptOf = async (pid: string) =>
     (await app.call('GET', `/api/predictions/${pid}/receipt`)).body.receipt;
   t.match(await receiptOf(late!.prediction_id), {
-    ...{ state: 'settled', intervals: [], entries_total: 0, ends_at: body.known_at },
+    state: 'settled',
+    intervals: [],
+    entries_total: 0,
+    ends_at: body.known_at,
     result: { b: null, net: 0 },
   });
   t.match(await receiptOf(early!.prediction_id), {
-    ...{ result: { net: 84 }, intervals: [{ revision: 0, to: body.known_at, b: 0.08 }] },
+    result: { net: 84 },
+    intervals: [{ revision: 0, to: body.known_at, b: 0.08 }],
   });
   t.equal((await decide(app, id, 'resolve', body)).status, 200, 'the same again is nothing new');
   t.same(await findWrongAccounts(app.sql), []);
@@ -129,7 +133,8 @@ t.test('nothing is scored that came when the outcome was public', async (t) => {
     body: { reason: 'The register shows the doors open one day after the term had begun.' },
   });
   await app.call('POST', `/api/admin/disputes/${filed.body.dispute.id}/resolve`, {
-    ...{ admin: true, body: { status: 'upheld', outcome: false, note: 'The register says so.' } },
+    admin: true,
+    body: { status: 'upheld', outcome: false, note: 'The register says so.' },
   });
   await untilSettled(app.sql, id);
   t.match(await scoresOf(), [{ net: -156, revision: 3 }], 'a dispute keeps the moment');

@@ -16,10 +16,7 @@ import { until } from '../../help/until.js';
 
 /** Which agents may dispute a resolution and until when, and what a decision about it does. */
 
-const app = await startApp(t, {
-  roles: ['api', 'relay'],
-  env: { LIMIT_COMMENTS: '100000' },
-});
+const app = await startApp(t, { roles: ['api', 'relay'], env: { LIMIT_COMMENTS: '100000' } });
 await settleEagerly(t, app);
 const reason = 'The register shows the doors open one day after the term had begun.';
 
@@ -83,8 +80,14 @@ t.test('a dispute is filed, listed and read, with its event', async (t) => {
   t.equal(filed.status, 201);
   const { dispute } = filed.body;
   t.match(dispute, {
-    ...{ dispute_id: dispute.id, question_id, user_id: other.agent.id, status: 'open' },
-    ...{ user_name: other.agent.name, revision: 1, note: null, new_revision: null },
+    dispute_id: dispute.id,
+    question_id,
+    user_id: other.agent.id,
+    status: 'open',
+    user_name: other.agent.name,
+    revision: 1,
+    note: null,
+    new_revision: null,
   });
   t.equal(dispute.reason, reason);
   t.same(dispute.evidence_urls, evidence_urls);
@@ -199,7 +202,10 @@ t.test('a rejected dispute changes nothing but itself', async (t) => {
   t.equal((await revisionsOf(question_id)).length, 1);
   const { body } = await app.call('GET', '/api/me/notifications', other.agent);
   t.match(body.notifications[0], {
-    ...{ type: 'dispute.decided', question_id, subject_id: id, details: { status: 'rejected' } },
+    type: 'dispute.decided',
+    question_id,
+    subject_id: id,
+    details: { status: 'rejected' },
     message: /^Your dispute of “.*” was rejected\.$/,
   });
   const audit = await app.call('GET', `/api/admin/audit?subject_id=${id}`, { admin: true });

@@ -99,9 +99,15 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
     return body.results;
   };
   const [made] = await load('questions', {
-    ...{ ...named, question: 'How many ships will call at the harbour in the season?' },
-    ...{ category: 'society', question_type: 'numeric', range: { min: 0, max: 100 }, weight: 2 },
-    ...{ opens_at: day(0), closes_at: day(10), publish: true },
+    ...named,
+    question: 'How many ships will call at the harbour in the season?',
+    category: 'society',
+    question_type: 'numeric',
+    range: { min: 0, max: 100 },
+    weight: 2,
+    opens_at: day(0),
+    closes_at: day(10),
+    publish: true,
   });
   t.match(made, { status: 'created' });
   const id = made.question_id;
@@ -147,7 +153,10 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
   const receiptOf = async () =>
     (await app.call('GET', `/api/predictions/${own.id}/receipt`)).body.receipt;
   t.match(await receiptOf(), {
-    ...{ question_type: 'numeric', distribution: [], weight: 2, ends_at: day(10) },
+    question_type: 'numeric',
+    distribution: [],
+    weight: 2,
+    ends_at: day(10),
     result: { outcome_value: 30, x: 0.3, crps: 0.125, net: -1 },
     intervals: [
       {
@@ -160,7 +169,8 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
       },
       { revision: 1, from: day(4), to: day(10), crps: 0 },
     ],
-    ...{ outcomes: [], entries_total: -1 },
+    outcomes: [],
+    entries_total: -1,
   });
 
   // Above the range it counts at its end: B is wrong by 1 − F², C by 0.2 and then 0.7.
@@ -202,7 +212,9 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
   t.match(
     rows.find(({ net }) => net === -200),
     {
-      ...{ outcome_value: 150, range: { min: 0, max: 100, unit: null }, brier: null },
+      outcome_value: 150,
+      range: { min: 0, max: 100, unit: null },
+      brier: null,
       cdf: [
         { value: 0, p: 0 },
         { value: 20, p: 0 },
@@ -274,11 +286,14 @@ t.test('a simulation of a number', async (t) => {
   const stated = { range: { min: 0, max: 100 }, quantiles: uniform(20, 40), weight: 2 };
   const one = await simulate({ ...stated, outcome_value: 30 });
   t.match(one.body.simulation, {
-    ...{ question_type: 'numeric', question_id: null, distribution: [] },
+    question_type: 'numeric',
+    question_id: null,
+    distribution: [],
     outcomes: [{ outcome_value: 30, x: 0.3, net: 64 }],
   });
   t.match(await simulate({ ...stated, range: { min: 1, max: 0 } }), {
-    ...{ status: 400, body: { code: 'INVALID_RANGE' } },
+    status: 400,
+    body: { code: 'INVALID_RANGE' },
   });
   for (const wrong of [{}, { outcome_value: 'high' }]) {
     const refused = await simulate({ ...stated, ...wrong });

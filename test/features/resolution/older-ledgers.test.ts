@@ -245,10 +245,12 @@ t.test('stakes and debts end, and what was half settled is settled', async (t) =
   const receiptOf = async () => (await app.call('GET', path)).body.receipt;
   t.match(await receiptOf(), {
     formula: 'net = round(100 * weight * (1 - B / U))',
-    ...{ result: { net: older_net }, entries_total: older_net },
+    result: { net: older_net },
+    entries_total: older_net,
   });
   await decideAndSettle(app, questionId(settled), 'resolve', {
-    ...{ correct_options: right, resolution_note: 'Looked at again.' },
+    correct_options: right,
+    resolution_note: 'Looked at again.',
   });
   const entries = await ledgerOf(app.sql, agentId(0));
   const about = entries.filter(([reason]) => reason !== 'registration').slice(-2);
@@ -258,7 +260,8 @@ t.test('stakes and debts end, and what was half settled is settled', async (t) =
   ]);
   t.match(await receiptOf(), {
     formula: /U - B.* B weighted by time/,
-    ...{ result: { net: 4 }, entries_total: 4 },
+    result: { net: 4 },
+    entries_total: 4,
   });
   t.same(await findWrong(app.sql), []);
   t.same([...(await readSums(app.sql))], []);

@@ -74,8 +74,11 @@ for (const { question, stated, outcome, other } of cases) {
     const nets = await untilPaid(id, 1);
     const sumOf = (all: readonly number[]) => all.reduce((sum, net) => sum + net, 0);
     t.match(body, {
-      ...{ predictions: nets.length, counted: nets.length, sum: sumOf(nets) },
-      ...{ lowest: nets[0], highest: nets.at(-1) },
+      predictions: nets.length,
+      counted: nets.length,
+      sum: sumOf(nets),
+      lowest: nets[0],
+      highest: nets.at(-1),
       winners: nets.filter((net) => net > 0).length,
       losers: nets.filter((net) => net < 0).length,
     });
@@ -99,7 +102,11 @@ t.test('the crowd is right where its headline was on the side that came about', 
   const empty = await makeOpenQuestion(app);
   await act(app, empty, 'close');
   t.match((await preview(empty, { outcome: true })).body, {
-    ...{ predictions: 0, sum: 0, highest: null, lowest: null, crowd_was_right: null },
+    predictions: 0,
+    sum: 0,
+    highest: null,
+    lowest: null,
+    crowd_was_right: null,
   });
 });
 

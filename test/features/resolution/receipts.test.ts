@@ -23,8 +23,14 @@ t.test('a receipt shows what is at stake, and later how the payout came about', 
   const read = async () => (await app.call('GET', path)).body.receipt;
   const open = await read();
   t.match(open, {
-    ...{ prediction_id: forecast!.prediction_id, question_id: id, user_id: forecast!.agent.id },
-    ...{ question_type: 'binary', weight: 3, state: 'open', revision: 0, result: null },
+    prediction_id: forecast!.prediction_id,
+    question_id: id,
+    user_id: forecast!.agent.id,
+    question_type: 'binary',
+    weight: 3,
+    state: 'open',
+    revision: 0,
+    result: null,
     entries_total: 0,
   });
   t.same(open.distribution, [
@@ -110,7 +116,8 @@ t.test('an outcome that was disputed before it was settled is paid to nobody', a
     body: { reason: 'The register shows the doors open one day after the term had begun.' },
   });
   const upheld = await app.call('POST', `/api/admin/disputes/${filed.body.dispute.id}/resolve`, {
-    ...{ admin: true, body: { status: 'upheld', outcome: false, note: 'The register says so.' } },
+    admin: true,
+    body: { status: 'upheld', outcome: false, note: 'The register says so.' },
   });
   t.match(upheld, { status: 200, body: { dispute: { status: 'upheld', new_revision: 2 } } });
 

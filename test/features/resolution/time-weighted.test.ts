@@ -58,8 +58,15 @@ const insertRows = async (sql: Sql, forecasts: readonly Row[]): Promise<void> =>
   const id = makeId();
   await sql`
     insert into predictions ${sql({
-      ...{ ...row, id, reasoning: 'x'.repeat(200), model_family: 'gpt', event_id: id, revision },
-      ...{ citations: [] as string[], body_digest: Buffer.alloc(32), created_at: forecasts[0]!.at },
+      ...row,
+      id,
+      reasoning: 'x'.repeat(200),
+      model_family: 'gpt',
+      event_id: id,
+      revision,
+      citations: [] as string[],
+      body_digest: Buffer.alloc(32),
+      created_at: forecasts[0]!.at,
       revised_at: revision === 0 ? null : at,
       revision_event_id: revision === 0 ? null : makeId(),
     } as never)}`;
@@ -97,7 +104,9 @@ const makeSeason = async (t: Test): Promise<Parts & { readonly start: number }> 
       // Some never, most once or twice; a few in one and the same minute.
       const times = Array.from({ length: pick(5) }, () => pick(1_001)).sort((a, b) => a - b);
       const rows = times.map((minutes) => ({
-        ...{ question_id, agent_id: agentId(agent), at: at(minutes) },
+        question_id,
+        agent_id: agentId(agent),
+        at: at(minutes),
         ...stated(isMulti(n), pick),
       }));
       if (rows.length > 0) await insertRows(sql, rows);
@@ -119,7 +128,9 @@ const resolveAll = async (
     const body = { ...outcome, ...known, resolution_note: `Looked at ${turn + 1} times.` };
     await deps.sql.begin((tx) =>
       decideQuestion(tx, {
-        ...{ question_id: questionId(n), decided_by: 'admin', at: deps.clock() },
+        question_id: questionId(n),
+        decided_by: 'admin',
+        at: deps.clock(),
         decide: (row, at) => readDecision(body, row, at),
       }),
     );
@@ -337,7 +348,7 @@ const simulate = async (sql: Sql, start: number, n: number) => {
         : (row['probabilities'] ??
           options.map((_, i) => (i === row['selected_option'] ? row['confidence'] : rest)));
     const { agent_id: agent, owner_id: owner, model_family: family, model } = row;
-    return [{ ...{ agent, owner, family, model }, minute: at, shares: bp.map((one) => one / 1e4) }];
+    return [{ agent, owner, family, model, minute: at, shares: bp.map((one) => one / 1e4) }];
   });
   const o = (i: number): number => (correct.includes(i) ? 1 / correct.length : 0);
   const brierOf = (shares: readonly number[]): number =>

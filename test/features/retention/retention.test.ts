@@ -53,7 +53,8 @@ const open = async (t: Test, env: Readonly<Record<string, string>> = {}) => {
     }
     const rows = Array.from({ length: count }, (_, n) => ({
       ...makeEntry(first + n),
-      ...{ recorded_on, recorded_at: at },
+      recorded_on,
+      recorded_at: at,
     }));
     await sql`insert into events ${sql(rows as never[])}`;
     await sql`update snapshot_cursor set "offset" = ${head?.offset ?? 0}`;
@@ -299,7 +300,11 @@ t.test('what a question was at an offset counts forecasts whose events are gone'
   await addQuestions(sql, { count: 1 });
   const some = (from: number) =>
     upTo(from, from + 3).map((agent) => ({
-      ...{ question: 0, agent, at: new Date(), family: 'gpt', value: 10 + agent },
+      question: 0,
+      agent,
+      at: new Date(),
+      family: 'gpt',
+      value: 10 + agent,
     }));
   await addPredictions(sql, some(0));
   await addPredictions(sql, some(4));

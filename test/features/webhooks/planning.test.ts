@@ -246,8 +246,12 @@ t.test('deliveries are planned of exactly what passes the same filter on a socke
     if (isFault(filter)) throw new Error(filter.message);
     const id = makeId();
     await insertWebhook(deps.sql, {
-      ...{ id, owner: { kind: 'agent', id: makeId() }, url: 'https://a.example.org', events },
-      ...{ secret_sealed: Buffer.from('secret'), filter: filter?.shown },
+      id,
+      owner: { kind: 'agent', id: makeId() },
+      url: 'https://a.example.org',
+      events,
+      secret_sealed: Buffer.from('secret'),
+      filter: filter?.shown,
     });
     hooks.push({ id, wanted: { ...filter?.shown, events } });
   }

@@ -42,8 +42,11 @@ t.test('real deliveries pass the libraries of Standard Webhooks and of Svix', as
 
 t.test('the limits of a call are those of the design', async (t) => {
   t.match(client_limits, {
-    ...{ wall_ms: 10_000, connect_ms: 3_000, lookup_ms: 2_000 },
-    ...{ answer_bytes: 4_096, kept_bytes: 1_024 },
+    wall_ms: 10_000,
+    connect_ms: 3_000,
+    lookup_ms: 2_000,
+    answer_bytes: 4_096,
+    kept_bytes: 1_024,
   });
 });
 
@@ -114,15 +117,20 @@ const good: Cases = {
   '/204': { does: say(answer('204 No Content')), state: 'delivered', status: 204 },
   '/200': {
     does: say(`${answer('200 OK', 'Content-Length: 2')}ok`),
-    ...{ state: 'delivered', status: 200, answer: 'ok' },
+    state: 'delivered',
+    status: 200,
+    answer: 'ok',
   },
   '/200-to-the-end': {
     does: say(`${answer('200 OK')}until the end`),
-    ...{ state: 'delivered', status: 200, answer: 'until the end' },
+    state: 'delivered',
+    status: 200,
+    answer: 'until the end',
   },
   '/202-after-103': {
     does: say(answer('103 Early Hints') + answer('202 OK', 'Content-Length: 0')),
-    ...{ state: 'delivered', status: 202 },
+    state: 'delivered',
+    status: 202,
   },
   '/299': { does: plain('299 Odd'), state: 'delivered', status: 299 },
 };
@@ -140,7 +148,8 @@ const broken_answers: Cases = {
   '/199': { does: say(answer('199 Odd')), ...broken, error: 'connection_lost' },
   '/100-not-asked-for': {
     does: say(answer('100 Continue') + answer('202 OK', 'Content-Length: 0')),
-    ...{ ...broken, error: 'answer_invalid' },
+    ...broken,
+    error: 'answer_invalid',
   },
   '/101': {
     does: say(answer('101 Switching Protocols', 'Upgrade: x', 'Connection: upgrade')),
@@ -151,49 +160,66 @@ const broken_answers: Cases = {
   '/binary': { does: say(Buffer.alloc(512, 0xff)), ...broken, error: 'answer_invalid' },
   '/two-lengths': {
     does: say(answer('200 OK', 'Content-Length: 1', 'Content-Length: 2')),
-    ...{ ...broken, error: 'answer_invalid' },
+    ...broken,
+    error: 'answer_invalid',
   },
   '/nothing': { does: say(''), ...broken, error: 'connection_lost' },
   '/cut-in-headers': {
     does: cutAfter('HTTP/1.1 200 OK\r\nContent-Le'),
-    ...{ ...broken, error: 'connection_lost' },
+    ...broken,
+    error: 'connection_lost',
   },
   '/cut-after-200': {
     does: cutAfter(`${answer('200 OK', 'Content-Length: 100')}only this`),
-    ...{ ...failed, status: 200, error: 'connection_lost', answer: 'only this' },
+    ...failed,
+    status: 200,
+    error: 'connection_lost',
+    answer: 'only this',
   },
   '/cut-in-chunks': {
     does: cutAfter(`${chunked}5\r\nhello\r\n`),
-    ...{ ...failed, status: 200, error: 'connection_lost', answer: 'hello' },
+    ...failed,
+    status: 200,
+    error: 'connection_lost',
+    answer: 'hello',
   },
 };
 
 const endless_answers: Cases = {
   '/endless-100': {
     does: pour('', Buffer.from(answer('100 Continue').repeat(50))),
-    ...{ ...broken, error: 'answer_invalid' },
+    ...broken,
+    error: 'answer_invalid',
   },
   '/megabyte-of-headers': {
     does: say(
       answer('200 OK', ...Array.from({ length: 16_384 }, (_, n) => `X-${n}: ${'h'.repeat(52)}`)),
     ),
-    ...{ ...broken, error: 'answer_invalid' },
+    ...broken,
+    error: 'answer_invalid',
   },
   '/endless-header': {
     does: pour('HTTP/1.1 200 OK\r\nX-Long: ', Buffer.alloc(65_536, 'h')),
-    ...{ ...broken, error: 'answer_invalid' },
+    ...broken,
+    error: 'answer_invalid',
   },
   '/endless-body': {
     does: pour(answer('200 OK'), Buffer.alloc(65_536, 'y')),
-    ...{ state: 'delivered', status: 200, answer: 'y'.repeat(1_024) },
+    state: 'delivered',
+    status: 200,
+    answer: 'y'.repeat(1_024),
   },
   '/endless-500': {
     does: pour(answer('500 Broken'), Buffer.alloc(65_536, 'n')),
-    ...{ ...failed, status: 500, answer: 'n'.repeat(1_024) },
+    ...failed,
+    status: 500,
+    answer: 'n'.repeat(1_024),
   },
   '/endless-chunks': {
     does: pour(chunked, Buffer.from('1\r\nz\r\n'.repeat(10_000))),
-    ...{ state: 'delivered', status: 200, answer: 'z'.repeat(1_024) },
+    state: 'delivered',
+    status: 200,
+    answer: 'z'.repeat(1_024),
   },
   '/gzip-bomb': {
     does: say(
@@ -202,7 +228,9 @@ const endless_answers: Cases = {
         bomb,
       ]),
     ),
-    ...{ state: 'delivered', status: 200, answer: /^.{1,1024}$/s },
+    state: 'delivered',
+    status: 200,
+    answer: /^.{1,1024}$/s,
   },
 };
 
@@ -220,7 +248,9 @@ const makeAsking = (now_ms: number): Cases => {
     '/429-junk': { does: asks('429 Slow', 'soon, -1'), ...failed, status: 429 },
     '/429-twice': {
       does: plain('429 Slow', 'Retry-After: 7', 'Retry-After: 9'),
-      ...{ ...failed, status: 429, delay: [4, 8.4] },
+      ...failed,
+      status: 429,
+      delay: [4, 8.4],
     },
     '/429-bare': { does: plain('429 Slow'), ...failed, status: 429 },
     '/503-7': { does: asks('503 Away', '7'), ...failed, status: 503, delay: [7, 8.4] },

@@ -54,7 +54,8 @@ t.test('a webhook of somebody else does not exist', async (t) => {
       ['GET', '/deliveries', {}],
     ] as const) {
       const answer = await app.call(method, `/api/webhooks/${one}${path}`, {
-        ...{ key: stranger.key, ...send },
+        key: stranger.key,
+        ...send,
       });
       t.match(answer, { status: 404, body: { code: 'NOT_FOUND' } }, `${method} ${one}${path}`);
     }
@@ -72,7 +73,8 @@ t.test('humans and linked agents change, any agent reads, nobody else', async (t
     app.call(method, '/api/webhooks', { ...as, ...(body && { body }) });
   const body = { url: receiver.url('/'), events };
   t.match(await call('POST', { key: loner.key }, body), {
-    ...{ status: 403, body: { code: 'AGENT_NOT_LINKED' } },
+    status: 403,
+    body: { code: 'AGENT_NOT_LINKED' },
   });
   t.same((await call('GET', { key: loner.key })).body, []);
   t.equal((await call('POST', { token: human.token }, body)).status, 201);
@@ -130,7 +132,9 @@ t.test('url, events and active can be changed, one or all', async (t) => {
   t.match(changed, { status: 200, body: { id, ...first, url, updated_at: String } });
   t.notOk('secret' in changed.body || 'signing_secret' in changed.body);
   t.match((await patch({ events: ['comment.reply', 'comment.reply'] })).body, {
-    ...{ url, events: ['comment.reply'], active: true },
+    url,
+    events: ['comment.reply'],
+    active: true,
   });
   t.match((await patch({ active: false })).body, { events: ['comment.reply'], active: false });
   const all = { url: receiver.url('/'), events, active: true };
@@ -257,7 +261,8 @@ t.test('a body that would be narrowed by what is not known here is refused', asy
   t.notOk('name' in scoped);
   const twice = { scope_question_id: first, filter: { question_ids: [first] } };
   t.match(await call('PATCH', `/${id}`, twice), {
-    ...{ status: 400, body: { fields: [{ path: 'body.scope_question_id' }] } },
+    status: 400,
+    body: { fields: [{ path: 'body.scope_question_id' }] },
   });
   const filter = { categories: ['society'] };
   const changed = await call('PATCH', `/${id}`, { scope_question_id: first, filter });

@@ -90,7 +90,8 @@ const own_name = 'own.acme.com';
 const connects = watchConnects();
 const names = await startNameServer(t, {
   ...refused_zones,
-  ...{ [good_name]: { a: ['1.1.1.1'] }, [own_name]: { a: ['127.0.0.1'] } },
+  [good_name]: { a: ['1.1.1.1'] },
+  [own_name]: { a: ['127.0.0.1'] },
 });
 
 /** The service, where webhooks are made and changed. */

@@ -79,8 +79,12 @@ const recordEvents = async (deps: Deps, events: readonly EventOptions[]): Promis
     if (head === undefined) throw new Error('the log has no head');
     const first = head.offset - events.length + 1;
     const rows = events.map((one, index) => ({
-      ...{ offset: first + index, recorded_on: head.today, recorded_at: new Date() },
-      ...{ id: ids[index], event: one.event ?? 'question.created', body: bodyOf(one) },
+      offset: first + index,
+      recorded_on: head.today,
+      recorded_at: new Date(),
+      id: ids[index],
+      event: one.event ?? 'question.created',
+      body: bodyOf(one),
       audience_id: one.audience_id ?? null,
     }));
     await tx`insert into events ${tx(rows as never[])}`;
