@@ -1,14 +1,14 @@
 import { readConfig } from '../config.js';
 import { openSql } from '../db/client.js';
 import {
-  createPool,
   errorsOf,
   measureCorrelation,
   type ResolvedQuestion,
-  readResolved,
-} from '../features/consensus/index.js';
-import { readStated } from '../features/predictions/index.js';
-import { modelFamily } from '../features/taxonomy/index.js';
+} from '../features/consensus/correlation.js';
+import { readResolved } from '../features/consensus/index.js';
+import { createPool } from '../features/consensus/pool.js';
+import { readStated } from '../features/predictions/stated.js';
+import { modelFamily } from '../features/taxonomy/model-family.js';
 import { embeddedPostgresUrl } from '../process/embedded/postgres.js';
 import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
 import { makeItem, readRecords, typeOf } from './import/records.js';

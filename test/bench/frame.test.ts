@@ -168,11 +168,12 @@ t.test('arguments: defaults, the quick form, and refusals that say how to call i
   const full = ['--rounds', '600', '--seconds', '1', '--only', 'service,uws', 'reads'];
   t.match(readArguments(full), { rounds: 600, seconds: 1, only: ['service', 'uws'] });
   for (const wrong of [
-    ...[[], ['other'], ['predict', 'predict'], ['predict', '--rounds', '0']],
-    ...[
-      ['predict', '--rounds', '601'],
-      ['predict', '--seconds', '1.5'],
-    ],
+    [],
+    ['other'],
+    ['predict', 'predict'],
+    ['predict', '--rounds', '0'],
+    ['predict', '--rounds', '601'],
+    ['predict', '--seconds', '1.5'],
   ]) {
     t.throws(() => readArguments(wrong), /Usage: .*\nBenches: predict/);
   }

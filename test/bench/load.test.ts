@@ -161,7 +161,11 @@ t.test('other answers, broken connections and a list that ends are problems', as
   const result = await run(port, { seconds: 0.1 }, 6);
   t.match(result, { sent: 6, done: 2 });
   t.same(result.problems, [
-    ...['3 answers were not 201', '429 slow', '429 slow', '429 slow', '1 connections broke'],
+    '3 answers were not 201',
+    '429 slow',
+    '429 slow',
+    '429 slow',
+    '1 connections broke',
     'the prepared requests and the time did not end together',
   ]);
   count = 3;

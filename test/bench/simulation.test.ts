@@ -46,8 +46,10 @@ const near = (found: number, wanted: number, share: number): boolean =>
 
 t.test('waits are those of M/M/1, M/M/c and M/D/1', async (t) => {
   for (const [load, servers] of [
-    ...[[0.5, 1] as const, [0.8, 1] as const],
-    ...[[1.5, 2] as const, [6.4, 8] as const],
+    [0.5, 1] as const,
+    [0.8, 1] as const,
+    [1.5, 2] as const,
+    [6.4, 8] as const,
   ]) {
     const queue = { arrivals_per_ms: load, servers, service: 'exponential' } as const;
     const { wait, busy } = simulateQueue(queue, 7);

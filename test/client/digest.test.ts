@@ -202,7 +202,8 @@ t.test('two transports are compared: which differs, and in which range', async (
   const { client, front } = await openClient(t, app, null);
   const differing = async (one = client) =>
     (await one.compareTransports({ after: 500, until: 3_400 })).map((part) => [
-      ...[part.after, part.until],
+      part.after,
+      part.until,
       part.differing.join(),
     ]);
   const same = [

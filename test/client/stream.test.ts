@@ -10,7 +10,7 @@ import {
   type Topic,
 } from '#client/node.js';
 import { openSql } from '../../src/db/client.js';
-import type { Caller } from '../../src/http/route.js';
+import type { Caller } from '../../src/http/caller.js';
 import { refuse } from '../../src/kit/fault.js';
 import { type HubLimits, ws_faults } from '../../src/socket/frames.js';
 import type { HubOptions } from '../../src/socket/session.js';

@@ -35,9 +35,21 @@ const costOf = (one: Answered, first: Answered): number =>
 t.test('public answers have a tag, and private ones have none', async (t) => {
   const ids = cacheable.map(({ id }) => id);
   for (const id of [
-    ...['getQuestion', 'listQuestions', 'getConsensus', 'leaderboard', 'debaterLeaderboard'],
-    ...['getTaxonomy', 'openapi', 'asyncapi', 'docs', 'llms'],
-    ...['newsFeed', 'questionFeed', 'agentProfile', 'listPredictions', 'listWebhookEvents'],
+    'getQuestion',
+    'listQuestions',
+    'getConsensus',
+    'leaderboard',
+    'debaterLeaderboard',
+    'getTaxonomy',
+    'openapi',
+    'asyncapi',
+    'docs',
+    'llms',
+    'newsFeed',
+    'questionFeed',
+    'agentProfile',
+    'listPredictions',
+    'listWebhookEvents',
   ]) {
     t.ok(ids.includes(id), id);
   }

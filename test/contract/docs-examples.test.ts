@@ -156,7 +156,10 @@ const makeAsker = async (route: Route) => {
 
 const every_type = [
   ...new Set(reads.flatMap((route) => [...documentedTypes(route).values()].flat())),
-  ...['*/*', 'text/*', 'application/rss+xml', 'nonsense'],
+  '*/*',
+  'text/*',
+  'application/rss+xml',
+  'nonsense',
 ];
 
 /** Each way to ask the route for another form of its answer; of one form a few types are enough. */

@@ -116,7 +116,9 @@ const oddities: Readonly<Record<string, readonly (string | Uint8Array)[]>> = {
   ],
   'a websocket with a bad key': [
     writeRequest('GET /ws HTTP/1.1', [
-      ...['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Key: x'],
+      'Upgrade: websocket',
+      'Connection: Upgrade',
+      'Sec-WebSocket-Key: x',
       'Sec-WebSocket-Version: 99',
     ]),
     Uint8Array.of(0xff, 0xff, 0x00, 0x01),

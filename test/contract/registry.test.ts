@@ -172,7 +172,9 @@ t.test('importing a module does nothing: no timer, no socket, no listener', asyn
     const after = look();
     process.stdout.write(JSON.stringify({ before, after }), () => process.exit(0));`;
   const { stdout } = await promisify(execFile)(process.execPath, [
-    ...['--input-type=module', '-e', script],
+    '--input-type=module',
+    '-e',
+    script,
   ]);
   const { before, after } = JSON.parse(stdout) as Record<'before' | 'after', string[]>;
   t.same(after, before);

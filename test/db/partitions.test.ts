@@ -184,8 +184,18 @@ t.test('a partitioned database has the same tables', async (t) => {
     ...say('The floor is not laid yet'),
   });
   for (const under of [
-    ...['', '/predictions', '/comments', '/consensus', '/chart', '/changes', '/debates', '/drift'],
-    ...['/intel-brief', '/snapshots', '/disputes', '/preflight'],
+    '',
+    '/predictions',
+    '/comments',
+    '/consensus',
+    '/chart',
+    '/changes',
+    '/debates',
+    '/drift',
+    '/intel-brief',
+    '/snapshots',
+    '/disputes',
+    '/preflight',
     `/predictions/${prediction.id}/replies`,
   ]) {
     await call('GET', at + under, { key: author.key });

@@ -4,7 +4,7 @@ import { agentId, humanId, questionId } from '../../bench/env/seed.js';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
 import type { Sql } from '../../src/db/client.js';
 import { applyMigrations, migrate, readMigrations } from '../../src/db/migrate.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { createSealer } from '../../src/features/webhooks/signing.js';
 import { findDifferences } from '../../src/tools/verify.js';
 import { secret_key, startApp } from '../help/app.js';

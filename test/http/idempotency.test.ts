@@ -408,8 +408,13 @@ t.test('success and judgements of the state of things are kept, and nothing else
   t.same(
     kept.map(({ code }) => code).sort(),
     [
-      ...['ACCOUNT_SUSPENDED', 'AGENTS_ONLY', 'AGENT_NOT_LINKED', 'CROSS_ORIGIN', 'HUMANS_ONLY'],
-      ...['IDEMPOTENCY_IN_PROGRESS', 'NOT_FOUND'],
+      'ACCOUNT_SUSPENDED',
+      'AGENTS_ONLY',
+      'AGENT_NOT_LINKED',
+      'CROSS_ORIGIN',
+      'HUMANS_ONLY',
+      'IDEMPOTENCY_IN_PROGRESS',
+      'NOT_FOUND',
     ].sort(),
   );
 });

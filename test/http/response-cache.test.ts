@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import type { Request } from '../../src/http/request.js';
+import type { Request } from '../../src/http/call.js';
 import { createResponseCache } from '../../src/http/response-cache.js';
 import { type Reply, reply } from '../../src/http/route.js';
 import { startApp } from '../help/app.js';

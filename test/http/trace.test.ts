@@ -11,8 +11,11 @@ const parent = `00-${trace_id}-${span_id}-01`;
 
 t.test('a good traceparent is read, also one of a later version', async (t) => {
   for (const good of [
-    ...[parent, `00-${trace_id}-${span_id}-00`, `00-${trace_id}-${span_id}-ff`],
-    ...[`cc-${trace_id}-${span_id}-01`, `cc-${trace_id}-${span_id}-01-what-comes-later`],
+    parent,
+    `00-${trace_id}-${span_id}-00`,
+    `00-${trace_id}-${span_id}-ff`,
+    `cc-${trace_id}-${span_id}-01`,
+    `cc-${trace_id}-${span_id}-01-what-comes-later`,
   ]) {
     t.same(readTrace(good), { trace_id, span_id }, good);
   }
@@ -20,10 +23,21 @@ t.test('a good traceparent is read, also one of a later version', async (t) => {
 
 t.test('a wrong one is no trace', async (t) => {
   const wrong = [
-    ...['', '00', parent.slice(0, -1), `${parent}0`, `${parent}-`, `${parent}-more`, ` ${parent}`],
-    ...[parent.toUpperCase(), parent.replaceAll('-', '_'), parent.replace('a', 'g')],
-    ...[`ff${parent.slice(2)}`, `cc${parent.slice(2)}.more`, `${parent},${parent}`],
-    ...[`00-${'0'.repeat(32)}-${span_id}-01`, `00-${trace_id}-${'0'.repeat(16)}-01`],
+    '',
+    '00',
+    parent.slice(0, -1),
+    `${parent}0`,
+    `${parent}-`,
+    `${parent}-more`,
+    ` ${parent}`,
+    parent.toUpperCase(),
+    parent.replaceAll('-', '_'),
+    parent.replace('a', 'g'),
+    `ff${parent.slice(2)}`,
+    `cc${parent.slice(2)}.more`,
+    `${parent},${parent}`,
+    `00-${'0'.repeat(32)}-${span_id}-01`,
+    `00-${trace_id}-${'0'.repeat(16)}-01`,
   ];
   for (const given of wrong) t.equal(readTrace(given), null, given);
 });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { type Test, t } from 'tap';
-import { exchange_counters } from '../../src/http/request.js';
+import { exchange_counters } from '../../src/http/call.js';
 import { bodyTextOf } from '../../src/socket/calls.js';
 import type { HubLimits } from '../../src/socket/frames.js';
 import { holds } from '../help/property.js';

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import type { WebSocket } from '../../src/http/request.js';
+import type { WebSocket } from '../../src/http/uws.js';
 import { startBare, startChild } from '../help/native.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';

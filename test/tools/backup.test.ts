@@ -5,7 +5,7 @@ import { type Test, t } from 'tap';
 import { agentId, seed } from '../../bench/env/seed.js';
 import type { Sql } from '../../src/db/client.js';
 import { applyMigrations, readMigrations } from '../../src/db/migrate.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { makeId } from '../../src/kit/ids.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { dropSchema, readTables } from '../../src/tools/backup/tables-store.js';

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { t } from 'tap';
 import { checkout_commands, commands, nearestNames } from '../../src/boot/commands.mjs';
 import { tallyKey } from '../../src/features/consensus/index.js';
-import { streamKey } from '../../src/features/events/index.js';
+import { streamKey } from '../../src/features/events/log-entry.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { embeddedRedisUrl } from '../../src/process/embedded/redis.js';
 import type { Answered } from '../help/app.js';
@@ -190,8 +190,13 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   t.same(
     acts.map(({ act }) => act),
     [
-      ...['person.verify', 'agent.register', 'agent.rotate_key', 'question.create'],
-      ...['webhook.pause', 'webhook.resume', 'webhook.replay'],
+      'person.verify',
+      'agent.register',
+      'agent.rotate_key',
+      'question.create',
+      'webhook.pause',
+      'webhook.resume',
+      'webhook.replay',
     ],
     'each act once, and none of what was refused',
   );

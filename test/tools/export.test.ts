@@ -7,7 +7,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { readParquet } from 'parquet-wasm';
 import { type Test, t } from 'tap';
 import { seed, seedPredictions } from '../../bench/env/seed.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { runExport } from '../../src/tools/export.js';
 import { sha256 } from '../features/exports/world.js';
 import { startApp } from '../help/app.js';

@@ -3,7 +3,7 @@ import { type Test, t } from 'tap';
 import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import type { Sql, Tx } from '../../src/db/client.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { countAll, type saidIn, tallyKey } from '../../src/features/consensus/index.js';
 import { readProjected, writeProjected } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';

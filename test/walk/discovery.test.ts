@@ -203,8 +203,14 @@ t.test('the workflow, carried out as it is written, ends with its own event', as
   t.same(
     calls.map(({ stepId, status }) => `${stepId} ${status}`),
     [
-      ...['register 201', 'link 200', 'findQuestion 200', 'dryRun 200', 'predict 201'],
-      ...['revise 429', 'revise 200', 'readOwnEvent 200'],
+      'register 201',
+      'link 200',
+      'findQuestion 200',
+      'dryRun 200',
+      'predict 201',
+      'revise 429',
+      'revise 200',
+      'readOwnEvent 200',
     ],
   );
   t.same(waits, [60]);

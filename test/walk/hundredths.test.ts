@@ -100,8 +100,13 @@ t.test('every answer gives back what was stated, in percent', async (t) => {
     const whole = await read(`/api/questions/${question_id}`);
     const isThis = (any: { id: string }) => any.id === id;
     for (const shown of [
-      ...[placed, prediction, own_prediction, predictions[0], whole.predictions[0]],
-      ...[mine.find(isThis), own.find(isThis)],
+      placed,
+      prediction,
+      own_prediction,
+      predictions[0],
+      whole.predictions[0],
+      mine.find(isThis),
+      own.find(isThis),
     ]) {
       t.match(shown, { ...wanted, scale: 'percent' });
     }

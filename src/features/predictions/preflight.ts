@@ -1,13 +1,17 @@
+import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import type { AgentCaller } from '../../http/route.js';
 import { common_faults } from '../../kit/fault.js';
-import { readAccount, tierOf } from '../points/index.js';
-import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
+import { readAccount } from '../points/index.js';
+import { tierOf } from '../points/rules.js';
+import type { QuestionRow } from '../questions/index.js';
+import { whyNotOpen } from '../questions/rules.js';
+import { question_faults } from '../questions/schema.js';
+import { citation_limits } from './citations.js';
 import { toWire } from './columns.js';
+import { prediction_faults } from './faults.js';
 import { reasoning_limits } from './gates.js';
-import { citation_limits, section_names } from './reasoning.js';
+import { section_names } from './reasoning.js';
 import type { PreflightWire } from './schema.js';
-import { prediction_faults } from './schema.js';
 import { countFamily, readOwnPrediction, readUsedCitations } from './store.js';
 
 /** What an agent should know before it writes: may it predict here at all, and what is needed. */

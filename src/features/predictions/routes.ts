@@ -1,16 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
-import { nullable } from '../../http/openapi.js';
+import type { AgentCaller } from '../../http/caller.js';
+import { makePage, pageHeaders, readPage, replyPage } from '../../http/page.js';
 import {
-  makePage,
-  page_query,
-  pageHeaders,
-  pageSchema,
-  readPage,
-  replyPage,
-} from '../../http/page.js';
-import {
-  type AgentCaller,
   type Answer,
   type Claim,
   picture_headers,
@@ -18,11 +10,14 @@ import {
   replyRaw,
   routeFor,
 } from '../../http/route.js';
+import { nullable, page_query, pageSchema } from '../../http/schemas.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
+import { findVisible, readQuestion } from '../questions/index.js';
+import { question_faults, question_params } from '../questions/schema.js';
 import { placeBatch } from './batch.js';
 import { prediction_schema, toWire } from './columns.js';
+import { prediction_faults, refuseFailures, revision_faults } from './faults.js';
 import { drawForecasts } from './picture.js';
 import type { Needs, PlaceRequest } from './placing.js';
 import { preflightOf } from './preflight.js';
@@ -37,14 +32,11 @@ import {
   picture_query,
   placed_schema,
   predict_body,
-  prediction_faults,
   prediction_params,
   predictions_body,
   preflight_schema,
-  refuseFailures,
   revise_body,
   revised_schema,
-  revision_faults,
 } from './schema.js';
 import { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 import { readStated } from './stated.js';

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startAccounts } from './world.js';
 

@@ -113,8 +113,16 @@ t.test('a brief has every section, from data', async (t) => {
 
   const text = await read(id, markdown);
   t.same(titlesOf(text), [
-    ...['In short', 'Where it stands', 'Model families', 'The case for YES', 'The case for NO'],
-    ...['The minority', 'What would change it', 'Sources', 'Resolution', 'How far to trust this'],
+    'In short',
+    'Where it stands',
+    'Model families',
+    'The case for YES',
+    'The case for NO',
+    'The minority',
+    'What would change it',
+    'Sources',
+    'Resolution',
+    'How far to trust this',
   ]);
   const same = await app.call('GET', `${briefPath(id)}?format=markdown`);
   t.equal(same.body, text, 'by query as by Accept');

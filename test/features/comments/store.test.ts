@@ -126,7 +126,8 @@ t.test('every page of a long thread and of long lists is read in at most 50 ms',
   }
   t.equal(seen.size, length, 'each comment is on one page');
   for (const url of [
-    ...[`${path}?limit=100`, `${path}?limit=100&sort=new`],
+    `${path}?limit=100`,
+    `${path}?limit=100&sort=new`,
     `/api/questions/${question_id}/debates?limit=20`,
     ...['latest', 'top', 'debates'].map((tab) => `/api/discussions?tab=${tab}&limit=100`),
   ]) {

@@ -1,5 +1,9 @@
 import { t } from 'tap';
-import { errorsOf, fitOf, measureCorrelation } from '../../../src/features/consensus/index.js';
+import {
+  errorsOf,
+  fitOf,
+  measureCorrelation,
+} from '../../../src/features/consensus/correlation.js';
 import { makeRandom } from '../../help/long-run.js';
 import { makeResolved } from './generated.js';
 

@@ -8,8 +8,8 @@ import {
   type LiveConsensus,
   tallyKey,
 } from '../../../src/features/consensus/index.js';
-import { timeOf, writeProjected } from '../../../src/features/events/index.js';
-import type { LogEntry } from '../../../src/features/events/log-entry.js';
+import { writeProjected } from '../../../src/features/events/index.js';
+import { type LogEntry, timeOf } from '../../../src/features/events/log-entry.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { holds } from '../../help/property.js';

@@ -1,13 +1,9 @@
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
-import {
-  drawPicture,
-  makeCourse,
-  type PictureOf,
-  type RunShape,
-  type TimedForecast,
-} from '../../../src/features/consensus/index.js';
+import { makeCourse } from '../../../src/features/consensus/index.js';
+import { drawPicture, type PictureOf } from '../../../src/features/consensus/picture.js';
+import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
 import type { SvgTheme } from '../../../src/kit/svg.js';
 import { createPngMaker } from '../../../src/kit/svg-png.js';
 import { oddText } from '../../help/arbitrary.js';

@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { hashState } from '../../../src/socket/states.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';

@@ -72,8 +72,12 @@ t.test('filters that let the same pass are equal', async (t) => {
   t.equal(key({ model_family: 'gpt' }), key({ model_family: ['gpt', 'gpt'] }));
   t.equal(key({ question_ids: [id(1).toUpperCase()] }), key({ question_ids: [id(1), id(1)] }));
   const all = [
-    ...[{ events: names }, { model_family: 'gpt' }, { min_confidence: 80 }, {}],
-    ...[{ categories: ['society'] }, { question_ids: [id(1)] }],
+    { events: names },
+    { model_family: 'gpt' },
+    { min_confidence: 80 },
+    {},
+    { categories: ['society'] },
+    { question_ids: [id(1)] },
   ];
   t.equal(new Set(all.map(key)).size, 6);
   t.match(readFilter({ model_family: 'gpt', min_confidence: 90 }), {

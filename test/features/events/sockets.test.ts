@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { t } from 'tap';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { defaultTopics, resolveTopic, topicsOf } from '../../../src/features/events/topics.js';
-import { anonymous, type Caller } from '../../../src/http/route.js';
+import { anonymous, type Caller } from '../../../src/http/caller.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { startApp } from '../../help/app.js';
 import { agentNamed, range } from '../../help/hub.js';

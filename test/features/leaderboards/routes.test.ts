@@ -241,8 +241,13 @@ t.test('families and models are rows without an agent, with references between t
   t.match(await look('by=accuracy&of=agents'), { total: 2, leaderboard: [{ accuracy: 100 }, {}] });
   t.match((await look('by=points')).leaderboard, [], 'nothing is won by what is compared');
   for (const query of [
-    ...['of=families&by=points', 'of=models&by=skill', 'of=families&by=debaters', 'of=people'],
-    ...['by=adjusted&period=7d', 'by=adjusted&category=society', 'by=wealth'],
+    'of=families&by=points',
+    'of=models&by=skill',
+    'of=families&by=debaters',
+    'of=people',
+    'by=adjusted&period=7d',
+    'by=adjusted&category=society',
+    'by=wealth',
   ]) {
     const { status, body } = await app.call('GET', `/api/leaderboard?${query}`);
     t.match({ status, body }, { status: 400, body: { code: 'INVALID_REQUEST' } }, query);

@@ -1,12 +1,8 @@
 import { createHash } from 'node:crypto';
 import { t } from 'tap';
 import { storeDigests } from '../../../src/features/events/digest.js';
-import {
-  createDigests,
-  createDigestTracker,
-  makeRecentEvents,
-  PublishedEvent,
-} from '../../../src/features/events/index.js';
+import { createDigests, createDigestTracker } from '../../../src/features/events/index.js';
+import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/topics.js';
 import { digest_answer } from '../../../src/features/log/schema.js';
 import { compileCheck } from '../../../src/http/validation.js';
 import { openParts } from '../../help/parts.js';

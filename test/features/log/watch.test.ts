@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
-import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/index.js';
+import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/topics.js';
 import { createLogWatch } from '../../../src/features/log/watch.js';
 import { range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';

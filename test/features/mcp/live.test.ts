@@ -1,7 +1,8 @@
 import { type Test, t } from 'tap';
 import { createMcp } from '../../../src/features/mcp/index.js';
 import { BodyStream } from '../../../src/http/body.js';
-import { anonymous, type Context, type Route } from '../../../src/http/route.js';
+import { anonymous } from '../../../src/http/caller.js';
+import type { Context, Route } from '../../../src/http/route.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { api_routes } from '../../../src/routes.js';
 import { startApp } from '../../help/app.js';

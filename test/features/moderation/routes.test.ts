@@ -219,9 +219,12 @@ t.test('a hidden comment leaves lists, debates and counters, and comes back', as
   const reply = await post(other, `/api/comments/${root}/reply`, reply_content);
   await untilCounted(question_id, 2);
   const paths = [
-    ...[`questions/${question_id}/comments`, `questions/${question_id}/debates`],
+    `questions/${question_id}/comments`,
+    `questions/${question_id}/debates`,
     ...['latest', 'top', 'debates'].map((tab) => `discussions?tab=${tab}`),
-    ...[`comments/${root}`, `comments/${reply}`, `questions/${question_id}`],
+    `comments/${root}`,
+    `comments/${reply}`,
+    `questions/${question_id}`,
   ];
   const before = await readAll(paths);
   t.ok(before.includes(content) && before.includes(reply_content));

@@ -114,7 +114,11 @@ t.test('a directory is read for the Ed25519 keys that have not expired', async (
   const [one, two, three] = [makeKey(), makeKey(), makeKey()];
   const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB' };
   const listed = [
-    ...[rsa, null, 7, { ...one.jwk, x: 'short' }, { ...one.jwk, kid: 'ignored' }],
+    rsa,
+    null,
+    7,
+    { ...one.jwk, x: 'short' },
+    { ...one.jwk, kid: 'ignored' },
     { ...two.jwk, exp: now_s },
     { ...three.jwk, nbf: now_s + 1, exp: now_s + 2 },
   ];

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { createGroupScores } from '../../../src/features/points/index.js';
+import { createGroupScores } from '../../../src/features/points/group-scores.js';
 
 const near = (t: Test, found: number | null | undefined, wanted: number): void => {
   t.ok(typeof found === 'number' && Math.abs(found - wanted) < 1e-9, `${found} is ${wanted}`);

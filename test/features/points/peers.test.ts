@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { createPeers } from '../../../src/features/points/index.js';
+import { createPeers } from '../../../src/features/points/peers.js';
 import { holds } from '../../help/property.js';
 
 const near = (t: Test, found: number | null, wanted: number): void => {

@@ -1,16 +1,18 @@
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import {
-  baselineScore,
   binaryDistribution,
-  brier,
   type Distribution,
-  dayStreakOf,
   evenRestDistribution,
   percentDistribution,
+} from '../../../src/features/points/rules.js';
+import {
+  baselineScore,
+  brier,
+  dayStreakOf,
   scoreForecast,
   streakOf,
-} from '../../../src/features/points/index.js';
+} from '../../../src/features/points/score-rules.js';
 import { holds } from '../../help/property.js';
 
 const near = (t: Test, found: number | null, wanted: number, digits: number): void => {

@@ -4,16 +4,18 @@ import {
   binaryDistribution,
   type Distribution,
   evenRestDistribution,
-  meanOverTime,
   net,
   netOverTime,
   percentDistribution,
-  type QuestionTimes,
   type Stood,
+} from '../../../src/features/points/rules.js';
+import {
+  meanOverTime,
+  type QuestionTimes,
   scoreOverTime,
   scoringTime,
   spansOf,
-} from '../../../src/features/points/index.js';
+} from '../../../src/features/points/time-weighting.js';
 import { holds } from '../../help/property.js';
 
 const near = (t: Test, found: number | null, wanted: number, what = ''): void => {

@@ -2,7 +2,7 @@ import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { applyMigrations, readMigrations } from '../../../src/db/migrate.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { openAdmin } from '../../help/own-stores.js';

@@ -3,7 +3,7 @@ import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
 import type { Sql } from '../../../src/db/client.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { createOriginality, createPlacing } from '../../../src/features/predictions/index.js';
 import {
   type Needs,

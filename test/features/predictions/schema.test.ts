@@ -4,7 +4,7 @@ import {
   hasFailures,
   prediction_faults,
   refuseFailures,
-} from '../../../src/features/predictions/schema.js';
+} from '../../../src/features/predictions/faults.js';
 import { common_faults } from '../../../src/kit/fault.js';
 
 t.test('the gates have their order, status and category', async (t) => {

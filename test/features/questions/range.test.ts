@@ -1,5 +1,6 @@
 import { t } from 'tap';
-import { checkRange, valueText } from '../../../src/features/questions/range.js';
+import { valueText } from '../../../src/features/questions/range.js';
+import { checkRange } from '../../../src/features/questions/rules.js';
 import { startApp } from '../../help/app.js';
 import { makeOpenQuestion } from '../../help/story.js';
 

@@ -73,10 +73,7 @@ t.test(
     const chosen = (offset: number, option_index: number) =>
       on(two, offset, { option_index, option_count: 3 });
     await deps.sql.begin((tx) =>
-      addCounts(tx, [
-        ...[chosen(1, 0), chosen(2, 2), chosen(3, 2)],
-        { question_id: two, comments: 1 },
-      ]),
+      addCounts(tx, [chosen(1, 0), chosen(2, 2), chosen(3, 2), { question_id: two, comments: 1 }]),
     );
     await deps.sql.begin((tx) =>
       addCounts(tx, [

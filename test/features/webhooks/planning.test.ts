@@ -4,8 +4,8 @@ import {
   type FilterMembers,
   passesFilter,
   readFilter,
-  streamKey,
-} from '../../../src/features/events/index.js';
+} from '../../../src/features/events/filter.js';
+import { streamKey } from '../../../src/features/events/log-entry.js';
 import { planDeliveries, readPlannedOffset } from '../../../src/features/webhooks/index.js';
 import { runsOf } from '../../../src/features/webhooks/planning.js';
 import { insertWebhook } from '../../../src/features/webhooks/store.js';

@@ -109,9 +109,22 @@ test('members that would have narrowed are named with what to use, others are ig
   t.strictSame(pathsOf({ ...good, name: 'mine', secret: 's', agent_id: 'a', event_data: 1 }), []);
   t.strictSame(pathsOf({ ...good, scope: null, topics: null }), [], 'null narrows nothing');
   const meant = [
-    ...['scope', 'scope_category', 'scopeQuestionId', 'topics', 'filters', 'subcategory', 'tags'],
-    ...['question_id', 'question_ids', 'questionIds', 'category', 'categories', 'model_families'],
-    ...['model_family', 'min_confidence', 'event_types'],
+    'scope',
+    'scope_category',
+    'scopeQuestionId',
+    'topics',
+    'filters',
+    'subcategory',
+    'tags',
+    'question_id',
+    'question_ids',
+    'questionIds',
+    'category',
+    'categories',
+    'model_families',
+    'model_family',
+    'min_confidence',
+    'event_types',
   ];
   const message = /by filter with question_ids, categories, model_family, min_confidence/;
   for (const name of meant) {

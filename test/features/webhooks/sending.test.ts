@@ -9,7 +9,7 @@ import {
   send_limits,
 } from '../../../src/features/webhooks/sending.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { createSigner } from '../../../src/process/start.js';
+import { createSigner } from '../../../src/process/signer.js';
 import { pluck } from '../../help/pluck.js';
 import { until } from '../../help/until.js';
 import { bodyOf, healthOf, makeWorld, many, newAgent } from './world.js';

@@ -3,7 +3,7 @@ import {
   checkCitations,
   citation_limits,
   readCitation,
-} from '../../../src/features/predictions/reasoning.js';
+} from '../../../src/features/predictions/citations.js';
 import { findLinks } from '../../../src/kit/text.js';
 import { pluck } from '../../help/pluck.js';
 

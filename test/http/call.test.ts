@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { t } from 'tap';
-import { makeAddressReader } from '../../src/http/request.js';
+import { makeAddressReader } from '../../src/http/call.js';
 import { holds } from '../help/property.js';
 
 /** An address as uWebSockets.js gives it: its raw bytes, read as latin1. */
