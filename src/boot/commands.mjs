@@ -24,6 +24,7 @@ export const commands = {
 /** What a checkout offers to those who change the program. */
 export const checkout_commands = {
   test: 'test/run.js',
+  'test:fault': 'test/run-fault.js',
   bench: 'bench/run.js',
   docs: 'src/tools/docs.js',
   soak: 'test/soak.js',

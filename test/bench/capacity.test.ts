@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { t } from 'tap';
 import { calibrateWrites, in_flight, sharedLayout } from '../../bench/capacity/calibrate.js';
 import { simulateWrites, type WriteCost } from '../../bench/capacity/model.js';
 import { fillTables, type Results } from '../../bench/capacity/plan.js';
+import { t } from '../help/tap.js';
 
 t.test('the tables of the capacity page are those of the results', async (t) => {
   const page = readFileSync('docs/capacity.md', 'utf8');

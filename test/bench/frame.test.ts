@@ -1,4 +1,3 @@
-import t from 'tap';
 import {
   type Bench,
   type BenchContext,
@@ -10,6 +9,7 @@ import {
   type Subject,
 } from '../../bench/frame/bench.js';
 import { loadBench, names, printable, readArguments } from '../../bench/frame/command.js';
+import { t } from '../help/tap.js';
 
 t.test('the median is the middle value, or the mean of the two middle ones', async (t) => {
   t.equal(median([9, 1, 5]), 5);

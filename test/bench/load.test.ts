@@ -1,11 +1,12 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { connectHttp, makeAnswerReader } from '../../bench/load/http-connection.js';
 import { type LoadOptions, latenciesOf, quantile, runLoad } from '../../bench/load/load.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import { makeFrame, makeFrameReader } from '../../bench/load/socket-connection.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 t.test('a quantile is the least value that so many do not exceed', async (t) => {

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { simulateReads, simulateWrites } from '../../bench/capacity/model.js';
 import { hold, makeResource, makeSimulation } from '../../bench/capacity/simulation.js';
+import { t } from '../help/tap.js';
 
 /** The simulator against results of queueing theory, which it has to find by itself. */
 

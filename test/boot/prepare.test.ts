@@ -10,8 +10,9 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { project_root } from '../help/own-stores.js';
+import { t } from '../help/tap.js';
 
 /** A small checkout with the real boot scripts, and packages that are there already. */
 const makeCheckout = (t: Test): string => {

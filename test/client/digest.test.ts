@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { WebSocket } from 'ws';
 import {
   createClient,
@@ -11,6 +11,7 @@ import { storeDigests } from '../../src/features/events/digest.js';
 import { sha256 } from '../../src/kit/ids.js';
 import { serveLog } from '../features/log/log-server.js';
 import { startApp, type TestApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { startFront } from './front.js';
 import { type SocketFront, startSocketFront } from './socket-front.js';

@@ -3,12 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
 import { startApp } from '../help/app.js';
 import { project_root } from '../help/own-stores.js';
 import { installClient } from '../help/packed-client.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /** The library as other programs get it: packed, and installed in an empty folder of theirs. */
 

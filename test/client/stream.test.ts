@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import {
   type Client,
   createClient,
@@ -19,6 +19,7 @@ import { startApp } from '../help/app.js';
 import { range, startHub } from '../help/hub.js';
 import { makeLogWriter } from '../help/log.js';
 import { openStores, openTestRedis } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { startSocketFront } from './socket-front.js';
 

@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import t from 'tap';
 import { commands } from '../../src/boot/commands.mjs';
 import { settings } from '../../src/config.js';
 import {
@@ -14,6 +13,7 @@ import {
 } from '../../src/tools/docs.js';
 import { project_root } from '../help/own-stores.js';
 import { readDocument } from '../help/readme.js';
+import { t } from '../help/tap.js';
 
 const package_json = JSON.parse(readDocument('package.json')) as {
   readonly scripts: Readonly<Record<string, string>>;

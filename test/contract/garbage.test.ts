@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { withDeadline } from '../../src/kit/service.js';
 import { startApp } from '../help/app.js';
 import { holds } from '../help/property.js';
 import { openRaw, type RawAnswer, writeRequest } from '../help/raw-http.js';
+import { t } from '../help/tap.js';
 
 /**
  * Bytes that no HTTP client would send. A request that cannot be read is answered by the native

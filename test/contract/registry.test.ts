@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { t } from 'tap';
 import { link_key_refused } from '../../src/features/accounts/schema.js';
 import { faultsOf } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { compileCheck, compileQuery } from '../../src/http/validation.js';
 import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/fault.js';
 import { api_routes } from '../../src/routes.js';
+import { t } from '../help/tap.js';
 
 /** Rules for every route and every fault, so that the next one keeps them too. */
 

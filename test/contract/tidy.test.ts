@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { t } from 'tap';
 import {
   type Import,
   importsIn,
@@ -11,6 +10,7 @@ import {
   readSources,
   type Source,
 } from '../help/imports.js';
+import { t } from '../help/tap.js';
 
 /**
  * The style of the repository, as far as a program can hold it; length and names of files are

@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { type Address, type Host, makeHostFinder, readAddress } from '../../src/db/address.js';
+import { t } from '../help/tap.js';
 
 const targetsOf = ({ hosts }: Address): unknown[] => hosts.map(({ target }) => target);
 

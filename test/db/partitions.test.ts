@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import t from 'tap';
 import { leading_columns } from '../../src/db/hash-partition-store.js';
 import { migrate } from '../../src/db/migrate.js';
 import { type CallOptions, startApp } from '../help/app.js';
 import { openAdmin, startOwnStores, withDatabase } from '../help/own-stores.js';
 import type { Teardown } from '../help/stores.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /** The growing tables in hash partitions: the same schema, and what a request looks into. */
 

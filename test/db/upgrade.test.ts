@@ -1,5 +1,4 @@
 import { createHash, createHmac } from 'node:crypto';
-import { t } from 'tap';
 import { agentId, humanId, questionId } from '../../bench/env/seed.js';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
 import type { Sql } from '../../src/db/client.js';
@@ -12,6 +11,7 @@ import { openAdmin } from '../help/own-stores.js';
 import { openParts } from '../help/parts.js';
 import { startReceiver } from '../help/receiver.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { untilNone } from '../help/until.js';
 
 /**

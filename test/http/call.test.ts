@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
-import { t } from 'tap';
 import { makeAddressReader } from '../../src/http/call.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 
 /** An address as uWebSockets.js gives it: its raw bytes, read as latin1. */
 const raw = (text: string): string =>

@@ -1,5 +1,4 @@
 import { pino } from 'pino';
-import { t } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
 import {
   type CallToClaim,
@@ -15,6 +14,7 @@ import { common_faults, refuse } from '../../src/kit/fault.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Answered, type CallOptions, startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**

@@ -1,7 +1,7 @@
 import { parseList } from 'structured-headers';
-import { t } from 'tap';
 import { exchange_counters } from '../../src/http/call.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
+import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 

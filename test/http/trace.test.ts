@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { readTrace } from '../../src/http/trace.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
+import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 
 /** W3C Trace Context, with the cases that its recommendation names. */

@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox';
 import fc from 'fast-check';
-import { t } from 'tap';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../src/http/schemas.js';
 import {
   compileCheck,
@@ -11,6 +10,7 @@ import {
 import { makeId } from '../../src/kit/ids.js';
 import { parseTime } from '../../src/kit/time.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 
 const thing = Type.Object({
   id: uuid_schema,

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import t from 'tap';
 import {
   countCharacters,
   findLinks,
@@ -11,6 +10,7 @@ import {
   withoutControls,
 } from '../../src/kit/text.js';
 import { timeAtBest } from '../help/stopwatch.js';
+import { t } from '../help/tap.js';
 
 const linksOf = (text: string): string[] => {
   const links = findLinks(text);

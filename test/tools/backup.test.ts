@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { agentId, seed } from '../../bench/env/seed.js';
 import type { Sql } from '../../src/db/client.js';
 import { applyMigrations, readMigrations } from '../../src/db/migrate.js';
@@ -21,6 +21,7 @@ import { runTool } from '../help/run-tool.js';
 import { endService, launch, startService } from '../help/service.js';
 import { openStores, startPrivateStores } from '../help/stores.js';
 import { makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const makeFolder = (t: Test): string => {

@@ -4,7 +4,6 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import { t } from 'tap';
 import { checkout_commands, commands, nearestNames } from '../../src/boot/commands.mjs';
 import { tallyKey } from '../../src/features/consensus/index.js';
 import { streamKey } from '../../src/features/events/log-entry.js';
@@ -15,6 +14,7 @@ import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.
 import { runProgram, startProgram } from '../help/run-command.js';
 import { endService } from '../help/service.js';
 import { makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 t.test('what is mistyped is refused with the nearest names', async (t) => {

@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { t } from 'tap';
 import { settings } from '../../src/config.js';
 import { runTool } from '../help/run-tool.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 const run = (env: Readonly<Record<string, string>>) => runTool('doctor', { PORT: '0', ...env });
 

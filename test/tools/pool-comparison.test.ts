@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { t } from 'tap';
 import { comparePools } from '../../src/tools/pool-comparison.js';
 import { makeResolved } from '../features/consensus/generated.js';
 import { makeRandom } from '../help/long-run.js';
 import { runTool } from '../help/run-tool.js';
+import { t } from '../help/tap.js';
 
 /** Pools compared on generated forecasts, whose correlation is known, and on files. */
 

@@ -1,10 +1,10 @@
 import { tableFromIPC } from 'apache-arrow';
 import { parse } from 'csv-parse/sync';
 import { readParquet } from 'parquet-wasm';
-import { t } from 'tap';
 import { fetchBytes, type Row, readLines } from '../features/exports/world.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { openImport } from '../tools/import-files.js';
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { t } from 'tap';
 import { startHookApp } from '../features/webhooks/app.js';
 import { no_limits } from '../help/app.js';
 import { openBrowser, without_chromium } from '../help/browser.js';
 import { makeAgent, makeHuman } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /** The account in a real browser: its story without scripts, its keys, and who it keeps out. */
 

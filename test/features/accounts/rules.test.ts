@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import t from 'tap';
 import {
   adminKeys,
   bearerToken,
@@ -16,6 +15,7 @@ import {
   readAddress,
   readHumanName,
 } from '../../../src/features/accounts/rules.js';
+import { t } from '../../help/tap.js';
 
 const keyOf = (raw: string): string => {
   const clean = cleanName(raw);

@@ -1,10 +1,11 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { type CallOptions, startApp, type TestApp } from '../../help/app.js';
 import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { blocksOf, findMarkup } from '../../help/markdown.js';
 import { pluck } from '../../help/pluck.js';
 import { act } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, makeText, place } from './world.js';
 

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { makeContent } from './texts.js';
 
 const app = await startApp(t, { roles: ['api'] });

@@ -1,8 +1,9 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { pageOf } from '../../../src/features/comments/store.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { makeContent } from './texts.js';
 
 /** Lists of comments: in the order of the votes, and along an index however long they are. */

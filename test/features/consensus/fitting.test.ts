@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import {
   createConsensusProjector,
@@ -11,6 +10,7 @@ import { writeProjected } from '../../../src/features/events/index.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { runTool } from '../../help/run-tool.js';
+import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, type Placed, without } from './world.js';
 
 /** The daily fit of ρ: when it is made and in force, what it says, and who keeps an older one. */

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
-import { t } from 'tap';
 import { makeCourse } from '../../../src/features/consensus/index.js';
 import { drawPicture, type PictureOf } from '../../../src/features/consensus/picture.js';
 import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
@@ -9,6 +8,7 @@ import { createPngMaker } from '../../../src/kit/svg-png.js';
 import { oddText } from '../../help/arbitrary.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** Pictures of charts: whole, safe, and the same in every theme. */
 

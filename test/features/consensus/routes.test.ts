@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { hashState } from '../../../src/socket/states.js';
@@ -7,6 +6,7 @@ import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { type LoadOptions, startLoad } from '../../help/load.js';
 import { pluck } from '../../help/pluck.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
 import { options, without } from './world.js';

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
-import { t } from 'tap';
 import { makeAsyncApi, topic_names } from '../../../src/features/docs/asyncapi.js';
 import { catalogue } from '../../../src/features/events/catalogue.js';
 import { resolveTopic } from '../../../src/features/events/topics.js';
@@ -13,6 +12,7 @@ import { startApp } from '../../help/app.js';
 import { agentNamed } from '../../help/hub.js';
 import { openSse } from '../../help/sse-client.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';

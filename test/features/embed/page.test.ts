@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
-import { t } from 'tap';
 import { first_fit } from '../../../src/features/consensus/correlation.js';
 import { computeConsensus } from '../../../src/features/consensus/rules.js';
 import { drawCourse, endsOf } from '../../../src/features/embed/draw.js';
@@ -16,6 +15,7 @@ import type { QuestionRow } from '../../../src/features/questions/index.js';
 import { openBrowser, without_chromium } from '../../help/browser.js';
 import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile-texts.js';
 import { no_range } from '../../help/number.js';
+import { t } from '../../help/tap.js';
 
 /** Whatever a question says, its widget is the same elements with the same attributes. */
 

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { readFilter as readWith } from '../../../src/features/events/filter.js';
 import { readOldest } from '../../../src/features/events/floor-store.js';
 import {
@@ -22,6 +21,7 @@ import {
 } from '../../help/filters.js';
 import { makeEntry, makeLogWriter } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { pillars } from '../../help/taxonomy.js';
 
 const readFilter = (given: unknown) => readWith(given, { pillars, path: 'filter' });

@@ -1,4 +1,4 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { emit } from '../../../src/db/event.js';
 import { createConsensusProjector, tallyKey } from '../../../src/features/consensus/index.js';
 import { prediction_placed } from '../../../src/features/events/catalogue.js';
@@ -17,6 +17,7 @@ import { findDifferences } from '../../../src/tools/verify.js';
 import { range } from '../../help/hub.js';
 import { makeLogWriter } from '../../help/log.js';
 import { openParts, type Parts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** The relay when what it remembers and what is true have come apart. */

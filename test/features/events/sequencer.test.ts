@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { pino } from 'pino';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { openSql, type Sql } from '../../../src/db/client.js';
 import {
   createSealer,
@@ -9,6 +9,7 @@ import {
 } from '../../../src/features/events/sequencer.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { openStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** One gapless log over three shards, whoever is killed meanwhile, and whenever. */

@@ -1,4 +1,4 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import {
   createBoards,
@@ -23,6 +23,7 @@ import {
 } from '../../../src/features/leaderboards/store.js';
 import { calibrationError, wilson } from '../../../src/features/points/calibration.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import {
   addAgents,

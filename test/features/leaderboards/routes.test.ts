@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { setCommentHidden } from '../../../src/features/comments/index.js';
 import { makeAdjustedBoards } from '../../../src/features/leaderboards/adjusted.js';
@@ -12,6 +11,7 @@ import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { makeContent } from '../comments/texts.js';

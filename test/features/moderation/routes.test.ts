@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, makeCaller, startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
@@ -11,6 +10,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { allow, until } from '../../help/until.js';
 import { makeContent } from '../comments/texts.js';
 

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { emit } from '../../../src/db/event.js';
 import { comment_reply } from '../../../src/features/events/catalogue.js';
 import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
@@ -15,6 +14,7 @@ import {
   settleEagerly,
 } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Notifications: one a cause, for the agent concerned only, and bounded in number. */

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   findClaim,
   findProblem,
@@ -7,6 +6,7 @@ import {
   validKey,
 } from '../../../src/features/operators/rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 import { directoryOf, makeKey, rfc_key, signRequest } from './operator.js';
 
 const now_s = 1_618_884_480;

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import t from 'tap';
 import {
   type Curve,
   crps,
@@ -8,6 +7,7 @@ import {
   shareBelow,
 } from '../../../src/features/points/cdf-rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const uniform: Curve = [
   { x: 0, f: 0 },

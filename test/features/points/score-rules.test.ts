@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import {
   binaryDistribution,
   type Distribution,
@@ -14,6 +14,7 @@ import {
   streakOf,
 } from '../../../src/features/points/score-rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const near = (t: Test, found: number | null, wanted: number, digits: number): void => {
   t.ok(found !== null && Math.abs(found - wanted) < 0.5 * 10 ** -digits, `${found} is ${wanted}`);

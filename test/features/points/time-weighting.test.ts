@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import {
   binaryDistribution,
   type Distribution,
@@ -17,6 +17,7 @@ import {
   spansOf,
 } from '../../../src/features/points/time-weighting.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const near = (t: Test, found: number | null, wanted: number, what = ''): void => {
   t.ok(found !== null && Math.abs(found - wanted) < 1e-9, `${what} ${found} is ${wanted}`);

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { applyMigrations, readMigrations } from '../../../src/db/migrate.js';
@@ -7,6 +6,7 @@ import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { openAdmin } from '../../help/own-stores.js';
 import { openStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 
 /** A database of whole percents, brought to the schema of basis points and revisions. */
 

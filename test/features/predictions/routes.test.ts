@@ -1,9 +1,9 @@
-import { t } from 'tap';
 import { readMigrations } from '../../../src/db/migrate.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 /** Forms of a prediction that clients of services like this one send, by every transport. */
 

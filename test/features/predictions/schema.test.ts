@@ -1,4 +1,3 @@
-import t from 'tap';
 import {
   type Failure,
   hasFailures,
@@ -6,6 +5,7 @@ import {
   refuseFailures,
 } from '../../../src/features/predictions/faults.js';
 import { common_faults } from '../../../src/kit/fault.js';
+import { t } from '../../help/tap.js';
 
 t.test('the gates have their order, status and category', async (t) => {
   const gates = Object.values(prediction_faults);

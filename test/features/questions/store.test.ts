@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { questionId, seed } from '../../../bench/env/seed.js';
 import {
   addCounts,
@@ -6,6 +5,7 @@ import {
   lockQuestion,
 } from '../../../src/features/questions/store.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** What the routes do not show; readings that overlap a change, or fail, are those of `kit/cache`. */

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { window_ms } from '../../../src/features/resolution/rules.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, startApp } from '../../help/app.js';
@@ -12,6 +11,7 @@ import {
   untilSettled,
 } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Which agents may dispute a resolution and until when, and what a decision about it does. */

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { scoreNumber } from '../../../src/features/resolution/numbers.js';
 import { checkRecord } from '../../../src/tools/verify/record-store.js';
 import { startApp } from '../../help/app.js';
@@ -14,6 +13,7 @@ import {
   untilSettled,
 } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** What a forecast of a number or a date earns; figures by hand. */

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { applyMigrations, readMigrations } from '../../../src/db/migrate.js';
@@ -13,6 +12,7 @@ import { openAdmin } from '../../help/own-stores.js';
 import { pluck } from '../../help/pluck.js';
 import { decideAndSettle, ledgerOf, untilSettled } from '../../help/settling.js';
 import { openStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** A database in which points were staked and lent, brought to the schema in which they are not. */

@@ -1,4 +1,4 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { makeApiKey } from '../../../src/features/accounts/rules.js';
@@ -9,6 +9,7 @@ import { makeId } from '../../../src/kit/ids.js';
 import { makeRandom } from '../../help/long-run.js';
 import { openParts, type Parts } from '../../help/parts.js';
 import { findWrongAccounts, untilSettled } from '../../help/settling.js';
+import { t } from '../../help/tap.js';
 
 /** Settling held against SQL: a small random season with revisions, reopenings and `known_at`. */
 

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   type FilterMembers,
   passesFilter,
@@ -16,6 +15,7 @@ import { range } from '../../help/hub.js';
 import { makeLogWriter } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { addAgent, makeWorld, newAgent } from './world.js';

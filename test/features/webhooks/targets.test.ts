@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket } from 'node:net';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import type { TargetProblemCode } from '../../../src/kit/outbound/target.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { bad_targets } from '../../help/bad-targets.js';
 import { startNameServer, type Zone } from '../../help/name-server.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeWorld, type World } from './world.js';
 
