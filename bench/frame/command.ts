@@ -28,7 +28,6 @@ export const names: readonly string[] = [
   'boards',
   'pages',
   'scale',
-  'capacity',
   'mcp',
 ];
 
