@@ -23,6 +23,7 @@ export const names: readonly string[] = [
   'webhooks',
   'resolve',
   'originality',
+  'pools',
   'export',
   'comments',
   'boards',
