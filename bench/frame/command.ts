@@ -23,12 +23,12 @@ export const names: readonly string[] = [
   'webhooks',
   'resolve',
   'originality',
+  'pools',
   'export',
   'comments',
   'boards',
   'pages',
   'scale',
-  'capacity',
   'mcp',
 ];
 

@@ -7,7 +7,7 @@ import { hasCredential } from '../kit/log.js';
 import { isWithin, parseRange } from '../kit/outbound/addresses.js';
 import type { BodyStream } from './body.js';
 
-/** What a call is, however it arrives: its types, request id, cookies and address. */
+/** What a call is, however it arrives: its types, request id, trace, cookies and address. */
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -69,6 +69,23 @@ export const requestId = (given: string): string => {
   if (given !== '' && sane_id.test(given) && !hasCredential(given)) return given;
   request_count += 1;
   return `${node_id}-${request_count.toString(36)}`;
+};
+
+/** Version, trace, span, flags, and what a later version adds. */
+const trace_form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
+
+/**
+ * The trace of a request by its `traceparent` (W3C Trace Context), for log lines in the words of
+ * OpenTelemetry: the span is that of the caller, because none are made here. Null for a request
+ * that is in no trace, or whose header is wrong: that is no error.
+ */
+export const readTrace = (
+  traceparent: string,
+): { readonly trace_id: string; readonly span_id: string } | null => {
+  const [, version = 'ff', trace_id = '', span_id = '', rest] = trace_form.exec(traceparent) ?? [];
+  const is_known = version !== 'ff' && !(version === '00' && rest !== undefined);
+  const is_named = !/^0+$/.test(trace_id) && !/^0+$/.test(span_id);
+  return is_known && is_named ? { trace_id, span_id } : null;
 };
 
 /** The address a request comes from, and under which name limits count it. */

@@ -3,10 +3,9 @@ import type { Sql, Tx } from '../db/client.js';
 import { type Fault, type FaultDef, isFault } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
-import { type Request, requestId } from './call.js';
+import { type Request, readTrace, requestId } from './call.js';
 import { anonymous, type Caller } from './caller.js';
 import type { Deprecation } from './deprecation.js';
-import { readTrace } from './trace.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI

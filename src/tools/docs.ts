@@ -21,7 +21,6 @@ import { runImport } from './import.js';
 import { runKey } from './key.js';
 import { runMcp } from './mcp.js';
 import { runMigrate } from './migrate.js';
-import { runPoolComparison } from './pool-comparison.js';
 import { runQuickstart } from './quickstart.js';
 import { runRebuild } from './rebuild.js';
 import { runRestore } from './restore.js';
@@ -269,7 +268,6 @@ const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   demo: runDemo,
   mcp: runMcp,
   quickstart: runQuickstart,
-  'pool-comparison': runPoolComparison,
 };
 
 /** What docs/commands.md should be: the `--help` of every command. */

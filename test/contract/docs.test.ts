@@ -34,7 +34,7 @@ const documents = new Map(markdownFiles().map((name) => [name, readDocument(name
 const own = [...documents.keys()].filter((name) => /^(?:[^/]*|docs\/.*)$/.test(name));
 
 t.test('all documents are there', async (t) => {
-  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']) {
+  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'AGENTS.md']) {
     t.ok(documents.has(name), name);
   }
   t.match(readDocument('LICENSE'), /Apache License\s+Version 2\.0, January 2004/);

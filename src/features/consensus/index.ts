@@ -1,4 +1,4 @@
-export { readFits, readResolved } from './fits-store.js';
+export { readFits } from './fits-store.js';
 export { createFitting, fitToday } from './fitting.js';
 export { createHeadlines } from './headlines.js';
 export {
