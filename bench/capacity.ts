@@ -15,7 +15,7 @@ import { dialectOf, startSubscribers } from './sockets.js';
 import { addHooks, backlog, recordBacklog, secret_key, startReceivers } from './webhooks.js';
 
 /**
- * What more nodes and shards would do. Measures the CPU of every part for predictions, comments,
+ * What more nodes would do. Measures the CPU of every part for predictions, comments,
  * reads, frames and deliveries with one and two api processes, gives these times to a simulation
  * (`capacity/model.ts`), compares what that says of three processes with three processes, and asks
  * it about more than this machine has. Writes `bench/capacity/results.json` and the tables of
@@ -77,7 +77,7 @@ type Receivers = Awaited<ReturnType<typeof startReceivers>>;
 const checkOf = (name: string): Figure => ({ of: (round) => round['model']?.[name], ...close });
 
 export const bench: Bench = {
-  question: 'What would more nodes and shards do?',
+  question: 'What would more nodes do?',
   figures: Object.fromEntries(
     [...write_loads, 'read', 'fanout'].map((name) => [`${name}_simulated_3`, checkOf(name)]),
   ),

@@ -100,10 +100,6 @@ export const settings = {
     'Redis 7 or newer: redis://, rediss:// or unix:PATH; a cluster as redis://A,B,C/?cluster; ' +
       'Sentinels as redis://A,B/?sentinel=NAME. An embedded one is started when absent.',
   ),
-  SHARD_URLS: secret(
-    list.default([]),
-    'A prototype: addresses of shards, whose events the relay puts into one order; see docs/shards.md.',
-  ),
   REDIS_PREFIX: setting(
     z.string().regex(/^[a-z0-9_-]{1,40}$/),
     'pf',
@@ -276,11 +272,6 @@ const checkProduction = (config: Config, problems: string[]): void => {
   }
 };
 
-/** A sealer would take the events of the forum from its relay. */
-const checkShards = ({ SHARD_URLS, DATABASE_URL }: Config, problems: string[]): void => {
-  if (SHARD_URLS.includes(DATABASE_URL ?? '')) problems.push('SHARD_URLS has the DATABASE_URL.');
-};
-
 /** Reads the settings, or throws a ConfigError that lists everything wrong at once. */
 export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   const problems: string[] = [];
@@ -303,7 +294,6 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   }
   const config = values as Config;
   if (problems.length === 0) checkProduction(config, problems);
-  if (problems.length === 0) checkShards(config, problems);
   if (problems.length > 0) throw new ConfigError(problems, config);
   return Object.freeze(config);
 };

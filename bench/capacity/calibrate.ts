@@ -14,7 +14,6 @@ import {
 /** The machine of the bench: everything, and the load generator, on the same cores. */
 export const sharedLayout = (cores: number, api_processes: number): Layout => ({
   nodes: [{ cores, api_processes }],
-  shards: 1,
   postgres_cores: null,
 });
 

@@ -52,8 +52,7 @@ export interface Machine {
 export interface Layout {
   /** Machines with api processes. */
   readonly nodes: readonly Machine[];
-  readonly shards: number;
-  /** Cores of the Postgres of a shard, and where relay and Redis have one each; null: all share. */
+  /** Cores of Postgres; relay, Redis and signer then have one each. Null: all share those of a node. */
   readonly postgres_cores: number | null;
 }
 
@@ -70,7 +69,7 @@ const processes_an_owner = 4;
 /** With so many events waiting for a relay, writers are refused. */
 const most_waiting = 5_000;
 
-const makeMachines = (simulation: Simulation, { nodes, shards, postgres_cores }: Layout) => {
+const makeMachines = (simulation: Simulation, { nodes, postgres_cores }: Layout) => {
   const make = (count: number) => makeResource(simulation, count);
   const shared = postgres_cores === null ? make(nodes[0]!.cores) : null;
   const pools = nodes.map(({ cores }) => shared ?? make(cores));
@@ -81,15 +80,14 @@ const makeMachines = (simulation: Simulation, { nodes, shards, postgres_cores }:
       owns: index < Math.ceil(api_processes / processes_an_owner),
     })),
   );
-  const each = <T>(makeOne: () => T): readonly T[] => Array.from({ length: shards }, makeOne);
   return {
     shared,
     pools,
     processes,
-    postgres: each(() => shared ?? make(postgres_cores ?? 1)),
-    relays: each(() => make(1)),
-    redis: each(() => make(1)),
-    signers: each(() => make(1)),
+    postgres: shared ?? make(postgres_cores ?? 1),
+    relay: make(1),
+    redis: make(1),
+    signer: make(1),
   };
 };
 
@@ -100,69 +98,67 @@ const on = (resources: readonly (Resource | null)[]): readonly Resource[] =>
 export const simulateWrites = (
   layout: Layout,
   cost: WriteCost,
-  { in_flight, seconds = 20, seed = 1 }: { in_flight: number; seconds?: number; seed?: number },
+  { in_flight, seconds = 20, seed = 3 }: { in_flight: number; seconds?: number; seed?: number },
 ): Outcome => {
   const simulation = makeSimulation(seed);
   const machines = makeMachines(simulation, layout);
-  const { shared, processes, postgres, relays, redis, signers } = machines;
+  const { shared, processes, postgres, relay, redis, signer } = machines;
   const warm_ms = 2_000;
   const owners = processes.filter(({ owns }) => owns);
-  let [done, batches] = [0, 0];
-  const waiting = relays.map(() => 0);
-  const queues = owners.map(() => relays.map((): (() => void)[] => []));
-  const is_busy = owners.map(() => relays.map(() => false));
+  let [done, batches, waiting] = [0, 0, 0];
+  const queues = owners.map((): (() => void)[] => []);
+  const is_busy = owners.map(() => false);
 
   /** After the commit; the relay is what may fall behind. */
-  const follow = (shard: number, count: number): void => {
-    waiting[shard]! += count;
+  const follow = (count: number): void => {
+    waiting += count;
     const steps = [
-      { at: relays[shard]!, ms: count * cost.relay },
-      { at: redis[shard]!, ms: count * cost.redis },
-      { at: signers[shard]!, ms: count * cost.signer },
+      { at: relay, ms: count * cost.relay },
+      { at: redis, ms: count * cost.redis },
+      { at: signer, ms: count * cost.signer },
     ];
     const go = (n: number): void => {
       const step = steps[n];
-      if (step === undefined) end(shard, count);
+      if (step === undefined) end(count);
       else hold(simulation, on([step.at, shared]), { ms: step.ms, next: () => go(n + 1) });
     };
     go(0);
   };
-  const end = (shard: number, count: number): void => {
-    waiting[shard]! -= count;
+  const end = (count: number): void => {
+    waiting -= count;
     for (const { thread, cores } of processes) {
       hold(simulation, [thread, cores], { ms: count * cost.event, next: () => undefined });
     }
-    for (const n of owners.keys()) pump(n, shard);
+    for (const n of owners.keys()) pump(n);
   };
 
-  const pump = (n: number, shard: number): void => {
-    const queue = queues[n]![shard]!;
-    if (is_busy[n]![shard] || queue.length === 0 || waiting[shard]! > most_waiting) return;
-    is_busy[n]![shard] = true;
+  const pump = (n: number): void => {
+    const queue = queues[n]!;
+    if (is_busy[n] || queue.length === 0 || waiting > most_waiting) return;
+    is_busy[n] = true;
     const batch = queue.splice(0, most_in_batch);
     const ms = cost.transaction + batch.length * cost.postgres;
     const commit = (): void =>
       simulation.after(cost.commit_wait, () => {
-        is_busy[n]![shard] = false;
+        is_busy[n] = false;
         if (simulation.now() > warm_ms) [done, batches] = [done + batch.length, batches + 1];
         for (const answer of batch) answer();
-        follow(shard, batch.length);
-        pump(n, shard);
+        follow(batch.length);
+        pump(n);
       });
-    const write = (): void => hold(simulation, [postgres[shard]!], { ms, next: commit });
+    const write = (): void => hold(simulation, [postgres], { ms, next: commit });
     const { thread, cores } = owners[n]!;
     hold(simulation, [thread, cores], { ms: cost.owner_transaction, next: write });
   };
 
   const ask = (n: number): void => {
     const asked = processes[n]!;
-    const shard = Math.floor(simulation.random() * relays.length);
     const to = Math.floor(simulation.random() * owners.length);
     const owner = owners[to]!;
     const handed = owner === asked ? 0 : cost.handed;
     const enqueue = (): void => {
-      queues[to]![shard]!.push(() => ask(n));
-      pump(to, shard);
+      queues[to]!.push(() => ask(n));
+      pump(to);
     };
     const judge = (): void => {
       const ms = simulation.exponential(cost.owner + handed);
@@ -179,11 +175,11 @@ export const simulateWrites = (
   const all = {
     owner: owners.map(({ thread }) => thread),
     'api cores': machines.pools,
-    postgres,
+    postgres: [postgres],
     api: processes.flatMap(({ owns, thread }) => (owns ? [] : thread)),
-    relay: relays,
-    redis,
-    signer: signers,
+    relay: [relay],
+    redis: [redis],
+    signer: [signer],
   };
   for (const list of Object.values(all)) for (const one of list) one.takeUtilisation(1);
   simulation.run(warm_ms + seconds * 1_000);
@@ -240,7 +236,7 @@ export const simulateFanout = (
   { sockets, seconds = 10, seed = 1 }: { sockets: number; seconds?: number; seed?: number },
 ): number => {
   const simulation = makeSimulation(seed);
-  const { shared, processes, relays } = makeMachines(simulation, layout);
+  const { shared, processes, relay } = makeMachines(simulation, layout);
   const share = sockets / processes.length;
   const window = 512;
   let done = 0;
@@ -261,7 +257,7 @@ export const simulateFanout = (
       }
     };
     const ms = simulation.exponential(cost.stores);
-    hold(simulation, on([relays[0]!, shared]), { ms, next: spread });
+    hold(simulation, on([relay, shared]), { ms, next: spread });
   };
   for (let n = 0; n < window; n += 1) publish();
   simulation.run(seconds * 1_000);

@@ -7,36 +7,24 @@ import {
   type WriteCost,
 } from './model.js';
 
-/** What so many nodes and shards would do, by the service times of one machine. */
+/** What so many nodes would do, by the service times of one machine. */
 
 const node = { cores: 4, api_processes: 3 } as const;
-/** Of the Postgres of a shard; its relay, Redis and signer have a core each. */
+/** Of Postgres; relay, Redis and signer have a core each. */
 const postgres_cores = 8;
 const in_flight_each = 128;
 /** Sockets of a process in the figures of fan-out. */
 const sockets_each = 5_000;
 
-const grid = [
-  [1, 1],
-  [2, 1],
-  [4, 1],
-  [4, 2],
-  [8, 1],
-  [8, 4],
-  [16, 4],
-] as const;
+const node_counts = [1, 2, 4, 8, 16] as const;
 
 /** What is busy all the time, so that more of the rest gives nothing. */
 const boundOf = (busy: Readonly<Record<string, number>>): string =>
   Object.entries(busy).reduce((most, one) => (one[1] > most[1] ? one : most))[0];
 
-const planOne = (calibration: Calibration, [nodes, shards]: readonly [number, number]) => {
+const planOne = (calibration: Calibration, nodes: number) => {
   const { writes, read, fanout, delivery } = calibration;
-  const layout: Layout = {
-    nodes: Array.from({ length: nodes }, () => node),
-    shards,
-    postgres_cores,
-  };
+  const layout: Layout = { nodes: Array.from({ length: nodes }, () => node), postgres_cores };
   const processes = nodes * node.api_processes;
   const most = (cost: WriteCost) => {
     const load = { in_flight: in_flight_each * processes, seconds: 4 };
@@ -49,7 +37,6 @@ const planOne = (calibration: Calibration, [nodes, shards]: readonly [number, nu
   const events = simulateFanout(layout, { ...fanout, client: 0 }, { sockets, seconds: 4 });
   return {
     nodes,
-    shards,
     wide: wide.per_second,
     wide_bound: boundOf(wide.busy),
     hot: hot.per_second,
@@ -60,12 +47,13 @@ const planOne = (calibration: Calibration, [nodes, shards]: readonly [number, nu
     // A signer on each node, one thread each.
     deliveries: Math.min(
       (1_000 * nodes) / delivery.signer,
-      (1_000 * postgres_cores * shards) / delivery.postgres,
+      (1_000 * postgres_cores) / delivery.postgres,
     ),
   };
 };
 
-export const makePlan = (calibration: Calibration) => grid.map((one) => planOne(calibration, one));
+export const makePlan = (calibration: Calibration) =>
+  node_counts.map((nodes) => planOne(calibration, nodes));
 
 export interface Results extends Calibration {
   readonly machine: string;
@@ -126,12 +114,12 @@ export const renderTables = (results: Results): Readonly<Record<string, string>>
     ),
     'capacity-plan': table(
       [
-        ...['Nodes', 'Shards', 'Predictions/s, many questions', 'breaks first', '× one node'],
+        ...['Nodes', 'Predictions/s, many questions', 'breaks first', '× one node'],
         ...['Predictions/s, ten hot questions', 'breaks first', 'Comments/s', 'Reads/s'],
         ...['Frames/s', 'Deliveries/s'],
       ],
       plan.map((row) => [
-        ...[String(row.nodes), String(row.shards), rounded(row.wide), row.wide_bound],
+        ...[String(row.nodes), rounded(row.wide), row.wide_bound],
         ...[(row.wide / base!.wide).toFixed(1), rounded(row.hot), row.hot_bound],
         ...[row.comments, row.reads, row.frames, row.deliveries].map(rounded),
       ]),

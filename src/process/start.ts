@@ -6,12 +6,7 @@ import {
   createFitting,
   createSnapshotTimer,
 } from '../features/consensus/index.js';
-import {
-  createDigests,
-  createEventsMaintenance,
-  createRelay,
-  createShardLog,
-} from '../features/events/index.js';
+import { createDigests, createEventsMaintenance, createRelay } from '../features/events/index.js';
 import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createOperatorCheck } from '../features/operators/index.js';
@@ -41,7 +36,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
   async relay({ deps, openSubscriber }) {
     const projectors = [question_counts, notified_replies, createConsensusProjector(deps)];
     const relay = createRelay(deps, { subscriber: await openSubscriber(), projectors });
-    return [relay, createShardLog(deps), createDigests(deps)];
+    return [relay, createDigests(deps)];
   },
 
   /** Sends webhooks: the log's stream and Postgres share out the work. */

@@ -71,7 +71,6 @@ t.test('the same seed gives the same run, another one another', async (t) => {
 
 const layoutOf = (api_processes: number, cores: number, postgres_cores: number | null = null) => ({
   nodes: [{ cores, api_processes }],
-  shards: 1,
   postgres_cores,
 });
 

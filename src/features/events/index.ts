@@ -38,7 +38,6 @@ export {
   revokeSessions,
   suspendKey,
 } from './revocations-store.js';
-export { createShardLog, readSequenced } from './sequencer.js';
 export { createRevocationWatch, mountSockets } from './sockets.js';
 export {
   dropLease,
