@@ -89,7 +89,6 @@ export const settings = {
     'A replica of it, for lists, leaderboards and exports; read only where it has every write.',
   ),
   DATABASE_POOL: count(2, 100, 8, 'Postgres connections of one process.'),
-  DATABASE_PARTITIONS: count(0, 64, 0, 'Hash partitions of a growing table of a new database.'),
   DATABASE_PREPARE: setting(
     flag,
     'true',

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Db, openSql, type Tx } from './client.js';
-import { partitionByHash } from './hash-partition-store.js';
 
 /**
  * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps, each run once in its own
@@ -131,11 +130,8 @@ export interface Migrated {
   readonly jit_stays: string | null;
 }
 
-/**
- * Brings the database at `database_url` to the schema of this program, and sets its role. Where it
- * was empty, each growing table is made in so many partitions; 0 is for whole tables.
- */
-export const migrate = async (database_url: string, partitions = 0): Promise<Migrated> => {
+/** Brings the database at `database_url` to the schema of this program, and sets its role. */
+export const migrate = async (database_url: string): Promise<Migrated> => {
   const sql = openSql({
     url: database_url,
     pool: 1,
@@ -146,9 +142,7 @@ export const migrate = async (database_url: string, partitions = 0): Promise<Mig
   try {
     return await sql.begin(async (tx) => {
       await lockSchema(tx);
-      const migrations = readMigrations();
-      const applied = await applyMigrations(tx, migrations);
-      if (applied.length === migrations.length) await partitionByHash(tx, partitions);
+      const applied = await applyMigrations(tx, readMigrations());
       return { applied: applied.map(({ name }) => name), jit_stays: await setRole(tx) };
     });
   } finally {

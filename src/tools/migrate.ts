@@ -24,9 +24,7 @@ export const runMigrate = (call: Call): Promise<number> =>
       return withSource(config, makeAccess(own, 'migrate'), async (sql, url) => {
         const { last, pending, known } = await planMigrations(sql);
         const names = pending.map(({ name }) => name);
-        const { jit_stays = null, applied = names } = dry_run
-          ? {}
-          : await migrate(url, config.DATABASE_PARTITIONS);
+        const { jit_stays = null, applied = names } = dry_run ? {} : await migrate(url);
         for (const name of applied) say(`${dry_run ? 'would apply' : 'applied'} ${name}`);
         if (jit_stays !== null) say(`jit stays on: ${jit_stays}`);
         const count = applied.length === 0 ? 'nothing to do' : `${applied.length} migrations`;

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import { type Config, readConfig } from '../config.js';
 import type { Sql, Tx } from '../db/client.js';
-import { partitionByHash } from '../db/hash-partition-store.js';
 import { applyMigrations, type Migration, readMigrations } from '../db/migrate.js';
 import { makeDay } from '../db/partition-store.js';
 import { emptyRedis as emptyEmbeddedRedis, stopRedisLeftover } from '../process/embedded/redis.js';
@@ -67,8 +66,6 @@ interface LoadOptions {
   readonly manifest: Manifest;
   readonly migrations: readonly Migration[];
   readonly replace: boolean;
-  /** Of each growing table; 0 for whole tables. */
-  readonly partitions: number;
   readonly say: SayRows;
   /** Called when nothing speaks against the restore, before the first change. */
   readonly emptyRedis: () => Promise<void>;
@@ -119,7 +116,6 @@ const load = async (tx: Tx, options: LoadOptions): Promise<void> => {
     say(table.name, table.rows);
   }
   await applyMigrations(tx, migrations);
-  await partitionByHash(tx, options.partitions);
 };
 
 export const loadDatabase = async (sql: Sql, options: LoadOptions): Promise<void> => {
@@ -186,8 +182,7 @@ export const runRestore = (call: Call): Promise<number> =>
       const migrations = readMigrations();
       const emptyRedis = () => forgetRedis(config);
       const { tables, say } = countRowsOn(call);
-      const partitions = config.DATABASE_PARTITIONS;
-      const options = { file, manifest, migrations, replace, partitions, emptyRedis, say };
+      const options = { file, manifest, migrations, replace, emptyRedis, say };
       await withTarget(config, accessFor(call), (sql) => loadDatabase(sql, options));
       writeLine(
         call.screen,

@@ -117,11 +117,8 @@ t.test('a database of somebody else’s: what is refused, and how it goes back',
   t.equal((await sql`select from predictions`).length, 3, 'nothing was changed');
   await sql.end();
 
-  const divided = { ...env, DATABASE_PARTITIONS: '4' };
-  t.match(await run(runRestore, divided, file, '--replace'), { code: 0 });
+  t.match(await run(runRestore, env, file, '--replace'), { code: 0 });
   const again = await startApp(t, { stores });
-  const parts = await again.sql`select from pg_inherits where inhparent = 'predictions'::regclass`;
-  t.equal(parts.length, 4, 'a restored database is a new one, for its partitions too');
   const rows = await again.sql<{ id: string }[]>`select agent_id as id from predictions`;
   t.same([...rows], [{ id: agentId(0) }]);
   // Redis does not tell of what was.
@@ -152,7 +149,7 @@ t.test('a backup of an older schema is brought to the present one', async (t) =>
   const [before] = await sql`select * from humans`;
   const manifest = await checkBackup(file);
   t.equal(manifest.migrations.length, 12);
-  const options = { file, manifest, partitions: 0, say, emptyRedis: async () => undefined };
+  const options = { file, manifest, say, emptyRedis: async () => undefined };
   const load = (known: typeof migrations) =>
     loadDatabase(sql, { ...options, migrations: known, replace: true });
   await t.rejects(load(migrations.slice(0, 11)), /is at migration 12 and this program knows 11/);
