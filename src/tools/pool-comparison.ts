@@ -1,5 +1,6 @@
 import { readConfig } from '../config.js';
 import { openSql } from '../db/client.js';
+import { checkAge } from '../db/migrate.js';
 import {
   createPool,
   errorsOf,
@@ -114,6 +115,7 @@ const readService = async (): Promise<readonly ResolvedQuestion[]> => {
   }
   const sql = openSql({ url, pool: 1, prepare, name: 'pool-comparison' });
   try {
+    await checkAge(sql);
     const all: ResolvedQuestion[] = [];
     await sql.begin({ mode: 'read only', statement_ms: 300_000 }, async (tx) => {
       for await (const page of readResolved(tx)) all.push(...page);
