@@ -74,7 +74,7 @@ export const makeSubjects = (setup: Setup, group: Subscribers, fanout: FanoutTar
     await group.call('open', job).catch((error: unknown) => {
       throw new Error(`${name}: ${error}\n${lastErrors()}`);
     });
-    const meter = startMeter(target.watched, target.groups);
+    const meter = startMeter(target.watched);
     const { sent, per_second } = await drive(group, fanout, { seconds, at_rate });
     const metered = meter.stop();
     const { delivered, holes, ended, ...latencies } = await group.call('stop');

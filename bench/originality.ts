@@ -1,4 +1,5 @@
-import { checkReasoning, QuestionMemory } from '../src/features/predictions/index.js';
+import { checkReasoning } from '../src/features/predictions/gates.js';
+import { QuestionMemory } from '../src/features/predictions/index.js';
 import { leastOverlap } from '../src/features/predictions/originality.js';
 import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
 import { makeRandom, type Random } from './load/predict-texts.js';

@@ -39,7 +39,7 @@ interface Endpoints {
   ownerOf(n: number): number;
 }
 
-export const backlog: Endpoints = {
+const backlog: Endpoints = {
   path: '/h',
   count: 128,
   event: 'dispute.opened',
@@ -56,11 +56,11 @@ const owners = 150;
 const flow_per_second = 500;
 const warm_up_deliveries = 4_000;
 
-export const secret_key = 'bench-secret-key-0123456789abcdefghij';
+const secret_key = 'bench-secret-key-0123456789abcdefghij';
 /** Of every webhook. */
 const secret = 'ab'.repeat(32);
 
-export const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<void> => {
+const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<void> => {
   const sealer = createSealer(secret_key);
   for (let n = 0; n < endpoints.count; n += 1) {
     const id = makeId();
@@ -75,7 +75,7 @@ export const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Pr
 };
 
 /** Records events and plans them in one transaction: with its commit all deliveries are due. */
-export const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown> =>
+const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown> =>
   sql.begin(async (tx) => {
     const [head] = await tx<{ last: number }[]>`
       update log_head set "offset" = "offset" + ${count} returning "offset" as last`;
@@ -94,7 +94,7 @@ export const recordBacklog = (sql: Sql, event: string, count: number): Promise<u
     await planDeliveries(tx, { first: last - count + 1, last });
   });
 
-export const startReceivers = async (context: BenchContext) => {
+const startReceivers = async (context: BenchContext) => {
   const made = await makeDevCa();
   const write = (name: 'ca' | 'key' | 'cert'): string => {
     const file = path.join(context.folder, `receivers-${name}.pem`);

@@ -1,32 +1,43 @@
-import { routes as accounts } from './features/accounts/index.js';
-import { routes as audit } from './features/audit/index.js';
-import { routes as briefs } from './features/briefs/index.js';
-import { routes as comments } from './features/comments/index.js';
-import { routes as consensus } from './features/consensus/index.js';
-import { routes as consumers } from './features/consumers/index.js';
-import { routes as docs } from './features/docs/index.js';
-import { routes as embed } from './features/embed/index.js';
-import { routes as exports_ } from './features/exports/index.js';
-import { routes as imports } from './features/imports/index.js';
-import { routes as leaderboards } from './features/leaderboards/index.js';
-import { routes as limits } from './features/limits/index.js';
-import { routes as log } from './features/log/index.js';
-import { routes as mcp } from './features/mcp/index.js';
-import { routes as moderation } from './features/moderation/index.js';
-import { routes as notifications } from './features/notifications/index.js';
-import { routes as predictions } from './features/predictions/index.js';
-import { routes as questions } from './features/questions/index.js';
-import { routes as resolution } from './features/resolution/index.js';
-import { routes as taxonomy } from './features/taxonomy/index.js';
-import { routes as webhooks } from './features/webhooks/index.js';
+import { account_routes } from './features/accounts/account-routes.js';
+import { admin_routes } from './features/accounts/admin-routes.js';
+import { agent_routes, link_routes } from './features/accounts/agents-routes.js';
+import { auth_routes } from './features/accounts/auth-routes.js';
+import { routes as audit } from './features/audit/routes.js';
+import { routes as briefs } from './features/briefs/routes.js';
+import { routes as comments } from './features/comments/routes.js';
+import { routes as consensus } from './features/consensus/routes.js';
+import { routes as consumers } from './features/consumers/routes.js';
+import { routes as health } from './features/docs/health.js';
+import { routes as site } from './features/docs/site.js';
+import { routes as embed } from './features/embed/routes.js';
+import { calibration_routes } from './features/exports/calibration-routes.js';
+import { file_routes } from './features/exports/file-routes.js';
+import { routes as records } from './features/exports/record-routes.js';
+import { routes as imports } from './features/imports/routes.js';
+import { routes as leaderboards } from './features/leaderboards/routes.js';
+import { routes as limits } from './features/limits/routes.js';
+import { routes as feeds } from './features/log/feeds.js';
+import { routes as log } from './features/log/routes.js';
+import { routes as mcp } from './features/mcp/routes.js';
+import { routes as moderation } from './features/moderation/routes.js';
+import { routes as notifications } from './features/notifications/routes.js';
+import { routes as predictions } from './features/predictions/routes.js';
+import { routes as questions } from './features/questions/routes.js';
+import { routes as resolution } from './features/resolution/routes.js';
+import { routes as taxonomy } from './features/taxonomy/routes.js';
+import { routes as webhooks } from './features/webhooks/routes.js';
 import { version } from './kit/version.js';
 
 /**
- * The routes of the API, one line a feature: the documents and the client library are made of them.
+ * The routes of the API, in the order of the documents: the documents and the client library are made of them.
  * The pages are not among them: they need what is made of these.
  */
 export const api_routes = [
-  ...accounts,
+  ...agent_routes,
+  ...auth_routes,
+  ...account_routes,
+  ...link_routes,
+  ...admin_routes,
   ...taxonomy,
   ...questions,
   ...predictions,
@@ -41,12 +52,16 @@ export const api_routes = [
   ...moderation,
   ...audit,
   ...log,
+  ...feeds,
   ...consumers,
   ...embed,
-  ...exports_,
+  ...file_routes,
+  ...calibration_routes,
+  ...records,
   ...limits,
   ...mcp,
-  ...docs,
+  ...health,
+  ...site,
 ];
 
 export const api_info = {

@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { readConfig } from '../src/config.js';
+import { t } from './help/tap.js';
 
 t.test('a number that is none is refused in words, with all others at once', async (t) => {
   const read = () => readConfig({ PORT: 'abc', DATABASE_POOL: '1', LIMIT_PREDICTIONS: '1.5' });

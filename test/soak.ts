@@ -173,7 +173,11 @@ t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
   table(t, [
     ['role', 'processes', 'minutes', 'most MB', 'MB/min'],
     ...growth.map(({ role, series, watched_min, most_mb, slope }) => [
-      ...[role, String(series), watched_min.toFixed(1), most_mb.toFixed(0), slope.toFixed(2)],
+      role,
+      String(series),
+      watched_min.toFixed(1),
+      most_mb.toFixed(0),
+      slope.toFixed(2),
     ]),
   ]);
   for (const { role, longest } of growth) {

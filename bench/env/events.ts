@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Sql } from '../../src/db/client.js';
-import { wakeUpChannel } from '../../src/features/events/index.js';
+import { wakeUpChannel } from '../../src/features/events/log-entry.js';
 import { makeId } from '../../src/kit/ids.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { agentId, questionId } from './seed.js';

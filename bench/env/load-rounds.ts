@@ -34,7 +34,7 @@ export const runRound = async (
   await loader.call('prepare', { ...job, port: target.port });
   await beforeGo?.();
   await admin`checkpoint`;
-  const meter = startMeter(target.watched, target.groups);
+  const meter = startMeter(target.watched);
   const other = during?.();
   // Awaited below; a failure must not end the process before that.
   other?.catch(() => undefined);

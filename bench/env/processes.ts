@@ -56,17 +56,11 @@ const busySeconds = (): number => {
 /**
  * Measures from now on. Its end returns the CPU of the watched processes (`cores`), their peak
  * memory, and the CPU of all that has nothing to do with the bench (`others_cores`), so that a
- * disturbed round shows. Groups are further lists of processes, each with its `NAME_cores`.
+ * disturbed round shows.
  */
-export const startMeter = (
-  watched: () => readonly number[] = () => [],
-  groups: () => Readonly<Record<string, readonly number[]>> = () => ({}),
-) => {
+export const startMeter = (watched: () => readonly number[] = () => []) => {
   // Listing processes reads all of /proc, which would disturb the measurement.
   const pids = watched();
-  const parts = Object.entries(groups());
-  const lookAtParts = () => parts.map(([name, some]) => ({ name, used_s: cpuOf(some) }));
-  const parts_before = lookAtParts();
   const look = () => ({
     used_s: cpuOf(pids),
     others_s: busySeconds() - cpuOf(treeOf(process.pid)),
@@ -85,13 +79,9 @@ export const startMeter = (
       const now = look();
       const seconds = (now.at_ms - before.at_ms) / 1_000;
       const others_cores = Math.max(0, now.others_s - before.others_s) / seconds;
-      const by_part = lookAtParts().map(({ name, used_s }, n) => [
-        `${name}_cores`,
-        (used_s - parts_before[n]!.used_s) / seconds,
-      ]);
       const cores = (now.used_s - before.used_s) / seconds;
       const of_watched = pids.length === 0 ? {} : { rss_mb, cores };
-      return { ...of_watched, ...Object.fromEntries(by_part), others_cores };
+      return { ...of_watched, others_cores };
     },
   };
 };

@@ -16,8 +16,14 @@ export const questionId = (n: number): string => numbered('8003', n);
 const startOf = (family: string): string => numbered(family, 0).slice(0, 24);
 
 const models = [
-  ...['gpt-5', 'claude-opus-4-5', 'gemini-3-pro', 'llama-4-maverick'],
-  ...['mistral-large-3', 'deepseek-v3.2', 'qwen3-max', 'grok-4'],
+  'gpt-5',
+  'claude-opus-4-5',
+  'gemini-3-pro',
+  'llama-4-maverick',
+  'mistral-large-3',
+  'deepseek-v3.2',
+  'qwen3-max',
+  'grok-4',
 ];
 /** `qwen3-max` is of the family `qwen`. */
 const familyOf = (model: string): string => /^[a-z]+/.exec(model)![0];

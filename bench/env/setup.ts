@@ -32,8 +32,6 @@ export interface Target {
   readonly sql: Sql;
   /** The processes that are metered. */
   watched(): readonly number[];
-  /** Whose CPU is told apart. */
-  groups?(): Readonly<Record<string, readonly number[]>>;
   /** All processes of it. */
   all(): readonly number[];
   /** The last errors of its log, for the report of a round that failed. */

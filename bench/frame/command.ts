@@ -14,19 +14,22 @@ import {
 /** The command `npm run bench -- NAME`: its arguments, and its result as text. */
 
 export const names: readonly string[] = [
-  ...['predict', 'revise', 'reads', 'fanout', 'sockets', 'calls'],
-  ...[
-    'webhooks',
-    'resolve',
-    'originality',
-    'export',
-    'comments',
-    'boards',
-    'pages',
-    'scale',
-    'capacity',
-    'mcp',
-  ],
+  'predict',
+  'revise',
+  'reads',
+  'fanout',
+  'sockets',
+  'calls',
+  'webhooks',
+  'resolve',
+  'originality',
+  'pools',
+  'export',
+  'comments',
+  'boards',
+  'pages',
+  'scale',
+  'mcp',
 ];
 
 export const loadBench = async (name: string): Promise<Bench> =>

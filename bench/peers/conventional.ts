@@ -170,8 +170,18 @@ const place = async (agent: Agent, question_id: string, body: Forecast) => {
     if (question.status !== 'open' || !question.in_time) throw refusal(409, 'QUESTION_NOT_OPEN');
     const digest = createHash('sha256').update(JSON.stringify(body)).digest();
     const inserted = await run('prediction', [
-      ...[question_id, user_id, id, prediction, 100 * probability, 100 * confidence, reasoning],
-      ...[citations, model_family, digest, event_id, at],
+      question_id,
+      user_id,
+      id,
+      prediction,
+      100 * probability,
+      100 * confidence,
+      reasoning,
+      citations,
+      model_family,
+      digest,
+      event_id,
+      at,
     ]);
     if (inserted.length === 0) throw refusal(409, 'DUPLICATE_PREDICTION');
     await run('outbox', [event_id, event, question_id, user_id, sent]);

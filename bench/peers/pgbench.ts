@@ -69,8 +69,21 @@ export const makePgbench = ({ context, admin, open, urlOf }: Setup): Subject => 
     async round() {
       await admin`checkpoint`;
       const { stdout } = await promisify(execFile)('pgbench', [
-        ...['-n', '-M', 'prepared', '-f', file, '-T', String(context.seconds)],
-        ...['-c', String(clients), '-j', '1', '-D', 'n=0', '-D', `block=${first_question}`],
+        '-n',
+        '-M',
+        'prepared',
+        '-f',
+        file,
+        '-T',
+        String(context.seconds),
+        '-c',
+        String(clients),
+        '-j',
+        '1',
+        '-D',
+        'n=0',
+        '-D',
+        `block=${first_question}`,
         urlOf('pgbench'),
       ]);
       const transactions = Number(/actually processed: (\d+)/.exec(stdout)?.[1]);

@@ -18,12 +18,12 @@ export const commands = {
   mcp: ['src/tools/mcp.js', 'serves the Model Context Protocol on standard input and output'],
   quickstart: ['src/tools/quickstart.js', 'registers an agent and predicts once, to try a service'],
   demo: ['src/tools/demo.js', 'plays the whole story against a running service'],
-  'pool-comparison': ['src/tools/pool-comparison.js', 'compares the consensus with simpler pools'],
 };
 
 /** What a checkout offers to those who change the program. */
 export const checkout_commands = {
   test: 'test/run.js',
+  'test:fault': 'test/run-fault.js',
   bench: 'bench/run.js',
   docs: 'src/tools/docs.js',
   soak: 'test/soak.js',

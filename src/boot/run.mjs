@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { readdirSync, readFileSync } from 'node:fs';
 import { checkout_commands, commands, exit_codes, sayUnknown } from './commands.mjs';
 
 /**
@@ -11,6 +12,7 @@ import { checkout_commands, commands, exit_codes, sayUnknown } from './commands.
 const pad = Math.max(...Object.keys(commands).map((name) => name.length));
 
 const help = `Usage: prediction-forum COMMAND [options]
+       prediction-forum --version
 
 ${Object.entries(commands)
   .map(([name, [, about]]) => `  ${name.padEnd(pad)}  ${about}`)
@@ -24,6 +26,30 @@ document on the standard output, and everything else goes to the standard error.
 Exit codes: 0 all is well; 1 it failed, or something is not as it should be; 2 wrong usage: a
 command, an option, an argument or a setting; 3 Postgres, Redis or the service does not answer; 4
 done, but not all of it.`;
+
+const root_url = new URL('../../', import.meta.url);
+const readPackage = (folder) =>
+  JSON.parse(readFileSync(new URL(`${folder}package.json`, root_url), 'utf8'));
+
+/** The version that is installed, or the one that will be: `npm:uwebsockets@3.0.6` → `3.0.6`. */
+const engineVersion = (wanted) => {
+  try {
+    return readPackage('node_modules/uWebSockets.js/').version;
+  } catch {
+    return wanted.split('@').at(-1);
+  }
+};
+
+/** Program, engine, and schema: the number of the newest migration. Reads files, installs nothing. */
+const describeVersion = () => {
+  const { version, dependencies } = readPackage('');
+  const newest = Math.max(
+    ...readdirSync(new URL('sql', root_url)).map((name) => parseInt(name, 10)),
+  );
+  return `prediction-forum ${version}
+engine uWebSockets.js ${engineVersion(dependencies['uWebSockets.js'])}, Node ${process.versions.node}
+schema ${newest}`;
+};
 
 const fail = (message, code) => {
   process.stderr.write(`${message}\n`);
@@ -45,7 +71,9 @@ const run = async (entry, args) => {
 const [major, minor] = process.versions.node.split('.').map(Number);
 const words = process.argv.slice(2);
 const [name = '', ...args] = words[0] === 'help' ? [words[1] ?? '--help', '--help'] : words;
-if (major < 20 || (major === 20 && minor < 11)) {
+if (name === '--version') {
+  process.stdout.write(`${describeVersion()}\n`);
+} else if (major < 20 || (major === 20 && minor < 11)) {
   fail(`Node 20.11 or newer is needed; this is ${process.version}.`, exit_codes.failed);
 } else if (name === '--help' || name === '-h') {
   process.stdout.write(`${help}\n`);

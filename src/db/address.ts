@@ -37,6 +37,8 @@ export interface Address {
   readonly wish: Wish;
 }
 
+const not_encoded = 'characters of the user or the password need to be percent-encoded';
+
 const wrong = (why: string): never => {
   throw new Error(`The address of Postgres is not right: ${why}.`);
 };
@@ -75,9 +77,9 @@ export const readAddress = (text: string): Address => {
   const [, scheme, user, authority = '', rest = ''] =
     url_form.exec(text) ??
     wrong('it looks like postgres://user:password@host:5432,other:5432/database');
-  if (!URL.canParse(`${scheme}${user}localhost${rest}`)) {
-    wrong('characters of the user or the password need to be percent-encoded');
-  }
+  // A slash or question mark in the password ends the hosts too early: the @ is still to come.
+  const has_late_at = user === '' && /^(?:[^?]*|[^=]*)@/.test(rest);
+  if (has_late_at || !URL.canParse(`${scheme}${user}localhost${rest}`)) wrong(not_encoded);
   const url = new URL(`${scheme}${user}localhost${rest}`);
   const query = url.searchParams;
   const mode = query.get('sslmode') ?? query.get('ssl') ?? 'disable';

@@ -1,24 +1,9 @@
 import type { Static, TObject } from '@sinclair/typebox';
+import type { EventDef } from '../kit/event.js';
 import { makeId } from '../kit/ids.js';
 import type { Db } from './client.js';
 
-/**
- * An event is one value: name, audience, data schema, and which parts of the data place it. From it
- * come the outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI. `emit` is
- * the only way to make one and takes the transaction that causes it.
- */
-
-/** `author`: only the agent named as audience; the others go to all subscribers. */
-type Audience = 'everyone' | 'author';
-
-export interface EventDef<S extends TObject = TObject> {
-  readonly name: string;
-  readonly about: string;
-  readonly audience: Audience;
-  readonly data: S;
-}
-
-export const defineEvent = <S extends TObject>(def: EventDef<S>): EventDef<S> => def;
+/** Writes events into the outbox, in the transaction that causes them. */
 
 /** Where an event belongs; topics and filters come from this. */
 interface EventPlace {

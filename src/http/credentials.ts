@@ -1,6 +1,7 @@
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
-import { type Request, readCookie, session_cookie } from './request.js';
-import { anonymous, type Caller, type Route } from './route.js';
+import { type Request, readCookie, session_cookie } from './call.js';
+import { anonymous, type Caller } from './caller.js';
+import type { Route } from './route.js';
 
 /** Which of what a request carries says who calls: a key, a token, or the cookie of a page. */
 

@@ -8,6 +8,7 @@ import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
 import { createSealer, deriveKey } from '../kit/sealing.js';
 import type { Service } from '../kit/service.js';
+import type { Request } from './call.js';
 import {
   claimAll,
   deleteClaim,
@@ -17,7 +18,6 @@ import {
   type NewClaim,
   storeAnswers,
 } from './idempotency-store.js';
-import type { Request } from './request.js';
 import type { Answer, Claim, Context, Route } from './route.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { Fault, FaultDef, FaultField } from '../kit/fault.js';
+import type { Address, BodyRead, Outgoing } from './call.js';
 import type { WholeCall } from './pipeline.js';
-import type { Address, BodyRead, Outgoing } from './request.js';
 import type { Context } from './route.js';
 
 /**

@@ -1,7 +1,8 @@
-import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox';
+import { Kind, type TSchema, Type } from '@sinclair/typebox';
 import { common_faults, type FaultDef } from '../kit/fault.js';
 import { describeDeprecation } from './deprecation.js';
 import { type Auth, type Route, takesKey } from './route.js';
+import { fields_schema, named } from './schemas.js';
 
 /** OpenAPI 3.1 from the route values: TypeBox schemas are JSON Schema 2020-12 already. */
 
@@ -53,7 +54,10 @@ export const faultsOf = (route: Route): readonly FaultDef[] => {
   const keyed = [f.INVALID_REQUEST, f.IDEMPOTENCY_MISMATCH, f.IDEMPOTENCY_IN_PROGRESS];
   const of_body = [f.INVALID_JSON, f.UNSUPPORTED_MEDIA_TYPE, f.BODY_TOO_LARGE, f.REQUEST_TIMEOUT];
   const all = [
-    ...[...route.faults, ...auth_faults[auth], f.RATE_LIMITED, f.UNAVAILABLE],
+    ...route.faults,
+    ...auth_faults[auth],
+    f.RATE_LIMITED,
+    f.UNAVAILABLE,
     ...(auth === 'public' ? [] : [f.ACCOUNT_SUSPENDED]),
     ...(query === undefined && body === undefined ? [] : [f.INVALID_REQUEST]),
     ...(takesKey(method) ? keyed : []),
@@ -62,16 +66,6 @@ export const faultsOf = (route: Route): readonly FaultDef[] => {
   ];
   return [...new Set(all)];
 };
-
-/**
- * Gives a schema a name: it becomes a component of the document, referred to wherever it is used, and
- * a type of generated clients.
- */
-export const named = <S extends TSchema>(title: string, description: string, schema: S): S => ({
-  ...schema,
-  title,
-  description,
-});
 
 const isNamed = (value: object): value is TSchema & { readonly title: string } =>
   Kind in value && 'title' in value && typeof value.title === 'string';
@@ -91,11 +85,6 @@ const referToNamed = (value: unknown, components: Map<string, object>): unknown 
   components.set(value.title, copy);
   return { $ref: `#/components/schemas/${value.title}` };
 };
-
-export const fields_schema = Type.Array(
-  Type.Object({ path: Type.String(), message: Type.String(), code: Type.Optional(Type.String()) }),
-  { description: 'Every place of the request that is wrong.' },
-);
 
 const error_fields = {
   error: Type.String({ description: 'One sentence a person can act on.' }),
@@ -241,29 +230,3 @@ export const makeOpenApi = (
     },
   };
 };
-
-/** Small schema parts that every feature's wire uses. */
-
-/** One of a few texts; checked as a pattern and shown as an `enum`. */
-export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<T[number]> => ({
-  ...Type.Unsafe<T[number]>(
-    Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
-  ),
-});
-
-const each_itself = 'EachItself';
-TypeRegistry.Set(each_itself, () => true);
-
-/**
- * An item of a list whose items are refused one by one: documented as `schema`, and checked by the
- * handler, so that what is wrong with one item refuses no other.
- */
-export const judgedAlone = (schema: TSchema): TUnsafe<unknown> => ({
-  ...Type.Unsafe<unknown>(schema),
-  [Kind]: each_itself,
-});
-
-export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
-
-export const uuid_schema = Type.String({ format: 'uuid' });
-export const time_schema = Type.String({ format: 'date-time' });

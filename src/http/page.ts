@@ -1,34 +1,13 @@
-import { type TSchema, Type } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { isId } from '../kit/ids.js';
-import { nullable } from './openapi.js';
+import { parseTime } from '../kit/time.js';
 import { type Answer, reply } from './route.js';
-import { parseTime } from './validation.js';
 
 /**
  * Keyset pages: a cursor names the last row that was shown by the values the list is sorted by, so
  * a page stays right while rows are added. Clients treat the cursor as opaque. `offset` is for
  * clients that count; it costs as much as the rows it skips and is therefore bounded.
  */
-
-const offset_limit = 10_000;
-
-/** How many rows one page may have; the reader of the query takes more for the most. */
-export const limitQuery = (most: number, usual: number) =>
-  Type.Integer({
-    minimum: 1,
-    maximum: most,
-    default: usual,
-    description: `Items of one page; more than ${most} means ${most}.`,
-  });
-export const limit_query = limitQuery(100, 20);
-
-/** The query members of every list: spread them into the route's query schema. */
-export const page_query = {
-  limit: limit_query,
-  cursor: Type.Optional(Type.String({ maxLength: 512 })),
-  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
-};
 
 type CursorPart = string | number | null;
 export type CursorKey = readonly CursorPart[];
@@ -130,15 +109,6 @@ export const pageHeaders = (
   next.set('cursor', next_cursor);
   return { Link: `<${path}?${next.toString()}>; rel="next"` };
 };
-
-/** The schema of the answer of a list. */
-export const pageSchema = (plural: string, row: TSchema, more: Record<string, TSchema> = {}) =>
-  Type.Object({
-    total: Type.Integer(),
-    ...more,
-    [plural]: Type.Array(row),
-    next_cursor: nullable(Type.String()),
-  });
 
 interface List<R> {
   readonly path: string;

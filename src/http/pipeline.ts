@@ -4,36 +4,32 @@ import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fa
 import { describeError } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
 import { BodyStream, etagOf, matchesEtag } from './body.js';
-import { type Authenticate, identify, isCrossOrigin } from './credentials.js';
-import { deprecationHeaders } from './deprecation.js';
-import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
-import { applyLimits, type Limiter, showGivenBack, type Taken, type Window } from './limits.js';
 import {
   type Address,
   type BodyRead,
   commonHeaders,
   exchange_counters,
-  HttpCall,
-  type HttpParts,
   makeAddressReader,
   type Outgoing,
   type Request,
   request_durations,
-  type TemplatedApp,
-} from './request.js';
+} from './call.js';
+import { type Caller, callerKey, isAdmin } from './caller.js';
+import { type Authenticate, identify, isCrossOrigin } from './credentials.js';
+import { deprecationHeaders } from './deprecation.js';
+import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
+import { applyLimits, type Limiter, showGivenBack, type Taken, type Window } from './limits.js';
 import type { ResponseCache } from './response-cache.js';
 import {
   type Answer,
-  type Caller,
   Context,
-  callerKey,
   type Found,
-  isAdmin,
   makeRouter,
   type Reply,
   type Route,
   takesKey,
 } from './route.js';
+import { HttpCall, type HttpParts, type TemplatedApp } from './uws.js';
 import { compileCheck, compileQuery, sayFirst } from './validation.js';
 
 /**

@@ -2,14 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { isFault } from '../kit/fault.js';
 import { namedTypes } from './accept.js';
 import { etagOf, matchesEtag } from './body.js';
-import {
-  type Headers,
-  type HttpRequest,
-  type HttpResponse,
-  type Request,
-  requestId,
-} from './request.js';
+import { type Headers, type Request, requestId } from './call.js';
 import type { Answer, CacheRule, Reply, Route } from './route.js';
+import type { HttpRequest, HttpResponse } from './uws.js';
 
 /**
  * Keeps the responses of cacheable routes as bytes, for anonymous GET requests. A cached response

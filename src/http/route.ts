@@ -3,9 +3,9 @@ import type { Sql, Tx } from '../db/client.js';
 import { type Fault, type FaultDef, isFault } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
+import { type Request, readTrace, requestId } from './call.js';
+import { anonymous, type Caller } from './caller.js';
 import type { Deprecation } from './deprecation.js';
-import { type Request, requestId } from './request.js';
-import { readTrace } from './trace.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
@@ -283,47 +283,6 @@ export const replyStream = (
   parts: StreamParts,
   headers?: Readonly<Record<string, string>>,
 ): Reply => replyRaw(content_type, new BodyStream(parts), headers);
-
-/** The caller, as far as a route needs to know. Credentials themselves never get this far. */
-
-interface Anonymous {
-  readonly kind: 'anonymous';
-}
-
-export interface AgentCaller {
-  readonly kind: 'agent';
-  readonly id: string;
-  readonly name: string;
-  readonly model: string;
-  readonly model_family: string;
-  /** The verified human this agent is linked to; null while it is not linked. */
-  readonly owner_id: string | null;
-}
-
-export interface HumanCaller {
-  readonly kind: 'human';
-  readonly id: string;
-  readonly email_verified: boolean;
-  readonly is_admin: boolean;
-  /** When the session ends. */
-  readonly expires_at: Date;
-}
-
-/** Holder of the `ADMIN_KEY`. A human admin stays a `HumanCaller` with `is_admin`. */
-interface AdminCaller {
-  readonly kind: 'admin';
-}
-
-export type Caller = Anonymous | AgentCaller | HumanCaller | AdminCaller;
-
-export const anonymous: Anonymous = { kind: 'anonymous' };
-
-export const isAdmin = (caller: Caller): boolean =>
-  caller.kind === 'admin' || (caller.kind === 'human' && caller.is_admin);
-
-/** The id by which limits and logs count this caller; null for anonymous callers and the admin. */
-export const callerKey = (caller: Caller): string | null =>
-  caller.kind === 'agent' || caller.kind === 'human' ? caller.id : null;
 
 /**
  * Finds the route of a path. The same router serves HTTP and calls over the websocket, so that a

@@ -4,6 +4,7 @@ import { TypeCompiler, type ValueErrorIterator } from '@sinclair/typebox/compile
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors';
 import type { FaultField } from '../kit/fault.js';
 import { isId } from '../kit/ids.js';
+import { parseTime } from '../kit/time.js';
 
 /** Compiled validators of the wire. Unknown members pass and are never looked at. */
 
@@ -91,23 +92,6 @@ function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
 
 FormatRegistry.Set('uuid', (text) => isId(text.toLowerCase()));
 FormatRegistry.Set('date-time', (text) => parseTime(text) !== null);
-
-const time_pattern =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)$/;
-
-/** Which day a month ends with; the month counts from 1. */
-const lastDayOf = (year: number, month: number): number =>
-  new Date(Date.UTC(year, month, 0)).getUTCDate();
-
-/** An ISO 8601 time with a zone, between the years 1970 and 9999; null when it is not one. */
-export const parseTime = (text: string): Date | null => {
-  const [, year, month, day] = time_pattern.exec(text) ?? [];
-  // A day that no month has would be taken for one of the next month, and is refused by Postgres.
-  if (year === undefined || Number(day) > lastDayOf(Number(year), Number(month))) return null;
-  const time = new Date(text);
-  const ms = time.getTime();
-  return Number.isNaN(ms) || ms < 0 || ms > 253_402_300_799_999 ? null : time;
-};
 
 const most_fields = 20;
 

@@ -12,8 +12,11 @@ export const hasCredential = (text: string): boolean => credential.test(text);
 
 const redacted = [
   ...['api_key', 'token', 'password', 'secret'].flatMap((name) => [name, `*.${name}`]),
-  ...['signing_secret', 'authorization', 'headers.authorization'],
-  ...['headers["x-api-key"]', 'headers["x-admin-key"]'],
+  'signing_secret',
+  'authorization',
+  'headers.authorization',
+  'headers["x-api-key"]',
+  'headers["x-admin-key"]',
 ];
 
 /**

@@ -7,7 +7,8 @@ import {
   createSessions,
   makeAuthenticate,
 } from '../features/accounts/index.js';
-import { type BriefParts, createBriefs, createDays } from '../features/briefs/index.js';
+import { createBriefs, createDays } from '../features/briefs/index.js';
+import type { BriefParts } from '../features/briefs/routes.js';
 import {
   answerPost,
   type Ballot,
@@ -15,8 +16,8 @@ import {
   createCommenting,
   createVoting,
   type PostRequest,
-  type VoteParts,
 } from '../features/comments/index.js';
+import type { VoteParts } from '../features/comments/routes.js';
 import {
   type ConsensusParts,
   consensusTopic,
@@ -29,36 +30,25 @@ import {
 import {
   type ConsumerParts,
   createConsumers,
-  makeConsumeOps,
   readMostBehind,
   readOldestSeconds,
 } from '../features/consumers/index.js';
-import { createSite, type DocsParts, type HealthParts } from '../features/docs/index.js';
-import {
-  createDigestTracker,
-  createRevocationWatch,
-  Follower,
-  type LogEntry,
-  makeRecentEvents,
-  mountSockets,
-  PublishedEvent,
-  wakeUpChannel,
-} from '../features/events/index.js';
-import { createExports, type ExportParts } from '../features/exports/index.js';
-import {
-  createBoards,
-  type LeaderboardParts,
-  makeLeaderboardTopics,
-} from '../features/leaderboards/index.js';
-import {
-  createLimitReader,
-  type LimitParts,
-  limit_table,
-  makeWindowsOf,
-  predictionsWindow,
-} from '../features/limits/index.js';
+import { makeConsumeOps } from '../features/consumers/sockets.js';
+import type { HealthParts } from '../features/docs/health.js';
+import { createSite, type DocsParts } from '../features/docs/site.js';
+import { createDigestTracker, Follower } from '../features/events/index.js';
+import { type LogEntry, wakeUpChannel } from '../features/events/log-entry.js';
+import { createRevocationWatch, mountSockets } from '../features/events/sockets.js';
+import { makeRecentEvents, PublishedEvent } from '../features/events/topics.js';
+import type { ExportParts } from '../features/exports/file-routes.js';
+import { createExports } from '../features/exports/index.js';
+import { createBoards } from '../features/leaderboards/index.js';
+import { type LeaderboardParts, makeLeaderboardTopics } from '../features/leaderboards/routes.js';
+import { createLimitReader, type LimitParts } from '../features/limits/routes.js';
+import { limit_table, makeWindowsOf, predictionsWindow } from '../features/limits/rules.js';
 import { createLogWatch, type LogParts } from '../features/log/index.js';
-import { createMcp, type McpParts } from '../features/mcp/index.js';
+import { createMcp } from '../features/mcp/index.js';
+import type { McpParts } from '../features/mcp/routes.js';
 import { createOperators } from '../features/operators/index.js';
 import {
   answerRequest,
@@ -68,30 +58,31 @@ import {
   createRevising,
   type PlaceParts,
   type PlaceRequest,
-  type PredictParts,
   type ReviseParts,
 } from '../features/predictions/index.js';
-import { createQuestionCache, lists_tag } from '../features/questions/index.js';
+import type { PredictParts } from '../features/predictions/routes.js';
+import { createQuestionCache } from '../features/questions/index.js';
+import { lists_tag } from '../features/questions/schema.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createWebhooks, deleteWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import { makeAnswerAtOwner } from '../http/at-owner.js';
+import { exchange_counters, request_durations } from '../http/call.js';
+import { anonymous } from '../http/caller.js';
 import type { Deps } from '../http/deps.js';
 import { createIdempotency, type Idempotency } from '../http/idempotency.js';
 import { type InnerCall, makeInnerCall } from '../http/inner-call.js';
 import { createLimiter, type Limiter } from '../http/limits.js';
 import { type Mounted, mount } from '../http/pipeline.js';
+import { createResponseCache } from '../http/response-cache.js';
+import type { Route } from '../http/route.js';
 import {
   App,
-  exchange_counters,
   exclusive_port,
-  request_durations,
   type TemplatedApp,
   type us_listen_socket,
   us_listen_socket_close,
   us_socket_local_port,
-} from '../http/request.js';
-import { createResponseCache } from '../http/response-cache.js';
-import { anonymous, type Route } from '../http/route.js';
+} from '../http/uws.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { type Running, startAll } from '../kit/service.js';
 import { isWhole } from '../redis/client.js';

@@ -1,14 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { readCookie, session_cookie } from '../http/call.js';
+import { anonymous, type Caller, callerKey } from '../http/caller.js';
 import { type Credentials, chooseCredentials, no_credentials } from '../http/credentials.js';
 import {
   type HttpRequest,
   type HttpResponse,
-  readCookie,
   remoteAddress,
-  session_cookie,
   type us_socket_context_t,
-} from '../http/request.js';
-import { anonymous, type Caller, callerKey } from '../http/route.js';
+} from '../http/uws.js';
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';

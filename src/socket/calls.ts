@@ -1,7 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
+import {
+  type Address,
+  type BodyRead,
+  exchange_counters,
+  isTooLarge,
+  type Outgoing,
+} from '../http/call.js';
 import type { Mounted, WholeCall } from '../http/pipeline.js';
-import type { Address, BodyRead, Outgoing } from '../http/request.js';
-import { exchange_counters, isTooLarge } from '../http/request.js';
 import { findJsonProblem } from '../http/validation.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
 import { close_codes, makeFrame, ws_faults } from './frames.js';

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
+import type { Caller } from '../http/caller.js';
 import {
   DISABLED,
   type HttpRequest,
@@ -7,8 +8,7 @@ import {
   type TemplatedApp,
   type us_socket_context_t,
   type WebSocket,
-} from '../http/request.js';
-import type { Caller } from '../http/route.js';
+} from '../http/uws.js';
 import { refuse } from '../kit/fault.js';
 import {
   admit,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Caller } from '../http/route.js';
+import type { Caller } from '../http/caller.js';
 import { type Fault, isFault } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { callerKey } from '../http/route.js';
+import { callerKey } from '../http/caller.js';
 import { makeLoader } from '../kit/cache.js';
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { groupBy } from '../kit/group-by.js';

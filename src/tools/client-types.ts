@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
-import { catalogue } from '../features/events/index.js';
+import { catalogue } from '../features/events/catalogue.js';
 import { faultsOf } from '../http/openapi.js';
 import type { Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';

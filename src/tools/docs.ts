@@ -2,12 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { commands } from '../boot/commands.mjs';
 import { type SettingName, settings } from '../config.js';
-import type { EventDef } from '../db/event.js';
-import { catalogue } from '../features/events/index.js';
-import { countedBy, type LimitName, limit_table } from '../features/limits/index.js';
+import { catalogue } from '../features/events/catalogue.js';
+import { countedBy, type LimitName, limit_table } from '../features/limits/rules.js';
 import { describeDeprecation } from '../http/deprecation.js';
 import { faultsOf } from '../http/openapi.js';
 import type { Auth, Route } from '../http/route.js';
+import type { EventDef } from '../kit/event.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
 import { api_routes } from '../routes.js';
 import { close_codes, default_limits, type HubLimits, ws_faults } from '../socket/frames.js';
@@ -21,7 +21,6 @@ import { runImport } from './import.js';
 import { runKey } from './key.js';
 import { runMcp } from './mcp.js';
 import { runMigrate } from './migrate.js';
-import { runPoolComparison } from './pool-comparison.js';
 import { runQuickstart } from './quickstart.js';
 import { runRebuild } from './rebuild.js';
 import { runRestore } from './restore.js';
@@ -167,7 +166,11 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   faults: () => [
     ['Code', 'Status', 'Category', 'Try again', 'Sentence'],
     ...allFaults().map(({ code, status, category, retryable, sentence }) => [
-      ...[asCode(code), String(status), category, retryable ? 'yes' : '', sentence],
+      asCode(code),
+      String(status),
+      category,
+      retryable ? 'yes' : '',
+      sentence,
     ]),
   ],
   'socket-faults': () => [
@@ -177,7 +180,9 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   'close-codes': () => [
     ['Close code', 'Name', 'What to do'],
     ...Object.entries(close_codes).map(([name, code]) => [
-      ...[String(code), asCode(name), adviceOf(code)],
+      String(code),
+      asCode(name),
+      adviceOf(code),
     ]),
   ],
   limits: () => [
@@ -193,7 +198,9 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   'socket-limits': () => [
     ['Limit', 'Value', 'What it bounds'],
     ...Object.entries(socket_limits).map(([name, about]) => [
-      ...[asCode(name), showNumber(default_limits[name as keyof HubLimits]), about],
+      asCode(name),
+      showNumber(default_limits[name as keyof HubLimits]),
+      about,
     ]),
   ],
   settings: () => [
@@ -261,7 +268,6 @@ const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   demo: runDemo,
   mcp: runMcp,
   quickstart: runQuickstart,
-  'pool-comparison': runPoolComparison,
 };
 
 /** What docs/commands.md should be: the `--help` of every command. */

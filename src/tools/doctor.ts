@@ -16,15 +16,22 @@ type Check = (config: Config) => Promise<string> | string;
 
 const oldest_postgres = 14;
 
+/** A password may hold any character unescaped, so everything up to the last @ is masked. */
 const maskUrl = (text: string): string =>
-  /^[a-z]+:\/\//.test(text) ? text.replace(/:[^:@/]*@/, ':***@') : '***';
+  /^[a-z]+:\/\//.test(text)
+    ? text
+        .replace(/^([a-z]+:\/\/[^:@/?#]*:).*@/, '$1***@')
+        .replace(/([?&][^=&]*pass[^=&]*=)[^&]*/gi, '$1***')
+    : '***';
+
+const mask = (name: string, text: string): string => {
+  if (name === 'REDIS_URL' && text.startsWith('unix:')) return text;
+  return /_URLS?$/.test(name) ? maskUrl(text) : '***';
+};
 
 const show = (name: string, value: unknown, secret: boolean): string => {
-  if (value === undefined || value === '') return '-';
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.join(',');
-  if (!secret) return String(value);
-  if (name === 'REDIS_URL' && String(value).startsWith('unix:')) return String(value);
-  return name.endsWith('_URL') ? maskUrl(String(value)) : '***';
+  const texts = [value ?? ''].flat().map(String);
+  return texts.map((text) => (secret && text !== '' ? mask(name, text) : text)).join(',') || '-';
 };
 
 const not_set = 'default';

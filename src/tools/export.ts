@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { format_names } from '../features/exports/content.js';
+import { format_names } from '../features/exports/schema.js';
 import { writeWhole } from '../process/embedded/data-dir.js';
 import {
   type Call,
@@ -24,7 +24,11 @@ import {
  */
 
 const subjects = [
-  ...['predictions', 'revisions', 'questions', 'resolutions', 'comments'],
+  'predictions',
+  'revisions',
+  'questions',
+  'resolutions',
+  'comments',
   'consensus-history',
 ];
 

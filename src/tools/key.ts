@@ -6,7 +6,8 @@ import {
   registerAgent,
   replaceAgentKey,
 } from '../features/accounts/index.js';
-import { type Act, recordAct } from '../features/audit/index.js';
+import { recordAct } from '../features/audit/index.js';
+import type { Act } from '../features/audit/schema.js';
 import { isFault } from '../kit/fault.js';
 import {
   type Call,

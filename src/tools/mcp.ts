@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createClient } from '#client/node.js';
-import { type McpCall, makeMcpServer, makeTools, questionUri } from '../features/mcp/index.js';
+import { makeTools } from '../features/mcp/index.js';
+import { type McpCall, makeMcpServer, questionUri } from '../features/mcp/server.js';
 import type { Route } from '../http/route.js';
 import { api_routes } from '../routes.js';
 import { type Call, checkUrl, runCommand, service_options, startCommand } from './command.js';

@@ -1,6 +1,6 @@
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
-import type { EventDef } from '../db/event.js';
 import type { Route } from '../http/route.js';
+import type { EventDef } from '../kit/event.js';
 
 /**
  * The module `wire.py` of the Python client: one method for each operation, and the types of what it
@@ -115,7 +115,8 @@ const printMethod = (route: Route, is_async: boolean): string => {
   const list = ['self', ...sent, ...(options.length > 0 ? ['*', ...options] : [])];
   const values = asked.map(([name]) => `${asText(name)}: ${isName(name) ? name : `${name}_`}`);
   const words = [
-    ...[asText(method), asText(path)],
+    asText(method),
+    asText(path),
     ...(names.length > 0 ? [`{${names.map((name) => `"${name}": ${name}`).join(', ')}}`] : ['{}']),
     `{${values.join(', ')}}`,
     ...(type === undefined ? ['None'] : ['body']),

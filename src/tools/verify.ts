@@ -1,12 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { readConfig } from '../config.js';
-import {
-  findDigestDifferences,
-  packEntry,
-  readEvents,
-  readHead,
-  streamKey,
-} from '../features/events/index.js';
+import { findDigestDifferences, readEvents, readHead } from '../features/events/index.js';
+import { packEntry, streamKey } from '../features/events/log-entry.js';
 import { findBoardDifferences } from '../features/leaderboards/index.js';
 import { type Call, runCommand, startCommand, writeLine } from './command.js';
 import { withBoth } from './stores.js';

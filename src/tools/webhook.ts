@@ -1,6 +1,7 @@
 import { type Config, readConfig } from '../config.js';
 import type { Sql } from '../db/client.js';
-import { type Act, recordAct } from '../features/audit/index.js';
+import { recordAct } from '../features/audit/index.js';
+import type { Act } from '../features/audit/schema.js';
 import {
   createWebhooks,
   findTarget,

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { uuid_schema } from '../http/openapi.js';
+import { uuid_schema } from '../http/schemas.js';
 import { common_faults } from '../kit/fault.js';
 import { renderPage } from './page.js';
 import {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
-import { uuid_schema } from '../http/openapi.js';
+import { uuid_schema } from '../http/schemas.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { renderPage } from './page.js';
 import {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ComponentChildren } from 'preact';
-import { uuid_schema } from '../http/openapi.js';
+import { uuid_schema } from '../http/schemas.js';
 import { common_faults } from '../kit/fault.js';
 import { renderPage } from './page.js';
 import {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
-import { textEnum, uuid_schema } from '../http/openapi.js';
+import { textEnum, uuid_schema } from '../http/schemas.js';
 import { dayText, grouped } from '../kit/prose.js';
 import { metrics } from './leaderboard.js';
 import { renderPage } from './page.js';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
-import { textEnum } from '../http/openapi.js';
+import { textEnum } from '../http/schemas.js';
 import { grouped } from '../kit/prose.js';
 import { metrics } from './leaderboard.js';
 import { renderPage } from './page.js';

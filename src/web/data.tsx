@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
-import { model_families } from '../features/taxonomy/index.js';
-import { textEnum } from '../http/openapi.js';
+import { model_families } from '../features/taxonomy/model-family.js';
+import { textEnum } from '../http/schemas.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Select } from './parts/forms.js';

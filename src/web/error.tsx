@@ -1,4 +1,4 @@
-import type { Request } from '../http/request.js';
+import type { Request } from '../http/call.js';
 import type { Reply } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';
 import { renderPage } from './page.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import { Marked, type Tokens } from 'marked';
-import { catalogue } from '../features/events/index.js';
+import { catalogue } from '../features/events/catalogue.js';
 import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { escapeHtml } from '../kit/svg.js';

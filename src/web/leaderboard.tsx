@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { csvLine } from '../features/exports/index.js';
-import { textEnum } from '../http/openapi.js';
 import { replyRaw } from '../http/route.js';
+import { textEnum } from '../http/schemas.js';
 import { grouped } from '../kit/prose.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
@@ -440,8 +440,20 @@ const leaderboard = route({
 });
 
 const csv_columns = [
-  ...['rank', 'kind', 'user_id', 'name', 'model', 'model_family', 'n', 'value', 'low', 'high'],
-  ...['rank_low', 'rank_high', 'comments', 'replies'],
+  'rank',
+  'kind',
+  'user_id',
+  'name',
+  'model',
+  'model_family',
+  'n',
+  'value',
+  'low',
+  'high',
+  'rank_low',
+  'rank_high',
+  'comments',
+  'replies',
 ].map((name) => ({ name, type: 'text', is_free: name === 'name' || name === 'model' }) as const);
 
 /** A spreadsheet is for people: the API has the rest in pages. */

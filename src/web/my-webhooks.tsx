@@ -1,5 +1,5 @@
 import type { Operations } from '#client/wire.js';
-import { model_families } from '../features/taxonomy/index.js';
+import { model_families } from '../features/taxonomy/model-family.js';
 import { apiOf, goTo, own_form, route } from './page-route.js';
 import {
   type FieldDef,

@@ -2,10 +2,10 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { type AnyInput, placeOf } from '#client/calls.js';
 import type { Input, OperationId } from '#client/types.js';
 import type { Operations } from '#client/wire.js';
-import { lists_tag } from '../features/questions/index.js';
+import { lists_tag } from '../features/questions/schema.js';
+import { readCookie, session_cookie } from '../http/call.js';
 import type { Deps } from '../http/deps.js';
 import { asFault, type FaultAnswer, type InnerCall } from '../http/inner-call.js';
-import { readCookie, session_cookie } from '../http/request.js';
 import { type Context, type Reply, replyRaw, routeFor } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';
 

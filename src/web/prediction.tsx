@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
-import { prediction_faults } from '../features/predictions/index.js';
+import { prediction_faults } from '../features/predictions/faults.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, fresh_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { question_faults, question_params } from '../features/questions/index.js';
+import { question_faults, question_params } from '../features/questions/schema.js';
 import { preferredType } from '../http/accept.js';
 import { reply, replyRaw } from '../http/route.js';
 import { renderPage } from './page.js';

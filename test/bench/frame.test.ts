@@ -1,4 +1,3 @@
-import t from 'tap';
 import {
   type Bench,
   type BenchContext,
@@ -10,6 +9,7 @@ import {
   type Subject,
 } from '../../bench/frame/bench.js';
 import { loadBench, names, printable, readArguments } from '../../bench/frame/command.js';
+import { t } from '../help/tap.js';
 
 t.test('the median is the middle value, or the mean of the two middle ones', async (t) => {
   t.equal(median([9, 1, 5]), 5);
@@ -168,11 +168,12 @@ t.test('arguments: defaults, the quick form, and refusals that say how to call i
   const full = ['--rounds', '600', '--seconds', '1', '--only', 'service,uws', 'reads'];
   t.match(readArguments(full), { rounds: 600, seconds: 1, only: ['service', 'uws'] });
   for (const wrong of [
-    ...[[], ['other'], ['predict', 'predict'], ['predict', '--rounds', '0']],
-    ...[
-      ['predict', '--rounds', '601'],
-      ['predict', '--seconds', '1.5'],
-    ],
+    [],
+    ['other'],
+    ['predict', 'predict'],
+    ['predict', '--rounds', '0'],
+    ['predict', '--rounds', '601'],
+    ['predict', '--seconds', '1.5'],
   ]) {
     t.throws(() => readArguments(wrong), /Usage: .*\nBenches: predict/);
   }

@@ -1,11 +1,12 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { connectHttp, makeAnswerReader } from '../../bench/load/http-connection.js';
 import { type LoadOptions, latenciesOf, quantile, runLoad } from '../../bench/load/load.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import { makeFrame, makeFrameReader } from '../../bench/load/socket-connection.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 t.test('a quantile is the least value that so many do not exceed', async (t) => {
@@ -161,7 +162,11 @@ t.test('other answers, broken connections and a list that ends are problems', as
   const result = await run(port, { seconds: 0.1 }, 6);
   t.match(result, { sent: 6, done: 2 });
   t.same(result.problems, [
-    ...['3 answers were not 201', '429 slow', '429 slow', '429 slow', '1 connections broke'],
+    '3 answers were not 201',
+    '429 slow',
+    '429 slow',
+    '429 slow',
+    '1 connections broke',
     'the prepared requests and the time did not end together',
   ]);
   count = 3;

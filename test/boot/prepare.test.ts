@@ -9,12 +9,32 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { project_root } from '../help/own-stores.js';
+import { t } from '../help/tap.js';
+import { until } from '../help/until.js';
 
-/** A small checkout with the real boot scripts, and packages that are there already. */
-const makeCheckout = (t: Test): string => {
+/** Packages that are there already: those that the compiler needs, or what stands in for it. */
+const addPackages = (folder: string, compiler: 'real' | 'stand-in'): void => {
+  const packages = path.join(folder, 'node_modules');
+  mkdirSync(packages);
+  cpSync(path.join(project_root, 'node_modules', '.pf-lock'), path.join(packages, '.pf-lock'));
+  if (compiler === 'stand-in') {
+    const stand_in = path.join(project_root, 'test', 'boot', 'stand-in-compiler.mjs');
+    const bin = path.join(packages, 'typescript', 'bin');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(path.join(packages, 'typescript', 'package.json'), '{"type":"module"}');
+    cpSync(stand_in, path.join(bin, 'tsc'));
+    return;
+  }
+  for (const name of ['typescript', '@typescript', '@types', 'undici-types']) {
+    const source = path.join(project_root, 'node_modules', name);
+    if (existsSync(source)) symlinkSync(source, path.join(packages, name));
+  }
+};
+
+/** A small checkout with the real boot scripts. */
+const makeCheckout = (t: Test, compiler: 'real' | 'stand-in' = 'stand-in'): string => {
   const folder = t.testdir({
     src: {
       'main.ts': "console.log('started', ...process.argv.slice(2));\n",
@@ -29,30 +49,41 @@ const makeCheckout = (t: Test): string => {
   for (const name of ['package-lock.json', 'tsconfig.json']) {
     cpSync(path.join(project_root, name), path.join(folder, name));
   }
-  const packages = path.join(folder, 'node_modules');
-  mkdirSync(packages);
-  cpSync(path.join(project_root, 'node_modules', '.pf-lock'), path.join(packages, '.pf-lock'));
-  for (const name of ['typescript', '@typescript', '@types', 'undici-types']) {
-    const source = path.join(project_root, 'node_modules', name);
-    if (existsSync(source)) symlinkSync(source, path.join(packages, name));
-  }
+  addPackages(folder, compiler);
   return folder;
+};
+
+/** Adds the client library; what is built of it stands in the folder that is returned. */
+const addClient = (folder: string): string => {
+  const client = path.join(folder, 'clients', 'typescript');
+  mkdirSync(path.join(client, 'src'), { recursive: true });
+  const source = '/** Of the forum. */\nexport const answer: number = 42;\n';
+  writeFileSync(path.join(client, 'src', 'index.ts'), source);
+  const project = path.join('clients', 'typescript', 'tsconfig.json');
+  cpSync(path.join(project_root, project), path.join(folder, project));
+  return path.join(client, 'dist');
 };
 
 interface Outcome {
   readonly code: number | null;
   readonly output: string;
-  readonly ms: number;
 }
 
-const run = async (folder: string, ...words: string[]): Promise<Outcome> => {
-  const started = Date.now();
+/** What it said so far, and how it ended. */
+const begin = (folder: string, ...words: string[]) => {
   const file = path.join(folder, 'src', 'boot', 'run.mjs');
   const child = spawn(process.execPath, [file, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  return { code, output: `${err}${out}`, ms: Date.now() - started };
+  let errors = '';
+  let printed = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (errors += chunk));
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk));
+  const ended = new Promise<Outcome>((resolve) => {
+    child.once('close', (code) => resolve({ code, output: errors + printed }));
+  });
+  return { readErrors: () => errors, ended };
 };
+
+const run = (folder: string, ...words: string[]): Promise<Outcome> => begin(folder, ...words).ended;
 
 t.test('the first start builds, the second only starts, in the same process', async (t) => {
   const folder = makeCheckout(t);
@@ -81,32 +112,31 @@ t.test('what was deleted or changed in the sources is so in the build', async (t
   t.match((await run(folder, 'start')).output, /changed/, 'a lost output is made again');
 });
 
-t.test('the client package is built as well, again where it is gone', async (t) => {
+t.test('the client package is built again where it is gone', async (t) => {
   const folder = makeCheckout(t);
-  const client = path.join(folder, 'clients', 'typescript');
-  const source = path.join(client, 'src', 'index.ts');
-  mkdirSync(path.dirname(source), { recursive: true });
-  writeFileSync(source, '/** Of the forum. */\nexport const answer: number = 42;\n');
-  const project = path.join('clients', 'typescript', 'tsconfig.json');
-  cpSync(path.join(project_root, project), path.join(folder, project));
+  const built = addClient(folder);
   for (let n = 0; n < 2; n += 1) {
     t.match((await run(folder, 'build')).output, /^Built in /);
-    const built = (name: string): string => readFileSync(path.join(client, 'dist', name), 'utf8');
-    t.equal(built('index.js'), 'export const answer = 42;\n');
-    t.equal(built('index.d.ts'), '/** Of the forum. */\nexport declare const answer: number;\n');
-    rmSync(path.join(client, 'dist'), { recursive: true });
+    t.ok(existsSync(path.join(built, 'index.js')));
+    t.ok(existsSync(path.join(built, 'index.d.ts')));
+    rmSync(built, { recursive: true });
   }
 });
 
 t.test('a compile error stops the start with the lines of the compiler', async (t) => {
-  const folder = makeCheckout(t);
+  const folder = makeCheckout(t, 'real');
+  const built = addClient(folder);
   writeFileSync(path.join(folder, 'src', 'main.ts'), 'export const n: number = "text";\n');
   const { code, output } = await run(folder, 'start');
   t.equal(code, 1);
   t.match(output, /src\/main\.ts\(1,14\): error TS2322/);
   t.match(output, /nothing was started/);
+  t.notOk(existsSync(built));
   writeFileSync(path.join(folder, 'src', 'main.ts'), "console.log('mended');\n");
   t.match((await run(folder, 'start')).output, /mended/);
+  const read = (name: string): string => readFileSync(path.join(built, name), 'utf8');
+  t.equal(read('index.js'), 'export const answer = 42;\n', 'the client has no comments');
+  t.equal(read('index.d.ts'), '/** Of the forum. */\nexport declare const answer: number;\n');
 });
 
 t.test('packages are never installed through a link', async (t) => {
@@ -124,7 +154,14 @@ t.test('packages are never installed through a link', async (t) => {
 
 t.test('two starts at once build once', async (t) => {
   const folder = makeCheckout(t);
-  const both = await Promise.all([run(folder, 'start'), run(folder, 'start')]);
+  const hold = path.join(folder, 'hold');
+  writeFileSync(hold, '');
+  const starts = [begin(folder, 'start'), begin(folder, 'start')];
+  await until('one waits for the other', () =>
+    starts.some(({ readErrors }) => readErrors().includes('is preparing this checkout')),
+  );
+  rmSync(hold);
+  const both = await Promise.all(starts.map(({ ended }) => ended));
   for (const { code, output } of both) {
     t.equal(code, 0);
     t.match(output, /started\n$/);

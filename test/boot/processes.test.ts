@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { t } from 'tap';
 import {
   childrenOf,
   commandOf,
@@ -12,6 +11,7 @@ import {
   startTime,
   takeLock,
 } from '../../src/boot/processes.mjs';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const module_url = new URL('../../src/boot/processes.mjs', import.meta.url).href;

@@ -1,7 +1,8 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { createClient, NoAnswer, Refused, type Retry } from '#client/node.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { startFront } from './front.js';
 

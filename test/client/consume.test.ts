@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { createClient, type Delivery, Refused, StreamGap } from '#client/node.js';
 import { questionId, serveConsumers } from '../features/consumers/world.js';
 import { pluck } from '../help/pluck.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { startFront } from './front.js';
 

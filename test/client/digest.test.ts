@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { WebSocket } from 'ws';
 import {
   createClient,
@@ -11,6 +11,7 @@ import { storeDigests } from '../../src/features/events/digest.js';
 import { sha256 } from '../../src/kit/ids.js';
 import { serveLog } from '../features/log/log-server.js';
 import { startApp, type TestApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { startFront } from './front.js';
 import { type SocketFront, startSocketFront } from './socket-front.js';
@@ -202,7 +203,8 @@ t.test('two transports are compared: which differs, and in which range', async (
   const { client, front } = await openClient(t, app, null);
   const differing = async (one = client) =>
     (await one.compareTransports({ after: 500, until: 3_400 })).map((part) => [
-      ...[part.after, part.until],
+      part.after,
+      part.until,
       part.differing.join(),
     ]);
   const same = [

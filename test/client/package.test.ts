@@ -3,12 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
+import { publint } from 'publint';
+import type { Test } from 'tap';
 import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
 import { startApp } from '../help/app.js';
 import { project_root } from '../help/own-stores.js';
 import { installClient } from '../help/packed-client.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /** The library as other programs get it: packed, and installed in an empty folder of theirs. */
 
@@ -52,6 +54,16 @@ const compile = async (t: Test, texts: readonly string[]): Promise<readonly stri
   t.equal(known.flat().length, errors.length, said);
   return known;
 };
+
+t.test('publint finds nothing wrong with its package.json, and a wrong export', async (t) => {
+  const own = path.join(installed, '..');
+  const look = async (folder: string) =>
+    (await publint({ pkgDir: folder, pack: false, strict: true })).messages;
+  t.same(await look(own), []);
+  const manifest = readFileSync(path.join(own, 'package.json'), 'utf8');
+  const broken = t.testdir({ 'package.json': manifest.replaceAll('./dist/node.js', './gone.js') });
+  t.ok((await look(broken)).some(({ code }) => code === 'FILE_DOES_NOT_EXIST'));
+});
 
 t.test('its command has the name of the service, and that of the package', async (t) => {
   const helpOf = async (name: string): Promise<string> =>

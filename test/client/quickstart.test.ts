@@ -4,13 +4,14 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as listenTcp } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { makeTrialText } from '#client/quickstart-text.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { runQuickstart } from '../../src/tools/quickstart.js';
 import { startApp } from '../help/app.js';
 import { makeEmptyFolder, packClient } from '../help/packed-client.js';
 import { makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /** The command as a newcomer runs it: by npx from the packed library, in an empty folder. */
 

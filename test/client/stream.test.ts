@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import {
   type Client,
   createClient,
@@ -10,7 +10,7 @@ import {
   type Topic,
 } from '#client/node.js';
 import { openSql } from '../../src/db/client.js';
-import type { Caller } from '../../src/http/route.js';
+import type { Caller } from '../../src/http/caller.js';
 import { refuse } from '../../src/kit/fault.js';
 import { type HubLimits, ws_faults } from '../../src/socket/frames.js';
 import type { HubOptions } from '../../src/socket/session.js';
@@ -19,6 +19,7 @@ import { startApp } from '../help/app.js';
 import { range, startHub } from '../help/hub.js';
 import { makeLogWriter } from '../help/log.js';
 import { openStores, openTestRedis } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { startSocketFront } from './socket-front.js';
 

@@ -1,7 +1,7 @@
-import t from 'tap';
 import { InvalidWebhook, verifyWebhook } from '#client/node.js';
 import { standardSecret } from '../../src/features/webhooks/signing.js';
 import { makeSent } from '../help/signed-deliveries.js';
+import { t } from '../help/tap.js';
 
 t.test('what the service signed passes, and nothing else', async (t) => {
   for (const { what, headers, body, secret, is_right } of makeSent()) {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { emitAll } from '../../src/db/event.js';
 import { question_closed } from '../../src/features/events/catalogue.js';
 import type { Route } from '../../src/http/route.js';
@@ -15,6 +15,7 @@ import { project_root } from '../help/own-stores.js';
 import { python, withoutPython } from '../help/python.js';
 import { startReceiver } from '../help/receiver.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** The Python client's own tests against a running service, on the Python of Debian. */

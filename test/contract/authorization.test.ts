@@ -1,10 +1,10 @@
-import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import type { Answered, CallOptions } from '../help/app.js';
 import { type Principal, refusalOf } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { connect } from '../help/ws-client.js';
 import { findMismatches, startMatrix, targetOf } from './matrix.js';
 

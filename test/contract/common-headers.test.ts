@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { openRaw, type RawAnswer, writeRequest } from '../help/raw-http.js';
 import { makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /** Headers that every answer of the service carries, from whatever part of it. */
 

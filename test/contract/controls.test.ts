@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { closeQuestion } from '../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /**
  * Control characters and those that turn the direction of text, in every text that others are

@@ -1,13 +1,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type Test, t } from 'tap';
-import { makeApiKey } from '../../src/features/accounts/index.js';
-import { makeToken } from '../../src/features/accounts/rules.js';
+import type { Test } from 'tap';
+import { makeApiKey, makeToken } from '../../src/features/accounts/rules.js';
 import { admin_key, makeCaller, secret_key } from '../help/app.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
 import { openCalls } from '../help/socket-calls.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 /** A client that sends its key in the wrong place finds it nowhere again. */
 

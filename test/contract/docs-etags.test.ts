@@ -1,9 +1,10 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp } from '../help/app.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { prepareExamples } from './example-calls.js';
 
 /** Caching: an ETag, a rule for caches, and a 304 that costs no limit, over HTTP and the socket. */
@@ -35,9 +36,21 @@ const costOf = (one: Answered, first: Answered): number =>
 t.test('public answers have a tag, and private ones have none', async (t) => {
   const ids = cacheable.map(({ id }) => id);
   for (const id of [
-    ...['getQuestion', 'listQuestions', 'getConsensus', 'leaderboard', 'debaterLeaderboard'],
-    ...['getTaxonomy', 'openapi', 'asyncapi', 'docs', 'llms'],
-    ...['newsFeed', 'questionFeed', 'agentProfile', 'listPredictions', 'listWebhookEvents'],
+    'getQuestion',
+    'listQuestions',
+    'getConsensus',
+    'leaderboard',
+    'debaterLeaderboard',
+    'getTaxonomy',
+    'openapi',
+    'asyncapi',
+    'docs',
+    'llms',
+    'newsFeed',
+    'questionFeed',
+    'agentProfile',
+    'listPredictions',
+    'listWebhookEvents',
   ]) {
     t.ok(ids.includes(id), id);
   }

@@ -1,11 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { t } from 'tap';
 import { createClient } from '#client/node.js';
 import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 import { bodyOf, prepareExamples, statusOf } from './example-calls.js';
 
 /**
@@ -156,7 +156,10 @@ const makeAsker = async (route: Route) => {
 
 const every_type = [
   ...new Set(reads.flatMap((route) => [...documentedTypes(route).values()].flat())),
-  ...['*/*', 'text/*', 'application/rss+xml', 'nonsense'],
+  '*/*',
+  'text/*',
+  'application/rss+xml',
+  'nonsense',
 ];
 
 /** Each way to ask the route for another form of its answer; of one form a few types are enough. */

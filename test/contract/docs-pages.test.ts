@@ -1,10 +1,11 @@
 import { SaxesParser } from 'saxes';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { type BrowserPage, openBrowser, without_chromium as skip } from '../help/browser.js';
 import { openCalls } from '../help/socket-calls.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** The pages of the reference and the text for agents: whole, safe, and true. */

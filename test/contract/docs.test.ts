@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import t from 'tap';
 import { commands } from '../../src/boot/commands.mjs';
 import { settings } from '../../src/config.js';
 import {
@@ -14,6 +13,7 @@ import {
 } from '../../src/tools/docs.js';
 import { project_root } from '../help/own-stores.js';
 import { readDocument } from '../help/readme.js';
+import { t } from '../help/tap.js';
 
 const package_json = JSON.parse(readDocument('package.json')) as {
   readonly scripts: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ const documents = new Map(markdownFiles().map((name) => [name, readDocument(name
 const own = [...documents.keys()].filter((name) => /^(?:[^/]*|docs\/.*)$/.test(name));
 
 t.test('all documents are there', async (t) => {
-  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']) {
+  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'AGENTS.md']) {
     t.ok(documents.has(name), name);
   }
   t.match(readDocument('LICENSE'), /Apache License\s+Version 2\.0, January 2004/);

@@ -66,7 +66,11 @@ export const bodyOf = ({ id, body }: Route): Value | undefined =>
   body === undefined ? undefined : ((example_bodies[id] ?? {}) as Value);
 
 const created = [
-  ...['createQuestion', 'predict', 'createPrediction', 'createComment', 'replyToPrediction'],
+  'createQuestion',
+  'predict',
+  'createPrediction',
+  'createComment',
+  'replyToPrediction',
   'replyToComment',
 ];
 

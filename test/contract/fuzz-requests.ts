@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { example_bodies } from '../../src/features/docs/examples.js';
-import { event_names } from '../../src/features/events/index.js';
+import { event_names } from '../../src/features/events/catalogue.js';
 import { encodeCursor } from '../../src/http/page.js';
 import type { Auth, Route } from '../../src/http/route.js';
 import { type Known, oddText, shapedValue, weighted } from '../help/arbitrary.js';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { startApp } from '../help/app.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import {
   describeRequest,

@@ -22,9 +22,19 @@ export const fuzz_env = {
 
 /** These take away what the calls of all others need, so they come last. */
 const destructive = [
-  ...['closeQuestion', 'publishQuestion', 'deleteQuestion', 'voidQuestion', 'resolveQuestion'],
-  ...['deleteWebhook', 'endOtherSessions', 'suspendAgent', 'unlinkAgent', 'logOut', 'rotateKey'],
-  ...['rotateAgentKey', 'deleteAccount'],
+  'closeQuestion',
+  'publishQuestion',
+  'deleteQuestion',
+  'voidQuestion',
+  'resolveQuestion',
+  'deleteWebhook',
+  'endOtherSessions',
+  'suspendAgent',
+  'unlinkAgent',
+  'logOut',
+  'rotateKey',
+  'rotateAgentKey',
+  'deleteAccount',
 ];
 
 export const fuzz_routes: readonly Route[] = [

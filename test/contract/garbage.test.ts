@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { withDeadline } from '../../src/kit/service.js';
 import { startApp } from '../help/app.js';
 import { holds } from '../help/property.js';
 import { openRaw, type RawAnswer, writeRequest } from '../help/raw-http.js';
+import { t } from '../help/tap.js';
 
 /**
  * Bytes that no HTTP client would send. A request that cannot be read is answered by the native
@@ -116,7 +116,9 @@ const oddities: Readonly<Record<string, readonly (string | Uint8Array)[]>> = {
   ],
   'a websocket with a bad key': [
     writeRequest('GET /ws HTTP/1.1', [
-      ...['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Key: x'],
+      'Upgrade: websocket',
+      'Connection: Upgrade',
+      'Sec-WebSocket-Key: x',
       'Sec-WebSocket-Version: 99',
     ]),
     Uint8Array.of(0xff, 0xff, 0x00, 0x01),

@@ -1,10 +1,10 @@
-import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { api_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp, type TestApp } from '../help/app.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { type ExampleCall, prepareExamples } from './example-calls.js';
 
 /** Every POST route with an Idempotency-Key: one effect, one answer, in one transaction. */

@@ -30,8 +30,15 @@ const ends_credentials = ['rotateKey', 'logOut'];
 
 const every_fault = Object.values(common_faults);
 const refusals = [
-  ...['MISSING_AUTH', 'INVALID_API_KEY', 'INVALID_TOKEN', 'AMBIGUOUS_AUTH', 'KEY_IN_QUERY'],
-  ...['ACCOUNT_SUSPENDED', 'AGENT_NOT_LINKED', 'AGENTS_ONLY', 'HUMANS_ONLY'],
+  'MISSING_AUTH',
+  'INVALID_API_KEY',
+  'INVALID_TOKEN',
+  'AMBIGUOUS_AUTH',
+  'KEY_IN_QUERY',
+  'ACCOUNT_SUSPENDED',
+  'AGENT_NOT_LINKED',
+  'AGENTS_ONLY',
+  'HUMANS_ONLY',
 ];
 
 const findMismatch = (principal: Principal, route: Route, answer: Answered): string | null => {

@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { connect } from '../help/ws-client.js';
 
 /**

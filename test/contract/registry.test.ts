@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { t } from 'tap';
 import { link_key_refused } from '../../src/features/accounts/schema.js';
 import { faultsOf } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { compileCheck, compileQuery } from '../../src/http/validation.js';
 import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/fault.js';
 import { api_routes } from '../../src/routes.js';
+import { t } from '../help/tap.js';
 
 /** Rules for every route and every fault, so that the next one keeps them too. */
 
@@ -172,7 +172,9 @@ t.test('importing a module does nothing: no timer, no socket, no listener', asyn
     const after = look();
     process.stdout.write(JSON.stringify({ before, after }), () => process.exit(0));`;
   const { stdout } = await promisify(execFile)(process.execPath, [
-    ...['--input-type=module', '-e', script],
+    '--input-type=module',
+    '-e',
+    script,
   ]);
   const { before, after } = JSON.parse(stdout) as Record<'before' | 'after', string[]>;
   t.same(after, before);

@@ -1,10 +1,10 @@
-import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { startApp } from '../help/app.js';
 import type { Sent } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { findMismatches, startMatrix, targetOf } from './matrix.js';
 
 /** The same contract over the other transport: every route is a call on the socket. */

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
-import { t } from 'tap';
 import { type Answered, startApp } from '../help/app.js';
 import { holds } from '../help/property.js';
 import { asAnswered, type CallSocket, openCalls } from '../help/socket-calls.js';
+import { t } from '../help/tap.js';
 import {
   describeRequest,
   type FuzzExchange,

@@ -1,37 +1,24 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { t } from 'tap';
+import {
+  type Import,
+  importsIn,
+  makeLoads,
+  project_url,
+  readSources,
+  type Source,
+} from '../help/imports.js';
+import { t } from '../help/tap.js';
 
 /**
  * The style of the repository, as far as a program can hold it; length and names of files are
  * rules of biome. Each rule is first shown something that breaks it.
  */
 
-interface Source {
-  /** Below the root, with slashes: `src/kit/fault.ts`. */
-  readonly path: string;
-  readonly text: string;
-}
-
 /** One line for each place that breaks it. */
 type Rule = (sources: readonly Source[]) => readonly string[];
-
-const root = new URL('../../../', import.meta.url);
-
-/** Every file below the folders with one of the endings; wire.ts is made at build. */
-const readSources = (folders: readonly string[], endings: readonly string[]): readonly Source[] =>
-  folders
-    .flatMap((folder) =>
-      readdirSync(new URL(folder, root), { recursive: true, withFileTypes: true }),
-    )
-    .filter((entry) => entry.isFile() && endings.some((ending) => entry.name.endsWith(ending)))
-    .map((entry) => path.relative(root.pathname, path.join(entry.parentPath, entry.name)))
-    .filter((name) => name !== 'clients/typescript/src/wire.ts')
-    .sort()
-    .map((name) => ({ path: name, text: readFileSync(new URL(name, root), 'utf8') }));
 
 const code = ['.ts', '.tsx', '.mts', '.mjs'];
 const src = readSources(['src'], code);
@@ -60,29 +47,6 @@ const check = (
     }
   });
 };
-
-interface Import {
-  readonly from: string;
-  /** A path below the root for a file of this repository, else the name of the package. */
-  readonly to: string;
-  readonly is_package: boolean;
-  readonly is_type: boolean;
-}
-
-const import_pattern =
-  /^(?:import|export)\s(type\s)?(?:[^'";]*?\sfrom\s)?'([^']+)';$|\bimport\('([^']+)'\)/gms;
-
-/** Static and dynamic imports with a literal name, and re-exports. */
-const importsIn = (sources: readonly Source[]): readonly Import[] =>
-  sources.flatMap(({ path: from, text }) =>
-    [...text.matchAll(import_pattern)].map(([, type, named, dynamic]) => {
-      const name = named ?? dynamic ?? '';
-      const is_package = !/^(?:\.|#client\/)/.test(name);
-      const below = name.startsWith('#client/') ? 'clients/typescript/src' : path.dirname(from);
-      const target = path.join(below, name.replace('#client/', '')).replace(/\.js$/, '.ts');
-      return { from, to: is_package ? name : target, is_package, is_type: type !== undefined };
-    }),
-  );
 
 /** The rule that no import is refused. */
 const imports =
@@ -145,14 +109,49 @@ const betweenFeatures = (sources: readonly Source[]): readonly Import[] =>
     return own !== undefined && other !== undefined && own !== other;
   });
 
+/** What rules may not load: stores, the engine, connections, and what serves or sends. */
+const impure_packages =
+  /^(?:node:(?!crypto$|url$|util$|buffer$)|ioredis$|postgres$|pino$|uWebSockets|undici$|nodemailer$)/;
+const impure_files =
+  /store\.ts$|routes\.ts$|^src\/(?:db|redis|socket\/(?!frames|recent)|web|process)\/?|^src\/http\/(?:uws|pipeline|limits|idempotency|response-cache)\.ts$|^src\/kit\/(?:outbound|log|loop|service|metrics)/;
+const isImpure = (name: string): boolean =>
+  name.startsWith('src/') ? impure_files.test(name) : impure_packages.test(name);
+
 check(
-  'a feature uses another only through its index',
-  (sources) =>
-    betweenFeatures(sources)
+  'a feature uses another through its index, or directly a file that loads no store',
+  (sources) => {
+    const loads = makeLoads(sources);
+    return betweenFeatures(sources)
       .filter(({ to }) => to !== `src/features/${featureOf(to)}/index.ts`)
-      .map(({ from, to }) => `${from} reaches into ${to}`),
+      .filter(({ to }) => [...loads(to)].some(isImpure))
+      .map(({ from, to }) => `${from} reaches into ${to}`);
+  },
   src,
-  [importing('src/features/a/routes.ts', '../b/store.js')],
+  [
+    importing('src/features/a/routes.ts', '../b/store.js'),
+    [
+      importing('src/features/a/rules.ts', '../b/posting.js'),
+      importing('src/features/b/posting.ts', './store.js'),
+    ],
+  ],
+);
+
+const isIndex = (name: string): boolean => /^src\/features\/[^/]+\/index\.ts$/.test(name);
+
+check(
+  'an index exports no routes, and nothing that can be imported without a store',
+  (sources) => {
+    const loads = makeLoads(sources);
+    return importsIn(sources)
+      .filter(({ from, is_type }) => isIndex(from) && !is_type)
+      .filter(({ to }) => /routes\.ts$/.test(to) || ![...loads(to)].some(isImpure))
+      .map(({ from, to }) => `${from} exports ${to}`);
+  },
+  src,
+  [
+    file('src/features/a/index.ts', "export { routes } from './routes.js';"),
+    file('src/features/a/index.ts', "export { isOpen } from './rules.js';"),
+  ],
 );
 
 const findCircles = (edges: readonly { readonly from: string; readonly to: string }[]) => {
@@ -229,26 +228,67 @@ check(
   ],
 );
 
-const impure_packages = /^(?:node:(?!crypto$|url$)|ioredis|postgres|pino|uWebSockets)/;
-const impure_files =
-  /^src\/(?:db|redis|socket|http\/(?:pipeline|request|limits)|kit\/(?:outbound|log|loop|service))/;
 const rules_file = /^src\/features\/.*\brules\.ts$/;
+const most_files_of_rules = 15;
 
 check(
-  'rules import no I/O',
-  imports(
-    ({ from, to, is_package, is_type }) =>
-      rules_file.test(from) && !is_type && (is_package ? impure_packages : impure_files).test(to),
-  ),
+  `rules load at most ${most_files_of_rules} files, and neither the engine nor a store`,
+  (sources) => {
+    const loads = makeLoads(sources);
+    return sources
+      .filter(({ path: at }) => rules_file.test(at))
+      .flatMap(({ path: at }) => {
+        const loaded = [...loads(at)];
+        const files = loaded.filter((name) => name.startsWith('src/'));
+        return [
+          ...loaded.filter(isImpure).map((name) => `${at} loads ${name}`),
+          ...(files.length > most_files_of_rules ? [`${at} loads ${files.length} files`] : []),
+        ];
+      });
+  },
   src,
   [
     importing('src/features/a/rules.ts', 'node:fs'),
     importing('src/features/a/rules.ts', '../../db/client.js'),
+    [
+      importing('src/features/a/rules.ts', '../../kit/a.js'),
+      importing('src/kit/a.ts', 'uWebSockets.js'),
+    ],
+    file(
+      'src/features/a/rules.ts',
+      ...Array.from({ length: most_files_of_rules }, (_, n) => `import '../../kit/k${n}.js';`),
+    ),
+  ],
+);
+
+check(
+  'relay, signer and timer load no route, page, engine or socket',
+  (sources) => {
+    const loads = makeLoads(sources);
+    return ['relay', 'signer', 'timer'].flatMap((role) =>
+      [...loads(`src/process/${role}.ts`)]
+        .filter((name) =>
+          // `frames` has the schemas and faults of the protocol, `recent` a ring buffer.
+          /^uWebSockets|^src\/web\/|^src\/socket\/(?!frames|recent)|^src\/http\/(?:uws|pipeline)|routes\.ts$/.test(
+            name,
+          ),
+        )
+        .map((name) => `the ${role} loads ${name}`),
+    );
+  },
+  src,
+  [
+    [
+      importing('src/process/relay.ts', '../features/a/index.js'),
+      importing('src/features/a/index.ts', './routes.js'),
+    ],
+    importing('src/process/timer.ts', '../http/uws.js'),
+    importing('src/process/signer.ts', '../socket/hub.js'),
   ],
 );
 
 const homes: Readonly<Record<string, readonly string[]>> = {
-  'uWebSockets.js': ['src/http/request.ts'],
+  'uWebSockets.js': ['src/http/uws.ts'],
   postgres: ['src/db/pool.ts'],
   ioredis: ['src/redis/', 'src/process/embedded/', 'src/tools/'],
 };
@@ -473,7 +513,7 @@ t.test('the formatter and the linter have nothing to say', async (t) => {
   const biome = fileURLToPath(import.meta.resolve('@biomejs/biome/bin/biome'));
   const args = [biome, 'ci', '--colors=off', '.'];
   const problems = await promisify(execFile)(process.execPath, args, {
-    cwd: fileURLToPath(root),
+    cwd: fileURLToPath(project_url),
   }).then(
     () => '',
     ({ stdout, stderr }) => `${stdout}${stderr}`,

@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { type Address, type Host, makeHostFinder, readAddress } from '../../src/db/address.js';
+import { t } from '../help/tap.js';
 
 const targetsOf = ({ hosts }: Address): unknown[] => hosts.map(({ target }) => target);
 
@@ -32,7 +32,10 @@ t.test('a wrong address is refused with what is wrong, and without the password'
     'postgres://u:secret@a:b:1/db': /a:b:1 is no host:port/,
     'postgres://u:secret@a,b,c/db?port=1,2': /3 hosts and 2 ports/,
     'postgres://u:secret@a/db?target_session_attrs=master': /is one of any, read-write/,
-    'postgres://u:secr%et^/@a/db': /is no host:port|percent-encoded/,
+    'postgres://u:secr%et^/@a/db': /percent-encoded/,
+    'postgres://u:secret/x@a/db': /percent-encoded/,
+    'postgres://u:secret?x@a/db': /percent-encoded/,
+    'postgres://u:1/secret=@a/db': /percent-encoded/,
   };
   for (const [url, message] of Object.entries(wrong)) {
     const error = (() => {

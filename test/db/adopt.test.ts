@@ -1,11 +1,12 @@
 import path from 'node:path';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import type { Sql } from '../../src/db/client.js';
 import { migrate, planMigrations } from '../../src/db/migrate.js';
 import { loadOldSchema } from '../help/old-schema.js';
 import { openAdmin } from '../help/own-stores.js';
 import { runProgram } from '../help/run-command.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 const openOld = async (t: Test) => {
   const stores = await openStores(t);

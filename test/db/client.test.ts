@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { t } from 'tap';
 import { followClock, openSql, type Sql } from '../../src/db/client.js';
 import { openAdmin } from '../help/own-stores.js';
 import { holds } from '../help/property.js';
 import { withSkewedClock } from '../help/skewed-clock.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 const stores = await openStores(t);
 const open = (name: string, pool = 2): Sql =>

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { openSql } from '../../src/db/client.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** The rows of a COPY as a stream: whole, or with an error, and never at the cost of others. */

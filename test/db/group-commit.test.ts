@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   type Batch,
   createGroupCommit,
@@ -7,6 +6,7 @@ import {
   QueueFullError,
 } from '../../src/db/group-commit.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 interface Draft {

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { type Host, readAddress } from '../../src/db/address.js';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { isOutage } from '../../src/kit/outage.js';
 import { pluck } from '../help/pluck.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** Connections that end at the worst of times. Each pool has one, so that it must be used again. */

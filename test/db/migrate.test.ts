@@ -1,8 +1,9 @@
 import path from 'node:path';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { applyMigrations, migrate, readMigrations, setRole } from '../../src/db/migrate.js';
 import { openAdmin } from '../help/own-stores.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 /** A migrated database whose server compiles statements, as Postgres does when it is installed. */
 const openCompiling = async (t: Test): Promise<string> => {

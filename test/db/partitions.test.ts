@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import t from 'tap';
 import type { Sql } from '../../src/db/client.js';
 import { migrate } from '../../src/db/migrate.js';
 import { type CallOptions, startApp } from '../help/app.js';
 import { openAdmin, startOwnStores, withDatabase } from '../help/own-stores.js';
 import { openStores, type Teardown } from '../help/stores.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /**
  * The tables that grow with the forum are ready for Citus: their keys begin with the column that
@@ -191,8 +191,18 @@ t.test('a request about one question reads one partition of a table', async (t) 
     ...say('The floor is not laid yet'),
   });
   for (const under of [
-    ...['', '/predictions', '/comments', '/consensus', '/chart', '/changes', '/debates', '/drift'],
-    ...['/intel-brief', '/snapshots', '/disputes', '/preflight'],
+    '',
+    '/predictions',
+    '/comments',
+    '/consensus',
+    '/chart',
+    '/changes',
+    '/debates',
+    '/drift',
+    '/intel-brief',
+    '/snapshots',
+    '/disputes',
+    '/preflight',
     `/predictions/${prediction.id}/replies`,
   ]) {
     await call('GET', at + under, { key: author.key });

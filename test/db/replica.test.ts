@@ -1,4 +1,4 @@
-import { type Test, test } from 'tap';
+import type { Test } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { openReader, takesReads } from '../../src/db/replica.js';
 import { no_limits, startApp } from '../help/app.js';
@@ -6,6 +6,7 @@ import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { type Pair, startPair } from '../help/standby.js';
 import { openStores } from '../help/stores.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /** Reads from a real standby that lags, stands still, is silent or gone: each write is in them. */
@@ -168,7 +169,7 @@ const serve = async (t: Test, pair: Pair): Promise<void> => {
   t.ok((await exported()) > 0);
 };
 
-test('a primary and its replica', { timeout: 120_000 }, async (t) => {
+t.test('a primary and its replica', { timeout: 120_000 }, async (t) => {
   const pair = await startPair(t);
   await t.test('statements', (t) => readThrough(t, pair));
   await t.test('lists, boards and exports of the service', (t) => serve(t, pair));

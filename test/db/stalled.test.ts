@@ -1,9 +1,9 @@
 import { pino } from 'pino';
-import { t } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { createStalledSweep } from '../../src/db/stalled.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** Sessions of processes that stand still in the middle of a statement, and keep their locks. */

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { t } from 'tap';
 import { agentId, questionId } from '../../bench/env/seed.js';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
 import { migrate } from '../../src/db/migrate.js';
@@ -10,6 +9,7 @@ import { openAdmin } from '../help/own-stores.js';
 import { openParts } from '../help/parts.js';
 import { startReceiver } from '../help/receiver.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { untilNone } from '../help/until.js';
 
 const [opened, resolved] = [0, 1] as const;

@@ -1,8 +1,9 @@
-import { type Test, test } from 'tap';
+import type { Test } from 'tap';
 import { openSql, readPages, type Sql } from '../../src/db/client.js';
 import { isOutage } from '../../src/kit/outage.js';
 import { openAdmin } from '../help/own-stores.js';
 import { startPrivateStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { is_long } from './world.js';
 
@@ -116,43 +117,47 @@ const endAtRandom = async (t: Test, admin: Sql): Promise<void> => {
   t.ok(ended > least_ms / 100, `${ended} connections were ended`);
 };
 
-test('connections end at random, and then Postgres is killed', { timeout: 120_000 }, async (t) => {
-  const stores = await startPrivateStores(t);
-  const strays = listenForStrays(t);
-  const admin = openAdmin(stores.database_url);
-  await admin`create table kept (n integer, side integer, primary key (n, side))`;
-  const sql = openSql({ url: stores.database_url, pool: 6, prepare: true, name: 'victim' });
-  t.teardown(() => Promise.all([sql, admin].map((pool) => pool.end({ timeout: 1 }))));
-  const load = startLoad(sql);
-  const more = (count: number) => {
-    const wanted = load.stored.size + count;
-    return until('it goes on', () => load.stored.size > wanted);
-  };
-  await endAtRandom(t, admin);
-  for (let kill = 0; kill < (is_long ? 8 : 3); kill += 1) {
-    await more(100);
-    await stores.postgres.kill();
-    await stores.postgres.restart();
-  }
-  await more(50);
-  await load.stop();
-  const rows = await admin<{ n: number; sides: number }[]>`
+t.test(
+  'connections end at random, and then Postgres is killed',
+  { timeout: 120_000 },
+  async (t) => {
+    const stores = await startPrivateStores(t);
+    const strays = listenForStrays(t);
+    const admin = openAdmin(stores.database_url);
+    await admin`create table kept (n integer, side integer, primary key (n, side))`;
+    const sql = openSql({ url: stores.database_url, pool: 6, prepare: true, name: 'victim' });
+    t.teardown(() => Promise.all([sql, admin].map((pool) => pool.end({ timeout: 1 }))));
+    const load = startLoad(sql);
+    const more = (count: number) => {
+      const wanted = load.stored.size + count;
+      return until('it goes on', () => load.stored.size > wanted);
+    };
+    await endAtRandom(t, admin);
+    for (let kill = 0; kill < (is_long ? 8 : 3); kill += 1) {
+      await more(100);
+      await stores.postgres.kill();
+      await stores.postgres.restart();
+    }
+    await more(50);
+    await load.stop();
+    const rows = await admin<{ n: number; sides: number }[]>`
     select n, count(*)::integer as sides from kept group by n`;
-  const found = new Map(rows.map(({ n, sides }) => [n, sides]));
-  t.same(
-    rows.filter(({ sides }) => sides !== 2),
-    [],
-    'nothing is there by half',
-  );
-  t.same(
-    [...load.stored].filter((n) => !found.has(n)),
-    [],
-    `all ${load.stored.size} that were acknowledged are there`,
-  );
-  t.ok(load.outages() > 3, `${load.outages()} of ${load.tried()} failed by outages`);
-  const [left] = await admin<{ count: number }[]>`
+    const found = new Map(rows.map(({ n, sides }) => [n, sides]));
+    t.same(
+      rows.filter(({ sides }) => sides !== 2),
+      [],
+      'nothing is there by half',
+    );
+    t.same(
+      [...load.stored].filter((n) => !found.has(n)),
+      [],
+      `all ${load.stored.size} that were acknowledged are there`,
+    );
+    t.ok(load.outages() > 3, `${load.outages()} of ${load.tried()} failed by outages`);
+    const [left] = await admin<{ count: number }[]>`
     select count(*)::integer from pg_stat_activity
     where application_name = 'prediction-forum victim' and state like 'idle in transaction%'`;
-  t.equal(left?.count, 0, 'no transaction is left open');
-  t.same(strays, [], 'no error went astray');
-});
+    t.equal(left?.count, 0, 'no transaction is left open');
+    t.same(strays, [], 'no error went astray');
+  },
+);

@@ -1,6 +1,7 @@
-import { type Test, t, test } from 'tap';
+import type { Test } from 'tap';
 import type { TestService } from '../help/service.js';
 import { type Pair, startPair } from '../help/standby.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
@@ -131,7 +132,7 @@ const makeFaults = ({ primary, standby }: Pair): Readonly<Record<string, Fault>>
   },
 });
 
-test('the primary and its standby, under load', fault_limits, async (t) => {
+t.test('the primary and its standby, under load', fault_limits, async (t) => {
   const pair = await startPair(t, { synchronous: true });
   const world = await startWorld(t, {
     env: { DATABASE_URL: pair.url, LIMIT_COMMENTS: '100000000', LIMIT_LOGIN: '100000000' },

@@ -1,7 +1,8 @@
-import { type Test, t, test } from 'tap';
+import type { Test } from 'tap';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { poolerOf } from '../help/pgbouncer.js';
 import { startPrivateStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 import {
   type Fault,
@@ -51,7 +52,7 @@ const untilFollowed = async (world: FaultWorld, store: Store): Promise<void> => 
   });
 };
 
-test('connections fall silent under load', fault_limits, async (t) => {
+t.test('connections fall silent under load', fault_limits, async (t) => {
   const stores = await startPrivateStores(t);
   const postgres = await startFaultyProxy(t, await poolerOf(t, stores.database_url));
   // The nodes of a cluster name their own addresses: no proxy stands before them.

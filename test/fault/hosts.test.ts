@@ -1,9 +1,10 @@
-import { type Test, t, test } from 'tap';
+import type { Test } from 'tap';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
 import { isThereHaproxy, no_haproxy } from '../help/balancer.js';
 import { poolerOf } from '../help/pgbouncer.js';
 import type { Host, TestService } from '../help/service.js';
 import { startPrivateStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 import { startListeners } from './listeners.js';
 import {
@@ -159,7 +160,7 @@ const register = async (host: Host | undefined): Promise<number> => {
 
 const skip = isThereHaproxy() ? false : no_haproxy;
 
-test('several hosts', { ...fault_limits, skip }, async (t) => {
+t.test('several hosts', { ...fault_limits, skip }, async (t) => {
   const stores = await startPrivateStores(t);
   const env = {
     DATABASE_URL: await poolerOf(t, stores.database_url),

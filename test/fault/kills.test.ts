@@ -1,5 +1,5 @@
-import { t, test } from 'tap';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
@@ -50,7 +50,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'the relay again and again, 2 s apart': { recovery_ms: 5_000, strike: killsOfRelay },
 };
 
-test('kill -9 under load', fault_limits, async (t) => {
+t.test('kill -9 under load', fault_limits, async (t) => {
   const processes = is_long ? 3 : 2;
   const world = await startWorld(t, {
     followers: is_long ? 200 : 30,

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
 import { type SeededAgent, startService } from '../help/service.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**

@@ -1,6 +1,7 @@
-import { type Test, t, test } from 'tap';
+import type { Test } from 'tap';
 import { startTime } from '../../src/boot/processes.mjs';
 import { type Part, putToSleep, startMoreRoles } from '../help/service.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 import {
   type Fault,
@@ -106,6 +107,6 @@ const faults: Readonly<Record<string, Fault>> = {
   },
 };
 
-test('processes stand still under load', fault_limits, async (t) => {
+t.test('processes stand still under load', fault_limits, async (t) => {
   await surviveAll(t, await startWorld(t), faults);
 });

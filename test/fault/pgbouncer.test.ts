@@ -1,7 +1,7 @@
-import { t, test } from 'tap';
 import { openAdmin } from '../help/own-stores.js';
 import { startPgBouncer, withoutPgBouncer } from '../help/pgbouncer.js';
 import { startPrivateStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
@@ -15,7 +15,7 @@ t.setTimeout(fault_limits.timeout);
 
 const skip = withoutPgBouncer();
 
-test('behind PgBouncer, under load', { ...fault_limits, skip }, async (t) => {
+t.test('behind PgBouncer, under load', { ...fault_limits, skip }, async (t) => {
   const stores = await startPrivateStores(t);
   const pgbouncer = await startPgBouncer(t, stores.database_url);
   const world = await startWorld(t, {

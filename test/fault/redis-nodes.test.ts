@@ -1,9 +1,10 @@
 import calculateSlot from 'cluster-key-slot';
-import { type Test, t, test } from 'tap';
+import type { Test } from 'tap';
 import { tallyKey } from '../../src/features/consensus/tally.js';
 import { streamKey } from '../../src/features/events/log-entry.js';
 import { type RedisNode, startRedisCluster, startSentinels } from '../help/redis-cluster.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
@@ -44,7 +45,7 @@ const killUnderLoad = async (
   await load.more(50);
 };
 
-test('a cluster under load', options, async (t) => {
+t.test('a cluster under load', options, async (t) => {
   const cluster = await startRedisCluster();
   t.teardown(() => cluster.stop());
   const world = await startOn(t, cluster.url);
@@ -75,7 +76,7 @@ test('a cluster under load', options, async (t) => {
   await surviveAll(t, world, faults);
 });
 
-test('a master that Sentinels watch, under load', options, async (t) => {
+t.test('a master that Sentinels watch, under load', options, async (t) => {
   const { url, master, replica, stop } = await startSentinels();
   t.teardown(stop);
   const world = await startOn(t, url);

@@ -1,5 +1,5 @@
-import { t, test } from 'tap';
 import { isCluster } from '../../src/redis/client.js';
+import { t } from '../help/tap.js';
 import {
   type Fault,
   fault_limits,
@@ -51,6 +51,6 @@ const faults: Readonly<Record<string, Fault>> = {
   'the stream, its group and its tail are lost': { strike: loseStream },
 };
 
-test('faults of Redis under load', fault_limits, async (t) => {
+t.test('faults of Redis under load', fault_limits, async (t) => {
   await surviveAll(t, await startWorld(t), faults);
 });

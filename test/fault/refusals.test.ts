@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { type Test, t, test } from 'tap';
+import type { Test } from 'tap';
 import { isOutage, isWriteRefused } from '../../src/kit/outage.js';
 import { openOwner, type TestService, whileReadOnly } from '../help/service.js';
 import { type SmallDisk, withoutSmallDisks } from '../help/small-disk.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 import {
   type Fault,
@@ -143,7 +144,7 @@ const readOnly: Fault['strike'] = async (world, t) => {
 
 const skip = withoutSmallDisks();
 
-test('what refuses writes, under load', fault_limits, async (t) => {
+t.test('what refuses writes, under load', fault_limits, async (t) => {
   const world = await startWorld(t, {
     env: { LOG_LEVEL: 'info' },
     ...(skip === false ? { small_disks: { '': 400, log: 8 } } : {}),

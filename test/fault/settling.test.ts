@@ -1,9 +1,10 @@
-import { type Test, t, test } from 'tap';
+import type { Test } from 'tap';
 import { seedForecasts } from '../../bench/env/seed.js';
 import { findDifferences } from '../../src/tools/verify.js';
 import { admin_key, makeCaller } from '../help/app.js';
 import { putToSleep, startMoreRoles, startService, type TestService } from '../help/service.js';
 import { closeQuestion, decide, findWrongAccounts } from '../help/settling.js';
+import { t } from '../help/tap.js';
 import { until, untilNone } from '../help/until.js';
 import { fault_limits, is_long } from './world.js';
 
@@ -119,7 +120,7 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
 
 const times = <T>(n: number, one: T): T[] => Array.from({ length: n }, () => one);
 
-test('what settles is killed and sleeps', fault_limits, async (t) => {
+t.test('what settles is killed and sleeps', fault_limits, async (t) => {
   const env = { ADMIN_KEY: admin_key };
   const service = await startService(t, { agents: count, questions: 3, env });
 

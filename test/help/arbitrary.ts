@@ -40,8 +40,22 @@ export const oddText = (min: number, max: number): fc.Arbitrary<string> => {
 };
 
 const odd_numbers = [
-  ...[0, -0, 1, -1, 0.5, 0.1 + 0.2, 100, 101, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 53, 5e-324],
-  ...[Number.MAX_VALUE, -Number.MAX_VALUE, Number.MAX_SAFE_INTEGER],
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  0.1 + 0.2,
+  100,
+  101,
+  2 ** 31 - 1,
+  2 ** 31,
+  -(2 ** 31),
+  2 ** 53,
+  5e-324,
+  Number.MAX_VALUE,
+  -Number.MAX_VALUE,
+  Number.MAX_SAFE_INTEGER,
 ];
 
 const numberOf = ({ minimum = 0, maximum = 100 }: TSchema): fc.Arbitrary<number> =>

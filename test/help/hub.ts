@@ -1,13 +1,13 @@
 import { pino } from 'pino';
 import type { Test } from 'tap';
+import { makeAddressReader } from '../../src/http/call.js';
+import type { AgentCaller } from '../../src/http/caller.js';
 import {
   App,
   exclusive_port,
-  makeAddressReader,
   type TemplatedApp,
   us_socket_local_port,
-} from '../../src/http/request.js';
-import type { AgentCaller } from '../../src/http/route.js';
+} from '../../src/http/uws.js';
 import { common_faults, refuse } from '../../src/kit/fault.js';
 import { type ConnectionCounter, makeCounts } from '../../src/socket/connections.js';
 import {

@@ -1,4 +1,4 @@
-import { App, us_socket_local_port } from '../../src/http/request.js';
+import { App, us_socket_local_port } from '../../src/http/uws.js';
 
 /**
  * What the bare HTTP and websocket library does when it is used in a way that may end the process:

@@ -7,7 +7,7 @@ import {
   type TemplatedApp,
   type us_listen_socket,
   us_socket_local_port,
-} from '../../src/http/request.js';
+} from '../../src/http/uws.js';
 import { until } from './until.js';
 
 /** Bare use of the HTTP library, its connections byte by byte, and a process it may end. */

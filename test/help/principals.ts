@@ -1,4 +1,4 @@
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import type { Auth, Route } from '../../src/http/route.js';
 import type { CallOptions, TestApp } from './app.js';
 import { makeAgent, makeHuman } from './story.js';

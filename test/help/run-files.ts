@@ -1,62 +1,183 @@
-import { t } from 'tap';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import {
+  addTotals,
+  makeTapReader,
+  no_more,
+  no_totals,
+  type ReadFile,
+  type Totals,
+} from './tap-reader.js';
 
 /**
- * Runs the test files that are its arguments, each in a process of its own, as one tap test that
- * writes TAP to its output. tap's own runner is not used, because its TypeScript plugin does not
- * work with this compiler and taking it out changes node_modules. What tap hands down in
- * NODE_OPTIONS is taken away: it serves coverage, and it would put loader hooks into every process
- * that a test starts.
+ * Runs compiled test files. Files of one folder share a process, one after another; several
+ * processes work at once. A process that ends early fails the file it was running, and another one
+ * goes on with the rest of the folder.
  */
-const file_ms = process.env['LONG_FAULTS'] === 'true' ? 3_600_000 : 600_000;
 
-// Each file has its limit; the whole run, which grows with the tests, has none.
-t.setTimeout(0);
+const process_file = fileURLToPath(new URL('test-process.js', import.meta.url));
+const project_root = fileURLToPath(new URL('../../..', import.meta.url));
 
-const run = (file: string): Promise<unknown> => {
-  const name = file.replace(/^dist\//, '').replace(/js$/, 'ts');
-  return t.spawn(
-    'env',
-    ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', file],
-    { timeout: file_ms, buffered: true, stdio: ['ignore', 'pipe', 'inherit'] },
-    name,
-  );
-};
-
-/** Whole services are started by these, longest first. */
-const heavy = [
-  'fault/settling',
-  'fault/kills',
-  'fault/pauses',
-  'fault/half-open',
+/** These start whole services, change their own process or measure it: each has one to itself. */
+const alone = [
   'fault/',
-  'tools/backup',
   'walk/',
-  'process/s',
+  'http/native',
+  'features/consensus/large',
+  'features/webhooks/signer-kill',
 ];
 
-/** The longest of the others come first, so that none of them runs alone at the end. */
-const long = ['web/every-page', 'tools/commands', 'contract/docs-examples', 'tools/verify'];
+/** A process that has nothing left to do ends within this time, or something was left open. */
+const end_ms = 30_000;
 
-/** The position of a file in a list; -1 when it is not there. */
-const placeIn = (list: readonly string[], file: string): number =>
-  list.findIndex((start) => file.startsWith(`dist/test/${start}`));
+export interface RunOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** Longest time of one file. */
+  readonly file_ms: number;
+  /** Shows comments of files that pass. */
+  readonly shows_comments: boolean;
+  readonly say: (line: string) => void;
+}
 
-const files = process.argv.slice(2);
-const services = files.filter((file) => placeIn(heavy, file) !== -1);
-services.sort((a, b) => placeIn(heavy, a) - placeIn(heavy, b));
-const others = files.filter((file) => placeIn(heavy, file) === -1);
-others.sort((a, b) => placeIn(long, b) - placeIn(long, a));
+export interface Result extends Totals {
+  /** Files that were not run to their end, because the run was stopped. */
+  readonly not_run: readonly string[];
+}
 
-/** Runs what is left in the queues, one file at a time. */
-const work = async (...queues: string[][]): Promise<void> => {
-  for (;;) {
-    const file = queues.find(({ length }) => length > 0)?.shift();
-    if (file === undefined) return;
-    await run(file);
+export const nameOf = (file: string): string => file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
+
+const isAlone = (file: string): boolean =>
+  alone.some((start) => file.startsWith(`dist/test/${start}`));
+
+/** The folders with their files; a file that runs alone is a folder of its own. Largest first. */
+const groupFiles = (files: readonly string[]): string[][] => {
+  const groups = new Map<string, string[]>();
+  for (const file of files) {
+    const key = isAlone(file) ? file : path.dirname(file);
+    groups.set(key, [...(groups.get(key) ?? []), file]);
   }
+  const isService = ([file = '']: readonly string[]): number => Number(isAlone(file));
+  return [...groups.values()].sort((a, b) => isService(b) - isService(a) || b.length - a.length);
 };
 
-// Two services at once keep two cores busy; what says by when it has to be well again would fail
-// with more. A third file fills the pauses: most others wait for their stores and for timers.
-t.jobs = 3;
-await Promise.all([work(services, others), work(services, others), work(others)]);
+/**
+ * Hands out the files: a process goes on with its folder; one without work takes the next folder,
+ * or, when none is left, the end of the longest that is under way.
+ */
+const makeQueue = (files: readonly string[]) => {
+  const waiting = groupFiles(files);
+  const begun = new Set<string[]>();
+  const longest = (): string[] | undefined =>
+    [...begun].filter(({ length }) => length > 1).sort((a, b) => b.length - a.length)[0];
+  return {
+    /** The files of one process; others may take some of them away. */
+    next(): string[] | undefined {
+      let folder = waiting.shift();
+      if (folder === undefined) {
+        const other = longest();
+        folder = other?.splice(Math.ceil(other.length / 2));
+      }
+      if (folder !== undefined) begun.add(folder);
+      return folder;
+    },
+    done: (folder: string[]) => begun.delete(folder),
+    /** What nobody has begun. */
+    left: (): readonly string[] => [...waiting, ...begun].flat(),
+  };
+};
+
+const seconds = (since: number): string => `${((performance.now() - since) / 1_000).toFixed(1)} s`;
+
+export const startFiles = (files: readonly string[], options: RunOptions) => {
+  const { env, file_ms, say, shows_comments } = options;
+  const queue = makeQueue(files);
+  const children = new Set<ChildProcess>();
+  const cut: string[] = [];
+  let totals = no_totals();
+  let is_stopped = false;
+
+  const report = (file: string, read: ReadFile, began: number, problem?: string): void => {
+    const { failures, comments, left_out } = read;
+    const failed = problem === undefined ? read.failed : Math.max(1, read.failed);
+    totals = addTotals(totals, { ...read, failed });
+    for (const test of left_out) say(`left out: ${test}`);
+    say(`${failed > 0 ? 'FAIL' : '  ok'}  ${nameOf(file)}  ${seconds(began)}`);
+    for (const line of failed > 0 ? failures : shows_comments ? comments : []) say(line);
+    if (problem !== undefined) say(`      ${problem}`);
+  };
+
+  /** Runs files of a folder in one process until it ends. */
+  const runProcess = (folder: string[]): Promise<void> =>
+    new Promise((resolve) => {
+      let file = folder.shift();
+      let last = file ?? '';
+      let began = performance.now();
+      let problem: string | undefined;
+      const child = spawn(process.execPath, ['--enable-source-maps', process_file], {
+        cwd: project_root,
+        env: { ...process.env, ...env },
+        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      });
+      children.add(child);
+      let timer: NodeJS.Timeout;
+      const giveTime = (ms: number, why: string): void => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+          problem = why;
+          child.kill('SIGKILL');
+        }, ms);
+      };
+      const reader = makeTapReader((read) => {
+        if (file === undefined) return;
+        report(file, read, began);
+        last = file;
+        file = is_stopped ? undefined : folder.shift();
+        began = performance.now();
+        if (file === undefined)
+          giveTime(end_ms, 'Its process does not end: something is still open.');
+        else giveTime(file_ms, `It did not end within ${file_ms / 1_000} s.`);
+        if (child.connected) child.send(file ?? no_more, () => undefined);
+      });
+      giveTime(file_ms, `It did not end within ${file_ms / 1_000} s.`);
+      child.send(file ?? no_more, () => undefined);
+      const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+      lines.on('line', reader.line);
+      const closed = new Promise((done) => lines.once('close', done));
+      child.once('exit', async (code, signal) => {
+        await closed;
+        clearTimeout(timer);
+        children.delete(child);
+        if (file === undefined && problem === undefined) return resolve();
+        if (is_stopped) cut.push(...(file === undefined ? [] : [file]));
+        else {
+          const ended = `Its process ended early (${signal ?? `exit code ${code}`}).`;
+          report(file ?? last, reader.take(), began, problem ?? ended);
+        }
+        resolve();
+      });
+    });
+
+  const work = async (): Promise<void> => {
+    for (let folder = queue.next(); folder !== undefined && !is_stopped; folder = queue.next()) {
+      while (folder.length > 0 && !is_stopped) await runProcess(folder);
+      queue.done(folder);
+    }
+  };
+
+  // One more than there are cores: most files wait for their stores and timers now and then.
+  const workers = Array.from({ length: availableParallelism() + 1 }, work);
+  const result = Promise.all(workers).then(
+    (): Result => ({ ...totals, not_run: [...cut, ...queue.left()].sort() }),
+  );
+  return {
+    result,
+    /** Ends the processes; the result says what had passed by then. */
+    stop(): void {
+      is_stopped = true;
+      for (const child of children) child.kill('SIGTERM');
+    },
+  };
+};

@@ -6,7 +6,7 @@ import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { childrenOf, findProcesses, parentOf, startTime } from '../../src/boot/processes.mjs';
 import type { RoleName } from '../../src/config.js';
 import { openSql, type Sql } from '../../src/db/client.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { readOrEmpty } from '../../src/process/embedded/data-dir.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { placeOutside } from '../../src/process/embedded/postgres-home.js';

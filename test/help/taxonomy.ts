@@ -1,4 +1,4 @@
-import type { Pillar } from '../../src/features/taxonomy/index.js';
+import type { Pillar } from '../../src/features/taxonomy/rules.js';
 
 /** A taxonomy for tests of what is checked without a store. */
 export const pillars: readonly Pillar[] = [

@@ -2,19 +2,19 @@ import { Type } from '@sinclair/typebox';
 import { pino } from 'pino';
 import { QueueFullError } from '../../src/db/group-commit.js';
 import type { StreamParts } from '../../src/http/body.js';
+import type { Caller } from '../../src/http/caller.js';
 import type { Credentials } from '../../src/http/credentials.js';
 import type { Limiter, Window } from '../../src/http/limits.js';
 import { makeLocalWindows } from '../../src/http/local-windows.js';
 import { mount } from '../../src/http/pipeline.js';
+import { createResponseCache } from '../../src/http/response-cache.js';
+import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/http/route.js';
 import {
   App,
   exclusive_port,
   us_listen_socket_close,
   us_socket_local_port,
-} from '../../src/http/request.js';
-import { createResponseCache } from '../../src/http/response-cache.js';
-import type { Caller } from '../../src/http/route.js';
-import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/http/route.js';
+} from '../../src/http/uws.js';
 import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
 import { makeCallOp } from '../../src/socket/calls.js';
 import type { HubLimits } from '../../src/socket/frames.js';

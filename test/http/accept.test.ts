@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { namedTypes, preferredType } from '../../src/http/accept.js';
+import { t } from '../help/tap.js';
 
 t.test('types are named in the order in which they are wanted', (t) => {
   const [html, json, markdown] = ['text/html', 'application/json', 'text/markdown'];

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import type { StreamParts } from '../../src/http/body.js';
 import { openTcp, request } from '../help/native.js';
+import { t } from '../help/tap.js';
 import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 

@@ -1,9 +1,9 @@
 import { parseItem } from 'structured-headers';
-import { t } from 'tap';
 import { describeDeprecation } from '../../src/http/deprecation.js';
 import { makeOpenApi } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { routeRow } from '../../src/tools/docs.js';
+import { t } from '../help/tap.js';
 import { startToyApp, toys } from '../help/toy-app.js';
 
 /** A route that is about to go says so in every answer, and in the documents. */

@@ -1,5 +1,4 @@
 import { pino } from 'pino';
-import { t } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
 import {
   type CallToClaim,
@@ -15,6 +14,7 @@ import { common_faults, refuse } from '../../src/kit/fault.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Answered, type CallOptions, startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
@@ -408,8 +408,13 @@ t.test('success and judgements of the state of things are kept, and nothing else
   t.same(
     kept.map(({ code }) => code).sort(),
     [
-      ...['ACCOUNT_SUSPENDED', 'AGENTS_ONLY', 'AGENT_NOT_LINKED', 'CROSS_ORIGIN', 'HUMANS_ONLY'],
-      ...['IDEMPOTENCY_IN_PROGRESS', 'NOT_FOUND'],
+      'ACCOUNT_SUSPENDED',
+      'AGENTS_ONLY',
+      'AGENT_NOT_LINKED',
+      'CROSS_ORIGIN',
+      'HUMANS_ONLY',
+      'IDEMPOTENCY_IN_PROGRESS',
+      'NOT_FOUND',
     ].sort(),
   );
 });

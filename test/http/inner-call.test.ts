@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { makeInnerCall } from '../../src/http/inner-call.js';
 import type { Context } from '../../src/http/route.js';
+import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 
 /** As much of a page's call as its inner calls look at. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { t } from 'tap';
 import { createLimiter, type Limiter, limitKey, type Window } from '../../src/http/limits.js';
 import { makeLocalWindows } from '../../src/http/local-windows.js';
 import { signalProcess } from '../../src/process/embedded/processes.js';
@@ -13,6 +12,7 @@ import { pluck } from '../help/pluck.js';
 import { holds } from '../help/property.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { openStores, type Teardown } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**

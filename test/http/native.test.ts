@@ -1,7 +1,7 @@
-import { t } from 'tap';
-import { exclusive_port, us_listen_socket_close } from '../../src/http/request.js';
+import { exclusive_port, us_listen_socket_close } from '../../src/http/uws.js';
 import { openTcp, request, startBare, startChild } from '../help/native.js';
 import { startStopwatch } from '../help/stopwatch.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   type CursorKind,
   decodeCursor,
@@ -10,6 +9,7 @@ import {
 } from '../../src/http/page.js';
 import { isFault } from '../../src/kit/fault.js';
 import { makeId } from '../../src/kit/ids.js';
+import { t } from '../help/tap.js';
 
 const epoch = new Date(0);
 const end = new Date(253_402_300_799_999);

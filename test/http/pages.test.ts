@@ -1,4 +1,4 @@
-import { t } from 'tap';
+import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 
 /** What the pipeline does for routes that are pages: who is there, and where forms come from. */

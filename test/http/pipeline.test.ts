@@ -1,7 +1,7 @@
 import { parseList } from 'structured-headers';
-import { t } from 'tap';
-import { exchange_counters } from '../../src/http/request.js';
+import { exchange_counters } from '../../src/http/call.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
+import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
@@ -234,7 +234,12 @@ t.test('a handler that throws is 500 without a word about why, and the log has i
     });
     t.equal(status, 500, path);
     t.same(Object.keys(body).sort(), [
-      ...['category', 'code', 'error', 'request_id', 'retryable', 'status'],
+      'category',
+      'code',
+      'error',
+      'request_id',
+      'retryable',
+      'status',
     ]);
     t.match(body, isError({}, 'INTERNAL', 500));
     t.notMatch(JSON.stringify(body), /secret|passwd|42P01|BigInt/);

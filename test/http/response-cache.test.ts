@@ -1,10 +1,10 @@
-import { t } from 'tap';
-import type { Request } from '../../src/http/request.js';
+import type { Request } from '../../src/http/call.js';
 import { createResponseCache } from '../../src/http/response-cache.js';
 import { type Reply, reply } from '../../src/http/route.js';
 import { startApp } from '../help/app.js';
 import { predict as predictAs } from '../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 

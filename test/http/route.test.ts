@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import type { Method } from '../../src/http/route.js';
 import { makeRouter } from '../../src/http/route.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 
 const routerOf = (...routes: readonly string[]) =>
   makeRouter(

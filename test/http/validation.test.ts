@@ -1,16 +1,16 @@
 import { Type } from '@sinclair/typebox';
 import fc from 'fast-check';
-import { t } from 'tap';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../src/http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../src/http/schemas.js';
 import {
   compileCheck,
   compileQuery,
   findJsonProblem,
   parseJson,
-  parseTime,
 } from '../../src/http/validation.js';
 import { makeId } from '../../src/kit/ids.js';
+import { parseTime } from '../../src/kit/time.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 
 const thing = Type.Object({
   id: uuid_schema,

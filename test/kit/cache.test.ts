@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { BusyError, makeCache, makeLoader, makeQueue } from '../../src/kit/cache.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** A store whose readings are answered by hand. */

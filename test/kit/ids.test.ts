@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { firstIdAt, isId, makeId, makeIdAfter } from '../../src/kit/ids.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 
 const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 

@@ -1,11 +1,11 @@
 import { openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { t } from 'tap';
 import { LogOutput, makeLog } from '../../src/kit/log.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { mountSmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import type { Teardown } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** Stays open: what was not written is tried again until the process ends. */

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
-import { t } from 'tap';
 import { type LoopOptions, makeLoop } from '../../src/kit/loop.js';
 import type { Teardown } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const never_ms = 3_600_000;

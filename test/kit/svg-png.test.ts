@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { createPngMaker } from '../../src/kit/svg-png.js';
+import { t } from '../help/tap.js';
 
 /** Pictures as PNG: what their threads hold, and who waits for them. */
 

@@ -1,10 +1,10 @@
 import { closeSync, readFileSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
-import { t } from 'tap';
 import { openLog, rotateLog } from '../../src/process/embedded/data-dir.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { mountSmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import type { Teardown } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 const openOne = (t: Teardown, file: string): number => {
   const log = openLog(file);

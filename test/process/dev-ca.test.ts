@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import tls from 'node:tls';
-import { t } from 'tap';
 import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
+import { t } from '../help/tap.js';
 
 t.test('a server with the development certificate is trusted on every loopback name', async (t) => {
   const files = await keepDevCa(t.testdir());

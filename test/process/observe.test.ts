@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { t } from 'tap';
 import { findPort } from '../features/log/log-server.js';
 import { startApp } from '../help/app.js';
 import { project_root } from '../help/own-stores.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 /** The dashboard and the alert rules of `examples/observe` ask for what `/metrics` has. */
 

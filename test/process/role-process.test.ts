@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { pickPort } from '../../src/process/embedded/processes.js';
 import { keepRole } from '../../src/process/role-process.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /** A role process that stands still, and one whose supervisor does. */

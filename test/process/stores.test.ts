@@ -4,7 +4,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { childrenOf, commandOf, startTime } from '../../src/boot/processes.mjs';
 import { makeDataFolder } from '../../src/process/embedded/data-dir.js';
 import { type EmbeddedPostgres, startPostgres } from '../../src/process/embedded/postgres.js';
@@ -13,6 +13,7 @@ import type { EmbeddedStore } from '../../src/process/embedded/processes.js';
 import { startRedis } from '../../src/process/embedded/redis.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import type { Teardown } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const say = (): void => undefined;

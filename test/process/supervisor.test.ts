@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { t } from 'tap';
 import { type Config, readConfig } from '../../src/config.js';
 import { readStatus } from '../../src/process/embedded/data-dir.js';
 import { pickPort, signalProcess } from '../../src/process/embedded/processes.js';
@@ -11,6 +10,7 @@ import { banner } from '../../src/process/supervisor.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import { findPids, launch as launchService, processesOf } from '../help/service.js';
 import { openStores, type Teardown } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const entry = fileURLToPath(new URL('./service.js', import.meta.url));

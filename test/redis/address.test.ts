@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { readRedisAddress } from '../../src/redis/address.js';
+import { t } from '../help/tap.js';
 
 const none = { is_tls: false };
 

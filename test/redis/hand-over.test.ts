@@ -1,8 +1,9 @@
 import { pino } from 'pino';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { createHandOver, ownerOf, ownersAmong } from '../../src/redis/hand-over.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const { redis_url, redis_prefix } = await openStores(t);

@@ -1,9 +1,10 @@
 import { pino } from 'pino';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import type { RedisClient } from '../../src/redis/client.js';
 import { StreamReader } from '../../src/redis/stream.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { openStores, openTestRedis, type Stores, startPrivateStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 interface Opened {

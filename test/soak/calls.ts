@@ -136,9 +136,17 @@ export const startCalls = (options: CallsOptions) => {
   const read = async (): Promise<void> => {
     const { id } = pick(questions);
     const path = pick([
-      ...['/', `/questions/${id}`, '/leaderboard', '/api/questions', `/api/questions/${id}`],
-      ...[`/api/questions/${id}/consensus`, `/api/questions/${id}/predictions`, '/api/leaderboard'],
-      ...[`/api/questions/${id}/comments`, '/api/me', '/api/discussions'],
+      '/',
+      `/questions/${id}`,
+      '/leaderboard',
+      '/api/questions',
+      `/api/questions/${id}`,
+      `/api/questions/${id}/consensus`,
+      `/api/questions/${id}/predictions`,
+      '/api/leaderboard',
+      `/api/questions/${id}/comments`,
+      '/api/me',
+      '/api/discussions',
     ]);
     const answer = await tryOnce('read', { method: 'GET', path, agent: pick(agents) });
     if (answer === null || answer.status === 200 || answer.status === 503) return;

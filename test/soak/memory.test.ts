@@ -1,4 +1,4 @@
-import { t } from 'tap';
+import { t } from '../help/tap.js';
 import { measureGrowth } from './memory.js';
 
 /** Minutes 0 to `last`, from a level, by so many MB a minute. */

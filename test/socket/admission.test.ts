@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
-import { t } from 'tap';
 import { range, startHub } from '../help/hub.js';
 import { pluck } from '../help/pluck.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
 import { makeRawFrame, openRaw } from './raw-ws.js';

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { type Test, t } from 'tap';
-import { exchange_counters } from '../../src/http/request.js';
+import type { Test } from 'tap';
+import { exchange_counters } from '../../src/http/call.js';
 import { bodyTextOf } from '../../src/socket/calls.js';
 import type { HubLimits } from '../../src/socket/frames.js';
 import { holds } from '../help/property.js';
 import { type CallSocket, openCalls } from '../help/socket-calls.js';
+import { t } from '../help/tap.js';
 import { startToyApp, type ToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 

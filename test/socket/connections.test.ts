@@ -1,8 +1,9 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { makeConnectionCounter } from '../../src/socket/connections.js';
 import { range } from '../help/hub.js';
 import { openParts } from '../help/parts.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 type SharedCounter = ReturnType<typeof makeConnectionCounter>;

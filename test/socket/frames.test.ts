@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { t } from 'tap';
 import { makeFrameReader } from '../../src/socket/frames.js';
 import { socket_ops } from '../../src/socket/hub.js';
 import { range, startHub } from '../help/hub.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 import { type FrameParts, makeRawFrame, openRaw } from './raw-ws.js';

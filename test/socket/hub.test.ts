@@ -1,7 +1,8 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { type HubServer, range, startHub } from '../help/hub.js';
 import { pluck } from '../help/pluck.js';
 import { startStopwatch } from '../help/stopwatch.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
 

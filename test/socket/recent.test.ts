@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import type { Publication } from '../../src/socket/frames.js';
 import { makeRecent } from '../../src/socket/recent.js';
 import { holds } from '../help/property.js';
+import { t } from '../help/tap.js';
 
 const publication = (offset: number, body = `{"n":${offset}}`): Publication => ({
   offset,

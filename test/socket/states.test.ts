@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import { t } from 'tap';
 import { frame_id, makeFrame } from '../../src/socket/frames.js';
 import { defineOp } from '../../src/socket/session.js';
 import { diffState, hashState, type State, type StateSource } from '../../src/socket/states.js';
 import { range, startHub } from '../help/hub.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 

@@ -1,6 +1,7 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { type HubServer, range, startHub } from '../help/hub.js';
 import { pluck } from '../help/pluck.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect, type Frame } from '../help/ws-client.js';
 

@@ -1,11 +1,11 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { agentId, seed } from '../../bench/env/seed.js';
 import type { Sql } from '../../src/db/client.js';
 import { applyMigrations, type Migration, readMigrations } from '../../src/db/migrate.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { makeId } from '../../src/kit/ids.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { dropSchema, readTables } from '../../src/tools/backup/tables-store.js';
@@ -22,6 +22,7 @@ import { runTool } from '../help/run-tool.js';
 import { endService, launch, startService } from '../help/service.js';
 import { openStores, startPrivateStores } from '../help/stores.js';
 import { makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const makeFolder = (t: Test): string => {

@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { t } from 'tap';
 import { printable } from '#client/printable.js';
 import { claimDataDir } from '../../src/process/embedded/data-dir.js';
 import { localUrl, makeProgress } from '../../src/tools/command.js';
@@ -11,6 +10,7 @@ import { runDemo } from '../../src/tools/demo.js';
 import { runExport } from '../../src/tools/export.js';
 import { runImport } from '../../src/tools/import.js';
 import { runTool } from '../help/run-tool.js';
+import { t } from '../help/tap.js';
 
 /** No text of a service, of a file or of a setting does anything to the terminal that shows it. */
 

@@ -4,10 +4,9 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import { t } from 'tap';
 import { checkout_commands, commands, nearestNames } from '../../src/boot/commands.mjs';
 import { tallyKey } from '../../src/features/consensus/index.js';
-import { streamKey } from '../../src/features/events/index.js';
+import { streamKey } from '../../src/features/events/log-entry.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { embeddedRedisUrl } from '../../src/process/embedded/redis.js';
 import type { Answered } from '../help/app.js';
@@ -15,6 +14,7 @@ import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.
 import { runProgram, startProgram } from '../help/run-command.js';
 import { endService } from '../help/service.js';
 import { makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 t.test('what is mistyped is refused with the nearest names', async (t) => {
@@ -190,8 +190,13 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   t.same(
     acts.map(({ act }) => act),
     [
-      ...['person.verify', 'agent.register', 'agent.rotate_key', 'question.create'],
-      ...['webhook.pause', 'webhook.resume', 'webhook.replay'],
+      'person.verify',
+      'agent.register',
+      'agent.rotate_key',
+      'question.create',
+      'webhook.pause',
+      'webhook.resume',
+      'webhook.replay',
     ],
     'each act once, and none of what was refused',
   );

@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { modelFamily } from '../../src/features/taxonomy/model-family.js';
 import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
 import { cast, scripts, speak } from '../../src/tools/demo/texts.js';
 import { runDemo, summarise } from '../../src/tools/demo.js';
 import { startApp, type TestApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 
 const open = async (t: Test, env: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-demo-'));

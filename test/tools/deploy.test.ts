@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { t } from 'tap';
 import { parseAllDocuments } from 'yaml';
 import { commands } from '../../src/boot/commands.mjs';
 import { settings } from '../../src/config.js';
@@ -9,6 +8,7 @@ import { project_root } from '../help/own-stores.js';
 import { runProgram, startProgram } from '../help/run-command.js';
 import { endService } from '../help/service.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** What `examples/deploy` installs starts, and asks the service for what it has. */

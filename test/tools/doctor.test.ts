@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { t } from 'tap';
 import { settings } from '../../src/config.js';
 import { runTool } from '../help/run-tool.js';
 import { openStores } from '../help/stores.js';
+import { t } from '../help/tap.js';
 
 const run = (env: Readonly<Record<string, string>>) => runTool('doctor', { PORT: '0', ...env });
 
@@ -25,6 +25,36 @@ t.test('every setting is listed with its source, and secrets are masked', async 
   t.match(output, /ok {2}Redis +\d+\.\d+\.\d+ answers/);
   t.notMatch(output, secret);
   t.notMatch(output, url.password);
+});
+
+t.test('with --json secrets are masked too, whatever stands in an address', async (t) => {
+  const hidden = 'not-to-be-shown';
+  const { output } = await runTool(
+    'doctor',
+    {
+      PORT: '0',
+      DATA_DIR: path.join(t.testdir(), 'new'),
+      DATABASE_URL: `postgres://ada:${hidden}/x:@${hidden}@127.0.0.1:1/none`,
+      DATABASE_REPLICA_URL: `postgres://127.0.0.1:1/none?user=ada&password=${hidden}`,
+      REDIS_URL: `redis://:${hidden}@127.0.0.1:1,127.0.0.1:2/?cluster`,
+      SMTP_URL: `smtp://ada:${hidden}@127.0.0.1:1`,
+      ADMIN_KEY: `${hidden}-0123456789-0123456789-0123456789`,
+      SECRET_KEY: `${hidden}-9876543210-9876543210-9876543210`,
+    },
+    '--json',
+  );
+  t.notMatch(output, hidden);
+  const { settings: shown, checks } = JSON.parse(output.split('\n')[0] ?? '');
+  const findValue = (name: string) =>
+    shown.find((one: { name: string }) => one.name === name)?.value ?? null;
+  t.equal(shown.length, Object.keys(settings).length);
+  t.equal(checks.length, 4);
+  t.match(output, /Postgres +The address of Postgres is not right: .*percent-encoded/);
+  t.match(findValue('DATABASE_URL'), /^postgres:\/\/ada:\*\*\*@127\.0\.0\.1:1\/none$/);
+  t.match(findValue('DATABASE_REPLICA_URL'), /user=ada&password=\*\*\*$/);
+  t.equal(findValue('REDIS_URL'), 'redis://:***@127.0.0.1:1,127.0.0.1:2/?cluster');
+  t.equal(findValue('SMTP_URL'), 'smtp://ada:***@127.0.0.1:1');
+  t.same([findValue('ADMIN_KEY'), findValue('SECRET_KEY')], ['***', '***']);
 });
 
 t.test('what is wrong is said in one line each, and the code is 1', async (t) => {

@@ -5,12 +5,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { tableFromIPC } from 'apache-arrow';
 import { readParquet } from 'parquet-wasm';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { seed, seedPredictions } from '../../bench/env/seed.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { runExport } from '../../src/tools/export.js';
 import { sha256 } from '../features/exports/world.js';
 import { startApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** `npm run export` against a running service; it is killed in between and goes on. */

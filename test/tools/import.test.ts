@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import t from 'tap';
 import { createClient } from '#client/node.js';
 import { Stopped } from '../../src/tools/command.js';
 import { type Item, makeItem, readRecords, text_limits } from '../../src/tools/import/records.js';
 import { makeCounts, runImport, upload } from '../../src/tools/import.js';
 import { startApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { openImport } from './import-files.js';
 import { convert } from './season-records.js';

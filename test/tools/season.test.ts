@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import t from 'tap';
 import { findDifferences } from '../../src/tools/verify.js';
 import { startApp } from '../help/app.js';
 import { makeRandom } from '../help/long-run.js';
 import { openParts } from '../help/parts.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { openImport } from './import-files.js';
 import { convert, makeSeason, type SeasonRecord, scoreDirectly } from './season-records.js';

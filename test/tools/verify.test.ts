@@ -1,9 +1,9 @@
 import path from 'node:path';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import type { Sql, Tx } from '../../src/db/client.js';
-import { makeApiKey } from '../../src/features/accounts/index.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { countAll, type saidIn, tallyKey } from '../../src/features/consensus/index.js';
 import { readProjected, writeProjected } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';
@@ -19,6 +19,7 @@ import { openParts } from '../help/parts.js';
 import { runTool } from '../help/run-tool.js';
 import { closeQuestion, decideAndSettle, makeForecasts } from '../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**

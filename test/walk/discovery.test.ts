@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { runWorkflow } from '../help/arazzo.js';
 import { readFenced, runBash } from '../help/readme.js';
 import { act, closeQuestion } from '../help/settling.js';
 import { makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** What programs find at fixed addresses: the catalog, the skills and the workflow, carried out. */
@@ -203,8 +203,14 @@ t.test('the workflow, carried out as it is written, ends with its own event', as
   t.same(
     calls.map(({ stepId, status }) => `${stepId} ${status}`),
     [
-      ...['register 201', 'link 200', 'findQuestion 200', 'dryRun 200', 'predict 201'],
-      ...['revise 429', 'revise 200', 'readOwnEvent 200'],
+      'register 201',
+      'link 200',
+      'findQuestion 200',
+      'dryRun 200',
+      'predict 201',
+      'revise 429',
+      'revise 200',
+      'readOwnEvent 200',
     ],
   );
   t.same(waits, [60]);

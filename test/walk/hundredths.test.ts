@@ -1,10 +1,10 @@
 import { tableFromIPC } from 'apache-arrow';
 import { parse } from 'csv-parse/sync';
 import { readParquet } from 'parquet-wasm';
-import { t } from 'tap';
 import { fetchBytes, type Row, readLines } from '../features/exports/world.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { openImport } from '../tools/import-files.js';
 
@@ -100,8 +100,13 @@ t.test('every answer gives back what was stated, in percent', async (t) => {
     const whole = await read(`/api/questions/${question_id}`);
     const isThis = (any: { id: string }) => any.id === id;
     for (const shown of [
-      ...[placed, prediction, own_prediction, predictions[0], whole.predictions[0]],
-      ...[mine.find(isThis), own.find(isThis)],
+      placed,
+      prediction,
+      own_prediction,
+      predictions[0],
+      whole.predictions[0],
+      mine.find(isThis),
+      own.find(isThis),
     ]) {
       t.match(shown, { ...wanted, scale: 'percent' });
     }

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { openParts } from '../help/parts.js';
+import { t } from '../help/tap.js';
 import { awaitAgreement, mixed_env, runMixed } from './mixed-load.js';
 
 /** The short form of `npm run mixed`. */

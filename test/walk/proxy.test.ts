@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { Agent, fetch as fetchBy } from 'undici';
 import { pickPort } from '../../src/process/embedded/processes.js';
 import { startApp, type TestApp } from '../help/app.js';
@@ -10,6 +10,7 @@ import { makeTestFolder, project_root, removeTestFolder } from '../help/own-stor
 import { openRaw } from '../help/raw-http.js';
 import { openSse } from '../help/sse-client.js';
 import { makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { Agent, fetch as fetchBy } from 'undici';
 import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
 import { pickPort } from '../../src/process/embedded/processes.js';
@@ -19,6 +19,7 @@ import {
   shapeOf,
 } from '../help/readme.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const readme = readDocument('README.md');

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { t } from 'tap';
 import { startHookApp } from '../features/webhooks/app.js';
 import { no_limits } from '../help/app.js';
 import { openBrowser, without_chromium } from '../help/browser.js';
 import { makeAgent, makeHuman } from '../help/story.js';
+import { t } from '../help/tap.js';
 
 /** The account in a real browser: its story without scripts, its keys, and who it keeps out. */
 
@@ -65,17 +65,24 @@ t.test('the account', options, async (t) => {
       body: { url: receiver.url(`/${'long'.repeat(60)}`), events: ['question.created'] },
     });
     const paths = [
-      ...['/account/login', '/account/signup', '/account/check-mail', '/account/forgot'],
-      ...[
-        '/auth/verify',
-        '/auth/verify?token=x',
-        '/auth/reset',
-        '/auth/reset?token=x',
-        '/dev/outbox',
-      ],
-      ...['/account', '/account/agents', `/account/agents/${id}`, '/account/settings'],
-      ...['/account/notifications', '/account/suggestions', '/account/webhooks'],
-      ...['/account/webhooks/new', `/account/webhooks/${hook.body.id}`],
+      '/account/login',
+      '/account/signup',
+      '/account/check-mail',
+      '/account/forgot',
+      '/auth/verify',
+      '/auth/verify?token=x',
+      '/auth/reset',
+      '/auth/reset?token=x',
+      '/dev/outbox',
+      '/account',
+      '/account/agents',
+      `/account/agents/${id}`,
+      '/account/settings',
+      '/account/notifications',
+      '/account/suggestions',
+      '/account/webhooks',
+      '/account/webhooks/new',
+      `/account/webhooks/${hook.body.id}`,
       `/account/webhooks/${hook.body.id}/edit`,
     ];
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { no_limits, startApp } from '../help/app.js';
 import { makeAgent, makeHuman } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { makeVisitor, problemAt } from '../help/visitor.js';
 
 /** Settings of an account, and what its agents heard of. */

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { type AppOptions, startApp, type TestApp } from '../help/app.js';
 import { act, makeForecasts } from '../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /** The pages of admins, as a browser without scripts uses them: forms and links. */

@@ -1,4 +1,4 @@
-import { t } from 'tap';
+import { t } from '../help/tap.js';
 import { openForum, playSeason, rowsOf, textOf } from './season.js';
 
 t.test('the page of an agent shows who it is, its record and every forecast', async (t) => {

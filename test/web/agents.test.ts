@@ -1,4 +1,4 @@
-import { t } from 'tap';
+import { t } from '../help/tap.js';
 import { openForum, playSeason, rowsOf, textOf } from './season.js';
 
 t.test('the directory lists agents by name, family and standing', async (t) => {

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { assetPath } from '../../src/web/assets.js';
 import { startApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 
 t.test(
   'style and scripts are kept for ever under an address that names what they hold',

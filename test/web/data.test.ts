@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { t } from 'tap';
+import { t } from '../help/tap.js';
 import { openForum, textOf } from './season.js';
 
 const { app, show } = await openForum(t);

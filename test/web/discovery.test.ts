@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const headers = { accept: 'text/html' };

@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 
 const accept = 'text/html,*/*;q=0.8';
 

@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { startApp } from '../help/app.js';
 import { type BrowserPage, findBarriers, openBrowser, without_chromium } from '../help/browser.js';
 import { project_root } from '../help/own-stores.js';
+import { t } from '../help/tap.js';
 import { documents, findWide, openAs, patternOf, visitorsOf } from './visitors.js';
 import { env, makeWorld } from './world.js';
 

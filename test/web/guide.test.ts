@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { project_root } from '../help/own-stores.js';
+import { t } from '../help/tap.js';
 
 t.test('every page of docs is served as HTML, and its links lead somewhere', async (t) => {
   const { call } = await startApp(t, { roles: ['api'] });

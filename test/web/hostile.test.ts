@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { openBrowser, without_chromium } from '../help/browser.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { asked, findBroken, makeHostile } from './hostile.js';
 import { findWide, openAs, visitorsOf } from './visitors.js';

@@ -1,4 +1,4 @@
-import { t } from 'tap';
+import { t } from '../help/tap.js';
 import { openForum, playSeason, textOf } from './season.js';
 
 t.test('a page for each day, and the archive', async (t) => {

@@ -1,4 +1,4 @@
-import { t } from 'tap';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { openForum, playSeason, rowsOf, textOf } from './season.js';
 

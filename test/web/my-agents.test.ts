@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { no_limits, startApp } from '../help/app.js';
 import { makeAgent, makeHuman, suspend } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { makeVisitor, problemAt, type Shown } from '../help/visitor.js';
 
 /** A person's agents, on its own pages. */

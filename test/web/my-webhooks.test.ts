@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
-import { t } from 'tap';
 import { startHookApp } from '../features/webhooks/app.js';
 import { no_limits } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { makeVisitor, problemAt, type Shown } from '../help/visitor.js';
 

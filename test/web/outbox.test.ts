@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { queueMail } from '../../src/features/accounts/index.js';
 import { secret_key, startApp } from '../help/app.js';
 import { openRaw } from '../help/raw-http.js';
 import { openCalls } from '../help/socket-calls.js';
+import { t } from '../help/tap.js';
 
 const forum = await startApp(t, { roles: ['api'] });
 

@@ -1,10 +1,10 @@
-import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { routes } from '../../src/web/index.js';
 import { goTo, localPath } from '../../src/web/page-route.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp, type TestApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const headers = { accept: 'text/html,*/*;q=0.8' };

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp, type TestApp } from '../help/app.js';
 import { openBrowser, without_chromium } from '../help/browser.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const headers = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };

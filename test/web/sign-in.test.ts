@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { no_limits, startApp } from '../help/app.js';
+import { t } from '../help/tap.js';
 import { makeVisitor, problemAt } from '../help/visitor.js';
 
 /** From the first sign-up to a new password, by forms alone. */

@@ -1,11 +1,12 @@
 import { Webhook } from 'standardwebhooks';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { startApp, type TestApp } from '../help/app.js';
 import { type BrowserPage, openBrowser, without_chromium } from '../help/browser.js';
 import { admin_email } from '../help/principals.js';
 import { startReceiver } from '../help/receiver.js';
 import { untilSettled } from '../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**

@@ -22,7 +22,8 @@ export const visitorsOf = (world: World) => {
       token: '',
       pages: [
         ...publicPages(world),
-        ...['/questions?q=harbour&status=all', '/questions?category=technology&sort=contested'],
+        '/questions?q=harbour&status=all',
+        '/questions?category=technology&sort=contested',
         ...[multi, numeric, date, resolved, voided].map((id) => `/questions/${id}`),
         `/predictions/${settled_prediction}`,
         ...sign_in_pages,

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
-import { uuid_schema } from '../../http/openapi.js';
-import { type Context, type HumanCaller, reply, routeFor } from '../../http/route.js';
+import type { HumanCaller } from '../../http/caller.js';
+import { type Context, reply, routeFor } from '../../http/route.js';
+import { uuid_schema } from '../../http/schemas.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
 import { type AccountDeps, humanView, invalid } from './auth-routes.js';

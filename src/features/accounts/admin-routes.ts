@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query, pageSchema, replyPage } from '../../http/page.js';
+import { replyPage } from '../../http/page.js';
 import { routeFor } from '../../http/route.js';
+import { nullable, page_query, pageSchema, time_schema, uuid_schema } from '../../http/schemas.js';
 import * as store from './admin-store.js';
 import { foldName } from './rules.js';
 

@@ -1,72 +1,22 @@
-import { type Static, type TObject, Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { uuid_schema } from '../../http/openapi.js';
-import { page_query, pageSchema, replyPage } from '../../http/page.js';
+import { replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
+import { page_query, pageSchema, uuid_schema } from '../../http/schemas.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { performance_schema, readPerformance, readRank } from '../leaderboards/index.js';
-import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
+import { performance_schema } from '../leaderboards/schema.js';
+import { countLedger, readAccount, readLedger } from '../points/index.js';
+import { agentView, listedView, ownedAgentView, readAgent } from './agent-view.js';
 import * as store from './agents-store.js';
 import * as directory from './directory-store.js';
-import type { Principals } from './principals-store.js';
+import type { PrincipalParts } from './principals-store.js';
 import { linkAgent, registerAgent, replaceAgentKey, unlinkAgent } from './registration.js';
 import { cleanText, digestSecret, foldName, parseRoles } from './rules.js';
 import * as wire from './schema.js';
 
 /** Routes of agents: registration, profile, key, ledger, and the link to a person. */
 
-type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
-
-/** The members that a schema names; no other member of an agent leaves the service. */
-const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
-  Object.fromEntries(
-    Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
-  ) as Static<S>;
-
-const wholeOf = (row: store.AgentRow) => ({
-  ...row,
-  type: 'agent',
-  points: row.balance,
-  tier: tierOf(row.balance),
-  trust_label: row.owner_id === null ? 'unverified' : 'verified',
-  operator: row.operator && { ...row.operator, verified_at: new Date(row.operator.verified_at) },
-  owner_linked: row.owner_id !== null,
-  predictions_url: `/api/agents/${row.id}/predictions`,
-});
-
-const agentView = (row: store.AgentRow) => showAs(wire.agent_schema, wholeOf(row));
-
-const ownedAgentView = (row: store.AgentRow) => showAs(wire.owned_agent_schema, wholeOf(row));
-
-/** An agent with its rank and record, as everybody sees it and as it sees itself. */
-const readAgent = async (deps: Deps, id: string) => {
-  const { sql, clock } = deps;
-  const row = await store.findAgent(sql, id);
-  if (row === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
-  const [rank, performance] = await Promise.all([
-    readRank(sql, id),
-    readPerformance(sql, { agent_id: id, points: row.balance, now: clock() }),
-  ]);
-  const whole = { ...wholeOf(row), rank, streak_count: performance.streak.current };
-  return {
-    profile: { agent: showAs(wire.profile_schema, whole), performance },
-    me: { user: showAs(wire.me_user_schema, whole), performance },
-  };
-};
-
-export const me_schema = Type.Object({
-  user: wire.me_user_schema,
-  performance: performance_schema,
-});
-
-export const readMe = async (deps: Deps, id: string) => {
-  const found = await readAgent(deps, id);
-  return isFault(found) ? found : found.me;
-};
-
-export type AgentDeps = Deps & { readonly principals: Principals };
-
-const route = routeFor<AgentDeps>();
+const route = routeFor<Deps & PrincipalParts>();
 const tag = 'agents';
 /** For an answer to an anonymous caller that carries a credential. */
 const no_store = { 'Cache-Control': 'no-store' };
@@ -112,7 +62,7 @@ const register = route({
   },
 });
 
-const answerMe = async (deps: AgentDeps, id: string) => {
+const answerMe = async (deps: Deps, id: string) => {
   const found = await readAgent(deps, id);
   return isFault(found) ? found : reply(200, found.me);
 };
@@ -124,7 +74,7 @@ const me = route({
   summary: "The calling agent's profile, points and record.",
   tag,
   auth: 'agent',
-  returns: { 200: me_schema },
+  returns: { 200: wire.me_schema },
   handle: ({ caller }, deps) => answerMe(deps, caller.id),
 });
 
@@ -151,7 +101,7 @@ const updateMe = route({
   tag,
   auth: 'agent',
   body: wire.patch_body,
-  returns: { 200: me_schema },
+  returns: { 200: wire.me_schema },
   async handle({ body, caller }, deps) {
     const change = readChange(body);
     if (isFault(change)) return change;
@@ -205,12 +155,6 @@ const agentProfile = route({
     return reply(200, found.profile);
   },
 });
-
-const listedView = (row: directory.ListedRow) => {
-  const { kind, net, resolved, correct } = row;
-  const accuracy = resolved === 0 ? null : Math.round((10_000 * correct) / resolved) / 100;
-  return showAs(wire.listed_agent_schema, { ...wholeOf(row), kind, net, resolved, accuracy });
-};
 
 const listAgents = route({
   id: 'listAgents',

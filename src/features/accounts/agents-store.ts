@@ -3,7 +3,8 @@ import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { restoreKey, suspendKey } from '../events/index.js';
-import { type operator_schema, operatorColumns } from '../operators/index.js';
+import { operatorColumns } from '../operators/index.js';
+import type { operator_schema } from '../operators/schema.js';
 import type { me_user_schema } from './schema.js';
 
 /** Agents: their profile, their key's digest, their owner and the agents they recruited. */

@@ -1,6 +1,6 @@
 import type { Db, Fragment, Tx } from '../../db/client.js';
 import { firstRow, readTotal } from '../../db/rows.js';
-import type { HumanCaller } from '../../http/route.js';
+import type { HumanCaller } from '../../http/caller.js';
 import {
   address_life_ms,
   session_idle_ms,

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../config.js';
 import type { Db } from '../../db/client.js';
+import type { AgentCaller, Caller } from '../../http/caller.js';
 import type { Credentials } from '../../http/credentials.js';
 import type { Deps } from '../../http/deps.js';
-import type { AgentCaller, Caller } from '../../http/route.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
@@ -107,3 +107,7 @@ export const makeAuthenticate = (
     return token === '' ? refuse(common_faults.INVALID_TOKEN) : sessions.byToken(token);
   };
 };
+
+export interface PrincipalParts {
+  readonly principals: Principals;
+}

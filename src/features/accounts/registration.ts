@@ -7,7 +7,7 @@ import { revokeDigest } from '../events/index.js';
 import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { noteTiers } from '../notifications/index.js';
 import { openAccount, postEntry } from '../points/index.js';
-import { modelFamily } from '../taxonomy/index.js';
+import { modelFamily } from '../taxonomy/model-family.js';
 import * as store from './agents-store.js';
 import { holdHuman } from './people-store.js';
 import * as rules from './rules.js';

@@ -1,10 +1,17 @@
 import { Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query } from '../../http/page.js';
+import {
+  named,
+  nullable,
+  page_query,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
-import { agent_kinds } from '../leaderboards/index.js';
-import { operator_schema } from '../operators/index.js';
-import { model_families } from '../taxonomy/index.js';
+import { agent_kinds } from '../leaderboards/rules.js';
+import { performance_schema } from '../leaderboards/schema.js';
+import { operator_schema } from '../operators/schema.js';
+import { model_families } from '../taxonomy/model-family.js';
 import {
   email_max,
   password_max,
@@ -240,3 +247,5 @@ export const mail_schema = Type.Object({
   links: Type.Array(Type.String()),
   created_at: time_schema,
 });
+
+export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
 import type { Config } from '../../config.js';
+import { readAddressText } from '../../http/call.js';
+import type { HumanCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import type { Limiter, Window } from '../../http/limits.js';
-import { readAddressText } from '../../http/request.js';
-import type { HumanCaller } from '../../http/route.js';
 import { BusyError, makeQueue } from '../../kit/cache.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';

@@ -1,6 +1,7 @@
 import type { Deps } from '../../http/deps.js';
-import { pageSchema, replyPage } from '../../http/page.js';
+import { replyPage } from '../../http/page.js';
 import { routeFor } from '../../http/route.js';
+import { pageSchema } from '../../http/schemas.js';
 import { act_schema, audit_query } from './schema.js';
 import { countActs, listActs } from './store.js';
 

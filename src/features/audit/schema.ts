@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query } from '../../http/page.js';
+import { nullable, page_query, time_schema, uuid_schema } from '../../http/schemas.js';
 
 /** Everything an admin can do. A new admin route adds its act here and records it. */
 export const acts = [

@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../db/client.js';
 import { newestFirst, readTotal } from '../../db/rows.js';
+import type { Caller } from '../../http/caller.js';
 import type { PageRequest } from '../../http/page.js';
-import type { Caller } from '../../http/route.js';
 import { makeId } from '../../kit/ids.js';
 import { withoutControls } from '../../kit/text.js';
 import type { Act, ActWire, AuditQuery } from './schema.js';

@@ -1,7 +1,11 @@
 import { findLinks } from '../../kit/text.js';
-import { type Consensus, chanceIn, isNumber, meanGiven } from '../consensus/index.js';
-import { brier, brier_convention, meanInterval, wilson } from '../points/index.js';
-import { readCitation, readSections } from '../predictions/index.js';
+import { isNumber } from '../consensus/numbers.js';
+import { chanceIn } from '../consensus/reading.js';
+import { type Consensus, meanGiven } from '../consensus/rules.js';
+import { meanInterval, wilson } from '../points/calibration.js';
+import { brier, brier_convention } from '../points/score-rules.js';
+import { readCitation } from '../predictions/citations.js';
+import { readSections } from '../predictions/reasoning.js';
 import { flatten, shorten } from './markdown.js';
 import {
   brief_limits,

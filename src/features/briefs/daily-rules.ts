@@ -1,6 +1,7 @@
 import { groupBy } from '../../kit/group-by.js';
-import { type Consensus, chanceIn, shown } from '../consensus/index.js';
-import { brier_convention } from '../points/index.js';
+import { chanceIn, shown } from '../consensus/reading.js';
+import type { Consensus } from '../consensus/rules.js';
+import { brier_convention } from '../points/score-rules.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type Decided, outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';

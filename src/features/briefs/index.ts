@@ -1,2 +1,1 @@
 export { type Briefs, createBriefs, createDays } from './live.js';
-export { type BriefParts, routes } from './routes.js';

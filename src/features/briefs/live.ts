@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
-import { isNumber, type LiveConsensus } from '../consensus/index.js';
+import type { LiveConsensus } from '../consensus/index.js';
+import { isNumber } from '../consensus/numbers.js';
 import type { QuestionRow } from '../questions/index.js';
 import { buildBrief } from './build.js';
 import { contestedOf, type Day, resolvedOf } from './daily-rules.js';

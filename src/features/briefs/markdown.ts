@@ -56,12 +56,10 @@ const stateLines = ({ state }: Brief): readonly string[] =>
     ? table(
         ['Option', 'Mean probability', 'First choices', 'Share of first choices'],
         state.options.map(({ option, count, percent, mean_probability }) => [
-          ...[
-            escapeMarkdown(option),
-            percentCell(mean_probability),
-            grouped(count),
-            percentText(percent),
-          ],
+          escapeMarkdown(option),
+          percentCell(mean_probability),
+          grouped(count),
+          percentText(percent),
         ]),
       )
     : table(
@@ -80,7 +78,10 @@ const momentumLines = ({ momentum }: Brief): readonly string[] =>
     momentum.windows
       .filter(({ from }) => from !== null)
       .map(({ name, from, to, new_predictions, new_mean }) => [
-        ...[name, percentCell(from), percentCell(to), grouped(new_predictions)],
+        name,
+        percentCell(from),
+        percentCell(to),
+        grouped(new_predictions),
         percentCell(new_mean),
       ]),
   );
@@ -89,7 +90,9 @@ const familyLines = ({ families: { rows, position } }: Brief): readonly string[]
   table(
     ['Family', 'Predictions', `Mean of ${escapeMarkdown(position)}`, 'Mean confidence'],
     rows.map((row) => [
-      ...[escapeMarkdown(row.model_family), grouped(row.count), percentCell(row.mean_probability)],
+      escapeMarkdown(row.model_family),
+      grouped(row.count),
+      percentCell(row.mean_probability),
       percentCell(row.avg_confidence),
     ]),
   );

@@ -1,6 +1,7 @@
-import type { Consensus } from '../consensus/index.js';
-import { readCitation } from '../predictions/index.js';
-import { type QuestionRow, showOutcome, valueText } from '../questions/index.js';
+import type { Consensus } from '../consensus/rules.js';
+import { readCitation } from '../predictions/citations.js';
+import type { QuestionRow } from '../questions/index.js';
+import { showOutcome, valueText } from '../questions/range.js';
 import type { Brief } from './schema.js';
 
 /** Sides, arguments and sources of a question, from rows that were read. */

@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
-import { fan_schema } from '../consensus/index.js';
-import { question_types, value_schema } from '../questions/index.js';
+import { fan_schema } from '../consensus/schema.js';
+import { question_types, value_schema } from '../questions/schema.js';
 
 /**
  * The wire of intel briefs. Sentences (`headline`, `notes`) are the service's own and hold no word

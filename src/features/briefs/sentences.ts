@@ -1,5 +1,5 @@
 import { dayText, grouped, timeText } from '../../kit/prose.js';
-import { valueText } from '../questions/index.js';
+import { valueText } from '../questions/range.js';
 import { brief_limits } from './rules.js';
 import type { Brief } from './schema.js';
 import type { BriefInput } from './store.js';

@@ -1,5 +1,5 @@
 import type { Db } from '../../db/client.js';
-import type { Consensus } from '../consensus/index.js';
+import type { Consensus } from '../consensus/rules.js';
 import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Chosen, SampleRow } from './rules.js';

@@ -2,22 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Sql, Tx } from '../../db/client.js';
 import { emitAll } from '../../db/event.js';
 import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { keepAll } from '../../http/idempotency.js';
-import {
-  type AgentCaller,
-  type Answer,
-  type Claim,
-  type Context,
-  type Reply,
-  reply,
-} from '../../http/route.js';
+import { type Answer, type Claim, type Context, type Reply, reply } from '../../http/route.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId, makeId, makeIdAfter } from '../../kit/ids.js';
-import { comment_created, comment_reply } from '../events/index.js';
-import { hasTier, points_faults, tierOf } from '../points/index.js';
-import { prediction_faults } from '../predictions/index.js';
-import { type QuestionParts, question_faults } from '../questions/index.js';
+import { comment_created, comment_reply } from '../events/catalogue.js';
+import { hasTier, points_faults, tierOf } from '../points/rules.js';
+import { prediction_faults } from '../predictions/faults.js';
+import type { QuestionParts } from '../questions/index.js';
+import { question_faults } from '../questions/schema.js';
 import {
   checkText,
   comment_limits,

@@ -1,14 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { GroupCommit } from '../../db/group-commit.js';
+import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import { uuid_schema } from '../../http/openapi.js';
 import { type CursorKind, replyPage } from '../../http/page.js';
-import { type AgentCaller, type Answer, reply, routeFor } from '../../http/route.js';
+import { type Answer, reply, routeFor } from '../../http/route.js';
+import { uuid_schema } from '../../http/schemas.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { points_faults } from '../points/index.js';
-import { prediction_faults } from '../predictions/index.js';
-import { findVisible, question_faults, question_params } from '../questions/index.js';
+import { points_faults } from '../points/rules.js';
+import { prediction_faults } from '../predictions/faults.js';
+import { findVisible } from '../questions/index.js';
+import { question_faults, question_params } from '../questions/schema.js';
 import {
   aboutComment,
   aboutPrediction,

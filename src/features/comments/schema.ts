@@ -1,6 +1,13 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query, pageSchema } from '../../http/page.js';
+import {
+  named,
+  nullable,
+  page_query,
+  pageSchema,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
 import { deepest } from './rules.js';
 

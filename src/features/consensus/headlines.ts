@@ -1,8 +1,8 @@
 import type { Deps } from '../../http/deps.js';
 import { groupBy } from '../../kit/group-by.js';
-import type { Headline } from '../questions/index.js';
+import type { Headline } from '../questions/schema.js';
 import type { LiveConsensus } from './live.js';
-import { chanceIn, shown } from './rules.js';
+import { chanceIn, shown } from './reading.js';
 import { readTrends } from './store.js';
 
 /**

@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
 import { createPngMaker } from '../../kit/svg-png.js';
-import type { LogEntry } from '../events/index.js';
+import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
-import { type ModelFamily, model_families } from '../taxonomy/index.js';
+import { type ModelFamily, model_families } from '../taxonomy/model-family.js';
 import { type Fit, first_fit } from './correlation.js';
 import { driftOf, type Step } from './drift.js';
 import { readFits } from './fits-store.js';
@@ -145,3 +145,7 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   };
 };
 export type History = ReturnType<typeof createHistory>;
+
+export interface HistoryParts {
+  readonly history: History;
+}

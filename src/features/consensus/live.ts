@@ -6,15 +6,9 @@ import { isId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { deleteKeys, loadScript } from '../../redis/client.js';
 import type { StateSource } from '../../socket/states.js';
-import {
-  type LogEntry,
-  type Projector,
-  prediction_revised,
-  projectedKey,
-  readHead,
-  tagOf,
-  timeOf,
-} from '../events/index.js';
+import { prediction_revised } from '../events/catalogue.js';
+import { type Projector, projectedKey, readHead, tagOf } from '../events/index.js';
+import { type LogEntry, timeOf } from '../events/log-entry.js';
 import { type QuestionRow, readQuestion } from '../questions/index.js';
 import { fitAt, fitOf } from './correlation.js';
 import { createFits } from './fitting.js';
@@ -264,3 +258,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     },
   };
 };
+
+export interface ConsensusParts {
+  readonly consensus: LiveConsensus;
+}

@@ -1,6 +1,7 @@
-import { quantileOf, shareBelow } from '../points/index.js';
-import { curveOf } from '../predictions/index.js';
-import { exactValue, type RangeColumns, showValue, type Value } from '../questions/index.js';
+import { quantileOf, shareBelow } from '../points/cdf-rules.js';
+import { curveOf } from '../predictions/stated-cdf.js';
+import { exactValue, type RangeColumns, showValue } from '../questions/range.js';
+import type { Value } from '../questions/schema.js';
 
 /**
  * The consensus of forecasts of a number or a date, in two ways, all forecasts alike:

@@ -1,8 +1,9 @@
 import { dayText, grouped, timeText } from '../../kit/prose.js';
 import type { Markup, SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
-import { valueAxisOf } from '../predictions/index.js';
-import { type QuestionRow, type RangeColumns, showOutcome, valueText } from '../questions/index.js';
+import { valueAxisOf } from '../predictions/picture.js';
+import type { QuestionRow } from '../questions/index.js';
+import { type RangeColumns, showOutcome, valueText } from '../questions/range.js';
 import { isNumber } from './numbers.js';
 import type { Course } from './run.js';
 import type { Point as Moment } from './schema.js';

@@ -4,35 +4,22 @@ import { replyPage } from '../../http/page.js';
 import { picture_headers, reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { prediction_schema } from '../predictions/columns.js';
+import { listPredictions, showPredictions, sightHeaders } from '../predictions/index.js';
+import { findVisible, toWire } from '../questions/index.js';
 import {
-  listPredictions,
-  prediction_schema,
-  showPredictions,
-  sightHeaders,
-} from '../predictions/index.js';
-import {
-  findVisible,
   lists_tag,
   question_faults,
   question_params,
   question_schema,
-  toWire,
-} from '../questions/index.js';
+} from '../questions/schema.js';
 import { drift } from './drift.js';
-import type { History } from './history.js';
-import type { LiveConsensus } from './live.js';
+import type { HistoryParts } from './history.js';
+import type { ConsensusParts } from './live.js';
 import { showFan } from './numbers.js';
 import { drawPicture } from './picture.js';
 import * as wire from './schema.js';
 import { countSnapshots, listSnapshots } from './store.js';
-
-export interface ConsensusParts {
-  readonly consensus: LiveConsensus;
-}
-
-export interface HistoryParts {
-  readonly history: History;
-}
 
 const route = routeFor<Deps & ConsensusParts & HistoryParts>();
 const shown_predictions = 20;

@@ -1,11 +1,12 @@
 import { groupBy } from '../../kit/group-by.js';
 import { whole_bp } from '../../kit/percent.js';
-import { distributionOf, type Stated } from '../predictions/index.js';
-import type { QuestionRow, QuestionType, RangeColumns, Value } from '../questions/index.js';
-import { showOutcome } from '../questions/index.js';
+import { distributionOf, type Stated } from '../predictions/distribution.js';
+import type { RangeColumns } from '../questions/range.js';
+import type { QuestionType } from '../questions/schema.js';
 import type { Fit } from './correlation.js';
 import { fanOf, givenByCdf, isNumber, number_parts, numberConsensus, showFan } from './numbers.js';
 import { extremize, method, sharesOf } from './pool.js';
+import { shown } from './reading.js';
 
 /**
  * The consensus of a question, computed from its tally: counts and sums for each family, side and
@@ -167,8 +168,6 @@ export const meanGiven = (sum: number, count: number, options: number): number |
 
 /** To nine places: the noise of floating point is gone, and equal values are equal. */
 const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
-/** At most two decimals, a half up. */
-export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
 /** Fewer owners than these are never called contested. */
 const least_owners = 5;
@@ -304,39 +303,3 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
 };
 
 export type Consensus = ReturnType<typeof computeConsensus>;
-
-/** The headline in percent; null without one, and where it is a number or a date. */
-export const chanceIn = ({
-  forecast,
-  quantile_average,
-}: Pick<Consensus, 'forecast' | 'quantile_average'>): number | null =>
-  typeof forecast === 'number' && quantile_average === undefined ? forecast : null;
-
-type Outcome = Pick<
-  QuestionRow,
-  'status' | 'question_type' | 'outcome' | 'correct_options' | 'outcome_value'
->;
-
-const numberOf = (value: Value): number => (typeof value === 'number' ? value : Date.parse(value));
-
-/**
- * Whether the last forecast of all together was on the side that came about; of a number, whether
- * its 90 % held it. Null without an outcome or a forecast, and where it was even.
- */
-export const crowdWasRight = (question: Outcome, consensus: Consensus): boolean | null => {
-  const { leading_option, quantile_average } = consensus;
-  if (question.status !== 'resolved' || consensus.total_predictions === 0) return null;
-  const value = showOutcome(question);
-  if (value !== null) {
-    if (quantile_average === undefined) return null;
-    const { p5, p95 } = quantile_average;
-    return numberOf(p5) <= numberOf(value) && numberOf(value) <= numberOf(p95);
-  }
-  if (question.question_type !== 'binary') {
-    return leading_option === null
-      ? null
-      : question.correct_options?.includes(leading_option) === true;
-  }
-  const chance = chanceIn(consensus);
-  return chance === null || chance === 50 ? null : chance > 50 === question.outcome;
-};

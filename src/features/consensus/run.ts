@@ -1,6 +1,7 @@
 import { fanOf, isNumber, number_parts } from './numbers.js';
 import { createPool, type PoolForecast } from './pool.js';
-import { leadingOf, makeValueCounts, mean, type QuestionShape, share, shown } from './rules.js';
+import { shown } from './reading.js';
+import { leadingOf, makeValueCounts, mean, type QuestionShape, share } from './rules.js';
 import type { Moment, MoveWire, Point } from './schema.js';
 
 /**

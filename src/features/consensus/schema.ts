@@ -1,8 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query, pageSchema } from '../../http/page.js';
-import { question_types, value_schema } from '../questions/index.js';
-import { model_families } from '../taxonomy/index.js';
+import {
+  named,
+  nullable,
+  page_query,
+  pageSchema,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
+import { question_types, value_schema } from '../questions/schema.js';
+import { model_families } from '../taxonomy/model-family.js';
 
 /** The wire of the consensus and of its history. */
 

@@ -3,13 +3,13 @@ import { readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { groupBy } from '../../kit/group-by.js';
 import {
-  eventNames,
-  type LogEntry,
   prediction_placed,
   prediction_revised,
   question_closed,
   question_resolved,
-} from '../events/index.js';
+} from '../events/catalogue.js';
+import { eventNames } from '../events/index.js';
+import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
 import {
   type Consensus,

@@ -1,13 +1,9 @@
 import { fromPercent, whole_bp } from '../../kit/percent.js';
 import { loadScript, type RedisClient } from '../../redis/client.js';
-import {
-  type LogEntry,
-  prediction_placed,
-  prediction_revised,
-  readData,
-  tagOf,
-} from '../events/index.js';
-import { readShownCdf } from '../predictions/index.js';
+import { prediction_placed, prediction_revised } from '../events/catalogue.js';
+import { tagOf } from '../events/index.js';
+import { type LogEntry, readData } from '../events/log-entry.js';
+import { readShownCdf } from '../predictions/stated-cdf.js';
 import { givenByCdf } from './numbers.js';
 import { logOdds } from './pool.js';
 import { type Forecast, givenBy, type Position, type Tally } from './rules.js';

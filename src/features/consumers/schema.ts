@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema } from '../../http/openapi.js';
+import { named, nullable, textEnum, time_schema } from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
 import { frame_id } from '../../socket/frames.js';
-import { filter_members, filter_query } from '../events/index.js';
-import { event_schema, wait_most_s } from '../log/index.js';
+import { filter_members, filter_query } from '../events/filter.js';
+import { event_schema, wait_most_s } from '../log/schema.js';
 
 /** The wire of durable consumers, over HTTP and over the socket. */
 

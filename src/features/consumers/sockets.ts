@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { callerKey } from '../../http/route.js';
+import { callerKey } from '../../http/caller.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isOutage } from '../../kit/outage.js';
 import { errorFrame, makeFrame } from '../../socket/frames.js';

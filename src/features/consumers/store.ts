@@ -1,7 +1,8 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
 import { firstRow, readTotal } from '../../db/rows.js';
 import { makeId } from '../../kit/ids.js';
-import type { FilterMembers, LogEntry } from '../events/index.js';
+import type { FilterMembers } from '../events/filter.js';
+import type { LogEntry } from '../events/log-entry.js';
 import { consumer_limit, type Start } from './schema.js';
 
 /**

@@ -1,10 +1,13 @@
 import type { Sql, Tx } from '../../db/client.js';
 import { createGroupCommit } from '../../db/group-commit.js';
-import type { Caller } from '../../http/route.js';
+import type { Caller } from '../../http/caller.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { eventText, readMatching } from '../events/index.js';
-import { type LogParts, readWanted, type Wanted } from '../log/index.js';
-import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
+import { readMatching } from '../events/index.js';
+import { eventText } from '../events/log-entry.js';
+import type { LogParts } from '../log/index.js';
+import { readWanted, type Wanted } from '../log/wanted.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import type { Pillar } from '../taxonomy/rules.js';
 import { most_unacknowledged } from './schema.js';
 import * as store from './store.js';
 

@@ -1,10 +1,11 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type DocumentInfo, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import type { DocumentInfo } from '../../http/openapi.js';
+import { textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
 import { call_frame } from '../../socket/calls.js';
 import { close_codes, frame_id } from '../../socket/frames.js';
 import { socket_ops } from '../../socket/hub.js';
-import { cancel_frame, consume_frame } from '../consumers/index.js';
-import { catalogue } from '../events/index.js';
+import { cancel_frame, consume_frame } from '../consumers/schema.js';
+import { catalogue } from '../events/catalogue.js';
 
 /**
  * AsyncAPI 3.1 from the values that the service works with: the catalogue of events, the schemas of

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { probeWrites, type WriteWatch } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { nullable } from '../../http/openapi.js';
 import { reply, routeFor } from '../../http/route.js';
+import { nullable } from '../../http/schemas.js';
 import { withDeadline } from '../../kit/service.js';
 import { version } from '../../kit/version.js';
 import { isWhole } from '../../redis/client.js';

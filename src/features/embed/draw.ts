@@ -1,7 +1,8 @@
 import { area, curveStepAfter, line } from 'd3-shape';
 import { dayText, timeText } from '../../kit/prose.js';
 import { escapeHtml } from '../../kit/svg.js';
-import type { Consensus, Course } from '../consensus/index.js';
+import type { Consensus } from '../consensus/rules.js';
+import type { Course } from '../consensus/run.js';
 import { percentText, plainLine } from './rules.js';
 
 /**

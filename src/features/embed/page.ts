@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { dayText, grouped, timeText } from '../../kit/prose.js';
 import { escapeHtml } from '../../kit/svg.js';
-import { type Consensus, versionOf } from '../consensus/index.js';
-import { type QuestionRow, valueText } from '../questions/index.js';
+import { versionOf } from '../consensus/index.js';
+import type { Consensus } from '../consensus/rules.js';
+import type { QuestionRow } from '../questions/index.js';
+import { valueText } from '../questions/range.js';
 import { drawBar, drawHistogram } from './draw.js';
 import * as rules from './rules.js';
 import type { Theme, View } from './schema.js';

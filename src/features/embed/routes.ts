@@ -1,12 +1,15 @@
 import { Type } from '@sinclair/typebox';
+import { anonymous } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
+import { type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { escapeHtml } from '../../kit/svg.js';
 import { heightOf as pictureHeightOf } from '../../kit/svg-chart.js';
-import { type ConsensusParts, type HistoryParts, isNumber } from '../consensus/index.js';
-import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
+import type { ConsensusParts, HistoryParts } from '../consensus/index.js';
+import { isNumber } from '../consensus/numbers.js';
+import { findVisible, type QuestionRow } from '../questions/index.js';
+import { question_faults } from '../questions/schema.js';
 import { drawCourse } from './draw.js';
 import {
   embedHeaders,

@@ -1,6 +1,8 @@
 import { grouped } from '../../kit/prose.js';
-import { type Consensus, chanceIn, crowdWasRight } from '../consensus/index.js';
-import { type QuestionRow, showOutcome, valueText } from '../questions/index.js';
+import { chanceIn, crowdWasRight } from '../consensus/reading.js';
+import type { Consensus } from '../consensus/rules.js';
+import type { QuestionRow } from '../questions/index.js';
+import { showOutcome, valueText } from '../questions/range.js';
 import { type Theme, themes, type View, views } from './schema.js';
 
 /** The texts of a widget. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { textEnum } from '../../http/openapi.js';
+import { textEnum } from '../../http/schemas.js';
 
 /** The wire of the widget and of oEmbed. */
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { defineEvent, type EventDef } from '../../db/event.js';
+import { defineEvent, type EventDef } from '../../kit/event.js';
 
 /** Every event there is. `data` holds the specification's key fields and what listeners need. */
 

@@ -1,9 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { textEnum, uuid_schema } from '../../http/openapi.js';
+import { textEnum, uuid_schema } from '../../http/schemas.js';
 import { compileCheck, sayFirst } from '../../http/validation.js';
 import { type Fault, type FaultField, refuse } from '../../kit/fault.js';
 import { type Filter, type Publication, ws_faults } from '../../socket/frames.js';
-import { isCategory, listCategories, model_families, type Pillar } from '../taxonomy/index.js';
+import { model_families } from '../taxonomy/model-family.js';
+import { isCategory, listCategories, type Pillar } from '../taxonomy/rules.js';
 import { event_names } from './catalogue.js';
 import { type LogEntry, readData } from './log-entry.js';
 

@@ -1,4 +1,3 @@
-export * from './catalogue.js';
 export {
   createDigests,
   createDigestTracker,
@@ -8,26 +7,8 @@ export {
   storeDigests,
 } from './digest.js';
 export { type DigestPoint, listPoints } from './digest-store.js';
-export {
-  type FilterContext,
-  type FilterMembers,
-  filter_members,
-  filter_query,
-  passesFilter,
-  readFilter,
-  shown_filter_members,
-} from './filter.js';
 export { dropBelowOldest, moveOldest, type OldestStep, readOldest } from './floor-store.js';
 export { Follower } from './follow.js';
-export {
-  eventText,
-  type LogEntry,
-  packEntry,
-  readData,
-  streamKey,
-  timeOf,
-  wakeUpChannel,
-} from './log-entry.js';
 export { countMatching, passesSql, readMatching } from './matching-store.js';
 export { projectedKey, readProjected, tagOf, writeProjected } from './projected.js';
 export { createEventsMaintenance, createRelay, type Projector, rebuildStream } from './relay.js';
@@ -38,7 +19,6 @@ export {
   revokeSessions,
   suspendKey,
 } from './revocations-store.js';
-export { createRevocationWatch, mountSockets } from './sockets.js';
 export {
   dropLease,
   entryColumns,
@@ -49,4 +29,3 @@ export {
   readLag,
   takeLease,
 } from './store.js';
-export { makeRecentEvents, PublishedEvent, resolveTopic } from './topics.js';

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Sql } from '../../db/client.js';
+import { makeAddressReader } from '../../http/call.js';
+import type { Caller } from '../../http/caller.js';
 import { type Credentials, no_credentials } from '../../http/credentials.js';
 import type { Deps } from '../../http/deps.js';
-import type { TemplatedApp } from '../../http/request.js';
-import { makeAddressReader } from '../../http/request.js';
-import type { Caller } from '../../http/route.js';
+import type { TemplatedApp } from '../../http/uws.js';
 import { makeLoop } from '../../kit/loop.js';
 import { type Service, withDeadline } from '../../kit/service.js';
 import { close_codes, type TopicRef } from '../../socket/frames.js';

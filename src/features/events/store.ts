@@ -1,6 +1,6 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
-import type { EventDef } from '../../db/event.js';
 import { ensureDays } from '../../db/partition-store.js';
+import type { EventDef } from '../../kit/event.js';
 import type { LogEntry } from './log-entry.js';
 
 /** The log in Postgres: outbox, events, head, and the lease of the one relay that hands over. */

@@ -1,9 +1,9 @@
-import type { Caller } from '../../http/route.js';
+import type { Caller } from '../../http/caller.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { type Publication, type TopicRef, ws_faults } from '../../socket/frames.js';
 import { makeRecent, type Recent } from '../../socket/recent.js';
-import { isCategory, isSubcategory, listCategories, type Pillar } from '../taxonomy/index.js';
+import { isCategory, isSubcategory, listCategories, type Pillar } from '../taxonomy/rules.js';
 import type { LogEntry } from './log-entry.js';
 
 /** Which topics an event is on, and which a caller may name. */

@@ -1,13 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { nullable, textEnum, time_schema } from '../../http/openapi.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
+import { nullable, textEnum, time_schema } from '../../http/schemas.js';
 import { isFault } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
-import { brier_convention } from '../points/index.js';
-import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
+import { brier_convention } from '../points/score-rules.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import { taxonomy_faults } from '../taxonomy/rules.js';
 import { type Calibration, calibrate } from './calibration-rules.js';
 import { csvLine } from './columns.js';
 import { readSelected } from './copy-store.js';
@@ -119,8 +120,22 @@ const readGroups = async (deps: Parts, query: Query) => {
 };
 
 export const calibration_columns = [
-  ...['key', 'name', 'group_n', 'brier', 'log_score', 'ece', 'reliability', 'resolution'],
-  ...['uncertainty', 'bin_from', 'bin_to', 'n', 'mean_forecast', 'frequency', 'low', 'high'],
+  'key',
+  'name',
+  'group_n',
+  'brier',
+  'log_score',
+  'ece',
+  'reliability',
+  'resolution',
+  'uncertainty',
+  'bin_from',
+  'bin_to',
+  'n',
+  'mean_forecast',
+  'frequency',
+  'low',
+  'high',
 ].map((name) => ({ name, type: 'text', is_free: name === 'name' }) as const);
 
 const writeCsv = (groups: readonly Group[]): string => {

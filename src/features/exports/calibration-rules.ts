@@ -1,5 +1,6 @@
 import { whole_bp } from '../../kit/percent.js';
-import { type Bin, calibrationError, logScore, wilson } from '../points/index.js';
+import { type Bin, calibrationError, wilson } from '../points/calibration.js';
+import { logScore } from '../points/score-rules.js';
 
 /**
  * Calibration of one group, from how often each probability was stated and came about. Pure.

@@ -3,19 +3,10 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type Column, csvLine } from './columns.js';
 import type { Lines, Selected } from './copy-store.js';
+import type { Format } from './schema.js';
 import type { ExportScope } from './select-store.js';
 
 /** The formats of an export, and its bytes made from its lines. */
-
-export const format_names = ['csv', 'ndjson', 'json', 'parquet'] as const;
-export type Format = (typeof format_names)[number];
-
-export const content_types: Readonly<Record<Format, string>> = {
-  csv: 'text/csv; charset=utf-8; header=present',
-  ndjson: 'application/x-ndjson',
-  json: 'application/json',
-  parquet: 'application/vnd.apache.parquet',
-};
 
 export interface Subject {
   /** In paths and names of files. */

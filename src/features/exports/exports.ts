@@ -4,20 +4,16 @@ import { openSql } from '../../db/client.js';
 import { openReader } from '../../db/replica.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import {
-  type Fit,
-  fitAt,
-  givenBy,
-  makeRun,
-  type Run,
-  readFits,
-  showFan,
-  type TimedForecast,
-} from '../consensus/index.js';
-import type { QuestionType } from '../questions/index.js';
-import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';
+import { type Fit, fitAt } from '../consensus/correlation.js';
+import { readFits } from '../consensus/index.js';
+import { showFan } from '../consensus/numbers.js';
+import { givenBy } from '../consensus/rules.js';
+import { makeRun, type Run, type TimedForecast } from '../consensus/run.js';
+import type { QuestionType } from '../questions/schema.js';
+import { makeContent, type Result, rowsOf, type Subject } from './content.js';
 import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
+import type { Format } from './schema.js';
 import type { ExportScope } from './select-store.js';
 import { connection_name } from './snapshot-store.js';
 

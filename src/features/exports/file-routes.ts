@@ -1,14 +1,16 @@
 import { type TObject, Type } from '@sinclair/typebox';
+import { readAddressText } from '../../http/call.js';
 import type { Deps } from '../../http/deps.js';
-import { readAddressText } from '../../http/request.js';
 import { type Context, type Reply, reply, replyStream, routeFor } from '../../http/route.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { firstIdAt } from '../../kit/ids.js';
-import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import { taxonomy_faults } from '../taxonomy/rules.js';
 import * as columns from './columns.js';
-import { content_types, type Subject } from './content.js';
+import type { Subject } from './content.js';
 import { cutSlowReaders, type Exports, type Job } from './exports.js';
 import * as wire from './schema.js';
+import { content_types } from './schema.js';
 import * as store from './select-store.js';
 import { type Snapshot, takeSnapshot } from './snapshot-store.js';
 
@@ -160,7 +162,9 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
       returns: { 200: Type.String() },
       produces: content_types.ndjson,
       also_produces: [
-        ...['text/csv', content_types.json, content_types.parquet],
+        'text/csv',
+        content_types.json,
+        content_types.parquet,
         // With `gzip=true`, whatever is inside.
         'application/gzip',
       ],

@@ -1,25 +1,18 @@
 import { Type } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { textEnum, uuid_schema } from '../../http/openapi.js';
-import {
-  encodeCursor,
-  limitQuery,
-  page_query,
-  pageHeaders,
-  pageSchema,
-  readPage,
-  refuseCursor,
-  replyPage,
-} from '../../http/page.js';
+import { encodeCursor, pageHeaders, readPage, refuseCursor, replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
+import { limitQuery, page_query, pageSchema, textEnum, uuid_schema } from '../../http/schemas.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { agents_faults, findAgent, readMe } from '../accounts/index.js';
-import { notificationWire } from '../notifications/index.js';
-import { brier_convention, countLedger, readAccount } from '../points/index.js';
-import { predictionWire } from '../predictions/index.js';
-import { showOutcome } from '../questions/index.js';
+import { findAgent, readMe } from '../accounts/index.js';
+import { agents_faults } from '../accounts/schema.js';
+import { toWire as notificationWire } from '../notifications/messages.js';
+import { countLedger, readAccount } from '../points/index.js';
+import { brier_convention } from '../points/score-rules.js';
+import { toWire as predictionWire } from '../predictions/columns.js';
+import { showOutcome } from '../questions/range.js';
 import {
   export_schema,
   own_prediction_schema,

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { ledger_entry_schema, me_schema } from '../accounts/index.js';
-import { notification_schema } from '../notifications/index.js';
-import { hidden_reasoning, prediction_schema } from '../predictions/index.js';
-import { value_schema } from '../questions/index.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
+import { ledger_entry_schema, me_schema } from '../accounts/schema.js';
+import { notification_schema } from '../notifications/schema.js';
+import { hidden_reasoning, prediction_schema } from '../predictions/columns.js';
+import { value_schema } from '../questions/schema.js';
 
 /** The wire of an agent's own record. */
 

@@ -4,7 +4,7 @@ import { newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
-import { type PredictionRow, prediction_sql } from '../predictions/index.js';
+import { type PredictionRow, read_sql as prediction_sql } from '../predictions/columns.js';
 import type {
   comment_schema,
   dispute_schema,

@@ -1,8 +1,17 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
-import { model_families } from '../taxonomy/index.js';
-import { format_names } from './content.js';
+import { model_families } from '../taxonomy/model-family.js';
+
+export const format_names = ['csv', 'ndjson', 'json', 'parquet'] as const;
+export type Format = (typeof format_names)[number];
+
+export const content_types: Readonly<Record<Format, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  ndjson: 'application/x-ndjson',
+  json: 'application/json',
+  parquet: 'application/vnd.apache.parquet',
+};
 
 export const export_faults = defineFaults({
   TOO_MANY_EXPORTS: [

@@ -1,12 +1,8 @@
 import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import {
-  agents_faults,
-  cleanName,
-  ensureImportOwner,
-  import_owner_id,
-  registerAgent,
-} from '../accounts/index.js';
+import { ensureImportOwner, import_owner_id, registerAgent } from '../accounts/index.js';
+import { cleanName } from '../accounts/rules.js';
+import { agents_faults } from '../accounts/schema.js';
 import { recordAct } from '../audit/index.js';
 import {
   type Imported,
@@ -19,18 +15,13 @@ import {
   close_step,
   type QuestionParts,
   type QuestionRow,
-  question_faults,
   readQuestion,
   takeStep,
 } from '../questions/index.js';
-import {
-  type Decision,
-  decideQuestion,
-  isSameOutcome,
-  readDecision,
-  readVoiding,
-  resolution_faults,
-} from '../resolution/index.js';
+import { question_faults } from '../questions/schema.js';
+import { decideQuestion } from '../resolution/index.js';
+import { type Decision, isSameOutcome, readDecision, readVoiding } from '../resolution/rules.js';
+import { resolution_faults } from '../resolution/schema.js';
 import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
 import { findByName, findBySource, type SourceName } from './store.js';
 

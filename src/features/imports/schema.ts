@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { stated_members } from '../predictions/index.js';
-import { value_schema } from '../questions/index.js';
-import { resolve_body } from '../resolution/index.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
+import { stated_members } from '../predictions/schema.js';
+import { value_schema } from '../questions/schema.js';
+import { resolve_body } from '../resolution/schema.js';
 
 /** The items of an import, except questions, and their results. */
 

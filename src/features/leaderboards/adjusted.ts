@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Sql } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
-import { z } from '../points/index.js';
+import { z } from '../points/calibration.js';
 import { claimRun, putAdjusted, readScores, type ScoreRow } from './adjusted-store.js';
 import { type BoardClass, board_classes, percent } from './rules.js';
 import type { BoardRow } from './store.js';

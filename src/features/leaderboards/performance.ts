@@ -1,14 +1,8 @@
 import type { Db } from '../../db/client.js';
 import { whole_bp } from '../../kit/percent.js';
-import {
-  bin_count,
-  brier_convention,
-  dayStreakOf,
-  meanInterval,
-  streakOf,
-  tierProgress,
-  wilson,
-} from '../points/index.js';
+import { bin_count, meanInterval, wilson } from '../points/calibration.js';
+import { tierProgress } from '../points/rules.js';
+import { brier_convention, dayStreakOf, streakOf } from '../points/score-rules.js';
 import {
   dayOf,
   eceOf,

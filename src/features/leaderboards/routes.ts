@@ -6,7 +6,8 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import { modelFamily, taxonomy_faults } from '../taxonomy/index.js';
+import { modelFamily } from '../taxonomy/model-family.js';
+import { taxonomy_faults } from '../taxonomy/rules.js';
 import type { Boards } from './live.js';
 import {
   type BoardClass,

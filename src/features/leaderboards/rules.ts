@@ -1,5 +1,5 @@
 import { whole_bp } from '../../kit/percent.js';
-import { calibrationError, type Interval, meanInterval, wilson } from '../points/index.js';
+import { calibrationError, type Interval, meanInterval, wilson } from '../points/calibration.js';
 
 /**
  * Leaderboards: the boards and their order. A board is one kind of ranking, of one class of

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
-import { least_resolved } from '../points/index.js';
+import { least_resolved } from '../points/score-rules.js';
 import {
   type BoardClass,
   type BoardName,

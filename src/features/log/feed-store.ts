@@ -1,32 +1,38 @@
 import type { Db } from '../../db/client.js';
-import * as events from '../events/index.js';
+import * as catalogue from '../events/catalogue.js';
+import { entryColumns, eventNames } from '../events/index.js';
+import type { LogEntry } from '../events/log-entry.js';
 
 /** The newest events of the log that feeds tell of; the conditions are those of their indexes. */
 
 const most_entries = 50;
 
-const news_events = [events.question_created, events.question_resolved];
+const news_events = [catalogue.question_created, catalogue.question_resolved];
 const life_events = [
-  ...[events.question_created, events.question_closing_soon, events.question_closed],
-  ...[events.question_resolved, events.dispute_opened, events.dispute_resolved],
+  catalogue.question_created,
+  catalogue.question_closing_soon,
+  catalogue.question_closed,
+  catalogue.question_resolved,
+  catalogue.dispute_opened,
+  catalogue.dispute_resolved,
 ];
 
 /** Questions published and resolved, of one category or of all. */
-export const readNews = (db: Db, category: string | null) => db<events.LogEntry[]>`
-  select ${events.entryColumns(db)}
+export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
+  select ${entryColumns(db)}
   from events
-  where event in (${events.eventNames(db, news_events)})
+  where event in (${eventNames(db, news_events)})
     and audience_id is null
     ${category === null ? db`` : db`and category = ${category}`}
   order by "offset" desc
   limit ${most_entries}`;
 
 /** The life of one question; predictions and comments are too many for a feed. */
-export const readLife = (db: Db, question_id: string) => db<events.LogEntry[]>`
-  select ${events.entryColumns(db)}
+export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
+  select ${entryColumns(db)}
   from events
   where question_id = ${question_id}
-    and event in (${events.eventNames(db, life_events)})
+    and event in (${eventNames(db, life_events)})
     and audience_id is null
   order by "offset" desc
   limit ${most_entries}`;

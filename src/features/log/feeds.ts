@@ -1,10 +1,13 @@
 import { Type } from '@sinclair/typebox';
+import { anonymous } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import { anonymous, replyRaw, routeFor } from '../../http/route.js';
+import { replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
-import { type LogEntry, readData, timeOf } from '../events/index.js';
-import { findVisible, question_faults, question_params } from '../questions/index.js';
-import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
+import { type LogEntry, readData, timeOf } from '../events/log-entry.js';
+import { findVisible } from '../questions/index.js';
+import { question_faults, question_params } from '../questions/schema.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import { taxonomy_faults } from '../taxonomy/rules.js';
 import { readLife, readNews } from './feed-store.js';
 
 /** Feeds for people and their readers: Atom, from the same log as everything else. */

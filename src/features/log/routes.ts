@@ -2,19 +2,24 @@ import { Type } from '@sinclair/typebox';
 import { etagOf } from '../../http/body.js';
 import type { Deps } from '../../http/deps.js';
 import { pageHeaders, refuseCursor } from '../../http/page.js';
-import type { Context } from '../../http/route.js';
-import { type Reply, reply, replyRaw, replyStream, routeFor } from '../../http/route.js';
+import {
+  type Context,
+  type Reply,
+  reply,
+  replyRaw,
+  replyStream,
+  routeFor,
+} from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import {
   type DigestTracker,
-  eventText,
-  type LogEntry,
   listPoints,
   readDigest,
   readHead,
   readOldest,
 } from '../events/index.js';
+import { eventText, type LogEntry } from '../events/log-entry.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import * as wire from './schema.js';
 import { readWanted, type Wanted } from './wanted.js';

@@ -1,8 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { limit_query, limitQuery } from '../../http/page.js';
+import {
+  limit_query,
+  limitQuery,
+  named,
+  nullable,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
-import { filter_query } from '../events/index.js';
+import { filter_query } from '../events/filter.js';
 
 /** The wire of the log over HTTP. */
 

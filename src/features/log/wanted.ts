@@ -1,7 +1,8 @@
-import type { Caller } from '../../http/route.js';
+import type { Caller } from '../../http/caller.js';
 import { type Fault, isFault } from '../../kit/fault.js';
 import type { Filter, TopicRef } from '../../socket/frames.js';
-import { type FilterContext, readFilter, resolveTopic } from '../events/index.js';
+import { type FilterContext, readFilter } from '../events/filter.js';
+import { resolveTopic } from '../events/topics.js';
 
 /** The part of the log that a caller wants: topics, and one filter for all of them. */
 

@@ -1,21 +1,17 @@
 import pLimit from 'p-limit';
 import type { Sql } from '../../db/client.js';
-import { readAddressText } from '../../http/request.js';
-import { type Context, callerKey } from '../../http/route.js';
+import { readAddressText } from '../../http/call.js';
+import { callerKey } from '../../http/caller.js';
+import type { Context } from '../../http/route.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
 import { withDeadline } from '../../kit/service.js';
 import { makeCounts } from '../../socket/connections.js';
 import { default_limits, type Publication, ws_faults } from '../../socket/frames.js';
 import type { Recent } from '../../socket/recent.js';
-import {
-  type Follower,
-  type LogEntry,
-  type PublishedEvent,
-  type Revoked,
-  readHead,
-  readMatching,
-} from '../events/index.js';
+import { type Follower, type Revoked, readHead, readMatching } from '../events/index.js';
+import type { LogEntry } from '../events/log-entry.js';
+import type { PublishedEvent } from '../events/topics.js';
 import type { Wanted } from './wanted.js';
 
 /**

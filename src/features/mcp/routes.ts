@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { routeFor } from '../../http/route.js';
 import { ws_faults } from '../../socket/frames.js';
-import { wait_most_s } from '../log/index.js';
+import { wait_most_s } from '../log/schema.js';
 import type { Mcp } from './live.js';
 
 export interface McpParts {

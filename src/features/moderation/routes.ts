@@ -1,17 +1,29 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query, pageSchema, replyPage } from '../../http/page.js';
+import type { Deps } from '../../http/deps.js';
+import { replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
+import {
+  nullable,
+  page_query,
+  pageSchema,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 import { type FaultDef, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { readText } from '../../kit/text.js';
-import { type AgentDeps, agents_faults, setSuspended } from '../accounts/index.js';
-import { type Act, adminName, type RecordedAct, recordAct } from '../audit/index.js';
-import { comment_faults, setCommentHidden } from '../comments/index.js';
+import { type PrincipalParts, setSuspended } from '../accounts/index.js';
+import { agents_faults } from '../accounts/schema.js';
+import { adminName, type RecordedAct, recordAct } from '../audit/index.js';
+import type { Act } from '../audit/schema.js';
+import { setCommentHidden } from '../comments/index.js';
+import { comment_faults } from '../comments/schema.js';
 import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { notify } from '../notifications/index.js';
-import { type Hidden, prediction_faults, setPredictionHidden } from '../predictions/index.js';
+import { prediction_faults } from '../predictions/faults.js';
+import { type Hidden, setPredictionHidden } from '../predictions/index.js';
 import type { QuestionParts } from '../questions/index.js';
 import { countHidden, listHidden } from './store.js';
 
@@ -21,7 +33,7 @@ import { countHidden, listHidden } from './store.js';
  * no line.
  */
 
-const route = routeFor<AgentDeps & QuestionParts>();
+const route = routeFor<Deps & PrincipalParts & QuestionParts>();
 
 /** Characters of the reason that goes with each act, after trimming. */
 const reason_limits = { min: 3, max: 2_000 } as const;

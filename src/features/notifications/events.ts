@@ -1,7 +1,8 @@
 import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { type LogEntry, type Projector, readData, timeOf } from '../events/index.js';
+import type { Projector } from '../events/index.js';
+import { type LogEntry, readData, timeOf } from '../events/log-entry.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
 /** A reply is notified in the transaction that gives its event an offset, and so once. */

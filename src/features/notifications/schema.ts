@@ -1,6 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query } from '../../http/page.js';
+import {
+  named,
+  nullable,
+  page_query,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 
 /** The wire of notifications. */
 

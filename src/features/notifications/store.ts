@@ -2,7 +2,7 @@ import type { Db, Sql, Tx } from '../../db/client.js';
 import { newestFirst } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
-import { starting_points, tierOf } from '../points/index.js';
+import { starting_points, tierOf } from '../points/rules.js';
 import type { NoticeKind } from './schema.js';
 
 /** Notifications in Postgres. */

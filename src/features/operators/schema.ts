@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { named, time_schema } from '../../http/openapi.js';
+import { named, time_schema } from '../../http/schemas.js';
 
 /** For so long after its last verified signature an agent has its badge. */
 export const badge_days = 30;

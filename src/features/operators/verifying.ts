@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import type { Request } from '../../http/call.js';
+import type { AgentCaller, Caller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import type { Request } from '../../http/request.js';
-import type { AgentCaller, Caller } from '../../http/route.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { describeError } from '../../kit/log.js';
 import { createDirectories, createDirectoryReader } from './directories.js';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
-import type { AgentCaller, Reply } from '../../http/route.js';
+import type { AgentCaller } from '../../http/caller.js';
+import type { Reply } from '../../http/route.js';
 import { compileCheck } from '../../http/validation.js';
 import {
   common_faults,
@@ -11,7 +12,7 @@ import {
   unreadableItem,
 } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { question_faults } from '../questions/index.js';
+import { question_faults } from '../questions/schema.js';
 import { answerPrepared, type Needs, type PlaceRequest, prepare } from './placing.js';
 import { reach_ms } from './reach.js';
 import { type BatchResult, predictions_body } from './schema.js';

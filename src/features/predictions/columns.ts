@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { named, nullable, time_schema, uuid_schema } from '../../http/openapi.js';
+import { named, nullable, time_schema, uuid_schema } from '../../http/schemas.js';
 import { toPercent } from '../../kit/percent.js';
-import { type QuestionType, value_schema } from '../questions/index.js';
+import { type QuestionType, value_schema } from '../questions/schema.js';
 import { showCdf } from './stated-cdf.js';
 
 /**

@@ -7,20 +7,19 @@ import {
   readProse,
 } from '../../kit/text.js';
 import type { QuestionRow } from '../questions/index.js';
+import { checkCitations, citation_limits, describePages, readCitation } from './citations.js';
 import type { PredictionRow } from './columns.js';
+import type { Stated } from './distribution.js';
+import { type Failure, inOrder } from './faults.js';
 import {
-  checkCitations,
-  citation_limits,
-  describePages,
   explainSections,
   findHeadings,
   type Heading,
   headingRanges,
-  readCitation,
   restoreBreaks,
 } from './reasoning.js';
-import { type Failure, inOrder, type PredictBody, protocol_limits } from './schema.js';
-import { readProbability, readStated, type Stated } from './stated.js';
+import { type PredictBody, protocol_limits } from './schema.js';
+import { readProbability, readStated } from './stated.js';
 
 /**
  * The quality gates, every failure collected, in the order of `prediction_faults`: those that look

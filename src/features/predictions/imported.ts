@@ -2,13 +2,14 @@ import type { Deps } from '../../http/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
 import { toPercent } from '../../kit/percent.js';
-import { question_faults } from '../questions/index.js';
+import { question_faults } from '../questions/schema.js';
+import type { Stated } from './distribution.js';
+import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
 import { type ComparedText, checkReasoning, comparedOf } from './gates.js';
 import { composePlaced, type Placing } from './placing.js';
 import { isSameForecast, type ReviseParts } from './revising.js';
 import { readForecastAt } from './revising-store.js';
-import { hasFailures, prediction_faults, refuseFailures } from './schema.js';
-import { readStated, type Stated, type StatedBody, type StatedQuestion } from './stated.js';
+import { readStated, type StatedBody, type StatedQuestion } from './stated.js';
 import { showCdf } from './stated-cdf.js';
 
 export interface ImportedQuestion extends StatedQuestion {

@@ -1,8 +1,9 @@
 import { dayText, timeText } from '../../kit/prose.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
-import { quantileOf } from '../points/index.js';
-import { type QuestionRow, type RangeColumns, valueText } from '../questions/index.js';
+import { quantileOf } from '../points/cdf-rules.js';
+import type { QuestionRow } from '../questions/index.js';
+import { type RangeColumns, valueText } from '../questions/range.js';
 import type { PredictionRow } from './columns.js';
 import type { ForecastRow } from './revising-store.js';
 import { curveOf } from './stated-cdf.js';

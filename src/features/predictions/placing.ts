@@ -2,23 +2,22 @@ import type { Static } from '@sinclair/typebox';
 import type { Sql, Tx } from '../../db/client.js';
 import { type Draft as EventDraft, emitAll } from '../../db/event.js';
 import { type Batch, createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { keepAll } from '../../http/idempotency.js';
 import type { Taken } from '../../http/limits.js';
-import { type AgentCaller, type Answer, type Claim, type Reply, reply } from '../../http/route.js';
+import { type Answer, type Claim, type Reply, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
 import { withoutControls } from '../../kit/text.js';
 import { recordAct } from '../audit/index.js';
-import { prediction_placed } from '../events/index.js';
-import { readAccount, tierOf } from '../points/index.js';
-import {
-  type QuestionParts,
-  type QuestionRow,
-  question_faults,
-  readQuestion,
-  whyNotOpen,
-} from '../questions/index.js';
+import { prediction_placed } from '../events/catalogue.js';
+import { readAccount } from '../points/index.js';
+import { tierOf } from '../points/rules.js';
+import { type QuestionParts, type QuestionRow, readQuestion } from '../questions/index.js';
+import { whyNotOpen } from '../questions/rules.js';
+import { question_faults } from '../questions/schema.js';
+import { citation_limits } from './citations.js';
 import {
   type NewPrediction,
   no_values,
@@ -26,6 +25,8 @@ import {
   type PredictionWire,
   toWire,
 } from './columns.js';
+import type { Stated } from './distribution.js';
+import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
 import {
   allFailures,
   type ComparedText,
@@ -43,10 +44,8 @@ import {
   type Standing,
 } from './placing-store.js';
 import { type Reach, reach_ms } from './reach.js';
-import { citation_limits } from './reasoning.js';
 import type { DryRunWire, PredictBody } from './schema.js';
-import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './schema.js';
-import { dataOf, optionIn, type Stated, type StatedQuestion } from './stated.js';
+import { dataOf, optionIn, type StatedQuestion } from './stated.js';
 import { readIdBySeq, readOwnPrediction } from './store.js';
 
 /**

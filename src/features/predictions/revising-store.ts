@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../db/client.js';
 import type { PageRequest } from '../../http/page.js';
 import type { NewPrediction, PredictionRow } from './columns.js';
-import type { Stated } from './stated.js';
+import type { Stated } from './distribution.js';
 import { selectPrediction } from './store.js';
 
 /** Forecasts that replace others, and all that ever stood. */

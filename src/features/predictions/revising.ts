@@ -7,9 +7,11 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { toPercent } from '../../kit/percent.js';
 import { findLinks, readProse, readText } from '../../kit/text.js';
-import { prediction_revised } from '../events/index.js';
-import { question_faults } from '../questions/index.js';
+import { prediction_revised } from '../events/catalogue.js';
+import { question_faults } from '../questions/schema.js';
 import { nameProbabilities, no_cdf, type PredictionRow } from './columns.js';
+import type { Stated } from './distribution.js';
+import { prediction_faults, revision_faults } from './faults.js';
 import {
   type ForecastRow,
   type LockedPrediction,
@@ -17,8 +19,8 @@ import {
   type Revision,
   revise,
 } from './revising-store.js';
-import { prediction_faults, reason_limits, revision_faults } from './schema.js';
-import { dataOf, optionIn, type Stated, type StatedQuestion } from './stated.js';
+import { reason_limits } from './schema.js';
+import { dataOf, optionIn, type StatedQuestion } from './stated.js';
 import { showCdf } from './stated-cdf.js';
 
 /**

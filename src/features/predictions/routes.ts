@@ -1,16 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
-import { nullable } from '../../http/openapi.js';
+import type { AgentCaller } from '../../http/caller.js';
+import type { Deps } from '../../http/deps.js';
+import { makePage, pageHeaders, readPage, replyPage } from '../../http/page.js';
 import {
-  makePage,
-  page_query,
-  pageHeaders,
-  pageSchema,
-  readPage,
-  replyPage,
-} from '../../http/page.js';
-import {
-  type AgentCaller,
   type Answer,
   type Claim,
   picture_headers,
@@ -18,14 +11,22 @@ import {
   replyRaw,
   routeFor,
 } from '../../http/route.js';
+import { nullable, page_query, pageSchema } from '../../http/schemas.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
+import { readAccount } from '../points/index.js';
+import { tierOf } from '../points/rules.js';
+import { findVisible, type QuestionRow, readQuestion } from '../questions/index.js';
+import { whyNotOpen } from '../questions/rules.js';
+import { question_faults, question_params } from '../questions/schema.js';
 import { placeBatch } from './batch.js';
+import { citation_limits } from './citations.js';
 import { prediction_schema, toWire } from './columns.js';
+import { prediction_faults, refuseFailures, revision_faults } from './faults.js';
+import { reasoning_limits } from './gates.js';
 import { drawForecasts } from './picture.js';
 import type { Needs, PlaceRequest } from './placing.js';
-import { preflightOf } from './preflight.js';
+import { section_names } from './reasoning.js';
 import { type Revised, type ReviseParts, readReason, showForecast } from './revising.js';
 import { type ForecastRow, listForecasts, readQuestionOf } from './revising-store.js';
 import {
@@ -34,21 +35,28 @@ import {
   dry_run_schema,
   forecast_schema,
   list_query,
+  type PreflightWire,
   picture_query,
   placed_schema,
   predict_body,
-  prediction_faults,
   prediction_params,
   predictions_body,
   preflight_schema,
-  refuseFailures,
   revise_body,
   revised_schema,
-  revision_faults,
 } from './schema.js';
 import { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 import { readStated } from './stated.js';
-import { countPredictions, keyOf, list_kinds, listPredictions, readPrediction } from './store.js';
+import {
+  countFamily,
+  countPredictions,
+  keyOf,
+  list_kinds,
+  listPredictions,
+  readOwnPrediction,
+  readPrediction,
+  readUsedCitations,
+} from './store.js';
 
 export interface PredictParts {
   /** `answerRequest` at the owner of the question. */
@@ -150,6 +158,52 @@ const predictMany = route({
     return reply(200, { placed, refused, results });
   },
 });
+
+const most_predictions_listed = 200;
+
+/** What an agent should know before it writes: may it predict here at all, and what is needed. */
+const preflightOf = async (
+  { sql, config, clock }: Deps,
+  question: QuestionRow,
+  agent: AgentCaller,
+): Promise<PreflightWire> => {
+  const cap = config.MODEL_FAMILY_CAP;
+  const [account, own, used, family_count] = await Promise.all([
+    readAccount(sql, agent.id),
+    readOwnPrediction(sql, question.id, agent.id),
+    readUsedCitations(sql, question.id, most_predictions_listed),
+    cap === 0 ? null : countFamily(sql, question.id, agent.model_family),
+  ]);
+  const points = account?.balance ?? 0;
+  const closed = whyNotOpen(question, clock());
+  // In the order in which a prediction would meet them.
+  const obstacles = [
+    agent.owner_id === null ? common_faults.AGENT_NOT_LINKED : null,
+    closed === null ? null : { ...question_faults.QUESTION_NOT_OPEN, sentence: closed },
+    own === undefined ? null : prediction_faults.DUPLICATE_PREDICTION,
+    (family_count ?? -1) >= cap ? prediction_faults.MODEL_LIMIT_REACHED : null,
+  ];
+  const obstacle = obstacles.find((one) => one !== null);
+  return {
+    question_id: question.id,
+    can_predict: obstacle === undefined,
+    reason: obstacle?.code ?? null,
+    message: obstacle?.sentence ?? null,
+    requirements: {
+      ...reasoning_limits,
+      sections: [...section_names],
+      min_citations: citation_limits.needed,
+      similarity_below: 0.6,
+      citations_reachable: config.CITATIONS_REACHABLE,
+      resolution_protocol: config.REQUIRE_RESOLUTION_PROTOCOL,
+      model_family_cap: cap === 0 ? null : cap,
+      model_family_count: family_count,
+    },
+    citation_landscape: { used_urls: [...used.urls], complete: used.complete },
+    own_prediction: own === undefined ? null : toWire(own),
+    points: { points, tier: tierOf(points) },
+  };
+};
 
 const preflight = route({
   id: 'getPreflight',

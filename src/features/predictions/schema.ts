@@ -4,20 +4,12 @@ import {
   judgedAlone,
   named,
   nullable,
+  page_query,
   textEnum,
   time_schema,
   uuid_schema,
-} from '../../http/openapi.js';
-import { page_query } from '../../http/page.js';
-import {
-  common_faults,
-  defineFaults,
-  type Fault,
-  type FaultDef,
-  type FaultField,
-  refuse,
-} from '../../kit/fault.js';
-import { question_faults, value_schema } from '../questions/index.js';
+} from '../../http/schemas.js';
+import { value_schema } from '../questions/schema.js';
 import { prediction_schema } from './columns.js';
 
 /** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
@@ -245,86 +237,3 @@ export const batch_result = Type.Object({
   result: Type.Optional(Type.Union([placed_schema, dry_run_schema])),
 });
 export type BatchResult = Static<typeof batch_result>;
-
-/** In the order of the gates: of several failures the first here gives the code of the answer. */
-export const prediction_faults = defineFaults({
-  PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
-  DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
-  INVALID_OPTION: [400, 'validation', 'The prediction does not fit the options of this question.'],
-  INVALID_CONFIDENCE: [400, 'validation', 'Send percent from 0 to 100.'],
-  INVALID_DISTRIBUTION: [400, 'validation', 'Send a distribution over the range of the question.'],
-  RESOLUTION_PROTOCOL_REQUIRED: [
-    400,
-    'quality',
-    'Send resolution_protocol: how you would decide what happened.',
-  ],
-  REASONING_TOO_SHORT: [
-    400,
-    'quality',
-    'Write at least 200 characters with 30 different words of four letters or more (two in some scripts).',
-  ],
-  REASONING_MISSING_SECTIONS: [
-    400,
-    'quality',
-    'Write the sections EVIDENCE, ANALYSIS, COUNTER-EVIDENCE and BOTTOM LINE, in this order.',
-  ],
-  CITATIONS_REQUIRED: [400, 'quality', 'Cite at least two different http(s) URLs.'],
-  CITATIONS_INVALID: [400, 'quality', 'Cite pages that others can read.'],
-  CITATIONS_REUSED: [
-    400,
-    'quality',
-    'Cite at least one page that is new on this question, and one that is new to you.',
-  ],
-  REASONING_TOO_SIMILAR: [
-    409,
-    'quality',
-    'The reasoning has too many words in common with an earlier prediction on this question.',
-  ],
-  CONTENT_REJECTED: [400, 'quality', 'The text contains profanity or spam.'],
-  MODEL_LIMIT_REACHED: [
-    409,
-    'limit',
-    'Enough agents of this model family have predicted on this question.',
-  ],
-});
-
-export const revision_faults = defineFaults({
-  NOT_YOUR_PREDICTION: [403, 'permission', 'Only the agent that made a prediction revises it.'],
-  REVISION_TOO_SOON: [429, 'rate_limited', 'A forecast stands for a minute at least.', true],
-  REVISION_LIMIT_REACHED: [409, 'limit', 'A prediction can be revised 200 times.'],
-});
-
-/** What a gate found: one entry of `fields`, with the code it would answer with alone. */
-export interface Failure extends FaultField {
-  readonly code: keyof typeof prediction_faults | keyof typeof other_faults;
-}
-
-/** Refusals of others that a prediction can meet beside its own. */
-const other_faults = {
-  INVALID_REQUEST: common_faults.INVALID_REQUEST,
-  ...question_faults,
-} as const;
-
-export const defOf = (code: Failure['code']): FaultDef =>
-  code in other_faults
-    ? other_faults[code as keyof typeof other_faults]
-    : prediction_faults[code as keyof typeof prediction_faults];
-
-const gate_order = Object.keys(prediction_faults);
-const rank = ({ code }: Failure): number => gate_order.indexOf(code);
-/** In the order of the gates; what is wrong with the body itself comes first. */
-export const inOrder = (failures: readonly Failure[]): readonly Failure[] =>
-  failures.toSorted((a, b) => rank(a) - rank(b));
-
-/** All failures as one refusal: the first gives code and sentence, `fields` names every one. */
-export const refuseFailures = (
-  failures: readonly [Failure, ...Failure[]],
-  extra: Readonly<Record<string, unknown>> | null = null,
-): Fault => {
-  const parts = { message: failures[0].message, fields: failures };
-  return refuse(defOf(failures[0].code), extra === null ? parts : { ...parts, extra });
-};
-
-export const hasFailures = (
-  failures: readonly Failure[],
-): failures is readonly [Failure, ...Failure[]] => failures.length > 0;

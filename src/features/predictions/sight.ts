@@ -1,6 +1,7 @@
+import { type Caller, isAdmin } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import { type Caller, isAdmin } from '../../http/route.js';
-import { type QuestionRow, whyNotOpen } from '../questions/index.js';
+import type { QuestionRow } from '../questions/index.js';
+import { whyNotOpen } from '../questions/rules.js';
 import { hidden_reasoning, type PredictionRow, type PredictionWire, toWire } from './columns.js';
 import { hasPredicted } from './store.js';
 

@@ -1,12 +1,6 @@
-import { type Curve, quantileOf } from '../points/index.js';
-import {
-  exactValue,
-  nounOf,
-  type Range,
-  readValue,
-  showValue,
-  type Value,
-} from '../questions/index.js';
+import { type Curve, quantileOf } from '../points/cdf-rules.js';
+import { exactValue, nounOf, type Range, readValue, showValue } from '../questions/range.js';
+import type { Value } from '../questions/schema.js';
 
 /**
  * Forecasts of a number or a date. A client sends `quantiles` or `cdf`, points of a cumulative

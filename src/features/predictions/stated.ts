@@ -1,15 +1,12 @@
 import { fromPercent, toPercent, whole_bp } from '../../kit/percent.js';
 import { normaliseText } from '../../kit/text.js';
-import type { ForecastData } from '../events/index.js';
-import {
-  binaryDistribution,
-  type Distribution,
-  evenRestDistribution,
-  percentDistribution,
-} from '../points/index.js';
-import { type QuestionType, type RangeColumns, rangeOf } from '../questions/index.js';
+import type { ForecastData } from '../events/catalogue.js';
+import { type RangeColumns, rangeOf } from '../questions/range.js';
+import type { QuestionType } from '../questions/schema.js';
 import { nameProbabilities } from './columns.js';
-import type { Failure, Scale } from './schema.js';
+import type { Stated } from './distribution.js';
+import type { Failure } from './faults.js';
+import type { Scale } from './schema.js';
 import { type CdfBody, readCdf, showCdf } from './stated-cdf.js';
 
 /**
@@ -38,22 +35,6 @@ export interface StatedQuestion extends Omit<RangeColumns, 'unit'> {
   readonly options: readonly string[];
 }
 
-/** The columns of a stored prediction from which its distribution follows. */
-export interface Stated {
-  /** Of a yes/no question; else null. */
-  readonly prediction: boolean | null;
-  /** Of a yes/no question: the chance of YES in basis points; else null. */
-  readonly probability: number | null;
-  /** Basis points on the side or the option taken; of a number, on the middle half: 5,000. */
-  readonly confidence: number;
-  /** Index of the option; null where there are none. */
-  readonly selected_option: number | null;
-  /** Basis points that sum to 10,000, where stated; null: the rest is spread evenly. */
-  readonly probabilities: readonly number[] | null;
-  /** Of a question for a number or a date; see `stated-cdf.ts`. */
-  readonly cdf: readonly number[] | null;
-}
-
 type Result = Stated | { readonly failures: readonly Failure[] };
 
 /** The stated value, or everything that is wrong with it. */
@@ -80,14 +61,6 @@ const no_forecast = {
   selected_option: null,
   probabilities: null,
   cdf: null,
-};
-
-/** The distribution that is stated; `options` is the number of options of the question. */
-export const distributionOf = (stated: Stated, options: number): Distribution => {
-  const { probability, probabilities, confidence } = stated;
-  if (probability !== null) return binaryDistribution(probability);
-  if (probabilities !== null) return percentDistribution(probabilities);
-  return evenRestDistribution({ options, selected: stated.selected_option ?? 0, confidence });
 };
 
 /** The text of the option that is taken; null where there are none. */

@@ -1,17 +1,15 @@
 import type { Tx } from '../../db/client.js';
 import { emit, emitAll } from '../../db/event.js';
+import { type Caller, isAdmin } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { type Act, recordAct } from '../audit/index.js';
-import {
-  type Projector,
-  question_closed,
-  question_closing_soon,
-  question_created,
-  readData,
-} from '../events/index.js';
+import { recordAct } from '../audit/index.js';
+import type { Act } from '../audit/schema.js';
+import { question_closed, question_closing_soon, question_created } from '../events/catalogue.js';
+import type { Projector } from '../events/index.js';
+import { readData } from '../events/log-entry.js';
 import { type Notice, notify } from '../notifications/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { showRange } from './range.js';
@@ -394,4 +392,13 @@ export const question_counts: Projector = {
     });
     if (counted.length > 0) await store.addCounts(tx, counted);
   },
+};
+
+/** A question as this caller may see it: drafts exist for admins and their author only. */
+export const findVisible = async (deps: Deps, id: string, caller: Caller) => {
+  const row = await store.readQuestion(deps.sql, id);
+  if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
+  if (row.status !== 'draft' || isAdmin(caller)) return row;
+  if (caller.kind === 'agent' && caller.id === row.author_id) return row;
+  return refuse(wire.question_faults.QUESTION_NOT_FOUND);
 };

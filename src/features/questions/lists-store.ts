@@ -1,7 +1,7 @@
 import type { Db, Fragment } from '../../db/client.js';
 import { newestFirst, readTotal } from '../../db/rows.js';
 import type { CursorKey, CursorKind, PageRequest } from '../../http/page.js';
-import { tagOf } from '../taxonomy/index.js';
+import { tagOf } from '../taxonomy/rules.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';
 

@@ -1,9 +1,6 @@
-import type { Static } from '@sinclair/typebox';
-import { parseTime } from '../../http/validation.js';
-import { type Fault, refuse } from '../../kit/fault.js';
 import { dayText, grouped } from '../../kit/prose.js';
-import { countCharacters, withoutControls } from '../../kit/text.js';
-import { question_faults, type range_schema, type Value } from './schema.js';
+import { parseTime } from '../../kit/time.js';
+import type { Value } from './schema.js';
 
 /**
  * Questions whose outcome is a number or a date. Inside the program a date is a number too, of
@@ -74,44 +71,11 @@ export const showRange = (row: Typed & RangeColumns) => {
   return { min, max, unit: row.unit, open_min, open_max };
 };
 
-const longest_unit = 40;
-const no_range = { range_min: null, range_max: null, unit: null, open_min: false, open_max: false };
-
-const refuseRange = (name: string, message: string): Fault =>
-  refuse(question_faults.INVALID_RANGE, {
-    message,
-    fields: [{ path: `body.range${name}`, message }],
-  });
-
-interface Draft {
-  readonly question_type?: string;
-  readonly range?: Static<typeof range_schema> | null;
-}
-
-export const checkRange = ({ question_type = 'binary', range }: Draft): RangeColumns | Fault => {
-  const is_date = question_type === 'date';
-  if (!is_date && question_type !== 'numeric') {
-    if (range == null) return no_range;
-    return refuseRange('', 'A range is only for question_type "numeric" or "date".');
-  }
-  if (range == null) return refuseRange('', 'Say between what the outcome lies: min and max.');
-  const [range_min, range_max] = [readValue(range.min, is_date), readValue(range.max, is_date)];
-  for (const [name, value] of Object.entries({ min: range_min, max: range_max })) {
-    if (value === null) return refuseRange(`.${name}`, `${name} is ${nounOf({ is_date })}.`);
-  }
-  if (!(range_min! < range_max!) || !Number.isFinite(range_max! - range_min!)) {
-    return refuseRange('.max', 'max has to be more than min.');
-  }
-  const unit = withoutControls(range.unit ?? '').trim();
-  if (is_date && unit !== '') return refuseRange('.unit', 'A date has no unit.');
-  if (countCharacters(unit) > longest_unit) {
-    return refuseRange('.unit', `A unit has at most ${longest_unit} characters.`);
-  }
-  return {
-    range_min,
-    range_max,
-    unit: unit === '' ? null : unit,
-    open_min: range.open_min ?? false,
-    open_max: range.open_max ?? false,
-  };
-};
+/** The number or the date that came about; null while there is none. */
+export const showOutcome = ({
+  outcome_value: value,
+  question_type,
+}: {
+  readonly question_type: string;
+  readonly outcome_value: number | null;
+}) => (value === null ? null : exactValue(value, { is_date: question_type === 'date' }));

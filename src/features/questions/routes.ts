@@ -1,17 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
-import {
-  type Answer,
-  type Caller,
-  type Context,
-  isAdmin,
-  reply,
-  routeFor,
-} from '../../http/route.js';
+import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { adminName, listPublicActs } from '../audit/index.js';
-import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import { taxonomy_faults } from '../taxonomy/rules.js';
 import * as life from './life.js';
 import {
   countQuestions,
@@ -25,23 +19,11 @@ import {
 } from './lists-store.js';
 import * as wire from './schema.js';
 import { sitemap_routes } from './sitemap.js';
-import { type QuestionCache, type QuestionRow, readQuestion, toWire } from './store.js';
+import { type QuestionParts, type QuestionRow, toWire } from './store.js';
 
-export interface QuestionParts {
-  readonly questions: QuestionCache;
-}
-
-/** Of published questions; the consensus is a feature that uses this one. */
-export interface HeadlineParts {
-  readonly headlines: (ids: readonly string[]) => Promise<ReadonlyMap<string, wire.Headline>>;
-}
-
-type Needs = Deps & TaxonomyParts & QuestionParts & HeadlineParts;
+type Needs = Deps & TaxonomyParts & QuestionParts & wire.HeadlineParts;
 const route = routeFor<Needs>();
 const tag = 'questions';
-
-/** The tag of cached lists of questions. */
-export const lists_tag = 'questions';
 
 const place_faults = Object.values(taxonomy_faults);
 const draft_faults = [
@@ -97,7 +79,7 @@ const getQuestions = route({
   returns: { 200: wire.questions_answer },
   faults: place_faults,
   cacheable: true,
-  cache: { tag: () => lists_tag },
+  cache: { tag: () => wire.lists_tag },
   handle: ({ query }, deps) => answerList(deps, { path: '/api/questions', query, drafts: false }),
 });
 
@@ -143,15 +125,6 @@ const getSuggestions = route({
     }),
 });
 
-/** A question as this caller may see it: drafts exist for admins and their author only. */
-export const findVisible = async (deps: Deps, id: string, caller: Caller) => {
-  const row = await readQuestion(deps.sql, id);
-  if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
-  if (row.status !== 'draft' || isAdmin(caller)) return row;
-  if (caller.kind === 'agent' && caller.id === row.author_id) return row;
-  return refuse(wire.question_faults.QUESTION_NOT_FOUND);
-};
-
 const getChanges = route({
   id: 'listChanges',
   method: 'GET',
@@ -165,7 +138,7 @@ const getChanges = route({
   faults: [wire.question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
   handle: async ({ params, caller }, deps) => {
-    const question = await findVisible(deps, params.id, caller);
+    const question = await life.findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const acts = await listPublicActs(deps.sql, question.id);
     return reply(200, {

@@ -1,6 +1,7 @@
+import type { Static } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { countCharacters, hasControls, normaliseText, withoutControls } from '../../kit/text.js';
-import { checkRange, showRange } from './range.js';
+import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
 import * as wire from './schema.js';
 
 /** The rules for new questions, for edits, and for the time in which predictions are taken. */
@@ -260,4 +261,49 @@ export const reopenDates = (row: NewQuestion, body: wire.ReopenBody, now: Date) 
   const resolution_date = body.resolution_date == null ? kept : new Date(body.resolution_date);
   const timeframe = timeframeOf(row.opens_at, resolution_date);
   return checkResolution(resolution_date, closes_at) ?? { closes_at, resolution_date, timeframe };
+};
+
+const longest_unit = 40;
+const no_range = { range_min: null, range_max: null, unit: null, open_min: false, open_max: false };
+
+const refuseRange = (name: string, message: string): Fault =>
+  refuse(wire.question_faults.INVALID_RANGE, {
+    message,
+    fields: [{ path: `body.range${name}`, message }],
+  });
+
+interface RangeDraft {
+  readonly question_type?: string;
+  readonly range?: Static<typeof wire.range_schema> | null;
+}
+
+export const checkRange = ({
+  question_type = 'binary',
+  range,
+}: RangeDraft): RangeColumns | Fault => {
+  const is_date = question_type === 'date';
+  if (!is_date && question_type !== 'numeric') {
+    if (range == null) return no_range;
+    return refuseRange('', 'A range is only for question_type "numeric" or "date".');
+  }
+  if (range == null) return refuseRange('', 'Say between what the outcome lies: min and max.');
+  const [range_min, range_max] = [readValue(range.min, is_date), readValue(range.max, is_date)];
+  for (const [name, value] of Object.entries({ min: range_min, max: range_max })) {
+    if (value === null) return refuseRange(`.${name}`, `${name} is ${nounOf({ is_date })}.`);
+  }
+  if (!(range_min! < range_max!) || !Number.isFinite(range_max! - range_min!)) {
+    return refuseRange('.max', 'max has to be more than min.');
+  }
+  const unit = withoutControls(range.unit ?? '').trim();
+  if (is_date && unit !== '') return refuseRange('.unit', 'A date has no unit.');
+  if (countCharacters(unit) > longest_unit) {
+    return refuseRange('.unit', `A unit has at most ${longest_unit} characters.`);
+  }
+  return {
+    range_min,
+    range_max,
+    unit: unit === '' ? null : unit,
+    open_min: range.open_min ?? false,
+    open_max: range.open_max ?? false,
+  };
 };

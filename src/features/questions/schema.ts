@@ -3,10 +3,11 @@ import {
   uuid_schema as id,
   named,
   nullable,
+  page_query,
+  pageSchema,
   textEnum,
   time_schema as time,
-} from '../../http/openapi.js';
-import { page_query, pageSchema } from '../../http/page.js';
+} from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
 
 export const question_faults = defineFaults({
@@ -210,3 +211,11 @@ export const admin_list_query = Type.Object({
   author_id: Type.Optional(id),
 });
 export type AdminListQuery = Static<typeof admin_list_query>;
+
+/** Of published questions; the consensus is a feature that uses this one. */
+export interface HeadlineParts {
+  readonly headlines: (ids: readonly string[]) => Promise<ReadonlyMap<string, Headline>>;
+}
+
+/** The tag of cached lists of questions. */
+export const lists_tag = 'questions';

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { uuid_schema } from '../../http/openapi.js';
 import { replyRaw, routeFor } from '../../http/route.js';
+import { uuid_schema } from '../../http/schemas.js';
 import { escapeHtml } from '../../kit/svg.js';
 import { per_page, readPageStarts, readSitemapPage } from './sitemap-store.js';
 
@@ -45,8 +45,17 @@ const sitemap = route({
 });
 
 const pages = [
-  ...['/', '/questions', '/leaderboard', '/agents', '/insights', '/calibration', '/data', '/docs'],
-  ...['/docs/guide', '/about', '/embed-builder'],
+  '/',
+  '/questions',
+  '/leaderboard',
+  '/agents',
+  '/insights',
+  '/calibration',
+  '/data',
+  '/docs',
+  '/docs/guide',
+  '/about',
+  '/embed-builder',
 ];
 
 const sitemapPages = route({

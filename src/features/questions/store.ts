@@ -4,7 +4,7 @@ import { firstRow } from '../../db/rows.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { makeId } from '../../kit/ids.js';
-import { exactValue, showRange } from './range.js';
+import { showOutcome, showRange } from './range.js';
 import { type NewQuestion, whyNotOpen } from './rules.js';
 import type { question_schema } from './schema.js';
 
@@ -47,13 +47,6 @@ export const toWire = (row: QuestionRow) => {
     })),
   };
 };
-
-/** The number or the date that came about; null while there is none. */
-export const showOutcome = ({
-  outcome_value: value,
-  question_type,
-}: Pick<QuestionRow, 'question_type' | 'outcome_value'>) =>
-  value === null ? null : exactValue(value, { is_date: question_type === 'date' });
 
 export const questionColumns = (db: Db) => db`
   q.id, q.question, q.description, q.category, q.subcategory, q.tags, q.question_type, q.options,
@@ -311,3 +304,7 @@ export const createQuestionCache = (
     },
   };
 };
+
+export interface QuestionParts {
+  readonly questions: QuestionCache;
+}

@@ -1,15 +1,10 @@
 import type { Tx } from '../../db/client.js';
 import { emit } from '../../db/event.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { question_closed, question_resolved } from '../events/index.js';
-import {
-  markResolved,
-  markVoided,
-  type QuestionRow,
-  question_faults,
-  readQuestion,
-  showOutcome,
-} from '../questions/index.js';
+import { question_closed, question_resolved } from '../events/catalogue.js';
+import { markResolved, markVoided, type QuestionRow, readQuestion } from '../questions/index.js';
+import { showOutcome } from '../questions/range.js';
+import { question_faults } from '../questions/schema.js';
 import { type Decision, isSameDecision } from './rules.js';
 import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from './store.js';
 

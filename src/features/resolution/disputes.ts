@@ -1,20 +1,16 @@
 import type { Tx } from '../../db/client.js';
 import { emit } from '../../db/event.js';
+import type { AgentCaller, Caller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import {
-  type AgentCaller,
-  type Answer,
-  type Caller,
-  type Context,
-  reply,
-} from '../../http/route.js';
+import { type Answer, type Context, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { readText } from '../../kit/text.js';
 import { adminName, recordAct } from '../audit/index.js';
-import { dispute_opened, dispute_resolved } from '../events/index.js';
+import { dispute_opened, dispute_resolved } from '../events/catalogue.js';
 import { notify } from '../notifications/index.js';
-import { type QuestionParts, question_faults, readQuestion } from '../questions/index.js';
+import { type QuestionParts, readQuestion } from '../questions/index.js';
+import { question_faults } from '../questions/schema.js';
 import { decideQuestion } from './deciding.js';
 import { isSameOutcome, readDecision, readFiling, whyNotDisputable } from './rules.js';
 import { type DecideBody, dispute_faults, type FileBody, note_limits } from './schema.js';

@@ -1,8 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable } from '../../http/openapi.js';
-import { crps, meanOverTime, netOfCrps, quantileOf, type Span } from '../points/index.js';
-import { curveOf, type Stated } from '../predictions/index.js';
-import { exactValue, type Range, value_schema } from '../questions/index.js';
+import { nullable } from '../../http/schemas.js';
+import { crps, netOfCrps, quantileOf } from '../points/cdf-rules.js';
+import { meanOverTime, type Span } from '../points/time-weighting.js';
+import type { Stated } from '../predictions/distribution.js';
+import { curveOf } from '../predictions/stated-cdf.js';
+import { exactValue, type Range } from '../questions/range.js';
+import { value_schema } from '../questions/schema.js';
 
 /** Scores and payouts of forecasts of a number or a date; `x` is the outcome in the range, 0 to 1. */
 

@@ -1,20 +1,19 @@
 import { whole_bp } from '../../kit/percent.js';
-import { createPool, type Fit, fitAt } from '../consensus/index.js';
+import { type Fit, fitAt } from '../consensus/correlation.js';
+import { createPool } from '../consensus/pool.js';
+import { createGroupScores, type GroupScore } from '../points/group-scores.js';
+import { createPeers, type Peers } from '../points/peers.js';
+import { scoreShares } from '../points/score-rules.js';
 import {
-  createGroupScores,
-  createPeers,
-  type GroupScore,
   isScored,
   meanOverTime,
   openTime,
-  type Peers,
   type ScoringTime,
   type Span,
-  scoreShares,
   type TimedForecast,
   type TimedScore,
-} from '../points/index.js';
-import { distributionOf } from '../predictions/index.js';
+} from '../points/time-weighting.js';
+import { distributionOf } from '../predictions/distribution.js';
 import type { ForecastRow } from './settling-store.js';
 
 /**

@@ -1,11 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { nullable } from '../../http/openapi.js';
 import { reply, routeFor } from '../../http/route.js';
+import { nullable } from '../../http/schemas.js';
 import { isFault, refuse } from '../../kit/fault.js';
-import { type ConsensusParts, crowdWasRight } from '../consensus/index.js';
-import { points_rule } from '../points/index.js';
-import { question_faults, question_params, readQuestion } from '../questions/index.js';
+import type { ConsensusParts } from '../consensus/index.js';
+import { crowdWasRight } from '../consensus/reading.js';
+import { points_rule } from '../points/rules.js';
+import { readQuestion } from '../questions/index.js';
+import { question_faults, question_params } from '../questions/schema.js';
 import { readDecision } from './rules.js';
 import * as wire from './schema.js';
 import { netOfPrediction } from './settling.js';

@@ -1,40 +1,35 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { Caller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { type Caller, reply, routeFor } from '../../http/route.js';
+import { reply, routeFor } from '../../http/route.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
 import {
   type Distribution,
-  meanOverTime,
   netOverTime,
   type PointsRule,
   points_rule,
   type Stood,
-  spansOf,
   termsOf,
-} from '../points/index.js';
+} from '../points/rules.js';
+import { meanOverTime, spansOf } from '../points/time-weighting.js';
+import { prediction_schema } from '../predictions/columns.js';
+import { distributionOf } from '../predictions/distribution.js';
+import { hasFailures, prediction_faults, refuseFailures } from '../predictions/faults.js';
+import { stated_members } from '../predictions/schema.js';
+import { readStated, type StatedQuestion } from '../predictions/stated.js';
+import { showCdf } from '../predictions/stated-cdf.js';
+import { findVisible } from '../questions/index.js';
+import { rangeOf } from '../questions/range.js';
+import { checkRange } from '../questions/rules.js';
 import {
-  distributionOf,
-  hasFailures,
-  prediction_faults,
-  prediction_schema,
-  readStated,
-  refuseFailures,
-  type StatedQuestion,
-  showCdf,
-  stated_members,
-} from '../predictions/index.js';
-import {
-  checkRange,
-  findVisible,
   question_faults,
   question_types,
   range_schema,
-  rangeOf,
   value_schema,
-} from '../questions/index.js';
+} from '../questions/schema.js';
 import { number_formula, number_payout_schema, numberPayout } from './numbers.js';
 import { correctIndices, countOptions, readOutcome, scoringTimeOf, toTimed } from './rules.js';
 import { resolution_faults } from './schema.js';

@@ -5,16 +5,10 @@ import { replyPage } from '../../http/page.js';
 import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { adminName, recordAct } from '../audit/index.js';
-import { prediction_faults } from '../predictions/index.js';
-import {
-  findVisible,
-  type QuestionParts,
-  question_faults,
-  question_params,
-  question_schema,
-  showOutcome,
-  toWire as toQuestionWire,
-} from '../questions/index.js';
+import { prediction_faults } from '../predictions/faults.js';
+import { findVisible, type QuestionParts, toWire as toQuestionWire } from '../questions/index.js';
+import { showOutcome } from '../questions/range.js';
+import { question_faults, question_params, question_schema } from '../questions/schema.js';
 import { type Decided, type DecisionRequest, decideQuestion } from './deciding.js';
 import { decideDispute, fileDispute, withdrawDispute } from './disputes.js';
 import { preview } from './preview.js';

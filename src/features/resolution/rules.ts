@@ -1,14 +1,12 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { findObjection, hasControls, normaliseText, readText } from '../../kit/text.js';
-import {
-  type PointsRule,
-  points_rule,
-  type QuestionTimes,
-  type ScoringTime,
-  scoringTime,
-} from '../points/index.js';
-import { distributionOf, prediction_faults, type Stated } from '../predictions/index.js';
-import { nounOf, type QuestionRow, rangeOf, readValue, type Value } from '../questions/index.js';
+import { type PointsRule, points_rule } from '../points/rules.js';
+import { type QuestionTimes, type ScoringTime, scoringTime } from '../points/time-weighting.js';
+import { distributionOf, type Stated } from '../predictions/distribution.js';
+import { prediction_faults } from '../predictions/faults.js';
+import type { QuestionRow } from '../questions/index.js';
+import { nounOf, rangeOf, readValue } from '../questions/range.js';
+import type { Value } from '../questions/schema.js';
 import {
   dispute_faults,
   type FileBody,

@@ -1,8 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query, pageSchema } from '../../http/page.js';
+import {
+  named,
+  nullable,
+  page_query,
+  pageSchema,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
-import { value_schema } from '../questions/index.js';
+import { value_schema } from '../questions/schema.js';
 
 /** The wire of decisions about questions, and of disputes. */
 

@@ -1,9 +1,13 @@
 import { type Db, readPages, type Sql, type Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
 import type { Lease } from '../events/index.js';
-import type { ForecastScore, GroupScore, PointsRule, QuestionTimes } from '../points/index.js';
-import type { Stated } from '../predictions/index.js';
-import type { QuestionRow, RangeColumns } from '../questions/index.js';
+import type { GroupScore } from '../points/group-scores.js';
+import type { PointsRule } from '../points/rules.js';
+import type { ForecastScore } from '../points/score-rules.js';
+import type { QuestionTimes } from '../points/time-weighting.js';
+import type { Stated } from '../predictions/distribution.js';
+import type { QuestionRow } from '../questions/index.js';
+import type { RangeColumns } from '../questions/range.js';
 import type { Decision, StatedAt } from './rules.js';
 
 /** The SQL of the settling job; accounts and boards are written by their own features. */

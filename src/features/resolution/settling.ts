@@ -8,16 +8,10 @@ import { readFits } from '../consensus/index.js';
 import { dropLease, type Lease, takeLease } from '../events/index.js';
 import { markStanding } from '../leaderboards/index.js';
 import { noteTiers, notify } from '../notifications/index.js';
-import {
-  net as netOf,
-  points_rule,
-  type Settlement,
-  scoreOverTime,
-  scoringTime,
-  settleAccounts,
-  spansOf,
-} from '../points/index.js';
-import { rangeOf } from '../questions/index.js';
+import { type Settlement, settleAccounts } from '../points/index.js';
+import { net as netOf, points_rule } from '../points/rules.js';
+import { scoreOverTime, scoringTime, spansOf } from '../points/time-weighting.js';
+import { rangeOf } from '../questions/range.js';
 import { scoreNumber } from './numbers.js';
 import { type Others, passOver } from './others.js';
 import { correctIndices, countOptions, scoringTimeOf, toTimed } from './rules.js';

@@ -1,8 +1,10 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
-import type { PointsRule, QuestionTimes } from '../points/index.js';
-import type { QuestionRow, RangeColumns } from '../questions/index.js';
+import type { PointsRule } from '../points/rules.js';
+import type { QuestionTimes } from '../points/time-weighting.js';
+import type { QuestionRow } from '../questions/index.js';
+import type { RangeColumns } from '../questions/range.js';
 import type { Decision, Disputed, Filing, StatedAt } from './rules.js';
 import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
 import { questionTimes, statedForecasts } from './settling-store.js';

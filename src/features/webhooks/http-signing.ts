@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto
 import { createSignatureSync } from 'http-message-sig';
 import { type Config, publicUrl } from '../../config.js';
 import { deriveKey } from '../../kit/sealing.js';
-import { signature_tag, thumbprintOf } from '../operators/index.js';
+import { signature_tag, thumbprintOf } from '../operators/rules.js';
 
 /**
  * Signatures of deliveries by RFC 9421 with one Ed25519 key of the service, for receivers that check
@@ -16,8 +16,15 @@ const pkcs8_head = Buffer.from('302e020100300506032b657004220420', 'hex');
 const label = 'forum';
 const life_s = 300;
 const covered = [
-  ...['@method', '@authority', '@path', '@query', 'content-digest', 'content-type'],
-  ...['webhook-id', 'webhook-timestamp', { name: 'signature-agent', parameters: { key: label } }],
+  '@method',
+  '@authority',
+  '@path',
+  '@query',
+  'content-digest',
+  'content-type',
+  'webhook-id',
+  'webhook-timestamp',
+  { name: 'signature-agent', parameters: { key: label } },
 ];
 
 interface Post {

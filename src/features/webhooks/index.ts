@@ -3,7 +3,6 @@ export { createMaintenance, type MaintenanceOptions } from './maintenance.js';
 export { sendPing } from './pinging.js';
 export { planDeliveries, readPlannedOffset } from './planning-store.js';
 export { readRange } from './replaying.js';
-export { routes } from './routes.js';
 export { Sending, type SendingOptions } from './sending.js';
 export { countDue } from './sending-store.js';
 export { createWebhooks, type WebhookParts } from './signing.js';

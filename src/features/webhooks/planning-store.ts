@@ -1,5 +1,6 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
-import { passesSql, question_closing_soon } from '../events/index.js';
+import { question_closing_soon } from '../events/catalogue.js';
+import { passesSql } from '../events/index.js';
 
 /**
  * Which events become deliveries of which webhooks: by the signers, and by replays.

@@ -2,7 +2,7 @@ import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { GroupReader } from '../../redis/stream.js';
-import { streamKey } from '../events/index.js';
+import { streamKey } from '../events/log-entry.js';
 import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './planning-store.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/client.js';
-import { parseTime } from '../../http/validation.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { parseTime } from '../../kit/time.js';
 import { readHead } from '../events/index.js';
 import { offsetBefore } from './delivery-store.js';
 import * as wire from './schema.js';

@@ -6,9 +6,11 @@ import { common_faults, type Fault, type FaultDef, isFault, refuse } from '../..
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import { ws_faults } from '../../socket/frames.js';
-import { event_names, type FilterMembers, readFilter } from '../events/index.js';
-import { directory_path, directory_type } from '../operators/index.js';
-import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
+import { event_names } from '../events/catalogue.js';
+import { type FilterMembers, readFilter } from '../events/filter.js';
+import { directory_path, directory_type } from '../operators/rules.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import type { Pillar } from '../taxonomy/rules.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
 import { findReplay } from './delivery-store.js';
 import { sendPing } from './pinging.js';

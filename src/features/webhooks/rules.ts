@@ -36,7 +36,15 @@ const h = 60 * min;
 
 /** How long after a failed attempt the next one follows; the first goes out at once. */
 export const retry_steps_ms: readonly number[] = [
-  ...[5 * s, 5 * min, 30 * min, 2 * h, 5 * h, 10 * h, 14 * h, 20 * h, 24 * h],
+  5 * s,
+  5 * min,
+  30 * min,
+  2 * h,
+  5 * h,
+  10 * h,
+  14 * h,
+  20 * h,
+  24 * h,
 ];
 
 /** A delivery is given up after this many attempts. */

@@ -1,8 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query } from '../../http/page.js';
+import {
+  named,
+  nullable,
+  page_query,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
-import { filter_members, shown_filter_members } from '../events/index.js';
+import { filter_members, shown_filter_members } from '../events/filter.js';
 
 export const webhook_faults = defineFaults({
   INVALID_URL: [400, 'validation', 'The URL is not one that can be called.'],

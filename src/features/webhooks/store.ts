@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
-import type { FilterMembers } from '../events/index.js';
+import type { FilterMembers } from '../events/filter.js';
 import { skipQueued } from './maintenance-store.js';
 import { type SignatureScheme, webhook_limit } from './schema.js';
 import type { Attempt } from './signing.js';

@@ -212,9 +212,16 @@ const makeCluster = (
   mkdirSync(folder, { mode: 0o700 });
   if (account !== null) chownSync(folder, account.uid, account.gid);
   run('initdb', [
-    ...[`--pgdata=${folder}`, '--username=postgres', '--encoding=UTF8', '--locale=C'],
-    ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--data-checksums'],
-    ...['--auth=trust', '--no-instructions', ...(durable ? [] : ['--no-sync'])],
+    `--pgdata=${folder}`,
+    '--username=postgres',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--data-checksums',
+    '--auth=trust',
+    '--no-instructions',
+    ...(durable ? [] : ['--no-sync']),
   ]);
   run('postgres', ['--single', '-c', 'exit_on_error=on', '-D', folder, 'postgres'], own_statements);
   renameSync(folder, cluster);

@@ -1,5 +1,6 @@
 import { type Db, readPages, type Sql, type Tx } from '../../db/client.js';
-import { countAll, givenBy, tallyKey } from '../../features/consensus/index.js';
+import { countAll, tallyKey } from '../../features/consensus/index.js';
+import { givenBy } from '../../features/consensus/rules.js';
 import { readHead, readProjected } from '../../features/events/index.js';
 import { givenSides } from '../../features/predictions/index.js';
 import { groupBy } from '../../kit/group-by.js';

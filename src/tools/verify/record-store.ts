@@ -1,23 +1,21 @@
 import { readPages, type Sql, type Tx } from '../../db/client.js';
+import { net as netOf, type PointsRule, points_rule } from '../../features/points/rules.js';
 import {
-  net as netOf,
-  type PointsRule,
-  points_rule,
   type QuestionTimes,
   scoreOverTime,
   spansOf,
-} from '../../features/points/index.js';
-import { type QuestionType, type RangeColumns, rangeOf } from '../../features/questions/index.js';
+} from '../../features/points/time-weighting.js';
+import { type RangeColumns, rangeOf } from '../../features/questions/range.js';
+import type { QuestionType } from '../../features/questions/schema.js';
+import { questionTimes, statedForecasts } from '../../features/resolution/index.js';
+import { scoreNumber } from '../../features/resolution/numbers.js';
 import {
   correctIndices,
   countOptions,
-  questionTimes,
   type StatedAt,
-  scoreNumber,
   scoringTimeOf,
-  statedForecasts,
   toTimed,
-} from '../../features/resolution/index.js';
+} from '../../features/resolution/rules.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { snapshot_queries } from './consensus-store.js';
 import { webhook_queries } from './deliveries-store.js';

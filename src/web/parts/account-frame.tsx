@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { ComponentChildren } from 'preact';
-import { uuid_schema } from '../../http/openapi.js';
-import { session_cookie } from '../../http/request.js';
+import { session_cookie } from '../../http/call.js';
 import type { Reply, Route } from '../../http/route.js';
+import { uuid_schema } from '../../http/schemas.js';
 import { renderPage } from '../page.js';
 import {
   type Api,

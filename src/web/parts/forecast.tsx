@@ -1,5 +1,5 @@
 import type { Operations, Operator } from '#client/wire.js';
-import { readSections } from '../../features/predictions/index.js';
+import { readSections } from '../../features/predictions/reasoning.js';
 import { Ago, countText, Family, OperatedBy, percentText } from './figures.js';
 import { Prose, Sources } from './prose.js';
 import { type AnyQuestion, valueText } from './question-row.js';

@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { link_mails_per_hour } from '../../../src/features/accounts/rules.js';
+import { t } from '../../help/tap.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 

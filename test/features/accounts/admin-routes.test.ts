@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 t.test('admins find every agent and every person; nobody else finds addresses', async (t) => {
   const app = await startApp(t, { roles: ['api'] });

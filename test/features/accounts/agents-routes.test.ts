@@ -1,9 +1,9 @@
-import { t } from 'tap';
 import { isWellFormedKey } from '../../../src/features/accounts/rules.js';
 import { createBoardRebuild, markStanding } from '../../../src/features/leaderboards/index.js';
 import { postEntry } from '../../../src/features/points/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { addWins } from '../leaderboards/world.js';
 import { startAccounts } from './world.js';

@@ -1,10 +1,10 @@
-import { t } from 'tap';
 import {
   link_mails_per_hour,
   session_idle_ms,
   session_touch_ms,
   token_life_ms,
 } from '../../../src/features/accounts/rules.js';
+import { t } from '../../help/tap.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
 const forum = await startAccounts(t, { env: { ADMIN_EMAILS: 'Boss@Example.org' } });

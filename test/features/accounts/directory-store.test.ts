@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { markStanding } from '../../../src/features/leaderboards/index.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { addScores, whileRebuilding } from '../leaderboards/world.js';
 import { startAccounts } from './world.js';

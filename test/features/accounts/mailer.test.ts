@@ -1,5 +1,4 @@
 import { pino } from 'pino';
-import { t } from 'tap';
 import {
   claim_ms,
   mail_keep_ms,
@@ -16,6 +15,7 @@ import {
   sendDue,
 } from '../../../src/features/accounts/mailer.js';
 import { makeConfig, openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { startSmtp } from './smtp.js';
 

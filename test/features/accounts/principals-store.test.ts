@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { replaceKey } from '../../../src/features/accounts/agents-store.js';
 import { createPrincipals } from '../../../src/features/accounts/principals-store.js';
 import { registerAgent } from '../../../src/features/accounts/registration.js';
@@ -9,6 +8,7 @@ import { range } from '../../help/hub.js';
 import { openParts, type Parts } from '../../help/parts.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { openStores, type Teardown } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 const stores = await openStores(t);

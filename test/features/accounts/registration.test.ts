@@ -1,6 +1,6 @@
-import { t } from 'tap';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { makeId } from '../../../src/kit/ids.js';
+import { t } from '../../help/tap.js';
 import { startAccounts } from './world.js';
 
 /** How agents are linked to their owners and unlinked, and what recruiting earns. */

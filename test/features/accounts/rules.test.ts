@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import t from 'tap';
 import {
   adminKeys,
   bearerToken,
@@ -16,6 +15,7 @@ import {
   readAddress,
   readHumanName,
 } from '../../../src/features/accounts/rules.js';
+import { t } from '../../help/tap.js';
 
 const keyOf = (raw: string): string => {
   const clean = cleanName(raw);
@@ -144,10 +144,24 @@ t.test('an address is kept as written and compared in lower case', async (t) => 
 
 t.test('an address that no mail can reach is refused', async (t) => {
   const bad = [
-    ...['', 'ada', '@example.org', 'ada@', 'ada@localhost', 'a da@example.org', 'ada@exa mple.org'],
-    ...['"ada"@example.org', 'ada<x>@example.org', '.ada@example.org', 'ada.@example.org'],
-    ...['a..da@example.org', 'ada@-example.org', 'ada@example..org', 'ada@[127.0.0.1]'],
-    ...['ada@127.0.0.1', 'ada@b@example.org', 'ada\u202e@example.org'],
+    '',
+    'ada',
+    '@example.org',
+    'ada@',
+    'ada@localhost',
+    'a da@example.org',
+    'ada@exa mple.org',
+    '"ada"@example.org',
+    'ada<x>@example.org',
+    '.ada@example.org',
+    'ada.@example.org',
+    'a..da@example.org',
+    'ada@-example.org',
+    'ada@example..org',
+    'ada@[127.0.0.1]',
+    'ada@127.0.0.1',
+    'ada@b@example.org',
+    'ada\u202e@example.org',
     'ada@example.org\nBcc: x@example.org',
   ];
   for (const text of bad) t.equal(readAddress(text), null, JSON.stringify(text));

@@ -1,8 +1,8 @@
 import { parseOptions } from '@node-rs/argon2';
-import { t } from 'tap';
 import { createPasswords, decoy_hash } from '../../../src/features/accounts/sessions.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
 /** Passwords, and log-ins to one account from many addresses: each client has its own. */

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import type { Tx } from '../../../src/db/client.js';
-import {
-  createLoginLimit,
-  createPrincipals,
-  routes,
-} from '../../../src/features/accounts/index.js';
+import { account_routes } from '../../../src/features/accounts/account-routes.js';
+import { admin_routes } from '../../../src/features/accounts/admin-routes.js';
+import { agent_routes, link_routes } from '../../../src/features/accounts/agents-routes.js';
+import { auth_routes } from '../../../src/features/accounts/auth-routes.js';
+import { createLoginLimit, createPrincipals } from '../../../src/features/accounts/index.js';
 import {
   insertHuman,
   insertToken,
@@ -13,18 +13,19 @@ import {
 import { bearerToken, makeToken } from '../../../src/features/accounts/rules.js';
 import { createSessions } from '../../../src/features/accounts/sessions.js';
 import { createBoards } from '../../../src/features/leaderboards/index.js';
-import { makeWindowsOf } from '../../../src/features/limits/index.js';
+import { makeWindowsOf } from '../../../src/features/limits/rules.js';
 import { deleteWebhooks } from '../../../src/features/webhooks/index.js';
+import { anonymous } from '../../../src/http/caller.js';
 import { createLimiter } from '../../../src/http/limits.js';
 import { mount } from '../../../src/http/pipeline.js';
+import { createResponseCache } from '../../../src/http/response-cache.js';
+import type { Route } from '../../../src/http/route.js';
 import {
   App,
   exclusive_port,
   us_listen_socket_close,
   us_socket_local_port,
-} from '../../../src/http/request.js';
-import { createResponseCache } from '../../../src/http/response-cache.js';
-import { anonymous, type Route } from '../../../src/http/route.js';
+} from '../../../src/http/uws.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { outbox } from '../../../src/web/index.js';
 import { type CallOptions, makeCaller } from '../../help/app.js';
@@ -33,6 +34,14 @@ import { openParts, type PartsOptions } from '../../help/parts.js';
 import type { Teardown } from '../../help/stores.js';
 
 /** The routes of accounts by themselves, on a clock that a test moves. */
+
+const account_api_routes = [
+  ...agent_routes,
+  ...auth_routes,
+  ...account_routes,
+  ...link_routes,
+  ...admin_routes,
+];
 
 export type Client = ReturnType<typeof makeCaller>;
 export const password = 'correct horse battery';
@@ -64,7 +73,7 @@ const serve = async (t: Teardown, options: PartsOptions) => {
   };
   const app = App();
   const mounted = mount(app, {
-    routes: ([...routes, outbox] as Route<typeof deps>[]).map(checkAnswers),
+    routes: ([...account_api_routes, outbox] as Route<typeof deps>[]).map(checkAnswers),
     deps,
     log,
     limiter,

@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { acts } from '../../../src/features/audit/schema.js';
 import { startApp } from '../../help/app.js';
 import { admin_email } from '../../help/principals.js';
 import { makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 /** Acts of admins are written to the audit log, with their details, and stay there. */
 

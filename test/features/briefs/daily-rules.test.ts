@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import {
   contestedOf,
   type ResolvedRow,
@@ -9,6 +8,7 @@ import {
 import { outcomeText } from '../../../src/features/briefs/rules.js';
 import { no_range } from '../../help/number.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 
 const now = new Date('2026-03-10T12:34:56.789Z');
 

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { type Answered, startApp, type TestApp } from '../../help/app.js';
 import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeForecasters, place } from './world.js';
 

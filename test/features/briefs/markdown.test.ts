@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   codeSpan,
   escapeMarkdown,
@@ -10,6 +9,7 @@ import {
 import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { bareOf, blocksOf, findMarkup } from '../../help/markdown.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const blocks = /^- (?:#{1,6} |[-+*] |\d+[.)] |>|=|```|~~~)/;
 

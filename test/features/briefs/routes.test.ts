@@ -1,10 +1,11 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { type CallOptions, startApp, type TestApp } from '../../help/app.js';
 import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { blocksOf, findMarkup } from '../../help/markdown.js';
 import { pluck } from '../../help/pluck.js';
 import { act } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, makeText, place } from './world.js';
 
@@ -113,8 +114,16 @@ t.test('a brief has every section, from data', async (t) => {
 
   const text = await read(id, markdown);
   t.same(titlesOf(text), [
-    ...['In short', 'Where it stands', 'Model families', 'The case for YES', 'The case for NO'],
-    ...['The minority', 'What would change it', 'Sources', 'Resolution', 'How far to trust this'],
+    'In short',
+    'Where it stands',
+    'Model families',
+    'The case for YES',
+    'The case for NO',
+    'The minority',
+    'What would change it',
+    'Sources',
+    'Resolution',
+    'How far to trust this',
   ]);
   const same = await app.call('GET', `${briefPath(id)}?format=markdown`);
   t.equal(same.body, text, 'by query as by Accept');

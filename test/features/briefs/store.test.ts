@@ -1,9 +1,9 @@
-import { t } from 'tap';
 import { questionId, seed, seedForecasts } from '../../../bench/env/seed.js';
 import type { Db, Sql } from '../../../src/db/client.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { readNewest, readQuoted, readVoted } from '../../../src/features/briefs/store.js';
 import { startApp } from '../../help/app.js';
+import { t } from '../../help/tap.js';
 import { briefPath } from './world.js';
 
 /** What a brief reads of a question with many predictions: by indexes, and only so many rows. */

@@ -1,7 +1,7 @@
-import t from 'tap';
 import { createVoting } from '../../../src/features/comments/index.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 t.test(
   'an old vote is not cast: its caller may have been served, and have withdrawn it',

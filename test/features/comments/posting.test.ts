@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { predict as predictOn } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeContent } from './texts.js';
 

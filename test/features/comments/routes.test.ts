@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { makeContent } from './texts.js';
 
 const app = await startApp(t, { roles: ['api'] });
@@ -50,8 +50,11 @@ t.test('lists take a limit of 1 or more, and more than 100 is 100', async (t) =>
     '/api/leaderboard/debaters',
   ]) {
     for (const [query, status] of [
-      ...[['limit=0', 400] as const, ['limit=1', 200] as const, ['limit=100', 200] as const],
-      ...[['limit=101', 200] as const, ['cursor=nonsense', 400] as const],
+      ['limit=0', 400] as const,
+      ['limit=1', 200] as const,
+      ['limit=100', 200] as const,
+      ['limit=101', 200] as const,
+      ['cursor=nonsense', 400] as const,
     ]) {
       t.equal((await app.call('GET', `${path}?${query}`)).status, status, `${path} ${query}`);
     }

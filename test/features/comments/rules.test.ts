@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   checkText,
   countGraphemes,
@@ -7,6 +6,7 @@ import {
   placeReply,
 } from '../../../src/features/comments/rules.js';
 import { timeAtBest } from '../../help/stopwatch.js';
+import { t } from '../../help/tap.js';
 
 const codesOf = (text: string): readonly string[] => checkText(text).failures.map((f) => f.code);
 const words = 'alpha bravo charlie delta echo';

@@ -1,8 +1,9 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { pageOf } from '../../../src/features/comments/store.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { makeContent } from './texts.js';
 
 /** Lists of comments: in the order of the votes, and along an index however long they are. */
@@ -126,7 +127,8 @@ t.test('every page of a long thread and of long lists is read in at most 50 ms',
   }
   t.equal(seen.size, length, 'each comment is on one page');
   for (const url of [
-    ...[`${path}?limit=100`, `${path}?limit=100&sort=new`],
+    `${path}?limit=100`,
+    `${path}?limit=100&sort=new`,
     `/api/questions/${question_id}/debates?limit=20`,
     ...['latest', 'top', 'debates'].map((tab) => `/api/discussions?tab=${tab}&limit=100`),
   ]) {

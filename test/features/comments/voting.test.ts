@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { linkAgent } from '../../../src/features/accounts/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, startApp } from '../../help/app.js';
@@ -10,6 +9,7 @@ import {
   makeHuman,
   makeOpenQuestion,
 } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { makeContent } from './texts.js';
 

@@ -1,6 +1,10 @@
-import { t } from 'tap';
-import { errorsOf, fitOf, measureCorrelation } from '../../../src/features/consensus/index.js';
+import {
+  errorsOf,
+  fitOf,
+  measureCorrelation,
+} from '../../../src/features/consensus/correlation.js';
 import { makeRandom } from '../../help/long-run.js';
+import { t } from '../../help/tap.js';
 import { makeResolved } from './generated.js';
 
 /** ρ as it is measured, and which fit is in force when. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { t } from 'tap';
-import { makeCourse, type TimedForecast } from '../../../src/features/consensus/index.js';
+import { makeCourse } from '../../../src/features/consensus/index.js';
+import type { TimedForecast } from '../../../src/features/consensus/run.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** Moves of the consensus. */
 

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import {
   createConsensusProjector,
@@ -10,7 +9,7 @@ import {
 import { writeProjected } from '../../../src/features/events/index.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
-import { runTool } from '../../help/run-tool.js';
+import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, type Placed, without } from './world.js';
 
 /** The daily fit of ρ: when it is made and in force, what it says, and who keeps an older one. */
@@ -18,7 +17,7 @@ import { addPredictions, addQuestions, type Placed, without } from './world.js';
 const day_ms = 86_400_000;
 const minute_ms = 60_000;
 
-const { deps, advance, stores } = await openParts(t);
+const { deps, advance } = await openParts(t);
 const { sql, redis, config } = deps;
 // Noon, so that minutes do not make another day.
 advance(day_ms / 2 - (deps.clock().getTime() % day_ms));
@@ -126,18 +125,6 @@ t.test(
     t.strictSame(await ask(closing, known), reopened, 'once it is open again, it follows');
   },
 );
-
-t.test('the pools of the resolved questions of a service are compared', async (t) => {
-  const env = { DATABASE_URL: stores.database_url };
-  const { code, output } = await runTool('pool-comparison', env);
-  t.equal(code, 0, output);
-  const [fit] = await readFits();
-  t.match(
-    output,
-    /^pooled +0\.\d{4}\nnot extremized +0\.\d{4}\nmedian +0\.\d{4}\nmean +0\.\d{4}\n/,
-  );
-  t.match(output, new RegExp(`\nρ +${fit?.['rho'].toFixed(4)}\nquestions +${resolved}\n$`));
-});
 
 t.test('the next day has another one', async (t) => {
   t.equal(await fitToday(deps), false);

@@ -1,4 +1,4 @@
-import type { ResolvedQuestion } from '../../../src/features/consensus/index.js';
+import type { ResolvedQuestion } from '../../../src/features/consensus/correlation.js';
 
 /** Forecasts whose errors correlate by a known ρ. */
 

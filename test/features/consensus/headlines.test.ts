@@ -1,9 +1,9 @@
-import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import { createSnapshotTaker } from '../../../src/features/consensus/index.js';
 import { startApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, options } from './world.js';
 
 /** What lists of questions include of the consensus. */

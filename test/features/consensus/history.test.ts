@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { t } from 'tap';
+import { fitAt } from '../../../src/features/consensus/correlation.js';
 import {
-  computeConsensus,
   countAll,
-  fitAt,
-  givenBy,
   makeCourse,
-  type RunShape,
   readCells,
-  type TimedForecast,
   thinCourse,
 } from '../../../src/features/consensus/index.js';
+import { computeConsensus, givenBy } from '../../../src/features/consensus/rules.js';
+import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** The running consensus is at each moment the consensus of the predictions until then. */
 

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import type { Tx } from '../../../src/db/client.js';
 import {
@@ -8,6 +7,7 @@ import {
 import { writeProjected } from '../../../src/features/events/index.js';
 import { makeRandom } from '../../help/long-run.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, addRevisions, type Placed } from './world.js';
 
 /**

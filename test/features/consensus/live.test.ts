@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import {
@@ -8,11 +8,12 @@ import {
   type LiveConsensus,
   tallyKey,
 } from '../../../src/features/consensus/index.js';
-import { timeOf, writeProjected } from '../../../src/features/events/index.js';
-import type { LogEntry } from '../../../src/features/events/log-entry.js';
+import { writeProjected } from '../../../src/features/events/index.js';
+import { type LogEntry, timeOf } from '../../../src/features/events/log-entry.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import {
   addPredictions,

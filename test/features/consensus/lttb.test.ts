@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { t } from 'tap';
 import { downsample } from '../../../src/features/consensus/lttb.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** Fewer points of a curve: which ones are kept. */
 

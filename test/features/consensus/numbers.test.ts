@@ -1,10 +1,11 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { givenByCdf } from '../../../src/features/consensus/numbers.js';
 import { checkTallies } from '../../../src/tools/verify/consensus-store.js';
 import { checkRecord } from '../../../src/tools/verify/record-store.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, place } from '../briefs/world.js';
 

@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { makeForecasters, place } from '../briefs/world.js';

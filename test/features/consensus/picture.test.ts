@@ -1,18 +1,14 @@
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
-import { t } from 'tap';
-import {
-  drawPicture,
-  makeCourse,
-  type PictureOf,
-  type RunShape,
-  type TimedForecast,
-} from '../../../src/features/consensus/index.js';
+import { makeCourse } from '../../../src/features/consensus/index.js';
+import { drawPicture, type PictureOf } from '../../../src/features/consensus/picture.js';
+import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
 import type { SvgTheme } from '../../../src/kit/svg.js';
 import { createPngMaker } from '../../../src/kit/svg-png.js';
 import { oddText } from '../../help/arbitrary.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** Pictures of charts: whole, safe, and the same in every theme. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { t } from 'tap';
-import { createPool, type PoolForecast } from '../../../src/features/consensus/index.js';
+import { createPool, type PoolForecast } from '../../../src/features/consensus/pool.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** A pool that forecasts come into one by one is that of all of them, worked out anew. */
 

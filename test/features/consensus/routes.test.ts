@@ -1,12 +1,12 @@
-import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { hashState } from '../../../src/socket/states.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { type LoadOptions, startLoad } from '../../help/load.js';
 import { pluck } from '../../help/pluck.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
 import { options, without } from './world.js';

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { t } from 'tap';
 import { openSql } from '../../../src/db/client.js';
-import {
-  computeConsensus,
-  countAll,
-  first_fit,
-  readCells,
-} from '../../../src/features/consensus/index.js';
+import { first_fit } from '../../../src/features/consensus/correlation.js';
+import { countAll, readCells } from '../../../src/features/consensus/index.js';
+import { computeConsensus } from '../../../src/features/consensus/rules.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { openStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 
 /** Shown figures equal those of SQL to the last digit, halves included. */
 

@@ -1,4 +1,4 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { createSnapshotTaker } from '../../../src/features/consensus/index.js';
@@ -7,6 +7,7 @@ import { findBy } from '../../../src/tools/verify/parts.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { openStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
 import { addEvent, addPredictions, addQuestions, type Placed, without } from './world.js';

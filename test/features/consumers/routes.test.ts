@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { consumer_schema } from '../../../src/features/consumers/schema.js';
 import { compileCheck } from '../../../src/http/validation.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { offsetsOf, questionId, serveConsumers } from './world.js';
 

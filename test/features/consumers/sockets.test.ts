@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { questionId, serveConsumers } from './world.js';

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { readMostBehind, readOldestSeconds } from '../../../src/features/consumers/index.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { serveConsumers } from './world.js';
 
 t.test('operators see who is most behind, and how old its oldest event is', async (t) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { createConsumers, type Owning } from '../../../src/features/consumers/taking.js';
-import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/index.js';
+import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/topics.js';
 import { createLogWatch } from '../../../src/features/log/index.js';
 import type { TaxonomyParts } from '../../../src/features/taxonomy/index.js';
 import { isFault } from '../../../src/kit/fault.js';
@@ -10,6 +10,7 @@ import { makeRandom } from '../../help/long-run.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { offsetsOf, questionId, serveConsumers } from './world.js';
 

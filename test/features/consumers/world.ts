@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { take_answer } from '../../../src/features/consumers/schema.js';
-import type { LogEntry } from '../../../src/features/events/index.js';
+import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { compileCheck } from '../../../src/http/validation.js';
 import type { Answered, AppOptions } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';

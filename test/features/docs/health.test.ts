@@ -1,5 +1,4 @@
 import { pino } from 'pino';
-import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
 import type { Route } from '../../../src/http/route.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
@@ -10,6 +9,7 @@ import { pluck } from '../../help/pluck.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Stores that answer and take no writes. */

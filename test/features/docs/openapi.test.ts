@@ -5,11 +5,12 @@ import path from 'node:path';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Type } from '@sinclair/typebox';
 import { generate } from 'openapi-typescript-codegen';
-import { t } from 'tap';
-import { makeOpenApi, named } from '../../../src/http/openapi.js';
+import { makeOpenApi } from '../../../src/http/openapi.js';
 import { reply, routeFor } from '../../../src/http/route.js';
+import { named } from '../../../src/http/schemas.js';
 import { startApp } from '../../help/app.js';
 import { project_root } from '../../help/own-stores.js';
+import { t } from '../../help/tap.js';
 
 /** The OpenAPI document: valid, and of named schemas that generated clients have as types. */
 

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { type BrowserPage, openBrowser, without_chromium } from '../../help/browser.js';
 import { readDocument, readFenced, readSection } from '../../help/readme.js';
 import { act, predict as predictAs } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** The widget in a browser: it moves, tells its height, and asks nobody else for anything. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
-import { t } from 'tap';
-import { computeConsensus, first_fit } from '../../../src/features/consensus/index.js';
+import { first_fit } from '../../../src/features/consensus/correlation.js';
+import { computeConsensus } from '../../../src/features/consensus/rules.js';
 import { drawCourse, endsOf } from '../../../src/features/embed/draw.js';
 import { renderWidget } from '../../../src/features/embed/page.js';
 import { makeOembed } from '../../../src/features/embed/routes.js';
@@ -15,6 +15,7 @@ import type { QuestionRow } from '../../../src/features/questions/index.js';
 import { openBrowser, without_chromium } from '../../help/browser.js';
 import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile-texts.js';
 import { no_range } from '../../help/number.js';
+import { t } from '../../help/tap.js';
 
 /** Whatever a question says, its widget is the same elements with the same attributes. */
 

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { act, predict as predictAs } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** The widget and oEmbed as they are served, for every type and status. */

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { readFilter as readWith } from '../../../src/features/events/filter.js';
 import { readOldest } from '../../../src/features/events/floor-store.js';
 import {
@@ -22,6 +21,7 @@ import {
 } from '../../help/filters.js';
 import { makeEntry, makeLogWriter } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { pillars } from '../../help/taxonomy.js';
 
 const readFilter = (given: unknown) => readWith(given, { pillars, path: 'filter' });
@@ -72,8 +72,12 @@ t.test('filters that let the same pass are equal', async (t) => {
   t.equal(key({ model_family: 'gpt' }), key({ model_family: ['gpt', 'gpt'] }));
   t.equal(key({ question_ids: [id(1).toUpperCase()] }), key({ question_ids: [id(1), id(1)] }));
   const all = [
-    ...[{ events: names }, { model_family: 'gpt' }, { min_confidence: 80 }, {}],
-    ...[{ categories: ['society'] }, { question_ids: [id(1)] }],
+    { events: names },
+    { model_family: 'gpt' },
+    { min_confidence: 80 },
+    {},
+    { categories: ['society'] },
+    { question_ids: [id(1)] },
   ];
   t.equal(new Set(all.map(key)).size, 6);
   t.match(readFilter({ model_family: 'gpt', min_confidence: 90 }), {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
 import { Follower } from '../../../src/features/events/follow.js';
 import { type LogEntry, streamKey } from '../../../src/features/events/log-entry.js';
@@ -10,6 +10,7 @@ import { openParts, type Parts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** How long a follower waits for the stream before it looks into Postgres. */

@@ -1,6 +1,6 @@
-import t from 'tap';
 import { packEntry, unpackEntry } from '../../../src/features/events/log-entry.js';
 import { makeEntry, saidOf } from '../../help/log.js';
+import { t } from '../../help/tap.js';
 
 const id = '0190a000-0000-7000-8000-00000000000';
 

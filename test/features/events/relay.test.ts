@@ -1,15 +1,14 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { emit } from '../../../src/db/event.js';
 import { createConsensusProjector, tallyKey } from '../../../src/features/consensus/index.js';
+import { prediction_placed } from '../../../src/features/events/catalogue.js';
 import {
   createRelay,
-  type LogEntry,
   type Projector,
-  prediction_placed,
   readProjected,
-  wakeUpChannel,
   writeProjected,
 } from '../../../src/features/events/index.js';
+import { type LogEntry, wakeUpChannel } from '../../../src/features/events/log-entry.js';
 import { createProjection, createStreamWriter } from '../../../src/features/events/relay.js';
 import { handOver, takeOver } from '../../../src/features/events/store.js';
 import { makeId } from '../../../src/kit/ids.js';
@@ -18,6 +17,7 @@ import { findDifferences } from '../../../src/tools/verify.js';
 import { range } from '../../help/hub.js';
 import { makeLogWriter } from '../../help/log.js';
 import { openParts, type Parts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** The relay when what it remembers and what is true have come apart. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { t } from 'tap';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { defaultTopics, resolveTopic, topicsOf } from '../../../src/features/events/topics.js';
-import { anonymous, type Caller } from '../../../src/http/route.js';
+import { anonymous, type Caller } from '../../../src/http/caller.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { startApp } from '../../help/app.js';
 import { agentNamed, range } from '../../help/hub.js';
@@ -11,6 +10,7 @@ import { pluck } from '../../help/pluck.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';

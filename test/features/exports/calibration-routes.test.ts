@@ -1,11 +1,11 @@
 import { parse } from 'csv-parse/sync';
 import { SaxesParser } from 'saxes';
-import { t } from 'tap';
 import { calibration_columns } from '../../../src/features/exports/calibration-routes.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { act } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { predict } from './world.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { calibrate, type StatedCell } from '../../../src/features/exports/calibration-rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** Calibration of what was resolved: the sums against their definitions. */
 

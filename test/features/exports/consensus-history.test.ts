@@ -1,11 +1,11 @@
 import { tableFromIPC } from 'apache-arrow';
 import { parse } from 'csv-parse/sync';
 import { readParquet } from 'parquet-wasm';
-import { t } from 'tap';
 import { consensus_columns } from '../../../src/features/exports/columns.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { fetchBytes, predict, type Row, readLines, sha256 } from './world.js';
 

@@ -1,9 +1,10 @@
 import { get, type IncomingMessage } from 'node:http';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { seed, seedPredictions } from '../../../bench/env/seed.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { cutSlowReaders } from '../../../src/features/exports/exports.js';
 import { startApp } from '../../help/app.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { readLines } from './world.js';
 

@@ -3,7 +3,6 @@ import { gunzipSync } from 'node:zlib';
 import { tableFromIPC } from 'apache-arrow';
 import { parse } from 'csv-parse/sync';
 import { readParquet } from 'parquet-wasm';
-import { t } from 'tap';
 import {
   type Column,
   prediction_columns,
@@ -14,6 +13,7 @@ import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { act } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import {
   fetchBytes,

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
-import { t } from 'tap';
 import { findBoardDifferences } from '../../../src/features/leaderboards/index.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { act, settleEagerly } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { predict as predictOn } from './world.js';
 

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { act, settleEagerly } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { fetchBytes, predict, type Row, readLines } from './world.js';
 

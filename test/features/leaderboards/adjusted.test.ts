@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { createAdjustedTimer, createBoards } from '../../../src/features/leaderboards/index.js';
 import { whole_slice } from '../../../src/features/leaderboards/rules.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { addAgents, addGroups, addHuman, addScores } from './world.js';
 

@@ -1,4 +1,4 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import {
   createBoards,
@@ -21,8 +21,9 @@ import {
   type BoardQuery,
   readBoard,
 } from '../../../src/features/leaderboards/store.js';
-import { calibrationError, wilson } from '../../../src/features/points/index.js';
+import { calibrationError, wilson } from '../../../src/features/points/calibration.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import {
   addAgents,
@@ -285,20 +286,23 @@ t.test('families, models and references stand where their mean scores put them',
   const crowd = [null, 'crowd', 0.0625, 10];
   const even = [null, 'even', 0.25, 10];
   t.same(await look('brier', { of: 'family' }), [
-    ...[[1, 'claude', 0.04, 10], crowd, even],
+    [1, 'claude', 0.04, 10],
+    crowd,
+    even,
     // (0.16 + 0.36) / 2
     [2, 'gpt', 0.26, 20],
   ]);
   t.same(await look('brier', { of: 'family', category: 'society' }), [
-    ...[[1, 'claude', 0.04, 10], crowd, [2, 'gpt', 0.16, 10], even],
+    [1, 'claude', 0.04, 10],
+    crowd,
+    [2, 'gpt', 0.16, 10],
+    even,
   ]);
   t.same(await look('brier', { of: 'model' }), [crowd, [1, 'gpt-5', 0.2025, 10], even]);
   t.same(await look('brier', {}), [crowd, [1, 'agent', 0.09, 10], even], 'agents beside them');
   t.same(await look('relative', { of: 'family' }), [
-    ...[
-      [1, 'claude', 12.5, 10],
-      [2, 'gpt', -1, 20],
-    ],
+    [1, 'claude', 12.5, 10],
+    [2, 'gpt', -1, 20],
   ]);
   t.same(await look('log', { of: 'family', category: 'industry' }), [
     [1, 'gpt', Math.round(1e6 * Math.log(0.4)) / 1e6, 10],

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import {
   createBoardRebuild,
   findBoardDifferences,
@@ -7,6 +6,7 @@ import {
 import { builtKey } from '../../../src/features/leaderboards/live.js';
 import { openParts } from '../../help/parts.js';
 import { startPrivateStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { addAgents, addHuman, addScores } from './world.js';
 

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { setCommentHidden } from '../../../src/features/comments/index.js';
 import { makeAdjustedBoards } from '../../../src/features/leaderboards/adjusted.js';
@@ -12,6 +11,7 @@ import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { makeContent } from '../comments/texts.js';
@@ -241,8 +241,13 @@ t.test('families and models are rows without an agent, with references between t
   t.match(await look('by=accuracy&of=agents'), { total: 2, leaderboard: [{ accuracy: 100 }, {}] });
   t.match((await look('by=points')).leaderboard, [], 'nothing is won by what is compared');
   for (const query of [
-    ...['of=families&by=points', 'of=models&by=skill', 'of=families&by=debaters', 'of=people'],
-    ...['by=adjusted&period=7d', 'by=adjusted&category=society', 'by=wealth'],
+    'of=families&by=points',
+    'of=models&by=skill',
+    'of=families&by=debaters',
+    'of=people',
+    'by=adjusted&period=7d',
+    'by=adjusted&category=society',
+    'by=wealth',
   ]) {
     const { status, body } = await app.call('GET', `/api/leaderboard?${query}`);
     t.match({ status, body }, { status: 400, body: { code: 'INVALID_REQUEST' } }, query);

@@ -1,5 +1,5 @@
-import { t } from 'tap';
 import { fitTwoWay, type Scores } from '../../../src/features/leaderboards/two-way.js';
+import { t } from '../../help/tap.js';
 
 /** By forecaster (row) and question (column); null where it said nothing. */
 type Table = readonly (readonly (number | null)[])[];

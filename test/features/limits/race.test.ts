@@ -1,11 +1,11 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { t } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { openStores, startPrivateStores, type Teardown } from '../../help/stores.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import type { HammerAsk, Shot } from './limiter-child.js';
 
 /** Limits under eight parallel clients of two api processes: exact, also where windows end. */

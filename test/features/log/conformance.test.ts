@@ -1,10 +1,10 @@
-import { t } from 'tap';
 import { makeId } from '../../../src/kit/ids.js';
 import { no_limits, startApp } from '../../help/app.js';
 import { clients, emit, emitMany, headOf, runSuite } from '../../help/conformance.js';
 import { type Change, startLiar } from '../../help/liar.js';
 import { withoutPython } from '../../help/python.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { serveLog } from './log-server.js';
 

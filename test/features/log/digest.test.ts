@@ -1,18 +1,14 @@
 import { createHash } from 'node:crypto';
-import { t } from 'tap';
 import { storeDigests } from '../../../src/features/events/digest.js';
-import {
-  createDigests,
-  createDigestTracker,
-  makeRecentEvents,
-  PublishedEvent,
-} from '../../../src/features/events/index.js';
+import { createDigests, createDigestTracker } from '../../../src/features/events/index.js';
+import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/topics.js';
 import { digest_answer } from '../../../src/features/log/schema.js';
 import { compileCheck } from '../../../src/http/validation.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
 import { readDocument, readFenced, readSection, runModule } from '../../help/readme.js';
 import { openSse } from '../../help/sse-client.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { serveLog } from './log-server.js';

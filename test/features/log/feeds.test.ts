@@ -1,7 +1,6 @@
 import { parseFeed } from '@rowanmanning/feed-parser';
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
-import { t } from 'tap';
 import { escapeXml, writeFeed } from '../../../src/features/log/feeds.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { oddText } from '../../help/arbitrary.js';
@@ -10,6 +9,7 @@ import { pluck } from '../../help/pluck.js';
 import { holds } from '../../help/property.js';
 import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** The Atom feeds, read by somebody else's parsers. */

@@ -1,5 +1,4 @@
 import { EventSource } from 'eventsource';
-import { t } from 'tap';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { events_answer } from '../../../src/features/log/schema.js';
 import { compileCheck } from '../../../src/http/validation.js';
@@ -8,6 +7,7 @@ import { range } from '../../help/hub.js';
 import { pluck } from '../../help/pluck.js';
 import { openSse } from '../../help/sse-client.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { serveLog } from './log-server.js';
 

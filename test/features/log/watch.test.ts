@@ -1,6 +1,5 @@
-import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
-import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/index.js';
+import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/topics.js';
 import { createLogWatch } from '../../../src/features/log/watch.js';
 import { range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';
@@ -8,6 +7,7 @@ import { openTcp, request } from '../../help/native.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, suspend } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { findPort, serveLog } from './log-server.js';
 

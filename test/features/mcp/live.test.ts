@@ -1,12 +1,14 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { createMcp } from '../../../src/features/mcp/index.js';
 import { BodyStream } from '../../../src/http/body.js';
-import { anonymous, type Context, type Route } from '../../../src/http/route.js';
+import { anonymous } from '../../../src/http/caller.js';
+import type { Context, Route } from '../../../src/http/route.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { api_routes } from '../../../src/routes.js';
 import { startApp } from '../../help/app.js';
 import { range } from '../../help/hub.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { openModern } from './world.js';

@@ -5,9 +5,10 @@ import { StdioClientTransport as ModernTransport } from '@modelcontextprotocol/c
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 /** The launcher, as a client starts it, by the clients of both revisions. */
 

@@ -1,6 +1,7 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { type CallTool, openModern, openOld } from './world.js';
 

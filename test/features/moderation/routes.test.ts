@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, makeCaller, startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
@@ -11,6 +10,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { allow, until } from '../../help/until.js';
 import { makeContent } from '../comments/texts.js';
 
@@ -219,9 +219,12 @@ t.test('a hidden comment leaves lists, debates and counters, and comes back', as
   const reply = await post(other, `/api/comments/${root}/reply`, reply_content);
   await untilCounted(question_id, 2);
   const paths = [
-    ...[`questions/${question_id}/comments`, `questions/${question_id}/debates`],
+    `questions/${question_id}/comments`,
+    `questions/${question_id}/debates`,
     ...['latest', 'top', 'debates'].map((tab) => `discussions?tab=${tab}`),
-    ...[`comments/${root}`, `comments/${reply}`, `questions/${question_id}`],
+    `comments/${root}`,
+    `comments/${reply}`,
+    `questions/${question_id}`,
   ];
   const before = await readAll(paths);
   t.ok(before.includes(content) && before.includes(reply_content));

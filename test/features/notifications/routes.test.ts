@@ -1,6 +1,5 @@
-import { t } from 'tap';
 import { emit } from '../../../src/db/event.js';
-import { comment_reply } from '../../../src/features/events/index.js';
+import { comment_reply } from '../../../src/features/events/catalogue.js';
 import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
 import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
 import { dropOld } from '../../../src/features/notifications/store.js';
@@ -15,6 +14,7 @@ import {
   settleEagerly,
 } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Notifications: one a cause, for the agent concerned only, and bounded in number. */
@@ -121,7 +121,11 @@ t.test('takes 100 ids and not 101, one way of naming them and not two', async (t
   const many = Array.from({ length: 100 }, () => makeId());
   t.equal((await mark(agent, { ids: many })).status, 200);
   for (const body of [
-    ...[{ ids: [...many, makeId()] }, { ids: [] }, { ids: ['no'] }, { until: 'no' }, {}],
+    { ids: [...many, makeId()] },
+    { ids: [] },
+    { ids: ['no'] },
+    { until: 'no' },
+    {},
     { ids: [makeId()], until: makeId() },
   ]) {
     t.match(await mark(agent, body), { status: 400, body: { code: 'INVALID_REQUEST' } });
@@ -224,7 +228,9 @@ t.test('a settled prediction is notified with its net points, once a revision', 
   await decideAndSettle(app, question_id, 'resolve', { outcome: false });
   const types = (list: readonly { type: string }[]) => list.map(({ type }) => type);
   t.same(types((await read(right.agent)).notifications), [
-    ...['tier.changed', 'prediction.resolved', 'prediction.resolved'],
+    'tier.changed',
+    'prediction.resolved',
+    'prediction.resolved',
   ]);
   t.match((await read(wrong.agent)).notifications, [
     { type: 'tier.changed', details: { tier: 'Analyst', before: 'Predictor' } },

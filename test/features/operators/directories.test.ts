@@ -1,10 +1,11 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import {
   createDirectories,
   createDirectoryReader,
 } from '../../../src/features/operators/directories.js';
 import { makeConfig } from '../../help/parts.js';
 import { openStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { directoryOf, makeKey, startOperator } from './operator.js';
 
 const clock = () => new Date();

@@ -1,10 +1,11 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { createOperatorCheck } from '../../../src/features/operators/index.js';
 import { noteOperator } from '../../../src/features/operators/store.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { openStores } from '../../help/stores.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { directoryOf, makeKey, startOperator } from './operator.js';
 

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   findClaim,
   findProblem,
@@ -7,6 +6,7 @@ import {
   validKey,
 } from '../../../src/features/operators/rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 import { directoryOf, makeKey, rfc_key, signRequest } from './operator.js';
 
 const now_s = 1_618_884_480;
@@ -114,7 +114,11 @@ t.test('a directory is read for the Ed25519 keys that have not expired', async (
   const [one, two, three] = [makeKey(), makeKey(), makeKey()];
   const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB' };
   const listed = [
-    ...[rsa, null, 7, { ...one.jwk, x: 'short' }, { ...one.jwk, kid: 'ignored' }],
+    rsa,
+    null,
+    7,
+    { ...one.jwk, x: 'short' },
+    { ...one.jwk, kid: 'ignored' },
     { ...two.jwk, exp: now_s },
     { ...three.jwk, nbf: now_s + 1, exp: now_s + 2 },
   ];

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { startApp, type TestApp } from '../../help/app.js';
 import {
   type Agent,
@@ -8,6 +8,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import {
   makeKey,

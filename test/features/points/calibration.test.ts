@@ -1,5 +1,10 @@
-import t, { type Test } from 'tap';
-import { calibrationError, meanInterval, wilson } from '../../../src/features/points/index.js';
+import type { Test } from 'tap';
+import {
+  calibrationError,
+  meanInterval,
+  wilson,
+} from '../../../src/features/points/calibration.js';
+import { t } from '../../help/tap.js';
 
 const near = (t: Test, found: number | undefined, wanted: number, digits: number): void => {
   t.ok(Math.abs((found ?? 99) - wanted) < 0.5 * 10 ** -digits, `${found} is ${wanted}`);

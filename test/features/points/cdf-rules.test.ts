@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import t from 'tap';
 import {
   type Curve,
   crps,
@@ -8,6 +7,7 @@ import {
   shareBelow,
 } from '../../../src/features/points/cdf-rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const uniform: Curve = [
   { x: 0, f: 0 },
@@ -57,16 +57,12 @@ t.test('the score of known distributions', async (t) => {
   same(crps(sure(1), 0), 1, 'sure of the other end');
   // Half at 0.2 and half at 0.6, outcome 0.3: 0.1·0.25 + 0.3·0.25
   const two: Curve = [
-    ...[
-      { x: 0, f: 0 },
-      { x: 0.2, f: 0 },
-      { x: 0.2, f: 0.5 },
-    ],
-    ...[
-      { x: 0.6, f: 0.5 },
-      { x: 0.6, f: 1 },
-      { x: 1, f: 1 },
-    ],
+    { x: 0, f: 0 },
+    { x: 0.2, f: 0 },
+    { x: 0.2, f: 0.5 },
+    { x: 0.6, f: 0.5 },
+    { x: 0.6, f: 1 },
+    { x: 1, f: 1 },
   ];
   same(crps(two, 0.3), 0.1, 'two values');
   // Uniform on 0.2 to 0.4: F = 5(z − 0.2); at 0.3 both halves are 0.1·0.25/3.

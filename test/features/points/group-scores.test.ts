@@ -1,5 +1,6 @@
-import t, { type Test } from 'tap';
-import { createGroupScores } from '../../../src/features/points/index.js';
+import type { Test } from 'tap';
+import { createGroupScores } from '../../../src/features/points/group-scores.js';
+import { t } from '../../help/tap.js';
 
 const near = (t: Test, found: number | null | undefined, wanted: number): void => {
   t.ok(typeof found === 'number' && Math.abs(found - wanted) < 1e-9, `${found} is ${wanted}`);

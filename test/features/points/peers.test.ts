@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
-import { createPeers } from '../../../src/features/points/index.js';
+import type { Test } from 'tap';
+import { createPeers } from '../../../src/features/points/peers.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const near = (t: Test, found: number | null, wanted: number): void => {
   t.ok(found !== null && Math.abs(found - wanted) < 1e-9, `${found} is ${wanted}`);

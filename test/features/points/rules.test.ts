@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import t from 'tap';
 import {
   binaryDistribution,
   type Distribution,
@@ -15,6 +14,7 @@ import {
   tiers,
 } from '../../../src/features/points/rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 /** Basis points over n options. */
 const shares = (n: number): fc.Arbitrary<number[]> =>

@@ -1,17 +1,20 @@
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import {
-  baselineScore,
   binaryDistribution,
-  brier,
   type Distribution,
-  dayStreakOf,
   evenRestDistribution,
   percentDistribution,
+} from '../../../src/features/points/rules.js';
+import {
+  baselineScore,
+  brier,
+  dayStreakOf,
   scoreForecast,
   streakOf,
-} from '../../../src/features/points/index.js';
+} from '../../../src/features/points/score-rules.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const near = (t: Test, found: number | null, wanted: number, digits: number): void => {
   t.ok(found !== null && Math.abs(found - wanted) < 0.5 * 10 ** -digits, `${found} is ${wanted}`);

@@ -1,20 +1,23 @@
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import {
   binaryDistribution,
   type Distribution,
   evenRestDistribution,
-  meanOverTime,
   net,
   netOverTime,
   percentDistribution,
-  type QuestionTimes,
   type Stood,
+} from '../../../src/features/points/rules.js';
+import {
+  meanOverTime,
+  type QuestionTimes,
   scoreOverTime,
   scoringTime,
   spansOf,
-} from '../../../src/features/points/index.js';
+} from '../../../src/features/points/time-weighting.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 
 const near = (t: Test, found: number | null, wanted: number, what = ''): void => {
   t.ok(found !== null && Math.abs(found - wanted) < 1e-9, `${what} ${found} is ${wanted}`);

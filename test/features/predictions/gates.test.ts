@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 /** The gates that compare with other predictions, over HTTP. */
 

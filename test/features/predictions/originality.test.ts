@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import { checkReasoning, readWords } from '../../../src/features/predictions/gates.js';
 import {
   leastOverlap,
@@ -9,6 +8,7 @@ import {
 import { findHeadings } from '../../../src/features/predictions/reasoning.js';
 import { findLinks } from '../../../src/kit/text.js';
 import { holds } from '../../help/property.js';
+import { t } from '../../help/tap.js';
 import { in_scripts } from './scripts.js';
 
 /**

@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { type Answered, startApp, type TestApp } from '../../help/app.js';
 import { openStores } from '../../help/stores.js';
 import {
@@ -8,6 +7,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { untilLocked } from '../../help/until-locked.js';
 
 /** Two api processes on one database, each with a memory of its own. */

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { openStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { type Ask, bodyOf, openQuestions } from './own-predictions.js';
 
 const stores = await openStores(t);

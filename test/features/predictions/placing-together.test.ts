@@ -1,4 +1,4 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { openStores } from '../../help/stores.js';
@@ -9,6 +9,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { type Ask, bodyOf, countStored, openQuestions, predict } from './own-predictions.js';

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
 import type { Sql } from '../../../src/db/client.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { createOriginality, createPlacing } from '../../../src/features/predictions/index.js';
 import {
   type Needs,
@@ -15,6 +14,7 @@ import { createQuestionCache } from '../../../src/features/questions/index.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 
 /** The group commit of predictions without its routes: lost commits, and memories that are lost. */
 

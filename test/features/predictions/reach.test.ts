@@ -1,11 +1,11 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { t } from 'tap';
 import { makeReach } from '../../../src/features/predictions/reach.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { startNameServer } from '../../help/name-server.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Sources that have to be reachable, over HTTP and a name server of the test's own. */

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { openStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { empty_in_scripts, in_scripts } from './scripts.js';
 
 /** Reasonings in scripts without blanks, and in Korean, over HTTP and by two processes. */

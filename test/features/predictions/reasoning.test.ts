@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import t from 'tap';
 import { checkReasoning } from '../../../src/features/predictions/gates.js';
 import { readSections } from '../../../src/features/predictions/reasoning.js';
 import { withoutControls } from '../../../src/kit/text.js';
 import { timeAtBest } from '../../help/stopwatch.js';
+import { t } from '../../help/tap.js';
 import { good_reasonings } from './samples.js';
 import { empty_in_scripts, in_scripts } from './scripts.js';
 

@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { checkRecord } from '../../../src/tools/verify/record-store.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** A forecast that changes: what is stored, told and refused. */

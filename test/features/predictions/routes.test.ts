@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 /** Forms of a prediction that clients of services like this one send, by every transport. */
 

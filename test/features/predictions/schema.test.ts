@@ -1,11 +1,11 @@
-import t from 'tap';
 import {
   type Failure,
   hasFailures,
   prediction_faults,
   refuseFailures,
-} from '../../../src/features/predictions/schema.js';
+} from '../../../src/features/predictions/faults.js';
 import { common_faults } from '../../../src/kit/fault.js';
+import { t } from '../../help/tap.js';
 
 t.test('the gates have their order, status and category', async (t) => {
   const gates = Object.values(prediction_faults);

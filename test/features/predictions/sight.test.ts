@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { startApp, type TestApp } from '../../help/app.js';
 import {
   type Agent,
@@ -7,6 +6,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Reasoning that is hidden until its reader has predicted, on every surface that could show it. */

@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { readStated, type StatedBody } from '../../../src/features/predictions/stated.js';
 import { startApp } from '../../help/app.js';
 import { no_range } from '../../help/number.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Forecasts of a number or a date: what is understood, what is refused and where, what is kept. */

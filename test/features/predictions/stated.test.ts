@@ -1,13 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import t from 'tap';
-import {
-  distributionOf,
-  readStated,
-  type Stated,
-  type StatedBody,
-} from '../../../src/features/predictions/stated.js';
+import { distributionOf, type Stated } from '../../../src/features/predictions/distribution.js';
+import { readStated, type StatedBody } from '../../../src/features/predictions/stated.js';
 import { no_range } from '../../help/number.js';
+import { t } from '../../help/tap.js';
 
 const binary = { ...no_range, question_type: 'binary', options: [] } as const;
 const multi = {

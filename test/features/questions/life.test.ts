@@ -1,10 +1,10 @@
-import { t as root, test } from 'tap';
 import { markResolved, markVoided } from '../../../src/features/questions/index.js';
 import { editable } from '../../../src/features/questions/rules.js';
 import type { QuestionEdit, QuestionStatus } from '../../../src/features/questions/schema.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t as root } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 const hour_ms = 3_600_000;
@@ -80,7 +80,7 @@ const allowed: Readonly<Record<string, Partial<Record<Step, string>>>> = {
 
 const all_steps: readonly Step[] = ['publish', 'close', 'reopen', 'resolve', 'void', 'delete'];
 
-test('every step from every status: those of the contract and no others', async (t) => {
+root.test('every step from every status: those of the contract and no others', async (t) => {
   for (const [status, way] of Object.entries(ways)) {
     for (const step of all_steps) {
       const id = await makeOpenQuestion(app, { publish: false });
@@ -100,7 +100,7 @@ test('every step from every status: those of the contract and no others', async 
   }
 });
 
-test('a step answers with the question as it is then, and emits its event', async (t) => {
+root.test('a step answers with the question as it is then, and emits its event', async (t) => {
   const id = await makeOpenQuestion(app, { publish: false });
   const steps = stepsOf(id);
   t.same(await eventsOf(id), [], 'a draft is nobody’s business');
@@ -128,7 +128,7 @@ test('a step answers with the question as it is then, and emits its event', asyn
   t.match(shown.body.question.resolved_at, /Z$/);
 });
 
-test('a draft opens when it is published, unless it is to open later', async (t) => {
+root.test('a draft opens when it is published, unless it is to open later', async (t) => {
   const fields = { publish: false, closes_at: inHours(500), resolution_date: inHours(29 * 24) };
   const past = await makeOpenQuestion(app, { ...fields, opens_at: inHours(-24 * 20) });
   const draft = await app.call('GET', `/api/questions/${past}`, { admin: true });
@@ -143,7 +143,7 @@ test('a draft opens when it is published, unless it is to open later', async (t)
   t.equal((await stepsOf(later).publish()).body.question.opens_at, opens_at);
 });
 
-test('a draft whose time has passed is not published', async (t) => {
+root.test('a draft whose time has passed is not published', async (t) => {
   const times = { opens_at: inHours(-3), closes_at: inHours(-1) };
   const id = await makeOpenQuestion(app, { ...times, publish: false });
   const refused = await stepsOf(id).publish();
@@ -152,87 +152,107 @@ test('a draft whose time has passed is not published', async (t) => {
   t.same(await eventsOf(id), []);
 });
 
-test('a question is reopened with a closing time that is later, in every respect', async (t) => {
-  const closes_at = inHours(48);
-  const id = await makeOpenQuestion(app, { closes_at, resolution_date: inHours(72) });
-  const steps = stepsOf(id);
-  await steps.close();
-  const cases = [
-    [{ closes_at }, 'INVALID_DATES', 'body.closes_at'],
-    [{ closes_at: inHours(47) }, 'INVALID_DATES', 'body.closes_at'],
-    [{ closes_at: inHours(-1) }, 'INVALID_DATES', 'body.closes_at'],
-    [
-      { closes_at: inHours(60), resolution_date: inHours(59) },
-      'INVALID_DATES',
-      'body.resolution_date',
-    ],
-    [{}, 'INVALID_REQUEST', 'body.closes_at'],
-    [{ closes_at: 'soon' }, 'INVALID_REQUEST', 'body.closes_at'],
-    [{ closes_at: null }, 'INVALID_REQUEST', 'body.closes_at'],
-  ] as const;
-  for (const [body, code, path] of cases) {
-    const { status, body: refusal } = await steps.reopen(body);
-    t.same([status, refusal.code, refusal.fields[0].path], [400, code, path], JSON.stringify(body));
-  }
-  t.equal(await statusOf(id), 'closed');
-  const later = new Date(Date.parse(closes_at) + 1).toISOString();
-  const { question } = (await steps.reopen({ closes_at: later })).body;
-  t.match(question, { closes_at: later, status: 'open' });
-  t.match(question.resolution_date > later, true, 'a later resolution stays where it is');
-});
+root.test(
+  'a question is reopened with a closing time that is later, in every respect',
+  async (t) => {
+    const closes_at = inHours(48);
+    const id = await makeOpenQuestion(app, { closes_at, resolution_date: inHours(72) });
+    const steps = stepsOf(id);
+    await steps.close();
+    const cases = [
+      [{ closes_at }, 'INVALID_DATES', 'body.closes_at'],
+      [{ closes_at: inHours(47) }, 'INVALID_DATES', 'body.closes_at'],
+      [{ closes_at: inHours(-1) }, 'INVALID_DATES', 'body.closes_at'],
+      [
+        { closes_at: inHours(60), resolution_date: inHours(59) },
+        'INVALID_DATES',
+        'body.resolution_date',
+      ],
+      [{}, 'INVALID_REQUEST', 'body.closes_at'],
+      [{ closes_at: 'soon' }, 'INVALID_REQUEST', 'body.closes_at'],
+      [{ closes_at: null }, 'INVALID_REQUEST', 'body.closes_at'],
+    ] as const;
+    for (const [body, code, path] of cases) {
+      const { status, body: refusal } = await steps.reopen(body);
+      t.same(
+        [status, refusal.code, refusal.fields[0].path],
+        [400, code, path],
+        JSON.stringify(body),
+      );
+    }
+    t.equal(await statusOf(id), 'closed');
+    const later = new Date(Date.parse(closes_at) + 1).toISOString();
+    const { question } = (await steps.reopen({ closes_at: later })).body;
+    t.match(question, { closes_at: later, status: 'open' });
+    t.match(question.resolution_date > later, true, 'a later resolution stays where it is');
+  },
+);
 
-test('less than a day before its close a question is announced, once for each close', async (t) => {
-  const id = await makeOpenQuestion(app, { publish: false, closes_at: inHours(24) });
-  const steps = stepsOf(id);
-  await steps.publish();
-  const announced = ['question.created', 'question.closing_soon'];
-  t.same(await eventsOf(id), announced, 'at publishing');
-  await steps.close();
-  await steps.reopen({ closes_at: inHours(24.1) });
-  t.same(await eventsOf(id), [...announced, 'question.closed'], 'more than a day is left');
-  await steps.close();
-  const closes_at = new Date(Date.now() + 24.2 * hour_ms).toISOString();
-  await app.sql`
+root.test(
+  'less than a day before its close a question is announced, once for each close',
+  async (t) => {
+    const id = await makeOpenQuestion(app, { publish: false, closes_at: inHours(24) });
+    const steps = stepsOf(id);
+    await steps.publish();
+    const announced = ['question.created', 'question.closing_soon'];
+    t.same(await eventsOf(id), announced, 'at publishing');
+    await steps.close();
+    await steps.reopen({ closes_at: inHours(24.1) });
+    t.same(await eventsOf(id), [...announced, 'question.closed'], 'more than a day is left');
+    await steps.close();
+    const closes_at = new Date(Date.now() + 24.2 * hour_ms).toISOString();
+    await app.sql`
     update questions
     set opens_at = now() - interval '2 hours', closes_at = now() - interval '1 hour'
     where id = ${id}`;
-  t.equal((await steps.reopen({ closes_at: inHours(23) })).status, 200);
-  const at_reopening = [...announced, ...Array(2).fill('question.closed'), 'question.closing_soon'];
-  t.same(await eventsOf(id), at_reopening, 'at reopening');
-  await patch(id, { closes_at });
-  await patch(id, { description: 'The same time.' });
-  t.same(await eventsOf(id), at_reopening, 'far again');
-  const soon = inHours(22);
-  await patch(id, { closes_at: soon });
-  await patch(id, { closes_at: soon, description: 'Once more.' });
-  t.same(await eventsOf(id), [...at_reopening, 'question.closing_soon'], 'another close');
-  const [event] = await app.sql<{ body: string }[]>`
+    t.equal((await steps.reopen({ closes_at: inHours(23) })).status, 200);
+    const at_reopening = [
+      ...announced,
+      ...Array(2).fill('question.closed'),
+      'question.closing_soon',
+    ];
+    t.same(await eventsOf(id), at_reopening, 'at reopening');
+    await patch(id, { closes_at });
+    await patch(id, { description: 'The same time.' });
+    t.same(await eventsOf(id), at_reopening, 'far again');
+    const soon = inHours(22);
+    await patch(id, { closes_at: soon });
+    await patch(id, { closes_at: soon, description: 'Once more.' });
+    t.same(await eventsOf(id), [...at_reopening, 'question.closing_soon'], 'another close');
+    const [event] = await app.sql<{ body: string }[]>`
     select body from outbox where question_id = ${id} order by id desc limit 1`;
-  t.equal(JSON.parse(event?.body ?? '{}').data.closes_at, soon);
-});
+    t.equal(JSON.parse(event?.body ?? '{}').data.closes_at, soon);
+  },
+);
 
-test('predictions wait for the opening, end with the close and go on after a reopening', async (t) => {
-  const human = await makeHuman(app);
-  const id = await makeOpenQuestion(app, { opens_at: inHours(1) });
-  const predict = async () => {
-    const { key } = await makeAgent(app, { human });
-    const body = { prediction: true, confidence: 70, reasoning: makeReasoning() };
-    return app.call('POST', `/api/questions/${id}/predict`, { key, body });
-  };
-  t.match(await predict(), { status: 409, body: { code: 'QUESTION_NOT_OPEN', error: /opens at/ } });
-  await app.sql`update questions set opens_at = now() - interval '1 second' where id = ${id}`;
-  await until('the opening is seen', async () => (await predict()).status === 201, 3_000);
-  const steps = stepsOf(id);
-  await steps.close();
-  t.match(await predict(), { status: 409, body: { code: 'QUESTION_NOT_OPEN' } });
-  await steps.reopen();
-  t.equal((await predict()).status, 201);
-  const [row] = await app.sql`
+root.test(
+  'predictions wait for the opening, end with the close and go on after a reopening',
+  async (t) => {
+    const human = await makeHuman(app);
+    const id = await makeOpenQuestion(app, { opens_at: inHours(1) });
+    const predict = async () => {
+      const { key } = await makeAgent(app, { human });
+      const body = { prediction: true, confidence: 70, reasoning: makeReasoning() };
+      return app.call('POST', `/api/questions/${id}/predict`, { key, body });
+    };
+    t.match(await predict(), {
+      status: 409,
+      body: { code: 'QUESTION_NOT_OPEN', error: /opens at/ },
+    });
+    await app.sql`update questions set opens_at = now() - interval '1 second' where id = ${id}`;
+    await until('the opening is seen', async () => (await predict()).status === 201, 3_000);
+    const steps = stepsOf(id);
+    await steps.close();
+    t.match(await predict(), { status: 409, body: { code: 'QUESTION_NOT_OPEN' } });
+    await steps.reopen();
+    t.equal((await predict()).status, 201);
+    const [row] = await app.sql`
     select count(*)::int as count from predictions where question_id = ${id}`;
-  t.equal(row?.['count'], 2);
-});
+    t.equal(row?.['count'], 2);
+  },
+);
 
-test('a rejected suggestion and a dropped draft leave nothing behind', async (t) => {
+root.test('a rejected suggestion and a dropped draft leave nothing behind', async (t) => {
   const id = await makeOpenQuestion(app, { publish: false });
   t.match(await stepsOf(id).delete(), { status: 200, body: { deleted: true, id } });
   t.equal((await stepsOf(id).delete()).status, 404);
@@ -240,7 +260,7 @@ test('a rejected suggestion and a dropped draft leave nothing behind', async (t)
   t.same(await app.sql`select from question_counts where question_id = ${id}`, []);
 });
 
-test('a step of an unknown question is QUESTION_NOT_FOUND', async (t) => {
+root.test('a step of an unknown question is QUESTION_NOT_FOUND', async (t) => {
   for (const id of ['0190a000-0000-7000-8000-000000000000', 'nonsense']) {
     const steps = stepsOf(id);
     for (const step of ['publish', 'close', 'reopen', 'delete'] as const) {
@@ -250,7 +270,7 @@ test('a step of an unknown question is QUESTION_NOT_FOUND', async (t) => {
   }
 });
 
-test('an imported question names its source wherever it is shown', async (t) => {
+root.test('an imported question names its source wherever it is shown', async (t) => {
   const from = { source: 'survey', source_id: 'w2-17' };
   const body = {
     question: 'Will the imported ferry land before the tide turns?',
@@ -295,7 +315,7 @@ const edits = (): Required<Omit<QuestionEdit, 'question_type' | 'options' | 'ran
   resolution_url: 'https://reading-room.org/hours',
 });
 
-test('in each status what may be edited can be, and nothing else', async (t) => {
+root.test('in each status what may be edited can be, and nothing else', async (t) => {
   for (const status of Object.keys(editable) as QuestionStatus[]) {
     const id = await makeOpenQuestion(app, { ...fields, publish: false });
     const steps = stepsOf(id);
@@ -322,7 +342,7 @@ test('in each status what may be edited can be, and nothing else', async (t) => 
   }
 });
 
-test('an edit is checked like a new question, as a whole', async (t) => {
+root.test('an edit is checked like a new question, as a whole', async (t) => {
   const id = await makeOpenQuestion(app, { ...fields, publish: false });
   const cases: [Record<string, unknown>, string, string][] = [
     [{ question: 'Too short' }, 'INVALID_REQUEST', 'body.question'],
@@ -361,7 +381,7 @@ test('an edit is checked like a new question, as a whole', async (t) => {
   t.same(acts, []);
 });
 
-test('a draft changes its kind, and its counters with it', async (t) => {
+root.test('a draft changes its kind, and its counters with it', async (t) => {
   const id = await makeOpenQuestion(app, { ...fields, publish: false });
   const multi = await patch(id, { question_type: 'multi', options: ['a', ' b ', 'c'] });
   t.match(multi.body.question, {
@@ -379,7 +399,7 @@ test('a draft changes its kind, and its counters with it', async (t) => {
   t.same(row?.['option_counts'], []);
 });
 
-test('dates move together, and the timeframe with them', async (t) => {
+root.test('dates move together, and the timeframe with them', async (t) => {
   const id = await makeOpenQuestion(app, { closes_at: inDays(3) });
   const closes_at = inDays(20);
   const later = await patch(id, { closes_at });
@@ -393,18 +413,27 @@ test('dates move together, and the timeframe with them', async (t) => {
   t.equal(null_date.body.question.resolution_date, closes_at, 'resolved when it closes');
 });
 
-test('an edit is written down with what it changed, and what changes nothing is not', async (t) => {
-  const id = await makeOpenQuestion(app, fields);
-  const before = await app.call('GET', `/api/questions/${id}`);
-  const { updated_at } = before.body.question;
-  const same = await patch(id, { description: '', tags: [], category: 'society' });
-  t.equal(same.body.question.updated_at, updated_at);
-  await patch(id, { description: 'By lantern light.', tags: ['#LLM', '#LLM'], subcategory: null });
-  const acts = await app.sql`
+root.test(
+  'an edit is written down with what it changed, and what changes nothing is not',
+  async (t) => {
+    const id = await makeOpenQuestion(app, fields);
+    const before = await app.call('GET', `/api/questions/${id}`);
+    const { updated_at } = before.body.question;
+    const same = await patch(id, { description: '', tags: [], category: 'society' });
+    t.equal(same.body.question.updated_at, updated_at);
+    await patch(id, {
+      description: 'By lantern light.',
+      tags: ['#LLM', '#LLM'],
+      subcategory: null,
+    });
+    const acts = await app.sql`
     select subject_id, details
     from audit_log
     where act = 'question.update' and question_id = ${id}`;
-  t.same(acts, [{ subject_id: id, details: { changed: ['description', 'subcategory', 'tags'] } }]);
-  const found = await app.call('GET', '/api/questions?q=lanterns');
-  t.equal(found.body.total, 1, 'and the search knows it');
-});
+    t.same(acts, [
+      { subject_id: id, details: { changed: ['description', 'subcategory', 'tags'] } },
+    ]);
+    const found = await app.call('GET', '/api/questions?q=lanterns');
+    t.equal(found.body.total, 1, 'and the search knows it');
+  },
+);

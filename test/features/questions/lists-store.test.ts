@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { t as root, test } from 'tap';
 import type { Db, Sql } from '../../../src/db/client.js';
 import {
   keyOf,
@@ -12,6 +11,7 @@ import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { holds } from '../../help/property.js';
 import { makeAgent } from '../../help/story.js';
+import { t as root } from '../../help/tap.js';
 
 /** Lists over questions that are written straight into the tables, with ties and many pages. */
 
@@ -174,7 +174,7 @@ const only: Readonly<Record<string, string>> = {
   recently_resolved: 'resolved',
 };
 
-test('each sort: all pages together show each question once, in order', async (t) => {
+root.test('each sort: all pages together show each question once, in order', async (t) => {
   const rows = many(66);
   const ids = await begin(rows);
   const all = rows.map((row, n) => ({ row, id: ids[n] as string }));
@@ -201,28 +201,31 @@ test('each sort: all pages together show each question once, in order', async (t
   }
 });
 
-test('pages stay right while questions are added, and times are told apart exactly', async (t) => {
-  await begin(many(60));
-  await app.sql`
+root.test(
+  'pages stay right while questions are added, and times are told apart exactly',
+  async (t) => {
+    await begin(many(60));
+    await app.sql`
     update questions
     set
       closes_at = closes_at - interval '1 microsecond' * (weight + ascii(substr(id::text, 36))),
       resolved_at = resolved_at + interval '1 microsecond' * ascii(substr(id::text, 35))`;
-  for (const sort of sorts) {
-    const before = await walk(`sort=${sort}&limit=100`);
-    const query = `sort=${sort}&limit=4`;
-    const walked = await walk(query, async (page) => page % 4 > 0 || seed(many(6)));
-    const known = new Set(before.map(({ id }) => id));
-    t.same(
-      walked.map(({ id }) => id).filter((id) => known.has(id)),
-      pluck(before, 'id'),
-      sort,
-    );
-    t.equal(new Set(walked.map(({ id }) => id)).size, walked.length, `${sort}: nothing twice`);
-  }
-});
+    for (const sort of sorts) {
+      const before = await walk(`sort=${sort}&limit=100`);
+      const query = `sort=${sort}&limit=4`;
+      const walked = await walk(query, async (page) => page % 4 > 0 || seed(many(6)));
+      const known = new Set(before.map(({ id }) => id));
+      t.same(
+        walked.map(({ id }) => id).filter((id) => known.has(id)),
+        pluck(before, 'id'),
+        sort,
+      );
+      t.equal(new Set(walked.map(({ id }) => id)).size, walked.length, `${sort}: nothing twice`);
+    }
+  },
+);
 
-test('contested: an even split of many comes first, unanimity last', async (t) => {
+root.test('contested: an even split of many comes first, unanimity last', async (t) => {
   const cases: Partial<Seeded>[] = [
     { yes: 500, no: 500 },
     { options: ['a', 'b', 'c'], counts: [200, 200, 200] },
@@ -240,7 +243,7 @@ test('contested: an even split of many comes first, unanimity last', async (t) =
   t.same([...order.slice(5)].sort(), [5, 6, 7]);
 });
 
-test('filters, alone and together', async (t) => {
+root.test('filters, alone and together', async (t) => {
   const ids = await begin([
     seedOne({ category: 'technology', tags: ['#LLM', '#GPU'] }),
     seedOne({ category: 'technology', tags: ['#GPU'], options: ['a', 'b'], counts: [0, 0] }),
@@ -293,32 +296,35 @@ test('filters, alone and together', async (t) => {
   }
 });
 
-test('a search finds words in their forms, phrases and exclusions; the best match first', async (t) => {
-  const ids = await begin([
-    seedOne({ question: 'Will the parliament vote on tariffs?', description: 'On a bridge.' }),
-    seedOne({ question: 'Will the bridge over the sound be opened?' }),
-    seedOne({ question: 'Will ferries run in winter?', description: 'Bridges, and a bridge.' }),
-    seedOne({ question: 'Will the old bridge be torn down?', status: 'closed' }),
-    seedOne({ question: 'Will a drafted bridge be seen?', status: 'draft' }),
-  ]);
-  const found = async (q: string, more = '') => {
-    const { total, questions } = await get(`q=${encodeURIComponent(q)}${more}`);
-    const order = questions.map(({ id }: Shown) => ids.indexOf(id));
-    t.equal(total, order.length, q);
-    return order;
-  };
-  t.same((await found('bridges')).slice(0, 2).sort(), [1, 3], 'in the question itself');
-  t.same((await found('bridge')).slice(2), [2, 0], 'then by how often');
-  t.same(await found('bridge', '&sort=newest'), [3, 2, 1, 0]);
-  t.same(await found('bridge', '&status=open&sort=newest'), [2, 1, 0]);
-  t.same(await found('"old bridge"'), [3]);
-  t.same(await found('bridge -old', '&sort=newest'), [2, 1, 0]);
-  t.same(await found('ferries or tariffs', '&sort=newest'), [2, 0]);
-  t.same(await found('voting tariff'), [0]);
-  for (const nothing of ['the', '???', '""', "'", 'submarine']) t.same(await found(nothing), []);
-});
+root.test(
+  'a search finds words in their forms, phrases and exclusions; the best match first',
+  async (t) => {
+    const ids = await begin([
+      seedOne({ question: 'Will the parliament vote on tariffs?', description: 'On a bridge.' }),
+      seedOne({ question: 'Will the bridge over the sound be opened?' }),
+      seedOne({ question: 'Will ferries run in winter?', description: 'Bridges, and a bridge.' }),
+      seedOne({ question: 'Will the old bridge be torn down?', status: 'closed' }),
+      seedOne({ question: 'Will a drafted bridge be seen?', status: 'draft' }),
+    ]);
+    const found = async (q: string, more = '') => {
+      const { total, questions } = await get(`q=${encodeURIComponent(q)}${more}`);
+      const order = questions.map(({ id }: Shown) => ids.indexOf(id));
+      t.equal(total, order.length, q);
+      return order;
+    };
+    t.same((await found('bridges')).slice(0, 2).sort(), [1, 3], 'in the question itself');
+    t.same((await found('bridge')).slice(2), [2, 0], 'then by how often');
+    t.same(await found('bridge', '&sort=newest'), [3, 2, 1, 0]);
+    t.same(await found('bridge', '&status=open&sort=newest'), [2, 1, 0]);
+    t.same(await found('"old bridge"'), [3]);
+    t.same(await found('bridge -old', '&sort=newest'), [2, 1, 0]);
+    t.same(await found('ferries or tariffs', '&sort=newest'), [2, 0]);
+    t.same(await found('voting tariff'), [0]);
+    for (const nothing of ['the', '???', '""', "'", 'submarine']) t.same(await found(nothing), []);
+  },
+);
 
-test('any search is answered with a list', async (t) => {
+root.test('any search is answered with a list', async (t) => {
   await begin(many(12));
   const odd = fc.constantFrom(
     ...['"', "'", '\\', ':*', '& | !', '<->', '((', '-', '--', "';drop table", '%', '\u0301', '😀'],
@@ -361,7 +367,7 @@ const readPlan = async (query: string, after = 0) => {
   return { text, ms: Number(/Execution Time: ([\d.]+)/.exec(text)?.[1]) };
 };
 
-test('with 10,000 questions the usual lists read an index and not the table', async (t) => {
+root.test('with 10,000 questions the usual lists read an index and not the table', async (t) => {
   await begin(many(10_000));
   await app.sql`vacuum analyze questions, question_counts`;
   const usual: [string, string][] = [
@@ -384,7 +390,7 @@ test('with 10,000 questions the usual lists read an index and not the table', as
   }
 });
 
-test('by ids, source and times, together and alone', async (t) => {
+root.test('by ids, source and times, together and alone', async (t) => {
   const ids = await begin([
     seedOne({ closes_at: at(10) }),
     seedOne({ closes_at: at(20) }),

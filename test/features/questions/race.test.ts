@@ -1,9 +1,9 @@
-import { t as root, test } from 'tap';
 import { markResolved, markVoided } from '../../../src/features/questions/index.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t as root } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Two api processes on one database, and calls that alternate between them. */
@@ -40,23 +40,26 @@ const predict = async ({ call }: Pick<TestApp, 'call'>, id: string, key: string)
 const sixteen = <T>(one: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: 16 }, one));
 
-test('of sixteen equal steps at once one is taken, and the others are told why not', async (t) => {
-  const id = await makeOpenQuestion(app, { publish: false });
-  for (const step of ['publish', 'close', 'reopen', 'void']) {
-    const answers = await sixteen(() => take(id, step));
-    t.equal(answers.filter((answer) => answer.startsWith('done')).length, 1, step);
-    const rest = answers.filter((answer) => !answer.startsWith('done'));
-    t.same([...new Set(rest)], ['409 INVALID_TRANSITION'], step);
-  }
-  const events = await app.sql`select event from outbox where question_id = ${id} order by id`;
-  t.same(pluck(events, 'event'), ['question.created', 'question.closed'], 'each event once');
-  const acts = await app.sql`
+root.test(
+  'of sixteen equal steps at once one is taken, and the others are told why not',
+  async (t) => {
+    const id = await makeOpenQuestion(app, { publish: false });
+    for (const step of ['publish', 'close', 'reopen', 'void']) {
+      const answers = await sixteen(() => take(id, step));
+      t.equal(answers.filter((answer) => answer.startsWith('done')).length, 1, step);
+      const rest = answers.filter((answer) => !answer.startsWith('done'));
+      t.same([...new Set(rest)], ['409 INVALID_TRANSITION'], step);
+    }
+    const events = await app.sql`select event from outbox where question_id = ${id} order by id`;
+    t.same(pluck(events, 'event'), ['question.created', 'question.closed'], 'each event once');
+    const acts = await app.sql`
     select act, count(*)::int as count from audit_log where question_id = ${id} group by 1 order by 1`;
-  const counts = acts.map(({ act, count }) => `${act} ${count}`).join();
-  t.equal(counts, 'question.close 1,question.create 1,question.publish 1,question.reopen 1');
-});
+    const counts = acts.map(({ act, count }) => `${act} ${count}`).join();
+    t.equal(counts, 'question.close 1,question.create 1,question.publish 1,question.reopen 1');
+  },
+);
 
-test('of sixteen resolutions at once each has a revision of its own', async (t) => {
+root.test('of sixteen resolutions at once each has a revision of its own', async (t) => {
   const id = await makeOpenQuestion(app);
   await take(id, 'close');
   const answers = await sixteen(() => take(id, 'resolve'));
@@ -64,53 +67,59 @@ test('of sixteen resolutions at once each has a revision of its own', async (t) 
   t.same([...answers].sort(), expected.sort());
 });
 
-test('sixteen different steps at once leave a question that has lived by the rules', async (t) => {
-  for (let round = 0; round < 8; round += 1) {
-    const id = await makeOpenQuestion(app, { publish: false });
-    const steps = ['publish', 'close', 'reopen', round % 3 === 0 ? 'resolve' : 'close'];
-    let n = 0;
-    const done: string[] = [];
-    const answers = await sixteen(async () => {
-      const step = steps[(n++ + round) % 4] as string;
-      const answer = await take(id, step);
-      if (answer.startsWith('done')) done.push(step);
-      return answer;
-    });
-    const count = (step: string): number => done.filter((one) => one === step).length;
-    const [row] = await app.sql`select status from questions where id = ${id}`;
-    const expected = {
-      draft: count('publish') === 0 && done.length === 0,
-      open: count('publish') === 1 && count('close') === count('reopen'),
-      closed: count('publish') === 1 && count('close') === count('reopen') + 1,
-      resolved: count('close') === count('reopen') + 1 && count('resolve') > 0,
-    };
-    const status = row?.['status'] as keyof typeof expected;
-    t.ok(expected[status], `${status} after ${done.join(', ')}`);
-    const refused = answers.filter((answer) => !answer.startsWith('done'));
-    t.ok(
-      refused.every((answer) => ['409 INVALID_TRANSITION', '400 INVALID_DATES'].includes(answer)),
-    );
-    const [events] = await app.sql`
+root.test(
+  'sixteen different steps at once leave a question that has lived by the rules',
+  async (t) => {
+    for (let round = 0; round < 8; round += 1) {
+      const id = await makeOpenQuestion(app, { publish: false });
+      const steps = ['publish', 'close', 'reopen', round % 3 === 0 ? 'resolve' : 'close'];
+      let n = 0;
+      const done: string[] = [];
+      const answers = await sixteen(async () => {
+        const step = steps[(n++ + round) % 4] as string;
+        const answer = await take(id, step);
+        if (answer.startsWith('done')) done.push(step);
+        return answer;
+      });
+      const count = (step: string): number => done.filter((one) => one === step).length;
+      const [row] = await app.sql`select status from questions where id = ${id}`;
+      const expected = {
+        draft: count('publish') === 0 && done.length === 0,
+        open: count('publish') === 1 && count('close') === count('reopen'),
+        closed: count('publish') === 1 && count('close') === count('reopen') + 1,
+        resolved: count('close') === count('reopen') + 1 && count('resolve') > 0,
+      };
+      const status = row?.['status'] as keyof typeof expected;
+      t.ok(expected[status], `${status} after ${done.join(', ')}`);
+      const refused = answers.filter((answer) => !answer.startsWith('done'));
+      t.ok(
+        refused.every((answer) => ['409 INVALID_TRANSITION', '400 INVALID_DATES'].includes(answer)),
+      );
+      const [events] = await app.sql`
       select
         count(*) filter (where event = 'question.created')::int as created,
         count(*) filter (where event = 'question.closed')::int as closed
       from outbox where question_id = ${id}`;
-    t.match(events, { created: count('publish'), closed: count('close') });
-  }
-});
+      t.match(events, { created: count('publish'), closed: count('close') });
+    }
+  },
+);
 
-test('a process that cached a question sees that another one closed or reopened it', async (t) => {
-  const id = await makeOpenQuestion(app);
-  const predictThere = async () => predict(other, id, (await makeAgent(app, { human })).key);
-  t.equal(await predictThere(), 201);
-  const closed = await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
-  t.equal(closed.status, 200);
-  t.equal(await predictThere(), 409, 'although it had it as open a moment ago');
-  await take(id, 'reopen');
-  t.ok(await until('the reopening is seen', async () => (await predictThere()) === 201, 3_000));
-});
+root.test(
+  'a process that cached a question sees that another one closed or reopened it',
+  async (t) => {
+    const id = await makeOpenQuestion(app);
+    const predictThere = async () => predict(other, id, (await makeAgent(app, { human })).key);
+    t.equal(await predictThere(), 201);
+    const closed = await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
+    t.equal(closed.status, 200);
+    t.equal(await predictThere(), 409, 'although it had it as open a moment ago');
+    await take(id, 'reopen');
+    t.ok(await until('the reopening is seen', async () => (await predictThere()) === 201, 3_000));
+  },
+);
 
-test('of the predictions that race with a close none is placed after it', async (t) => {
+root.test('of the predictions that race with a close none is placed after it', async (t) => {
   const agents = await Promise.all(Array.from({ length: 40 }, () => makeAgent(app, { human })));
   const id = await makeOpenQuestion(app);
   const count = async (): Promise<number> => {

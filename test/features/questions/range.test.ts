@@ -1,7 +1,8 @@
-import { t } from 'tap';
-import { checkRange, valueText } from '../../../src/features/questions/range.js';
+import { valueText } from '../../../src/features/questions/range.js';
+import { checkRange } from '../../../src/features/questions/rules.js';
 import { startApp } from '../../help/app.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 /** Questions for a number or a date: their range, and what it is shown as. */
 

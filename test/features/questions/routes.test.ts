@@ -1,7 +1,7 @@
-import { t as root, test } from 'tap';
 import { most_suggestions } from '../../../src/features/questions/life.js';
 import { startApp } from '../../help/app.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t as root } from '../../help/tap.js';
 
 const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
 
@@ -26,7 +26,7 @@ const setUp = async () => {
   return { agent, suggest, count };
 };
 
-test('a suggestion is a draft of its author, and weighs what an admin says', async (t) => {
+root.test('a suggestion is a draft of its author, and weighs what an admin says', async (t) => {
   const { agent, suggest } = await setUp();
   const extra = { weight: 5, source: 'x', source_id: 'y', publish: true, status: 'open' };
   const made = await suggest(suggestion(extra));
@@ -38,7 +38,7 @@ test('a suggestion is a draft of its author, and weighs what an admin says', asy
   t.same(await app.sql`select from outbox where question_id = ${row?.['id']}`, []);
 });
 
-test('a draft is there for its author and for admins, and for nobody else', async (t) => {
+root.test('a draft is there for its author and for admins, and for nobody else', async (t) => {
   const { agent, suggest } = await setUp();
   const stranger = await makeAgent(app, { human });
   const { id } = (await suggest(suggestion())).body.question;
@@ -63,37 +63,40 @@ test('a draft is there for its author and for admins, and for nobody else', asyn
   t.equal((await app.call('GET', '/api/questions?status=draft')).status, 400);
 });
 
-test('admins review: the list of drafts names authors, and a draft can be published', async (t) => {
-  const { agent, suggest } = await setUp();
-  const ids: string[] = [];
-  for (let n = 0; n < 2; n += 1) ids.push((await suggest(suggestion())).body.question.id);
-  const [older, id] = ids as [string, string];
-  const own = await makeOpenQuestion(app, { publish: false });
-  const list = async (query: string) =>
-    (await app.call('GET', `/api/admin/questions${query}`, { admin: true })).body;
-  const newest = (await list('?status=draft')).questions;
-  t.match(newest.slice(0, 2), [
-    { id: own, author_id: null },
-    { id, status: 'draft', author_id: agent.id },
-  ]);
-  const by_author = `?author_id=${agent.id.toUpperCase()}`;
-  t.equal((await list(`${by_author}&status=draft`)).total, 2);
-  t.equal((await list('?status=nothing')).status, 400);
-  t.equal((await list('?author_id=nothing')).status, 400);
-  const first = await list(`${by_author}&status=draft&limit=1`);
-  const second = await list(`${by_author}&status=draft&limit=1&cursor=${first.next_cursor}`);
-  t.same([second.questions[0].id, second.next_cursor], [older, null]);
+root.test(
+  'admins review: the list of drafts names authors, and a draft can be published',
+  async (t) => {
+    const { agent, suggest } = await setUp();
+    const ids: string[] = [];
+    for (let n = 0; n < 2; n += 1) ids.push((await suggest(suggestion())).body.question.id);
+    const [older, id] = ids as [string, string];
+    const own = await makeOpenQuestion(app, { publish: false });
+    const list = async (query: string) =>
+      (await app.call('GET', `/api/admin/questions${query}`, { admin: true })).body;
+    const newest = (await list('?status=draft')).questions;
+    t.match(newest.slice(0, 2), [
+      { id: own, author_id: null },
+      { id, status: 'draft', author_id: agent.id },
+    ]);
+    const by_author = `?author_id=${agent.id.toUpperCase()}`;
+    t.equal((await list(`${by_author}&status=draft`)).total, 2);
+    t.equal((await list('?status=nothing')).status, 400);
+    t.equal((await list('?author_id=nothing')).status, 400);
+    const first = await list(`${by_author}&status=draft&limit=1`);
+    const second = await list(`${by_author}&status=draft&limit=1&cursor=${first.next_cursor}`);
+    t.same([second.questions[0].id, second.next_cursor], [older, null]);
 
-  const edit = { weight: 3, category: 'industry', subcategory: 'transportation_mobility' };
-  await app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body: edit });
-  const done = await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true });
-  t.match(done.body.question, { status: 'open', ...edit });
-  t.equal((await app.call('GET', `/api/questions/${id}`)).status, 200);
-  t.equal((await list(`${by_author}&status=draft`)).total, 1);
-  t.equal((await list(by_author)).total, 2, 'every status');
-});
+    const edit = { weight: 3, category: 'industry', subcategory: 'transportation_mobility' };
+    await app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body: edit });
+    const done = await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true });
+    t.match(done.body.question, { status: 'open', ...edit });
+    t.equal((await app.call('GET', `/api/questions/${id}`)).status, 200);
+    t.equal((await list(`${by_author}&status=draft`)).total, 1);
+    t.equal((await list(by_author)).total, 2, 'every status');
+  },
+);
 
-test('an agent follows what became of its suggestions', async (t) => {
+root.test('an agent follows what became of its suggestions', async (t) => {
   const { agent, suggest } = await setUp();
   const ids: string[] = [];
   for (let n = 0; n < 3; n += 1) ids.push((await suggest(suggestion())).body.question.id);
@@ -120,13 +123,13 @@ test('an agent follows what became of its suggestions', async (t) => {
   t.equal(act?.['reason'], 'Nobody could tell.');
 });
 
-test('an agent of whatever tier may suggest', async (t) => {
+root.test('an agent of whatever tier may suggest', async (t) => {
   const { agent, suggest } = await setUp();
   await app.sql`update accounts set balance = -5 where agent_id = ${agent.id}`;
   t.equal((await suggest(suggestion())).status, 201);
 });
 
-test('a suggestion has to make sense: dates, options and taxonomy', async (t) => {
+root.test('a suggestion has to make sense: dates, options and taxonomy', async (t) => {
   const { suggest, count } = await setUp();
   const multi = { question_type: 'multi' };
   const cases: [Record<string, unknown>, string, string][] = [
@@ -152,7 +155,7 @@ test('a suggestion has to make sense: dates, options and taxonomy', async (t) =>
   t.equal(await count(), 0);
 });
 
-test('a suggestion without a closing time closes when it resolves', async (t) => {
+root.test('a suggestion without a closing time closes when it resolves', async (t) => {
   const { suggest } = await setUp();
   const open_ended = { ...suggestion(), closes_at: undefined, resolution_date: inDays(40) };
   const { status, body } = await suggest(open_ended);
@@ -175,29 +178,32 @@ test('a suggestion without a closing time closes when it resolves', async (t) =>
   });
 });
 
-test('so many suggestions of an agent wait for review, also when they come at once', async (t) => {
-  const { agent, suggest } = await setUp();
-  const all = await Promise.all(
-    Array.from({ length: most_suggestions + 5 }, () => suggest(suggestion())),
-  );
-  t.equal(all.filter(({ status }) => status === 201).length, most_suggestions);
-  for (const { body } of all.filter(({ status }) => status !== 201)) {
-    t.match(body, { status: 409, code: 'SUGGESTION_LIMIT_REACHED' });
-  }
-  const other = await makeAgent(app, { human });
-  t.equal((await suggest(suggestion(), other)).status, 201, 'everybody has a queue of their own');
-  const [draft] = await app.sql`select id from questions where author_id = ${agent.id}`;
-  await app.call('DELETE', `/api/admin/questions/${draft?.['id']}`, { admin: true });
-  t.equal((await suggest(suggestion())).status, 201, 'one is decided');
-  t.equal((await suggest(suggestion())).status, 409);
-  await app.sql`
+root.test(
+  'so many suggestions of an agent wait for review, also when they come at once',
+  async (t) => {
+    const { agent, suggest } = await setUp();
+    const all = await Promise.all(
+      Array.from({ length: most_suggestions + 5 }, () => suggest(suggestion())),
+    );
+    t.equal(all.filter(({ status }) => status === 201).length, most_suggestions);
+    for (const { body } of all.filter(({ status }) => status !== 201)) {
+      t.match(body, { status: 409, code: 'SUGGESTION_LIMIT_REACHED' });
+    }
+    const other = await makeAgent(app, { human });
+    t.equal((await suggest(suggestion(), other)).status, 201, 'everybody has a queue of their own');
+    const [draft] = await app.sql`select id from questions where author_id = ${agent.id}`;
+    await app.call('DELETE', `/api/admin/questions/${draft?.['id']}`, { admin: true });
+    t.equal((await suggest(suggestion())).status, 201, 'one is decided');
+    t.equal((await suggest(suggestion())).status, 409);
+    await app.sql`
     update questions
     set opens_at = now() - interval '2 days', closes_at = now() - interval '1 day'
     where id = (select id from questions where author_id = ${agent.id} limit 1)`;
-  t.equal((await suggest(suggestion())).status, 201, 'one can no longer be published');
-});
+    t.equal((await suggest(suggestion())).status, 201, 'one can no longer be published');
+  },
+);
 
-test('an author and its owner list what it suggested, in every status', async (t) => {
+root.test('an author and its owner list what it suggested, in every status', async (t) => {
   const human = await makeHuman(app);
   const [agent, other] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
   const stranger = await makeAgent(app, { human: await makeHuman(app) });
@@ -219,7 +225,7 @@ test('an author and its owner list what it suggested, in every status', async (t
   );
 });
 
-test('everybody sees what was changed on a question and when, not by whom', async (t) => {
+root.test('everybody sees what was changed on a question and when, not by whom', async (t) => {
   const id = await makeOpenQuestion(app);
   const path = `/api/admin/questions/${id}`;
   await app.call('PATCH', path, { admin: true, body: { description: 'By the first figure.' } });

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { makeQuestion, timeframeOf, whyNotOpen } from '../../../src/features/questions/rules.js';
 import type { QuestionDraft } from '../../../src/features/questions/schema.js';
+import { t } from '../../help/tap.js';
 
 const now = new Date('2026-03-01T12:00:00.000Z');
 const draft: QuestionDraft & { readonly closes_at: string } = {

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 t.test('a sitemap has every published question once, in pages by their ids', async (t) => {
   const app = await startApp(t, { roles: ['api'] });

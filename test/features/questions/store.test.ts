@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { questionId, seed } from '../../../bench/env/seed.js';
 import {
   addCounts,
@@ -6,6 +5,7 @@ import {
   lockQuestion,
 } from '../../../src/features/questions/store.js';
 import { openParts } from '../../help/parts.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** What the routes do not show; readings that overlap a change, or fail, are those of `kit/cache`. */
@@ -73,10 +73,7 @@ t.test(
     const chosen = (offset: number, option_index: number) =>
       on(two, offset, { option_index, option_count: 3 });
     await deps.sql.begin((tx) =>
-      addCounts(tx, [
-        ...[chosen(1, 0), chosen(2, 2), chosen(3, 2)],
-        { question_id: two, comments: 1 },
-      ]),
+      addCounts(tx, [chosen(1, 0), chosen(2, 2), chosen(3, 2), { question_id: two, comments: 1 }]),
     );
     await deps.sql.begin((tx) =>
       addCounts(tx, [

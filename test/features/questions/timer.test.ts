@@ -1,4 +1,4 @@
-import { t as root, type Test, test } from 'tap';
+import type { Test } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { turnQuestions } from '../../../src/features/questions/life.js';
@@ -7,6 +7,7 @@ import { openParts } from '../../help/parts.js';
 import { withSkewedClock } from '../../help/skewed-clock.js';
 import { openStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { t as root } from '../../help/tap.js';
 import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
 
@@ -49,7 +50,7 @@ const countOpen = async (sql: Sql): Promise<number> => {
   return row?.count ?? 0;
 };
 
-test('a question closes at its time and not before, announced a day ahead', async (t) => {
+root.test('a question closes at its time and not before, announced a day ahead', async (t) => {
   const { deps, advance } = await openParts(t);
   const start = deps.clock().getTime();
   await addOpen(deps.sql, 1, () => start + 30 * hour_ms);
@@ -71,7 +72,7 @@ test('a question closes at its time and not before, announced a day ahead', asyn
   t.same([row?.['status'], row?.['closed_at']], ['closed', row?.['closes_at']]);
 });
 
-test('a question that ended while no timer ran is closed, and not announced', async (t) => {
+root.test('a question that ended while no timer ran is closed, and not announced', async (t) => {
   const { deps } = await openParts(t);
   const now = deps.clock().getTime();
   await addOpen(deps.sql, 3, (n) => now - n * hour_ms);
@@ -79,7 +80,7 @@ test('a question that ended while no timer ran is closed, and not announced', as
   t.same(await countEvents(deps.sql), ['question.closed × 1 → 3']);
 });
 
-test('many turns at once close and announce each question once', async (t) => {
+root.test('many turns at once close and announce each question once', async (t) => {
   const stores = await openStores(t);
   const parts = [await openParts(t, { stores }), await openParts(t, { stores })] as const;
   const [{ deps }] = parts;
@@ -100,7 +101,7 @@ test('many turns at once close and announce each question once', async (t) => {
   t.equal(await countOpen(deps.sql), 750);
 });
 
-test('the turns of a timer go around a question that is being changed', async (t) => {
+root.test('the turns of a timer go around a question that is being changed', async (t) => {
   const stores = await openStores(t);
   const [{ deps }, other] = await Promise.all([openParts(t, { stores }), openParts(t, { stores })]);
   const now = deps.clock().getTime();
@@ -112,7 +113,7 @@ test('the turns of a timer go around a question that is being changed', async (t
   t.equal(await turnQuestions(deps), 1, 'and this one on the next turn');
 });
 
-test('the running service closes a question at its time and tells everybody', async (t) => {
+root.test('the running service closes a question at its time and tells everybody', async (t) => {
   const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
   const id = await makeOpenQuestion(app, {
     closes_at: new Date(Date.now() + 36_000_000).toISOString(),
@@ -139,7 +140,7 @@ test('the running service closes a question at its time and tells everybody', as
 
 const timer_module = new URL('./timer-child.js', import.meta.url);
 
-test('two processes, one killed in the middle: everything once', async (t) => {
+root.test('two processes, one killed in the middle: everything once', async (t) => {
   const { deps, stores } = await openParts(t);
   const [victim] = await startTimers(t, timer_module, { stores, count: 2 });
   const now = Date.now();
@@ -188,7 +189,7 @@ const statusOf = async ({ sql }: TestApp, id: string): Promise<string> => {
 
 const behind = await startSkewed(root, 10);
 
-test('a process that is behind lets nothing open that is over', async (t) => {
+root.test('a process that is behind lets nothing open that is over', async (t) => {
   const now_over = { opens_at: inHours(-1), closes_at: inHours(5) };
   const draft = await makeQuestion(behind, now_over);
   t.equal(draft.status, 201);
@@ -201,7 +202,7 @@ test('a process that is behind lets nothing open that is over', async (t) => {
   t.equal(over.status, 400, 'closes before it opens');
 });
 
-test('a timer that is behind closes on time', async (t) => {
+root.test('a timer that is behind closes on time', async (t) => {
   const { body } = await makeQuestion(behind, { closes_at: inHours(40), publish: true });
   const { id } = body.question;
   t.ok(body.question.opens_at > inHours(9), 'it opened by the clock of Postgres');
@@ -209,15 +210,18 @@ test('a timer that is behind closes on time', async (t) => {
   await until('it is closed', async () => (await statusOf(behind, id)) === 'closed');
 });
 
-test('a process that is ahead closes nothing early and takes predictions to the end', async (t) => {
-  const app = await startSkewed(t, -10);
-  const { body } = await makeQuestion(app, { closes_at: inHours(-5), publish: true });
-  const { id } = body.question;
-  const agent = await makeAgent(app, { human: await makeHuman(app) });
-  const placed = await app.call('POST', `/api/questions/${id}/predict`, {
-    key: agent.key,
-    body: { prediction: true, confidence: 70, reasoning: makeReasoning() },
-  });
-  t.equal(placed.status, 201, JSON.stringify(placed.body));
-  t.equal(await statusOf(app, id), 'open');
-});
+root.test(
+  'a process that is ahead closes nothing early and takes predictions to the end',
+  async (t) => {
+    const app = await startSkewed(t, -10);
+    const { body } = await makeQuestion(app, { closes_at: inHours(-5), publish: true });
+    const { id } = body.question;
+    const agent = await makeAgent(app, { human: await makeHuman(app) });
+    const placed = await app.call('POST', `/api/questions/${id}/predict`, {
+      key: agent.key,
+      body: { prediction: true, confidence: 70, reasoning: makeReasoning() },
+    });
+    t.equal(placed.status, 201, JSON.stringify(placed.body));
+    t.equal(await statusOf(app, id), 'open');
+  },
+);

@@ -1,4 +1,3 @@
-import t from 'tap';
 import { startApp } from '../../help/app.js';
 import {
   balanceOf,
@@ -13,6 +12,7 @@ import {
   untilSettled,
 } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Decisions of an admin, and what they do to accounts and scores. */

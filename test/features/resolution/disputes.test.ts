@@ -1,4 +1,3 @@
-import { t } from 'tap';
 import { window_ms } from '../../../src/features/resolution/rules.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, startApp } from '../../help/app.js';
@@ -12,6 +11,7 @@ import {
   untilSettled,
 } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** Which agents may dispute a resolution and until when, and what a decision about it does. */
@@ -156,12 +156,14 @@ t.test('reason and evidence have their limits', async (t) => {
   const words = Array.from({ length: 600 }, (_, n) => word(n)).join(' ');
   const say = (length: number) => `${words.slice(0, length - 1)}.`;
   for (const bad of [
-    ...[{ reason: say(49) }, { reason: `${say(49)}   ` }, { reason: say(2_001) }, {}],
-    ...[
-      { reason, evidence_urls: urls(11) },
-      { reason, evidence_urls: ['ftp://a.example.org'] },
-    ],
-    ...[{ reason, evidence_urls: ['no address'] }, { reason: 7 }],
+    { reason: say(49) },
+    { reason: `${say(49)}   ` },
+    { reason: say(2_001) },
+    {},
+    { reason, evidence_urls: urls(11) },
+    { reason, evidence_urls: ['ftp://a.example.org'] },
+    { reason, evidence_urls: ['no address'] },
+    { reason: 7 },
     { reason, evidence_urls: [`https://a.example.org/${'x'.repeat(2_048)}`] },
   ]) {
     t.equal(codeOf(await file(question_id, one.agent, bad)), '400 INVALID_REQUEST');
@@ -269,11 +271,11 @@ t.test('a decision that does not fit is refused and changes nothing', async (t) 
   const note = 'The register says so.';
   t.equal(codeOf(await uphold(id, { outcome: true })), '409 OUTCOME_UNCHANGED');
   for (const bad of [
-    ...[{ status: 'rejected', note, outcome: false }, { status: 'rejected' }, { status: 'open' }],
-    ...[
-      { status: 'rejected', note: '  a ' },
-      { status: 'rejected', note: 'x'.repeat(5_001) },
-    ],
+    { status: 'rejected', note, outcome: false },
+    { status: 'rejected' },
+    { status: 'open' },
+    { status: 'rejected', note: '  a ' },
+    { status: 'rejected', note: 'x'.repeat(5_001) },
   ]) {
     t.equal(codeOf(await decide(id, bad)), '400 INVALID_REQUEST', JSON.stringify(bad).slice(0, 60));
   }
@@ -294,7 +296,10 @@ t.test('of two admins who decide at once, and an author who withdraws, one wins'
     const { question_id, one } = await makeResolved();
     const id = await fileSure(question_id, one.agent);
     const answers = await Promise.all([
-      ...[uphold(id), rejectIt(id), uphold(id), withdraw(id, one.agent)],
+      uphold(id),
+      rejectIt(id),
+      uphold(id),
+      withdraw(id, one.agent),
     ]);
     t.equal(answers.filter(({ status }) => status === 200).length, 1);
     t.equal(answers.filter((one) => codeOf(one) === '409 DISPUTE_NOT_OPEN').length, 3);

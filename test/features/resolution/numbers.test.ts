@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { t } from 'tap';
-import { scoreNumber } from '../../../src/features/resolution/index.js';
+import { scoreNumber } from '../../../src/features/resolution/numbers.js';
 import { checkRecord } from '../../../src/tools/verify/record-store.js';
 import { startApp } from '../../help/app.js';
 import { holds } from '../../help/property.js';
@@ -14,6 +13,7 @@ import {
   untilSettled,
 } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /** What a forecast of a number or a date earns; figures by hand. */
@@ -178,12 +178,10 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
   const nets = (await scoresOf()).map(({ net }) => net);
   t.same(nets, [0, -200, -145]);
   t.same(await ledgerOf(app.sql, own.user_id), [
-    ...[['registration', 5_000]],
-    ...[
-      ['settlement', -1],
-      ['reversal', 1],
-      ['settlement', -145],
-    ],
+    ['registration', 5_000],
+    ['settlement', -1],
+    ['reversal', 1],
+    ['settlement', -145],
   ]);
   const shown = (await app.call('GET', `/api/questions/${id}`)).body.question;
   t.match(shown, { outcome: null, correct_options: null, outcome_value: 150, revision: 2 });
@@ -245,8 +243,12 @@ t.test('a date is decided, disputed and decided anew; outcomes that do not fit',
   t.match(receipt, { state: 'open', result: null, outcomes: [], intervals: [{ crps: null }] });
   await act(app, id, 'close');
   for (const body of [
-    ...[{}, { outcome: true }, { outcome_value: 3 }, { outcome_value: 'soon' }],
-    ...[{ outcome_value: time(3), outcome: true }, { correct_options: ['a'] }],
+    {},
+    { outcome: true },
+    { outcome_value: 3 },
+    { outcome_value: 'soon' },
+    { outcome_value: time(3), outcome: true },
+    { correct_options: ['a'] },
   ]) {
     const refused = await decide(app, id, 'resolve', body);
     t.match(refused, { status: 400, body: { code: 'INVALID_OUTCOME' } }, JSON.stringify(body));

@@ -1,8 +1,8 @@
-import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
-import { evenRestDistribution, scoreForecast } from '../../../src/features/points/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
+import { evenRestDistribution } from '../../../src/features/points/rules.js';
+import { scoreForecast } from '../../../src/features/points/score-rules.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { findBy } from '../../../src/tools/verify/parts.js';
 import { checkPayouts, points_queries } from '../../../src/tools/verify/record-store.js';
@@ -10,6 +10,7 @@ import { startApp } from '../../help/app.js';
 import { openAdmin } from '../../help/own-stores.js';
 import { decideAndSettle, ledgerOf, untilSettled } from '../../help/settling.js';
 import { openStores } from '../../help/stores.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /**

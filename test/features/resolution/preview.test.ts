@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { act, makeForecasts } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 const app = await startApp(t);

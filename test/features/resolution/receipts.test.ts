@@ -1,4 +1,3 @@
-import t from 'tap';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
 import {
@@ -10,6 +9,7 @@ import {
   untilSettled,
 } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 const reasons = (receipt: { entries: { reason: string; amount: number }[] }) =>
   receipt.entries.map(({ reason, amount }) => [reason, amount]);

@@ -1,14 +1,16 @@
 import { pino } from 'pino';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
 import { questionId, seed, seedForecasts } from '../../../bench/env/seed.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { type Lease, takeLease } from '../../../src/features/events/index.js';
-import { decideQuestion, readDecision } from '../../../src/features/resolution/index.js';
+import { decideQuestion } from '../../../src/features/resolution/index.js';
+import { readDecision } from '../../../src/features/resolution/rules.js';
 import { createSettling, type SettlingOptions } from '../../../src/features/resolution/settling.js';
 import { moveCursor, readJob } from '../../../src/features/resolution/settling-store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { openParts, type Parts, type PartsOptions } from '../../help/parts.js';
 import { closeQuestion, findWrongAccounts, untilSettled } from '../../help/settling.js';
+import { t } from '../../help/tap.js';
 
 /** The settling by itself: several at once, stale ones, and a question that cannot be settled. */
 

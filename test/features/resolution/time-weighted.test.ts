@@ -1,13 +1,15 @@
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
-import { makeApiKey } from '../../../src/features/accounts/index.js';
-import { decideQuestion, readDecision } from '../../../src/features/resolution/index.js';
+import { makeApiKey } from '../../../src/features/accounts/rules.js';
+import { decideQuestion } from '../../../src/features/resolution/index.js';
+import { readDecision } from '../../../src/features/resolution/rules.js';
 import { createSettling } from '../../../src/features/resolution/settling.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { makeRandom } from '../../help/long-run.js';
 import { openParts, type Parts } from '../../help/parts.js';
 import { findWrongAccounts, untilSettled } from '../../help/settling.js';
+import { t } from '../../help/tap.js';
 
 /** Settling held against SQL: a small random season with revisions, reopenings and `known_at`. */
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import t from 'tap';
 import { model_families, modelFamily } from '../../../src/features/taxonomy/model-family.js';
 import { timeAtBest } from '../../help/stopwatch.js';
+import { t } from '../../help/tap.js';
 
 /** Names by family, apart by `|`. */
 const names_by_family: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
-import { t } from 'tap';
 import { makeId } from '../../../src/kit/ids.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { startHookApp } from './app.js';
 

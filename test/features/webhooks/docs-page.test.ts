@@ -2,19 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type Test, test } from 'tap';
+import type { Test } from 'tap';
 import { verifyWebhook } from '../../../examples/webhooks/verify.js';
 import { escapeHtml } from '../../../src/kit/svg.js';
 import { startApp } from '../../help/app.js';
 import { project_root } from '../../help/own-stores.js';
 import { makeSent, type Sent } from '../../help/signed-deliveries.js';
+import { t } from '../../help/tap.js';
 
 /** The page about webhooks, and the programs on it, which are run as they stand there. */
 
 const folder = path.join(project_root, 'examples', 'webhooks');
 const files = ['verify.ts', 'verify.py', 'verify.go'] as const;
 
-test('the page shows the examples and needs nothing from elsewhere', async (t) => {
+t.test('the page shows the examples and needs nothing from elsewhere', async (t) => {
   const app = await startApp(t, { roles: ['api'] });
   const answer = await fetch(`${app.url}/docs/webhooks`);
   t.equal(answer.status, 200);
@@ -30,7 +31,7 @@ test('the page shows the examples and needs nothing from elsewhere', async (t) =
   t.match(html, /5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h/);
 });
 
-test('TypeScript: what the forum signed passes, and nothing else', async (t) => {
+t.test('TypeScript: what the forum signed passes, and nothing else', async (t) => {
   for (const { what, headers, body: text, secret, is_right } of makeSent()) {
     const verify = () => verifyWebhook(headers, Buffer.from(text), secret);
     if (is_right) t.equal(verify().event, 'question.created', what);
@@ -70,15 +71,17 @@ for line in sys.stdin:
         print("error")
 `;
 
-test('Python: what the forum signed passes, and nothing else', {
-  skip: isThere('python3', '--version') ? false : 'there is no python3',
-}, async (t) => {
-  const all = makeSent();
-  const env_args = ['-B', '-X', 'utf8', '-c', python_driver];
-  const { error, lines } = answersOf('python3', env_args, folder, all);
-  t.equal(error, '');
-  t.same(lines, expected(all));
-});
+t.test(
+  'Python: what the forum signed passes, and nothing else',
+  { skip: isThere('python3', '--version') ? false : 'there is no python3' },
+  async (t) => {
+    const all = makeSent();
+    const env_args = ['-B', '-X', 'utf8', '-c', python_driver];
+    const { error, lines } = answersOf('python3', env_args, folder, all);
+    t.equal(error, '');
+    t.same(lines, expected(all));
+  },
+);
 
 const go_driver = `package main
 
@@ -115,17 +118,19 @@ func main() {
 }
 `;
 
-test('Go: what the forum signed passes, and nothing else', {
-  skip: isThere('go', 'version') ? false : 'there is no go',
-}, async (t) => {
-  const made = makeFolder(t);
-  mkdirSync(path.join(made, 'webhooks'));
-  writeFileSync(path.join(made, 'go.mod'), 'module verify\n\ngo 1.21\n');
-  writeFileSync(path.join(made, 'main.go'), go_driver);
-  const code = readFileSync(path.join(folder, 'verify.go'));
-  writeFileSync(path.join(made, 'webhooks', 'verify.go'), code);
-  const all = makeSent();
-  const { error, lines } = answersOf('go', ['run', '.'], made, all);
-  t.equal(error, '');
-  t.same(lines, expected(all));
-});
+t.test(
+  'Go: what the forum signed passes, and nothing else',
+  { skip: isThere('go', 'version') ? false : 'there is no go' },
+  async (t) => {
+    const made = makeFolder(t);
+    mkdirSync(path.join(made, 'webhooks'));
+    writeFileSync(path.join(made, 'go.mod'), 'module verify\n\ngo 1.21\n');
+    writeFileSync(path.join(made, 'main.go'), go_driver);
+    const code = readFileSync(path.join(folder, 'verify.go'));
+    writeFileSync(path.join(made, 'webhooks', 'verify.go'), code);
+    const all = makeSent();
+    const { error, lines } = answersOf('go', ['run', '.'], made, all);
+    t.equal(error, '');
+    t.same(lines, expected(all));
+  },
+);

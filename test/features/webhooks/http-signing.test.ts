@@ -1,12 +1,12 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier, httpbis } from 'http-message-signatures';
 import { parseDictionary } from 'structured-headers';
-import { t } from 'tap';
 import { createHttpSigner } from '../../../src/features/webhooks/http-signing.js';
 import { secret_key } from '../../help/app.js';
 import { makeConfig } from '../../help/parts.js';
 import type { Received } from '../../help/receiver.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { startHookApp } from './app.js';
 
 /** Deliveries with an HTTP message signature, verified by a library that did not make it. */

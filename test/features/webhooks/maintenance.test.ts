@@ -1,7 +1,7 @@
-import { t } from 'tap';
 import { makeMailOpener, readUnsent } from '../../../src/features/accounts/mail-store.js';
 import { deleteWebhooks, updateWebhook } from '../../../src/features/webhooks/store.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { addAgent, addHuman, type Hook, healthOf, makeWorld, many, newAgent } from './world.js';
 

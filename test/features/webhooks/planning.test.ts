@@ -1,11 +1,10 @@
 import fc from 'fast-check';
-import { t } from 'tap';
 import {
   type FilterMembers,
   passesFilter,
   readFilter,
-  streamKey,
-} from '../../../src/features/events/index.js';
+} from '../../../src/features/events/filter.js';
+import { streamKey } from '../../../src/features/events/log-entry.js';
 import { planDeliveries, readPlannedOffset } from '../../../src/features/webhooks/index.js';
 import { runsOf } from '../../../src/features/webhooks/planning.js';
 import { insertWebhook } from '../../../src/features/webhooks/store.js';
@@ -16,6 +15,7 @@ import { range } from '../../help/hub.js';
 import { makeLogWriter } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { addAgent, makeWorld, newAgent } from './world.js';

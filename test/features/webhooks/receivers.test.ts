@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
-import { t } from 'tap';
 import { standardSecret } from '../../../src/features/webhooks/signing.js';
 import { client_limits } from '../../../src/kit/outbound/connection.js';
 import { makeSelfSigned } from '../../help/authority.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import {
   cutAfter,

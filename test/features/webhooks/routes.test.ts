@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
-import { t } from 'tap';
 import { webhook_limit } from '../../../src/features/webhooks/schema.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { pluck } from '../../help/pluck.js';
 import type { Received } from '../../help/receiver.js';
 import { makeAgent, makeOpenQuestion } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { events, startHookApp } from './app.js';
 

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { test } from 'tap';
 import {
   type Attempted,
   attempt_limit,
@@ -11,6 +10,7 @@ import {
   retry_steps_ms,
   retryDelay,
 } from '../../../src/features/webhooks/rules.js';
+import { t } from '../../help/tap.js';
 
 const made = (parts: Partial<Attempted>): Attempted => ({
   attempt: 1,
@@ -23,7 +23,7 @@ const made = (parts: Partial<Attempted>): Attempted => ({
   ...parts,
 });
 
-test('there are ten attempts, with the steps of the design between them', async (t) => {
+t.test('there are ten attempts, with the steps of the design between them', async (t) => {
   t.equal(attempt_limit, 10);
   const s = 1_000;
   const h = 3_600 * s;
@@ -31,7 +31,7 @@ test('there are ten attempts, with the steps of the design between them', async 
   t.same(retry_steps_ms, steps);
 });
 
-test('an attempt is judged by its answer, its number and its target', async (t) => {
+t.test('an attempt is judged by its answer, its number and its target', async (t) => {
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 599 }), (status) => {
       const { state } = judgeAttempt(made({ status }));
@@ -59,7 +59,7 @@ test('an attempt is judged by its answer, its number and its target', async (t) 
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const step = fc.constantFrom(...retry_steps_ms);
 
-test('the delay is the step with a spread of a fifth to either side', async (t) => {
+t.test('the delay is the step with a spread of a fifth to either side', async (t) => {
   fc.assert(
     fc.property(step, random, (step_ms, r) => {
       const delay_ms = retryDelay(step_ms, null, r);
@@ -70,7 +70,7 @@ test('the delay is the step with a spread of a fifth to either side', async (t) 
   t.equal(retryDelay(5_000, null, 0.5), 5_000);
 });
 
-test('what the receiver asks for is honoured between one and two steps', async () => {
+t.test('what the receiver asks for is honoured between one and two steps', async () => {
   fc.assert(
     fc.property(step, random, fc.nat({ max: 1e9 }), (step_ms, r, asked_ms) => {
       const delay_ms = retryDelay(step_ms, asked_ms, r);
@@ -80,7 +80,7 @@ test('what the receiver asks for is honoured between one and two steps', async (
   );
 });
 
-test('Retry-After counts with 429 and 503 only', async (t) => {
+t.test('Retry-After counts with 429 and 503 only', async (t) => {
   const delay = (status: number): number =>
     judgeAttempt(made({ status, retry_after: '9', random: 0 })).delay_ms;
   t.equal(delay(429), 9_000);
@@ -89,7 +89,7 @@ test('Retry-After counts with 429 and 503 only', async (t) => {
   t.equal(delay(302), 4_000);
 });
 
-test('Retry-After is read as seconds or as a date', async (t) => {
+t.test('Retry-After is read as seconds or as a date', async (t) => {
   const now_ms = Date.parse('2026-01-02T03:04:05Z');
   t.equal(readRetryAfter('0', now_ms), 0);
   t.equal(readRetryAfter(' 120 ', now_ms), 120_000);
@@ -100,29 +100,45 @@ test('Retry-After is read as seconds or as a date', async (t) => {
   }
 });
 
-test('members that would have narrowed are named with what to use, others are ignored', async (t) => {
-  const pathsOf = (body: object) => findNarrowing(body).map(({ path }) => path);
-  const good = { url: 'https://a.example.org', events: ['question.created'], active: true };
-  const filter = { question_ids: [], categories: [], model_family: 'gpt', min_confidence: 1 };
-  t.strictSame(pathsOf({ ...good, filter, scope_question_id: 'x' }), []);
-  t.strictSame(pathsOf({ ...good, filter: null }), []);
-  t.strictSame(pathsOf({ ...good, name: 'mine', secret: 's', agent_id: 'a', event_data: 1 }), []);
-  t.strictSame(pathsOf({ ...good, scope: null, topics: null }), [], 'null narrows nothing');
-  const meant = [
-    ...['scope', 'scope_category', 'scopeQuestionId', 'topics', 'filters', 'subcategory', 'tags'],
-    ...['question_id', 'question_ids', 'questionIds', 'category', 'categories', 'model_families'],
-    ...['model_family', 'min_confidence', 'event_types'],
-  ];
-  const message = /by filter with question_ids, categories, model_family, min_confidence/;
-  for (const name of meant) {
-    t.match(findNarrowing({ ...good, [name]: 'x' }), [{ path: `body.${name}`, message }]);
-  }
-  t.strictSame(pathsOf({ filter: { model_families: ['gpt'], odd: 1, events: ['x'] } }), [
-    'body.filter.model_families',
-    'body.filter.odd',
-    'body.filter.events',
-  ]);
-});
+t.test(
+  'members that would have narrowed are named with what to use, others are ignored',
+  async (t) => {
+    const pathsOf = (body: object) => findNarrowing(body).map(({ path }) => path);
+    const good = { url: 'https://a.example.org', events: ['question.created'], active: true };
+    const filter = { question_ids: [], categories: [], model_family: 'gpt', min_confidence: 1 };
+    t.strictSame(pathsOf({ ...good, filter, scope_question_id: 'x' }), []);
+    t.strictSame(pathsOf({ ...good, filter: null }), []);
+    t.strictSame(pathsOf({ ...good, name: 'mine', secret: 's', agent_id: 'a', event_data: 1 }), []);
+    t.strictSame(pathsOf({ ...good, scope: null, topics: null }), [], 'null narrows nothing');
+    const meant = [
+      'scope',
+      'scope_category',
+      'scopeQuestionId',
+      'topics',
+      'filters',
+      'subcategory',
+      'tags',
+      'question_id',
+      'question_ids',
+      'questionIds',
+      'category',
+      'categories',
+      'model_families',
+      'model_family',
+      'min_confidence',
+      'event_types',
+    ];
+    const message = /by filter with question_ids, categories, model_family, min_confidence/;
+    for (const name of meant) {
+      t.match(findNarrowing({ ...good, [name]: 'x' }), [{ path: `body.${name}`, message }]);
+    }
+    t.strictSame(pathsOf({ filter: { model_families: ['gpt'], odd: 1, events: ['x'] } }), [
+      'body.filter.model_families',
+      'body.filter.odd',
+      'body.filter.events',
+    ]);
+  },
+);
 
 const a_minute = 60_000;
 
@@ -134,19 +150,19 @@ const tries = (
 ) => [...pattern].map((one) => breakers({ webhook_id, trips: 0, is_success: one === '+' }, now_ms));
 const opened = { trips: 1, pause_ms: 30_000 };
 
-test('ten failures open the breaker for 30 seconds, nine do not', async (t) => {
+t.test('ten failures open the breaker for 30 seconds, nine do not', async (t) => {
   const answers = tries(createBreakers(), '----------');
   t.same(answers, [...Array(9).fill(null), opened]);
 });
 
-test('70 % of ten open it, 60 % do not, and the next failure counts too', async (t) => {
+t.test('70 % of ten open it, 60 % do not, and the next failure counts too', async (t) => {
   t.same(tries(createBreakers(), '+++-------').at(-1), opened);
   t.same(tries(createBreakers(), '++++------').at(-1), null);
   // 8 of 12 are less than 70 %, 10 of 14 are more.
   t.same(tries(createBreakers(), '++++----------').slice(-3), [null, null, opened]);
 });
 
-test('only tries of the last five minutes count, of each webhook by itself', async (t) => {
+t.test('only tries of the last five minutes count, of each webhook by itself', async (t) => {
   const breakers = createBreakers();
   tries(breakers, '---------');
   t.same(tries(breakers, '-', 0, 'b'), [null]);
@@ -155,7 +171,7 @@ test('only tries of the last five minutes count, of each webhook by itself', asy
   t.same(tries(breakers, '-', 10 * a_minute), [opened]);
 });
 
-test('a probe closes the breaker or opens it for twice as long, up to an hour', async (t) => {
+t.test('a probe closes the breaker or opens it for twice as long, up to an hour', async (t) => {
   const breakers = createBreakers();
   const probe = (trips: number, is_success: boolean) =>
     breakers({ webhook_id: 'a', trips, is_success }, 0);
@@ -168,7 +184,7 @@ test('a probe closes the breaker or opens it for twice as long, up to an hour', 
   );
 });
 
-test('it opens exactly when a share of failures is reached within the window', async () => {
+t.test('it opens exactly when a share of failures is reached within the window', async () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 60 }), (outcomes) => {
       const breakers = createBreakers();

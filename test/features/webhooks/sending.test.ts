@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
 import {
   createSlots,
@@ -9,8 +8,9 @@ import {
   send_limits,
 } from '../../../src/features/webhooks/sending.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { createSigner } from '../../../src/process/start.js';
+import { createSigner } from '../../../src/process/signer.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { bodyOf, healthOf, makeWorld, many, newAgent } from './world.js';
 

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../../src/config.js';
 import { openSql } from '../../../src/db/client.js';
 import { createWebhooks } from '../../../src/features/webhooks/index.js';
-import { createSigner } from '../../../src/process/start.js';
+import { createSigner } from '../../../src/process/signer.js';
 import { connectRedis, openRedis } from '../../../src/redis/client.js';
 
 /** A signer in a process of its own, to be killed or stopped. Its settings come from the environment. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { test } from 'tap';
+import { t } from '../../help/tap.js';
 import { allow, until } from '../../help/until.js';
 import { makeWorld, type World } from './world.js';
 
@@ -29,81 +29,90 @@ const passTime = async ({ deps: { sql } }: World): Promise<void> => {
     update deliveries set lease_until = now() - interval '1 second' where state = 'sending'`;
 };
 
-test('kill -9 between the answer and the settling: delivered again, same webhook-id', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
-  await world.addHook({ path: '/' });
-  const [event_id] = await world.record({});
+t.test(
+  'kill -9 between the answer and the settling: delivered again, same webhook-id',
+  async (t) => {
+    const world = await makeWorld(t);
+    const { sql } = world.deps;
+    await world.addHook({ path: '/' });
+    const [event_id] = await world.record({});
 
-  // Nothing can be settled while this transaction holds the table of attempts.
-  let letGo = (): void => undefined;
-  const held = sql.begin(async (tx) => {
-    await tx`lock table attempts in access exclusive mode`;
-    await new Promise<void>((resolve) => {
-      letGo = resolve;
+    // Nothing can be settled while this transaction holds the table of attempts.
+    let letGo = (): void => undefined;
+    const held = sql.begin(async (tx) => {
+      await tx`lock table attempts in access exclusive mode`;
+      await new Promise<void>((resolve) => {
+        letGo = resolve;
+      });
     });
-  });
-  const victim = startVictim(world);
-  await world.receiver.waitFor('/', 1);
-  await until('the settling waits', async () => {
-    const waiting = await sql`
+    const victim = startVictim(world);
+    await world.receiver.waitFor('/', 1);
+    await until('the settling waits', async () => {
+      const waiting = await sql`
       select from pg_stat_activity
       where application_name = 'prediction-forum victim' and wait_event_type = 'Lock'`;
-    return waiting.length > 0;
-  });
-  victim.kill('SIGKILL');
-  await once(victim, 'exit');
-  // A statement already sent would still be carried out once the lock is free.
-  await sql`
+      return waiting.length > 0;
+    });
+    victim.kill('SIGKILL');
+    await once(victim, 'exit');
+    // A statement already sent would still be carried out once the lock is free.
+    await sql`
     select pg_terminate_backend(pid)
     from pg_stat_activity
     where application_name = 'prediction-forum victim'`;
-  letGo();
-  await held;
-  t.match(await world.deliveries(), [{ state: 'sending', attempts: 0 }]);
-  t.same(await world.attempts(event_id as string), []);
+    letGo();
+    await held;
+    t.match(await world.deliveries(), [{ state: 'sending', attempts: 0 }]);
+    t.same(await world.attempts(event_id as string), []);
 
-  await passTime(world);
-  await world.startSigner();
-  await world.settled(1, 'delivered');
-  const ids = world.receiver.received.map((one) => one.headers['webhook-id']);
-  t.same(ids, [event_id, event_id]);
-  t.match(await world.attempts(event_id as string), [{ attempt: 1, status: 204 }]);
-});
+    await passTime(world);
+    await world.startSigner();
+    await world.settled(1, 'delivered');
+    const ids = world.receiver.received.map((one) => one.headers['webhook-id']);
+    t.same(ids, [event_id, event_id]);
+    t.match(await world.attempts(event_id as string), [{ attempt: 1, status: 204 }]);
+  },
+);
 
-test('kill -9 under load: every event arrives, and only calls in flight arrive twice', async (t) => {
-  const world = await makeWorld(t);
-  for (const path of ['/1', '/2', '/3', '/4']) await world.addHook({ path });
-  const events = Array.from({ length: 100 }, () => ({}));
-  await world.record(...events);
-  const victim = startVictim(world);
-  await until('some calls', () => world.receiver.received.length >= 50);
-  victim.kill('SIGKILL');
-  await once(victim, 'exit');
-  await passTime(world);
-  await world.startSigner();
-  await world.settled(400, 'delivered');
-  const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
-  t.equal(new Set(seen).size, 400);
-  t.ok(seen.length <= 400 + 4 * 34, `${seen.length} calls for 400 deliveries`);
-});
+t.test(
+  'kill -9 under load: every event arrives, and only calls in flight arrive twice',
+  async (t) => {
+    const world = await makeWorld(t);
+    for (const path of ['/1', '/2', '/3', '/4']) await world.addHook({ path });
+    const events = Array.from({ length: 100 }, () => ({}));
+    await world.record(...events);
+    const victim = startVictim(world);
+    await until('some calls', () => world.receiver.received.length >= 50);
+    victim.kill('SIGKILL');
+    await once(victim, 'exit');
+    await passTime(world);
+    await world.startSigner();
+    await world.settled(400, 'delivered');
+    const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
+    t.equal(new Set(seen).size, 400);
+    t.ok(seen.length <= 400 + 4 * 34, `${seen.length} calls for 400 deliveries`);
+  },
+);
 
-test('a signer that stands still during a call: no failed attempt, and sent again at once', async (t) => {
-  const world = await makeWorld(t);
-  await world.addHook({ path: '/' });
-  const victim = startVictim(world, { LEASE_MS: '60000' });
-  t.teardown(() => victim.kill('SIGKILL'));
-  let woken_ms = 0;
-  world.receiver.script('/', (response) => {
-    victim.kill('SIGSTOP');
-    response.writeHead(204).end();
-    setTimeout(() => {
-      woken_ms = performance.now();
-      victim.kill('SIGCONT');
-    }, 2_500);
-  });
-  const [event_id] = await world.record({});
-  await world.settled(1, 'delivered');
-  t.ok(performance.now() - woken_ms < allow(2_000), 'the next attempt would be after 4 s');
-  t.match(await world.attempts(event_id as string), [{ attempt: 1, status: 204 }]);
-});
+t.test(
+  'a signer that stands still during a call: no failed attempt, and sent again at once',
+  async (t) => {
+    const world = await makeWorld(t);
+    await world.addHook({ path: '/' });
+    const victim = startVictim(world, { LEASE_MS: '60000' });
+    t.teardown(() => victim.kill('SIGKILL'));
+    let woken_ms = 0;
+    world.receiver.script('/', (response) => {
+      victim.kill('SIGSTOP');
+      response.writeHead(204).end();
+      setTimeout(() => {
+        woken_ms = performance.now();
+        victim.kill('SIGCONT');
+      }, 2_500);
+    });
+    const [event_id] = await world.record({});
+    await world.settled(1, 'delivered');
+    t.ok(performance.now() - woken_ms < allow(2_000), 'the next attempt would be after 4 s');
+    t.match(await world.attempts(event_id as string), [{ attempt: 1, status: 204 }]);
+  },
+);

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket } from 'node:net';
-import { type Test, t } from 'tap';
+import type { Test } from 'tap';
 import type { TargetProblemCode } from '../../../src/kit/outbound/target.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { bad_targets } from '../../help/bad-targets.js';
 import { startNameServer, type Zone } from '../../help/name-server.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeWorld, type World } from './world.js';
 
@@ -56,18 +57,47 @@ const all_bad = Object.entries(bad_targets).flatMap(([code, urls]) =>
 const refused_zones: Readonly<Record<string, Zone>> = Object.fromEntries(
   [
     ...[
-      ...['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '127.255.255.254', '169.254.169.254'],
-      ...['172.16.0.1', '172.31.255.255', '192.0.0.8', '192.0.2.1', '192.88.99.1', '192.168.0.1'],
-      ...['198.18.0.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '255.255.255.255'],
-      ...['240.0.0.1', '168.63.129.16', '100.100.100.200'],
+      '0.0.0.0',
+      '10.0.0.1',
+      '100.64.0.1',
+      '127.0.0.1',
+      '127.255.255.254',
+      '169.254.169.254',
+      '172.16.0.1',
+      '172.31.255.255',
+      '192.0.0.8',
+      '192.0.2.1',
+      '192.88.99.1',
+      '192.168.0.1',
+      '198.18.0.1',
+      '198.51.100.1',
+      '203.0.113.1',
+      '224.0.0.1',
+      '255.255.255.255',
+      '240.0.0.1',
+      '168.63.129.16',
+      '100.100.100.200',
     ].map((one): Zone => ({ a: [one] })),
     ...[
-      ...['0:0:0:0:0:0:0:0', '0:0:0:0:0:0:0:1', '0:0:0:0:0:ffff:7f00:1', '0:0:0:0:0:ffff:808:808'],
-      ...['0:0:0:0:0:0:7f00:1', '0:0:0:0:ffff:0:7f00:1', '64:ff9b:0:0:0:0:7f00:1'],
-      ...['64:ff9b:1:0:0:0:0:1', '100:0:0:0:0:0:0:1', '2001:0:0:0:0:0:0:1', '2001:db8:0:0:0:0:0:1'],
-      ...['2002:7f00:1:0:0:0:0:1', '3fff:0:0:0:0:0:0:1', '5f00:0:0:0:0:0:0:1'],
-      ...['fc00:0:0:0:0:0:0:1', 'fd00:ec2:0:0:0:0:0:254', 'fe80:0:0:0:0:0:0:1'],
-      ...['fec0:0:0:0:0:0:0:1', 'ff02:0:0:0:0:0:0:1'],
+      '0:0:0:0:0:0:0:0',
+      '0:0:0:0:0:0:0:1',
+      '0:0:0:0:0:ffff:7f00:1',
+      '0:0:0:0:0:ffff:808:808',
+      '0:0:0:0:0:0:7f00:1',
+      '0:0:0:0:ffff:0:7f00:1',
+      '64:ff9b:0:0:0:0:7f00:1',
+      '64:ff9b:1:0:0:0:0:1',
+      '100:0:0:0:0:0:0:1',
+      '2001:0:0:0:0:0:0:1',
+      '2001:db8:0:0:0:0:0:1',
+      '2002:7f00:1:0:0:0:0:1',
+      '3fff:0:0:0:0:0:0:1',
+      '5f00:0:0:0:0:0:0:1',
+      'fc00:0:0:0:0:0:0:1',
+      'fd00:ec2:0:0:0:0:0:254',
+      'fe80:0:0:0:0:0:0:1',
+      'fec0:0:0:0:0:0:0:1',
+      'ff02:0:0:0:0:0:0:1',
     ].map((one): Zone => ({ aaaa: [one] })),
     { a: ['1.1.1.1', '127.0.0.1'] },
     { a: ['1.1.1.1'], aaaa: ['0:0:0:0:0:0:0:1'] },
@@ -176,7 +206,10 @@ t.test('no bad address that is stored all the same is called', async (t) => {
   const errors = pluck(await world.attempts(event_id), 'error');
   t.equal(errors.length, length);
   t.same([...new Set(errors)].sort(), [
-    ...['address_refused', 'https_required', 'invalid_url', 'target_refused'],
+    'address_refused',
+    'https_required',
+    'invalid_url',
+    'target_refused',
   ]);
   const asked = new Set(names.asked.slice(before));
   t.same([...asked].sort(), Object.keys(refused_zones).sort());
@@ -233,7 +266,9 @@ t.test('a name that moves after it was taken is called only where it may be', as
 
 t.test('of this machine only ports from 10000 upwards are taken and called', async (t) => {
   const low = ['', ':5432', ':6379', ':8080', ':8443'].flatMap((port) => [
-    ...[`https://127.0.0.1${port}/`, `https://[::1]${port}/`, `https://${own_name}${port}/`],
+    `https://127.0.0.1${port}/`,
+    `https://[::1]${port}/`,
+    `https://${own_name}${port}/`,
   ]);
   const allowed = { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128' };
   const lab = await startRoutes(allowed);

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Test } from 'tap';
-import { streamKey } from '../../../src/features/events/index.js';
+import { streamKey } from '../../../src/features/events/log-entry.js';
 import { createWebhooks, planDeliveries } from '../../../src/features/webhooks/index.js';
 import { makeSecret } from '../../../src/features/webhooks/signing.js';
 import { insertWebhook, type Owner } from '../../../src/features/webhooks/store.js';
 import type { Deps } from '../../../src/http/deps.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { createSigner, type SignerOptions } from '../../../src/process/start.js';
+import { createSigner, type SignerOptions } from '../../../src/process/signer.js';
 import { openAdmin } from '../../help/own-stores.js';
 import { openParts, type PartsOptions } from '../../help/parts.js';
 import { startReceiver } from '../../help/receiver.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Test, test } from 'tap';
+import type { Test } from 'tap';
 import {
   canonicalAddress,
   makeAddressRules,
@@ -7,6 +7,7 @@ import {
   vetName,
 } from '../../../src/kit/outbound/addresses.js';
 import { startNameServer, type Zone } from '../../help/name-server.js';
+import { t } from '../../help/tap.js';
 
 const rules = makeAddressRules([]);
 
@@ -43,7 +44,7 @@ const edges = [
   ['zones', '', 'fe80::1%eth0', '2606:4700::1%lo'],
 ] as const;
 
-test('addresses of a refused range may not be reached, the one before may', async (t) => {
+t.test('addresses of a refused range may not be reached, the one before may', async (t) => {
   for (const [range, last_outside, first, last] of edges) {
     t.equal(rules.mayReach(first), false, `${range}: ${first}`);
     t.equal(rules.mayReach(last), false, `${range}: ${last}`);
@@ -51,7 +52,7 @@ test('addresses of a refused range may not be reached, the one before may', asyn
   }
 });
 
-test('public addresses may be reached, and what is no address may not', async (t) => {
+t.test('public addresses may be reached, and what is no address may not', async (t) => {
   for (const address of ['1.1.1.1', '8.8.8.8', '223.255.255.255', '172.32.0.0', '192.0.1.0']) {
     t.equal(rules.mayReach(address), true, address);
   }
@@ -63,7 +64,7 @@ test('public addresses may be reached, and what is no address may not', async (t
   }
 });
 
-test('an IPv4 address carried in an IPv6 one is never reached', async () => {
+t.test('an IPv4 address carried in an IPv6 one is never reached', async () => {
   const octet = fc.integer({ min: 0, max: 255 });
   fc.assert(
     fc.property(fc.tuple(octet, octet, octet, octet), (octets) => {
@@ -75,7 +76,7 @@ test('an IPv4 address carried in an IPv6 one is never reached', async () => {
   );
 });
 
-test('ranges that are no ranges are refused at the start', async (t) => {
+t.test('ranges that are no ranges are refused at the start', async (t) => {
   const bad = ['10.0.0.0/33', 'fd00::/129', 'localhost', '10.0.0/8', '::1%lo', '1.1.1.1/x'];
   for (const range of [...bad, 'example.com', '', '10.0.0.0/-1', '10.0.0.0/8/8']) {
     t.throws(() => makeAddressRules([range]), { message: /is not an address range/ }, range);
@@ -83,7 +84,7 @@ test('ranges that are no ranges are refused at the start', async (t) => {
   t.doesNotThrow(() => makeAddressRules(['10.0.0.0/32', 'fd00::/128', '10.1.2.3', '::1']));
 });
 
-test('two spellings of one address compare equal', async (t) => {
+t.test('two spellings of one address compare equal', async (t) => {
   t.equal(canonicalAddress('::ffff:127.0.0.1'), '127.0.0.1');
   t.equal(canonicalAddress('2001:0DB8:0::1'), canonicalAddress('2001:db8::1'));
   t.not(canonicalAddress('127.0.0.1'), canonicalAddress('127.0.0.2'));
@@ -93,13 +94,13 @@ test('two spellings of one address compare equal', async (t) => {
 const vetBy = (resolve: () => Promise<string[]>) =>
   vetName('hooks.acme.com', { rules, resolve, timeout_ms: 1_000 });
 
-test('16 answers are taken and 17 are not', async (t) => {
+t.test('16 answers are taken and 17 are not', async (t) => {
   const many = (count: number) => async () => Array.from({ length: count }, (_, i) => `1.1.1.${i}`);
   t.match(await vetBy(many(16)), { kind: 'vetted' });
   t.match(await vetBy(many(17)), { kind: 'refused', code: 'address_refused' });
 });
 
-test('a lookup that fails is told apart from a name that is absent', async (t) => {
+t.test('a lookup that fails is told apart from a name that is absent', async (t) => {
   for (const [code, outcome] of [
     ['ENOTFOUND', 'name_not_found'],
     ['ENODATA', 'name_not_found'],
@@ -118,7 +119,7 @@ const setUp = async (t: Test, zones: Readonly<Record<string, Zone>>, timeout_ms 
   return { vet, asked };
 };
 
-test('A and AAAA are asked of the name server, not of the hosts file', async (t) => {
+t.test('A and AAAA are asked of the name server, not of the hosts file', async (t) => {
   const v6 = '2606:4700:4700:0:0:0:0:1111';
   const { vet, asked } = await setUp(t, {
     'both.acme.com': { a: ['1.1.1.1', '1.0.0.1'], aaaa: [v6] },
@@ -135,7 +136,7 @@ test('A and AAAA are asked of the name server, not of the hosts file', async (t)
   t.equal(asked.filter((name) => name === 'both.acme.com').length, 2);
 });
 
-test('one private address among public ones refuses the name', async (t) => {
+t.test('one private address among public ones refuses the name', async (t) => {
   const { vet } = await setUp(t, {
     'a.acme.com': { a: ['1.1.1.1', '192.168.0.1'] },
     'b.acme.com': { a: ['1.1.1.1'], aaaa: ['fd00:0:0:0:0:0:0:1'] },
@@ -147,7 +148,7 @@ test('one private address among public ones refuses the name', async (t) => {
   }
 });
 
-test('names that are absent, empty, broken or silent are told apart', async (t) => {
+t.test('names that are absent, empty, broken or silent are told apart', async (t) => {
   const zones = { empty: {}, broken: { rcode: 2 }, silent: { silent: true } };
   const named = Object.entries(zones).map(([name, zone]) => [`${name}.acme.com`, zone]);
   const { vet } = await setUp(t, Object.fromEntries(named), 300);
@@ -161,7 +162,7 @@ test('names that are absent, empty, broken or silent are told apart', async (t) 
   }
 });
 
-test('an alias counts as what it leads to', async (t) => {
+t.test('an alias counts as what it leads to', async (t) => {
   const { vet } = await setUp(t, {
     'lead.acme.com': { cname: 'localhost', a: ['127.0.0.1'] },
     'six.acme.com': { cname: 'localhost', aaaa: ['0:0:0:0:0:0:0:1'] },

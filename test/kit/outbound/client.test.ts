@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
-import { type Test, test } from 'tap';
+import type { Test } from 'tap';
 import {
   type ClientOptions,
   createGuardedClient,
@@ -12,6 +12,7 @@ import {
 import type { Target } from '../../../src/kit/outbound/target.js';
 import { pluck } from '../../help/pluck.js';
 import { type Receiver, startReceiver } from '../../help/receiver.js';
+import { t } from '../../help/tap.js';
 
 const body = Buffer.from('{"hello":"wörld"}');
 const name = 'hooks.forecast-receiver.com';
@@ -39,7 +40,7 @@ const post = async (client: GuardedClient, url: string): Promise<Outcome> => {
 const named = (receiver: Receiver, path: string): string =>
   `https://${name}:${receiver.port}${path}`;
 
-test('a call posts the exact bytes and returns status and answer', async (t) => {
+t.test('a call posts the exact bytes and returns status and answer', async (t) => {
   const { receiver, client } = await setUp(t);
   receiver.script('/a?b=c', { status: 201, body: 'thank you\0' });
   const outcome = await post(client, receiver.url('/a?b=c'));
@@ -51,7 +52,7 @@ test('a call posts the exact bytes and returns status and answer', async (t) => 
   t.equal(got?.headers.host, `127.0.0.1:${receiver.port}`);
 });
 
-test('a kept connection that the receiver closed is replaced by a fresh one', async (t) => {
+t.test('a kept connection that the receiver closed is replaced by a fresh one', async (t) => {
   const { receiver, client } = await setUp(t);
   receiver.script('/', { status: 200 }, (response) => response.socket?.destroy(), { status: 202 });
   t.equal((await post(client, receiver.url('/'))).status, 200);
@@ -59,7 +60,7 @@ test('a kept connection that the receiver closed is replaced by a fresh one', as
   t.equal(receiver.received.length, 3);
 });
 
-test('a redirect is not followed, and Retry-After is handed on as sent', async (t) => {
+t.test('a redirect is not followed, and Retry-After is handed on as sent', async (t) => {
   const { receiver, client } = await setUp(t);
   receiver.script(
     '/',
@@ -71,22 +72,25 @@ test('a redirect is not followed, and Retry-After is handed on as sent', async (
   t.equal(receiver.of('/elsewhere').length, 0);
 });
 
-test('4 KB of an answer are read; one byte more ends the connection, and the status counts', async (t) => {
-  const { receiver, client } = await setUp(t);
-  for (const bytes of [4_096, 4_097]) {
-    receiver.script('/', { status: 200, body: 'x'.repeat(bytes) });
-    const outcome = await post(client, receiver.url('/'));
-    t.match(outcome, { status: 200, error: null, answer: 'x'.repeat(1_024) });
-  }
-  await post(client, receiver.url('/'));
-  t.same(
-    pluck(receiver.received, 'connection'),
-    [1, 1, 2],
-    'a connection is kept between calls, but for the long answer',
-  );
-});
+t.test(
+  '4 KB of an answer are read; one byte more ends the connection, and the status counts',
+  async (t) => {
+    const { receiver, client } = await setUp(t);
+    for (const bytes of [4_096, 4_097]) {
+      receiver.script('/', { status: 200, body: 'x'.repeat(bytes) });
+      const outcome = await post(client, receiver.url('/'));
+      t.match(outcome, { status: 200, error: null, answer: 'x'.repeat(1_024) });
+    }
+    await post(client, receiver.url('/'));
+    t.same(
+      pluck(receiver.received, 'connection'),
+      [1, 1, 2],
+      'a connection is kept between calls, but for the long answer',
+    );
+  },
+);
 
-test('one wall clock ends an answer that never begins, and one that trickles', async (t) => {
+t.test('one wall clock ends an answer that never begins, and one that trickles', async (t) => {
   const { receiver, client } = await setUp(t, { limits: { wall_ms: 200 } });
   const closed = new Promise<void>((resolve) => {
     receiver.script('/', (response) => void response.once('close', resolve));
@@ -103,7 +107,7 @@ test('one wall clock ends an answer that never begins, and one that trickles', a
   t.match(await post(client, receiver.url('/')), { status: 200, error: 'timeout' });
 });
 
-test('a name that is not looked up in time is not called', async (t) => {
+t.test('a name that is not looked up in time is not called', async (t) => {
   const { receiver, client } = await setUp(t, {
     limits: { lookup_ms: 60 },
     resolve: () => new Promise(() => undefined),
@@ -127,7 +131,7 @@ const startSilent = async (t: Test, greet?: (socket: Socket) => void) => {
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 };
 
-test('a handshake that never ends is ended by the wall clock', async (t) => {
+t.test('a handshake that never ends is ended by the wall clock', async (t) => {
   const { client } = await setUp(t, { limits: { wall_ms: 150 } });
   const outcome = await post(client, await startSilent(t));
   t.match(outcome, { status: null, error: 'timeout' });
@@ -157,7 +161,7 @@ const startFull = async (t: Test): Promise<string> => {
   return `https://127.0.0.1:${port}/`;
 };
 
-test('a connection that nobody takes ends after the time to connect', async (t) => {
+t.test('a connection that nobody takes ends after the time to connect', async (t) => {
   const url = await startFull(t);
   const { client } = await setUp(t, { limits: { connect_ms: 150 } });
   const outcome = await post(client, url);
@@ -177,18 +181,21 @@ const startSpoiler = async (t: Test, receiver: Receiver): Promise<string> =>
     socket.on('data', (chunk) => upstream.write(chunk));
   });
 
-test('a peer that breaks the connection with the end of the handshake breaks nothing else', async (t) => {
-  const { receiver, client } = await setUp(t);
-  const url = await startSpoiler(t, receiver);
-  for (let n = 0; n < 20; n += 1) {
-    const { status, error } = await post(client, url);
-    t.equal(status, null);
-    t.match(error, /^(tls_failed|connection_lost)$/);
-  }
-  t.equal(receiver.received.length, 0);
-});
+t.test(
+  'a peer that breaks the connection with the end of the handshake breaks nothing else',
+  async (t) => {
+    const { receiver, client } = await setUp(t);
+    const url = await startSpoiler(t, receiver);
+    for (let n = 0; n < 20; n += 1) {
+      const { status, error } = await post(client, url);
+      t.equal(status, null);
+      t.match(error, /^(tls_failed|connection_lost)$/);
+    }
+    t.equal(receiver.received.length, 0);
+  },
+);
 
-test('a certificate of an unknown authority, or for another name, is refused', async (t) => {
+t.test('a certificate of an unknown authority, or for another name, is refused', async (t) => {
   const { receiver, client } = await setUp(t, { resolve: async () => ['127.0.0.1'] });
   const stranger = createGuardedClient({ allow_cidrs: ['127.0.0.0/8'] });
   t.teardown(() => stranger.close());
@@ -198,18 +205,21 @@ test('a certificate of an unknown authority, or for another name, is refused', a
   t.equal(receiver.received.length, 0);
 });
 
-test('a broken connection, an answer that is not HTTP and nobody there are told apart', async (t) => {
-  const { receiver, client } = await setUp(t);
-  receiver.script('/', (response) => response.socket?.destroy());
-  t.match(await post(client, receiver.url('/')), { status: null, error: 'connection_lost' });
-  t.equal(receiver.received.length, 1, 'a first use is not tried again');
-  receiver.script('/', (response) => response.socket?.end('SSH-2.0-OpenSSH\r\n'));
-  t.match(await post(client, receiver.url('/')), { status: null, error: 'answer_invalid' });
-  await receiver.close();
-  t.match(await post(client, receiver.url('/')), { status: null, error: 'connect_failed' });
-});
+t.test(
+  'a broken connection, an answer that is not HTTP and nobody there are told apart',
+  async (t) => {
+    const { receiver, client } = await setUp(t);
+    receiver.script('/', (response) => response.socket?.destroy());
+    t.match(await post(client, receiver.url('/')), { status: null, error: 'connection_lost' });
+    t.equal(receiver.received.length, 1, 'a first use is not tried again');
+    receiver.script('/', (response) => response.socket?.end('SSH-2.0-OpenSSH\r\n'));
+    t.match(await post(client, receiver.url('/')), { status: null, error: 'answer_invalid' });
+    await receiver.close();
+    t.match(await post(client, receiver.url('/')), { status: null, error: 'connect_failed' });
+  },
+);
 
-test('a name is sent as Host and server name to the address that was vetted', async (t) => {
+t.test('a name is sent as Host and server name to the address that was vetted', async (t) => {
   const asked: string[] = [];
   const { receiver, client } = await setUp(t, {
     resolve: async (one) => {
@@ -222,7 +232,7 @@ test('a name is sent as Host and server name to the address that was vetted', as
   t.same(asked, [name]);
 });
 
-test('a second address is tried when the first does not take the connection', async (t) => {
+t.test('a second address is tried when the first does not take the connection', async (t) => {
   const { receiver, client } = await setUp(t, {
     // Nothing can listen on the first address of the loopback network.
     resolve: async () => ['127.0.0.1', '127.0.0.0'],
@@ -230,7 +240,7 @@ test('a second address is tried when the first does not take the connection', as
   t.match(await post(client, named(receiver, '/')), { status: 204, error: null });
 });
 
-test('a name that is rebound to a private address is not called again', async (t) => {
+t.test('a name that is rebound to a private address is not called again', async (t) => {
   const answers = [['127.0.0.1'], ['10.0.0.7'], ['127.0.0.1', '192.168.0.9'], ['127.0.0.1']];
   const { receiver, client } = await setUp(t, { resolve: async () => answers.shift() ?? [] });
   t.match(await post(client, named(receiver, '/')), { status: 204 });
@@ -241,7 +251,7 @@ test('a name that is rebound to a private address is not called again', async (t
   t.match(await post(client, named(receiver, '/')), { status: null, error: 'name_not_found' });
 });
 
-test('a proxy of the environment is not used', async (t) => {
+t.test('a proxy of the environment is not used', async (t) => {
   const { receiver, client } = await setUp(t);
   for (const variable of ['HTTPS_PROXY', 'https_proxy']) {
     process.env[variable] = 'http://127.0.0.1:1';
@@ -250,7 +260,7 @@ test('a proxy of the environment is not used', async (t) => {
   t.match(await post(client, receiver.url('/')), { status: 204 });
 });
 
-test('a look over http sends no body and tells where a page has moved', async (t) => {
+t.test('a look over http sends no body and tells where a page has moved', async (t) => {
   const seen: string[] = [];
   const server = createServer((request, response) => {
     seen.push(`${request.method} ${request.headers.host} ${request.headers.range ?? ''}`.trim());

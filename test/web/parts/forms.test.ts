@@ -1,10 +1,10 @@
-import { t } from 'tap';
 import { faultsOf } from '../../../src/http/openapi.js';
 import type { Route } from '../../../src/http/route.js';
 import { sayFirst } from '../../../src/http/validation.js';
 import { common_faults, faultBody, refuse } from '../../../src/kit/fault.js';
 import { api_routes } from '../../../src/routes.js';
 import { faultText, inWords, problemOf } from '../../../src/web/parts/forms.js';
+import { t } from '../../help/tap.js';
 
 t.test('no refusal of the account routes reaches a page in the words of the API', async (t) => {
   const used = (api_routes as readonly Route[]).filter(({ path }) =>

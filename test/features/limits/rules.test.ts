@@ -1,10 +1,11 @@
-import { t } from 'tap';
 import { readConfig, settings } from '../../../src/config.js';
-import { limit_table, makeWindowsOf } from '../../../src/features/limits/index.js';
-import type { Caller, Route } from '../../../src/http/route.js';
+import { limit_table, makeWindowsOf } from '../../../src/features/limits/rules.js';
+import type { Caller } from '../../../src/http/caller.js';
+import type { Route } from '../../../src/http/route.js';
 import { api_routes } from '../../../src/routes.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import { t } from '../../help/tap.js';
 
 /** `GET /api/limits`, the windows that count a call, and which route counts against which limit. */
 

@@ -1,11 +1,11 @@
-import t from 'tap';
 import {
   checkCitations,
   citation_limits,
   readCitation,
-} from '../../../src/features/predictions/reasoning.js';
+} from '../../../src/features/predictions/citations.js';
 import { findLinks } from '../../../src/kit/text.js';
 import { pluck } from '../../help/pluck.js';
+import { t } from '../../help/tap.js';
 
 const check = (text: string) => checkCitations(text, findLinks(text));
 const codes = (text: string) => check(text).failures.map(({ code }) => code);

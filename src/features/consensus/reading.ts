@@ -1,0 +1,53 @@
+import type { QuestionRow } from '../questions/index.js';
+import { showOutcome } from '../questions/range.js';
+import type { Value } from '../questions/schema.js';
+
+/** What a computed consensus says: its headline as a chance, and whether it was right. */
+
+/** The members of a consensus that are read here. */
+interface Computed {
+  readonly total_predictions: number;
+  readonly forecast: Value | null;
+  readonly leading_option: string | null;
+  /** Of a number or a date. */
+  readonly quantile_average?: { readonly p5: Value; readonly p95: Value };
+}
+
+type Outcome = Pick<
+  QuestionRow,
+  'status' | 'question_type' | 'outcome' | 'correct_options' | 'outcome_value'
+>;
+
+/** At most two decimals, a half up. */
+export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
+
+/** The headline in percent; null without one, and where it is a number or a date. */
+export const chanceIn = ({
+  forecast,
+  quantile_average,
+}: Pick<Computed, 'forecast' | 'quantile_average'>): number | null =>
+  typeof forecast === 'number' && quantile_average === undefined ? forecast : null;
+
+const numberOf = (value: Value): number => (typeof value === 'number' ? value : Date.parse(value));
+
+/**
+ * Whether the last forecast of all together was on the side that came about; of a number, whether
+ * its 90 % held it. Null without an outcome or a forecast, and where it was even.
+ */
+export const crowdWasRight = (question: Outcome, consensus: Computed): boolean | null => {
+  const { leading_option, quantile_average } = consensus;
+  if (question.status !== 'resolved' || consensus.total_predictions === 0) return null;
+  const value = showOutcome(question);
+  if (value !== null) {
+    if (quantile_average === undefined) return null;
+    const { p5, p95 } = quantile_average;
+    return numberOf(p5) <= numberOf(value) && numberOf(value) <= numberOf(p95);
+  }
+  if (question.question_type !== 'binary') {
+    return leading_option === null
+      ? null
+      : question.correct_options?.includes(leading_option) === true;
+  }
+  const chance = chanceIn(consensus);
+  return chance === null || chance === 50 ? null : chance > 50 === question.outcome;
+};

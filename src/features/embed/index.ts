@@ -1,1 +1,0 @@
-export { routes } from './routes.js';

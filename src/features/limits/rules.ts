@@ -1,0 +1,71 @@
+import type { Config } from '../../config.js';
+import type { Address } from '../../http/call.js';
+import { type Caller, callerKey, isAdmin } from '../../http/caller.js';
+import type { Window } from '../../http/limits.js';
+import type { Route } from '../../http/route.js';
+
+/** The limits of the service: which setting, and whether the address or the key is counted. */
+export const limit_table = {
+  ip: { setting: 'LIMIT_IP', per: 'address' },
+  key: { setting: 'LIMIT_KEY', per: 'key' },
+  register: { setting: 'LIMIT_REGISTER', per: 'address' },
+  predictions: { setting: 'LIMIT_PREDICTIONS', per: 'key' },
+  comments: { setting: 'LIMIT_COMMENTS', per: 'key' },
+  votes: { setting: 'LIMIT_VOTES', per: 'key' },
+  webhooks: { setting: 'LIMIT_WEBHOOKS', per: 'key' },
+  exports: { setting: 'LIMIT_EXPORTS', per: 'address' },
+  pictures: { setting: 'LIMIT_PICTURES', per: 'address' },
+  login: { setting: 'LIMIT_LOGIN', per: 'address' },
+} as const;
+
+export type LimitName = keyof typeof limit_table;
+
+export const limit_names = Object.keys(limit_table) as readonly LimitName[];
+/** They count every call. */
+export const general_limits: readonly LimitName[] = ['ip', 'key'];
+const minute_ms = 60_000;
+
+/** The calls that a limit counts, as `METHOD /path`, or in words where it is every request. */
+export const countedBy = (
+  name: LimitName,
+  routes: readonly Pick<Route, 'method' | 'path' | 'limits' | 'documented'>[],
+): readonly string[] => {
+  if (name === 'ip') return ['every request'];
+  if (name === 'key') return ['every request with a credential'];
+  return routes
+    .filter(({ limits, documented }) => documented && limits.includes(name))
+    .map(({ method, path }) => `${method} ${path}`);
+};
+
+/** The named limits of a caller; one that counts keys needs a caller with a key. */
+export const windowsFor = (
+  config: Config,
+  limits: readonly LimitName[],
+  { caller, address }: { readonly caller: Caller; readonly address: Address },
+): readonly Window[] => {
+  const key = callerKey(caller);
+  return limits.flatMap((name) => {
+    const { setting, per } = limit_table[name];
+    const counted = per === 'address' ? address.limit_key : key;
+    if (counted === null) return [];
+    return { name, key: `${name}:${counted}`, limit: config[setting], window_ms: minute_ms };
+  });
+};
+
+/** The window that counts predictions of an agent, for calls that make several. */
+export const predictionsWindow = (config: Config, agent_id: string): Window => ({
+  name: 'predictions',
+  key: `predictions:${agent_id}`,
+  limit: config.LIMIT_PREDICTIONS,
+  window_ms: minute_ms,
+});
+
+/** Every call counts against its address and key; calls of admins against no further limit. */
+const limitsOf = (caller: Caller, named: readonly string[]): readonly LimitName[] =>
+  isAdmin(caller) ? general_limits : [...general_limits, ...(named as readonly LimitName[])];
+
+/** The windows that count one call. */
+export const makeWindowsOf =
+  (config: Config) =>
+  ({ limits }: Pick<Route, 'limits'>, caller: Caller, address: Address): readonly Window[] =>
+    windowsFor(config, limitsOf(caller, limits), { caller, address });

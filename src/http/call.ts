@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
+import { LRUCache } from 'lru-cache';
+import { Histogram } from 'prom-client';
+import type { Fault } from '../kit/fault.js';
+import { hasCredential } from '../kit/log.js';
+import { isWithin, parseRange } from '../kit/outbound/addresses.js';
+import type { BodyStream } from './body.js';
+
+/** What a call is, however it arrives: its types, request id, trace, cookies and address. */
+
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+export interface Outgoing {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string | Uint8Array;
+  /** Null where there is no body. */
+  readonly content_type: string | null;
+}
+
+/** An answer whose body is sent piece by piece. */
+export type OutgoingHead = Omit<Outgoing, 'body'>;
+
+export type BodyRead = { readonly value: unknown } | Fault;
+
+/** A call of a route: an HTTP request, or a frame of a socket. */
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  /** By lower-case name; the credentials of the caller are among them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly address: Address;
+  readonly started_ms: number;
+  /** The websocket that it came through. */
+  readonly socket?: string;
+  /** The client went away. */
+  readonly aborted: boolean;
+  /** True while the body is still on its way. */
+  readonly awaits_body: boolean;
+  /** The text of the body; empty without one. */
+  readonly raw_body: Uint8Array | string;
+  /** Longest that the answer may take, where that is not the usual deadline. */
+  longest_ms?: number | undefined;
+  /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
+  readonly is_streaming?: boolean;
+  header(name: string): string;
+  /** The body as a value; called once, and only for a route that takes one. */
+  readBody(): BodyRead;
+  /** The same of a page, whose body is a form. */
+  readForm?(): BodyRead;
+  /** True: a page makes this call while it is rendered. Reads cost no limit then; no line is logged. */
+  readonly is_inner?: boolean;
+  /** Sends the one answer; false when it comes too late. */
+  send(outgoing: Outgoing): boolean;
+  /** Calls back, once, when the client goes away before the answer is there; one at a time. */
+  onGone?(listener: () => void): void;
+  /** Sends a body piece by piece; without it only whole answers can be sent. */
+  stream?(head: OutgoingHead, body: BodyStream): Promise<void>;
+}
+
+const node_id = randomBytes(4).toString('hex');
+let request_count = 0;
+const sane_id = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** The id a client sent when it is sane and holds no credential, else one of this process. */
+export const requestId = (given: string): string => {
+  if (given !== '' && sane_id.test(given) && !hasCredential(given)) return given;
+  request_count += 1;
+  return `${node_id}-${request_count.toString(36)}`;
+};
+
+/** Version, trace, span, flags, and what a later version adds. */
+const trace_form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
+
+/**
+ * The trace of a request by its `traceparent` (W3C Trace Context), for log lines in the words of
+ * OpenTelemetry: the span is that of the caller, because none are made here. Null for a request
+ * that is in no trace, or whose header is wrong: that is no error.
+ */
+export const readTrace = (
+  traceparent: string,
+): { readonly trace_id: string; readonly span_id: string } | null => {
+  const [, version = 'ff', trace_id = '', span_id = '', rest] = trace_form.exec(traceparent) ?? [];
+  const is_known = version !== 'ff' && !(version === '00' && rest !== undefined);
+  const is_named = !/^0+$/.test(trace_id) && !/^0+$/.test(span_id);
+  return is_known && is_named ? { trace_id, span_id } : null;
+};
+
+/** The address a request comes from, and under which name limits count it. */
+export interface Address {
+  readonly text: string;
+  /** IPv4: the address; IPv6: its /64. */
+  readonly limit_key: string;
+}
+
+const describe = (address: ipaddr.IPv4 | ipaddr.IPv6): Address => {
+  const text = address.toString();
+  if (address.kind() === 'ipv4') return { text, limit_key: text };
+  const prefix = (address as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16));
+  return { text, limit_key: `${prefix.join(':')}::/64` };
+};
+
+/** The address that `text` is, as an `AddressReader` gave it. */
+export const readAddressText = (text: string): Address => describe(ipaddr.process(text));
+
+export type AddressReader = (remote: string, forwarded_for: string) => Address;
+
+/**
+ * Reads the raw remote address (the bytes that uWS gives, as latin1) and X-Forwarded-For. The
+ * header is believed only as far as it was written by trusted proxies: read from its right end, the
+ * first address that is not a trusted proxy is the client.
+ */
+export const makeAddressReader = (trusted_proxies: readonly string[]): AddressReader => {
+  const trusted = trusted_proxies.map(parseRange);
+  const cache = new LRUCache<string, Address>({ max: 10_000 });
+  // A client that is gone already has no address any more.
+  const readRemote = (remote: string): ipaddr.IPv4 | ipaddr.IPv6 =>
+    remote === ''
+      ? ipaddr.parse('::')
+      : ipaddr.process(ipaddr.fromByteArray([...Buffer.from(remote, 'latin1')]).toString());
+
+  const read = (remote: string, forwarded_for: string): Address => {
+    let address = readRemote(remote);
+    if (forwarded_for === '') return describe(address);
+    for (const hop of forwarded_for.split(',').reverse()) {
+      if (!isWithin(address, trusted)) break;
+      const text = hop.trim();
+      if (!ipaddr.isValid(text)) break;
+      address = ipaddr.process(text);
+    }
+    return describe(address);
+  };
+
+  return (remote, forwarded_for) => {
+    const header = trusted.length === 0 ? '' : forwarded_for.slice(-500);
+    const key = header === '' ? remote : `${remote} ${header}`;
+    const known = cache.get(key);
+    if (known !== undefined) return known;
+    const address = read(remote, header);
+    cache.set(key, address);
+    return address;
+  };
+};
+
+/** Largest number of headers and of bytes in them that is looked at; above: 431. */
+const header_limit = 64;
+const header_bytes_limit = 8_192;
+
+export const isTooLarge = (count: number, bytes: number): boolean =>
+  count > header_limit || bytes > header_bytes_limit;
+
+/** Holds the token of a person's session; pages alone look at it. */
+export const session_cookie = 'session';
+
+/** The value of a cookie; empty without it. */
+export const readCookie = (header: string, name: string): string => {
+  const pairs = header.split(';').map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
+};
+
+/** Of calls with the usual deadline: streams and calls that wait for an event are left out. */
+export const request_durations = new Histogram({
+  name: 'pf_http_request_duration_seconds',
+  help: 'Requests by the class of their status, from their arrival to the answer.',
+  labelNames: ['status'],
+  buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  registers: [],
+});
+export const exchange_counters = { opened: 0, late: 0, aborted: 0, expired: 0, shed: 0 };
+
+const exposed =
+  'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link, ETag, Location, ' +
+  'Deprecation, Sunset, Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
+  'X-Export-As-Of, X-Export-Rows, Content-Disposition';
+
+/** Headers of every answer. With `only_https`, browsers never come without TLS again. */
+export const commonHeaders = (only_https: boolean): Headers => [
+  ['Access-Control-Allow-Origin', '*'],
+  ['Access-Control-Expose-Headers', exposed],
+  ['X-Content-Type-Options', 'nosniff'],
+  // For a year; of the names below this one nothing is known here.
+  ...(only_https ? [['Strict-Transport-Security', 'max-age=31536000'] as const] : []),
+];

@@ -1,0 +1,40 @@
+/** The caller, as far as a route needs to know. Credentials themselves never get this far. */
+
+interface Anonymous {
+  readonly kind: 'anonymous';
+}
+
+export interface AgentCaller {
+  readonly kind: 'agent';
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly model_family: string;
+  /** The verified human this agent is linked to; null while it is not linked. */
+  readonly owner_id: string | null;
+}
+
+export interface HumanCaller {
+  readonly kind: 'human';
+  readonly id: string;
+  readonly email_verified: boolean;
+  readonly is_admin: boolean;
+  /** When the session ends. */
+  readonly expires_at: Date;
+}
+
+/** Holder of the `ADMIN_KEY`. A human admin stays a `HumanCaller` with `is_admin`. */
+interface AdminCaller {
+  readonly kind: 'admin';
+}
+
+export type Caller = Anonymous | AgentCaller | HumanCaller | AdminCaller;
+
+export const anonymous: Anonymous = { kind: 'anonymous' };
+
+export const isAdmin = (caller: Caller): boolean =>
+  caller.kind === 'admin' || (caller.kind === 'human' && caller.is_admin);
+
+/** The id by which limits and logs count this caller; null for anonymous callers and the admin. */
+export const callerKey = (caller: Caller): string | null =>
+  caller.kind === 'agent' || caller.kind === 'human' ? caller.id : null;

@@ -1,0 +1,70 @@
+import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox';
+
+/** Schema parts that the routes and schemas of every feature use. */
+
+/** One of a few texts; checked as a pattern and shown as an `enum`. */
+export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<T[number]> => ({
+  ...Type.Unsafe<T[number]>(
+    Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
+  ),
+});
+
+const each_itself = 'EachItself';
+TypeRegistry.Set(each_itself, () => true);
+
+/**
+ * An item of a list whose items are refused one by one: documented as `schema`, and checked by the
+ * handler, so that what is wrong with one item refuses no other.
+ */
+export const judgedAlone = (schema: TSchema): TUnsafe<unknown> => ({
+  ...Type.Unsafe<unknown>(schema),
+  [Kind]: each_itself,
+});
+
+export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+export const uuid_schema = Type.String({ format: 'uuid' });
+export const time_schema = Type.String({ format: 'date-time' });
+
+/**
+ * Gives a schema a name: it becomes a component of the document, referred to wherever it is used, and
+ * a type of generated clients.
+ */
+export const named = <S extends TSchema>(title: string, description: string, schema: S): S => ({
+  ...schema,
+  title,
+  description,
+});
+
+export const fields_schema = Type.Array(
+  Type.Object({ path: Type.String(), message: Type.String(), code: Type.Optional(Type.String()) }),
+  { description: 'Every place of the request that is wrong.' },
+);
+
+const offset_limit = 10_000;
+
+/** Maximum page size. Larger values are reduced to it. */
+export const limitQuery = (most: number, usual: number) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: most,
+    default: usual,
+    description: `Items of one page; more than ${most} means ${most}.`,
+  });
+export const limit_query = limitQuery(100, 20);
+
+/** The query members of every list: spread them into the route's query schema. */
+export const page_query = {
+  limit: limit_query,
+  cursor: Type.Optional(Type.String({ maxLength: 512 })),
+  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
+};
+
+/** The schema of the answer of a list. */
+export const pageSchema = (plural: string, row: TSchema, more: Record<string, TSchema> = {}) =>
+  Type.Object({
+    total: Type.Integer(),
+    ...more,
+    [plural]: Type.Array(row),
+    next_cursor: nullable(Type.String()),
+  });

@@ -1,0 +1,3 @@
+/** `npm run test:fault [-- PATH…]`: the slow tests; see `run.ts`. */
+process.argv.splice(2, 0, '--fault');
+await import('./run.js');
