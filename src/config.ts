@@ -89,7 +89,6 @@ export const settings = {
     'A replica of it, for lists, leaderboards and exports; read only where it has every write.',
   ),
   DATABASE_POOL: count(2, 100, 8, 'Postgres connections of one process.'),
-  DATABASE_PARTITIONS: count(0, 64, 0, 'Hash partitions of a growing table of a new database.'),
   DATABASE_PREPARE: setting(
     flag,
     'true',
@@ -99,10 +98,6 @@ export const settings = {
     address,
     'Redis 7 or newer: redis://, rediss:// or unix:PATH; a cluster as redis://A,B,C/?cluster; ' +
       'Sentinels as redis://A,B/?sentinel=NAME. An embedded one is started when absent.',
-  ),
-  SHARD_URLS: secret(
-    list.default([]),
-    'A prototype: addresses of shards, whose events the relay puts into one order; see docs/shards.md.',
   ),
   REDIS_PREFIX: setting(
     z.string().regex(/^[a-z0-9_-]{1,40}$/),
@@ -276,11 +271,6 @@ const checkProduction = (config: Config, problems: string[]): void => {
   }
 };
 
-/** A sealer would take the events of the forum from its relay. */
-const checkShards = ({ SHARD_URLS, DATABASE_URL }: Config, problems: string[]): void => {
-  if (SHARD_URLS.includes(DATABASE_URL ?? '')) problems.push('SHARD_URLS has the DATABASE_URL.');
-};
-
 /** Reads the settings, or throws a ConfigError that lists everything wrong at once. */
 export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   const problems: string[] = [];
@@ -303,7 +293,6 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   }
   const config = values as Config;
   if (problems.length === 0) checkProduction(config, problems);
-  if (problems.length === 0) checkShards(config, problems);
   if (problems.length > 0) throw new ConfigError(problems, config);
   return Object.freeze(config);
 };

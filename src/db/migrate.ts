@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Db, openSql, type Tx } from './client.js';
-import { partitionByHash } from './hash-partition-store.js';
+import { adopt, checkEarlier, isEarlier } from './adopt.js';
+import { type Db, openSql, type Sql, type Tx } from './client.js';
 
 /**
  * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps, each run once in its own
@@ -80,62 +80,83 @@ export const lockSchema = async (tx: Tx): Promise<void> => {
   await tx`select pg_advisory_xact_lock(7366142)`;
 };
 
-/** How many migrations the database has had; throws where the program knows fewer. */
-const readLast = async (db: Db, known: number): Promise<number> => {
+const listApplied = async (db: Db): Promise<readonly string[]> => {
   const [table] = await db<{ is_there: boolean }[]>`
     select to_regclass('migrations') is not null as is_there`;
-  if (table?.is_there !== true) return 0;
-  const [row] = await db<{ last: number }[]>`
-    select coalesce(max(number), 0)::int as last from migrations`;
-  const last = row?.last ?? 0;
-  if (last > known) {
-    throw new Error(
-      `The database is at migration ${last} and this program knows ${known}: ` +
-        'run the newer program.',
-    );
-  }
-  return last;
+  if (table?.is_there !== true) return [];
+  const rows = await db<{ name: string }[]>`select name from migrations order by number`;
+  return rows.map(({ name }) => name);
+};
+
+/**
+ * How many of the migrations the database has had, and the one that adopts it, if it is a database
+ * of the earlier migrations. Throws if it cannot be adopted, and changes nothing.
+ */
+const readState = async (tx: Tx, migrations: readonly Migration[]) => {
+  const names = await listApplied(tx);
+  const adopts = isEarlier(names) ? migrations[0] : undefined;
+  if (adopts !== undefined) await checkEarlier(tx, names, adopts.text);
+  return { adopts, last: adopts === undefined ? names.length : 1 };
+};
+
+/** Throws if the database is one of the earlier migrations that cannot be adopted. */
+export const checkAge = async (sql: Sql): Promise<void> => {
+  await sql.begin({ statement_ms: 60_000 }, (tx) => readState(tx, readMigrations()));
+};
+
+const listPending = (migrations: readonly Migration[], last: number): readonly Migration[] => {
+  if (last <= migrations.length) return migrations.slice(last);
+  throw new Error(
+    `The database is at migration ${last} and this program knows ${migrations.length}: ` +
+      'run the newer program.',
+  );
 };
 
 /** What `migrate` would do now; changes nothing. */
-export const planMigrations = async (db: Db) => {
-  const migrations = readMigrations();
-  const last = await readLast(db, migrations.length);
-  return { last, known: migrations.length, pending: migrations.slice(last) };
+export const planMigrations = (sql: Sql) =>
+  sql.begin({ statement_ms: 60_000 }, async (tx) => {
+    const migrations = readMigrations();
+    const { adopts, last } = await readState(tx, migrations);
+    const pending = listPending(migrations, last);
+    return { adopts: adopts !== undefined, last, known: migrations.length, pending };
+  });
+
+/** Adopts the database if it is one of the earlier migrations. */
+export const adoptEarlier = async (tx: Tx, migrations: readonly Migration[]) => {
+  const { adopts, last } = await readState(tx, migrations);
+  if (adopts !== undefined) await adopt(tx, adopts.name);
+  return { adopted: adopts !== undefined, last };
 };
 
-/** Runs those that the database has not had, and gives them; none of them may be missing before. */
-export const applyMigrations = async (
-  tx: Tx,
-  migrations: readonly Migration[],
-): Promise<readonly Migration[]> => {
+/** Runs the migrations that the database has not had. */
+export const applyMigrations = async (tx: Tx, migrations: readonly Migration[]) => {
+  const { adopted, last } = await adoptEarlier(tx, migrations);
+  const pending = listPending(migrations, last);
   await tx`
     create table if not exists migrations (
       number integer primary key,
       name text not null,
       applied_at timestamptz not null default now()
     )`;
-  const pending = migrations.slice(await readLast(tx, migrations.length));
   for (const migration of pending) {
     await tx.unsafe(migration.text);
     await tx`
       insert into migrations (number, name) values (${migration.number}, ${migration.name})`;
   }
-  return pending;
+  return { adopted, applied: pending.map(({ name }) => name) };
 };
 
 export interface Migrated {
+  /** Whether it was a database of the earlier migrations. */
+  readonly adopted: boolean;
   /** Names of the migrations that ran, in their order. */
   readonly applied: readonly string[];
   /** Null, or why compilation of statements (`jit`) stays on for the role. */
   readonly jit_stays: string | null;
 }
 
-/**
- * Brings the database at `database_url` to the schema of this program, and sets its role. Where it
- * was empty, each growing table is made in so many partitions; 0 is for whole tables.
- */
-export const migrate = async (database_url: string, partitions = 0): Promise<Migrated> => {
+/** Brings the database at `database_url` to the schema of this program, and sets its role. */
+export const migrate = async (database_url: string): Promise<Migrated> => {
   const sql = openSql({
     url: database_url,
     pool: 1,
@@ -146,10 +167,8 @@ export const migrate = async (database_url: string, partitions = 0): Promise<Mig
   try {
     return await sql.begin(async (tx) => {
       await lockSchema(tx);
-      const migrations = readMigrations();
-      const applied = await applyMigrations(tx, migrations);
-      if (applied.length === migrations.length) await partitionByHash(tx, partitions);
-      return { applied: applied.map(({ name }) => name), jit_stays: await setRole(tx) };
+      const done = await applyMigrations(tx, readMigrations());
+      return { ...done, jit_stays: await setRole(tx) };
     });
   } finally {
     await sql.end({ timeout: 5 });

@@ -1,5 +1,5 @@
 import { createConsensusProjector } from '../features/consensus/index.js';
-import { createDigests, createRelay, createShardLog } from '../features/events/index.js';
+import { createDigests, createRelay } from '../features/events/index.js';
 import { notified_replies } from '../features/notifications/index.js';
 import { question_counts } from '../features/questions/index.js';
 import { type Running, startAll } from '../kit/service.js';
@@ -10,6 +10,6 @@ export const startRelay = async (base: Base): Promise<Running> => {
   const { deps, openSubscriber, monitor } = base;
   const projectors = [question_counts, notified_replies, createConsensusProjector(deps)];
   const relay = createRelay(deps, { subscriber: await openSubscriber(), projectors });
-  const parts = [relay, createShardLog(deps), createDigests(deps)];
+  const parts = [relay, createDigests(deps)];
   return startAll([base, ...parts, ...monitor()]);
 };

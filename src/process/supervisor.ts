@@ -137,14 +137,11 @@ const jitAdvice = (why: string): string =>
   `events can come late. Set jit = off on the server. (${why})`;
 
 /** A database of somebody else's may still be starting, as in a set of containers. */
-const migratePatiently = async (
-  { say, signals, config }: Supervisor,
-  url: string,
-): Promise<void> => {
+const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
   const deadline = Date.now() + migrate_ms;
   for (let said = false; ; said = true) {
     try {
-      const { jit_stays } = await migrate(url, config.DATABASE_PARTITIONS);
+      const { jit_stays } = await migrate(url);
       if (jit_stays !== null) say(jitAdvice(jit_stays));
       return;
     } catch (error) {

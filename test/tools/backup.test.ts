@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Test } from 'tap';
 import { agentId, seed } from '../../bench/env/seed.js';
 import type { Sql } from '../../src/db/client.js';
-import { applyMigrations, readMigrations } from '../../src/db/migrate.js';
+import { applyMigrations, type Migration, readMigrations } from '../../src/db/migrate.js';
 import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { makeId } from '../../src/kit/ids.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
@@ -15,6 +15,7 @@ import { runDemo, startReceiver } from '../../src/tools/demo.js';
 import { checkBackup, loadDatabase, runRestore } from '../../src/tools/restore.js';
 import { findDifferences, runVerify } from '../../src/tools/verify.js';
 import { makeCaller, startApp, type TestApp } from '../help/app.js';
+import { loadOldSchema } from '../help/old-schema.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import { openParts } from '../help/parts.js';
 import { runTool } from '../help/run-tool.js';
@@ -118,11 +119,8 @@ t.test('a database of somebody else’s: what is refused, and how it goes back',
   t.equal((await sql`select from predictions`).length, 3, 'nothing was changed');
   await sql.end();
 
-  const divided = { ...env, DATABASE_PARTITIONS: '4' };
-  t.match(await run(runRestore, divided, file, '--replace'), { code: 0 });
+  t.match(await run(runRestore, env, file, '--replace'), { code: 0 });
   const again = await startApp(t, { stores });
-  const parts = await again.sql`select from pg_inherits where inhparent = 'predictions'::regclass`;
-  t.equal(parts.length, 4, 'a restored database is a new one, for its partitions too');
   const rows = await again.sql<{ id: string }[]>`select agent_id as id from predictions`;
   t.same([...rows], [{ id: agentId(0) }]);
   // Redis does not tell of what was.
@@ -138,11 +136,12 @@ t.test('a backup of an older schema is brought to the present one', async (t) =>
   const sql = openAdmin(stores.database_url);
   t.teardown(() => sql.end());
   const file = path.join(makeFolder(t), 'old.tar.gz');
-  const migrations = readMigrations();
+  const [first] = readMigrations() as readonly [Migration];
+  const second = { number: 2, name: '0002_nick.sql', text: 'alter table humans add nick text' };
   const id = makeId();
   await sql.begin(async (tx) => {
-    await dropSchema(tx, migrations);
-    await applyMigrations(tx, migrations.slice(0, 12));
+    await dropSchema(tx, [first]);
+    await applyMigrations(tx, [first]);
     await tx`
       insert into humans (id, email, email_key, name, password_hash)
       values (${id}, 'a@b.dev', 'a@b.dev', ${'tab\t, line\n, \\N and ☂'}, 'x')`;
@@ -152,15 +151,65 @@ t.test('a backup of an older schema is brought to the present one', async (t) =>
   await dumpDatabase(sql, { file, secret_key_check: null, say });
   const [before] = await sql`select * from humans`;
   const manifest = await checkBackup(file);
-  t.equal(manifest.migrations.length, 12);
-  const options = { file, manifest, partitions: 0, say, emptyRedis: async () => undefined };
-  const load = (known: typeof migrations) =>
-    loadDatabase(sql, { ...options, migrations: known, replace: true });
-  await t.rejects(load(migrations.slice(0, 11)), /is at migration 12 and this program knows 11/);
-  await load(migrations);
-  t.same((await sql`select number from migrations`).length, migrations.length);
-  t.match((await sql`select * from humans`)[0], before);
+  t.same(manifest.migrations, [first.name]);
+  const options = { file, manifest, say, emptyRedis: async () => undefined };
+  const load = (migrations: readonly Migration[]) =>
+    loadDatabase(sql, { ...options, migrations, replace: true });
+  await t.rejects(load([]), /is at migration 1 and this program knows 0/);
+  await t.rejects(load([second]), /another migration 0001_schema\.sql/);
+  await load([first, second]);
+  t.same((await sql`select number from migrations`).length, 2);
+  t.match((await sql`select * from humans`)[0], { ...before, nick: null });
   t.match([...(await sql`select fence from leases`)], [{ fence: 7 }]);
+  await sql`alter table humans drop nick`;
+  await sql`delete from migrations where number = 2`;
+});
+
+t.test('a backup of the earlier migrations is restored, if all of them had run', async (t) => {
+  const { database_url } = await openStores(t);
+  await loadOldSchema(database_url);
+  const old = openAdmin(database_url);
+  const folder = makeFolder(t);
+  const dump = async (name: string): Promise<string> => {
+    const file = path.join(folder, name);
+    await dumpDatabase(old, { file, secret_key_check: null, say: () => undefined });
+    return file;
+  };
+  const whole = await dump('whole.tar.gz');
+  await old`delete from migrations where number = 45`;
+  const older = await dump('older.tar.gz');
+  const env = {
+    DATA_DIR: folder,
+    DATABASE_URL: stores.database_url,
+    REDIS_URL: stores.redis_url,
+    REDIS_PREFIX: stores.redis_prefix,
+  };
+  const refused = await run(runRestore, env, older, '--replace');
+  t.match(refused, { code: 2, output: /has 44 of the 45 migrations .* check out commit dd20781e/ });
+  t.match(await run(runRestore, env, whole, '--replace'), { code: 0 });
+  const sql = openAdmin(stores.database_url);
+  t.same(
+    [...(await sql`select number, name from migrations`)],
+    [{ number: 1, name: '0001_schema.sql' }],
+  );
+  const read = (db: Sql) => db`select * from predictions order by id`;
+  t.same([...(await read(sql))], [...(await read(old))]);
+  t.equal((await sql`select to_regclass('shard_head') as table`)[0]?.['table'], null);
+
+  await old.end();
+  await sql.end();
+  const onto = { ...env, DATABASE_URL: database_url };
+  t.match(await run(runRestore, onto, whole, '--replace'), { code: 2, output: /dd20781e/ });
+  await loadOldSchema(database_url);
+  t.match(await run(runRestore, onto, whole, '--replace'), { code: 0 });
+  const again = openAdmin(database_url);
+  t.same(
+    [
+      ...(await again`select to_regclass('agents')::text, to_regclass('shard_head')::text as other`),
+    ],
+    [{ to_regclass: 'agents', other: null }],
+  );
+  await again.end();
 });
 
 t.test('a backup holds all that the schema can hold', async (t) => {

@@ -320,7 +320,7 @@ export interface Snapshot {
   readonly taken_at: Date;
 }
 
-/** How the JSON of a snapshot is written; see the migration of the column. */
+/** How the JSON of a snapshot is written. The index of older ones names it too: see `sql`. */
 const format = 3;
 
 /** False when the moment has its snapshot already; one of an older format is written anew. */

@@ -19,7 +19,6 @@ export {
   revokeSessions,
   suspendKey,
 } from './revocations-store.js';
-export { createShardLog, readSequenced } from './sequencer.js';
 export {
   dropLease,
   entryColumns,

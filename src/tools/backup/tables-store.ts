@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/client.js';
-import { lockSchema, type Migration } from '../../db/migrate.js';
+import { adoptEarlier, lockSchema, type Migration } from '../../db/migrate.js';
 
 /** What the catalogue of Postgres says of the service's tables, for backup and restore. */
 
@@ -84,10 +84,11 @@ const namesAfter = (pattern: RegExp, migrations: readonly Migration[]): string =
     ),
   ].join(', ');
 
-/** Takes away every table and function that the migrations make, and nothing else. */
+/** Drops every table and function that the migrations make, and nothing else. */
 export const dropSchema = async (tx: Tx, migrations: readonly Migration[]): Promise<void> => {
   await lockSchema(tx);
   await unboundStatements(tx);
+  await adoptEarlier(tx, migrations);
   const made = /(?:create table (?:if not exists )?|alter table \w+ rename to )(\w+)/g;
   const tables = namesAfter(made, migrations);
   const functions = namesAfter(/create (?:or replace )?function (\w+)/g, migrations);

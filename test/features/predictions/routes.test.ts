@@ -1,6 +1,4 @@
-import { readMigrations } from '../../../src/db/migrate.js';
 import { type Answered, startApp } from '../../help/app.js';
-import { pluck } from '../../help/pluck.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { t } from '../../help/tap.js';
@@ -162,22 +160,25 @@ t.test('every value of JSON is a protocol, up to 4 KiB', async (t) => {
   }
 });
 
-t.test('a text that was stored before is a JSON string since', async (t) => {
-  const texts = ['Ask.', '', 'null', '{"a":1}', '"\n\t\\\u0001', '言'.repeat(2_000), null];
-  const migration = readMigrations().find(({ name }) => name.endsWith('_protocol_json.sql'));
-  const rows = await app.sql.begin(async (tx) => {
-    await tx`create schema earlier`;
-    await tx`set local search_path to earlier`;
-    await tx`
-      create table predictions (
-        n integer,
-        resolution_protocol text check (char_length(resolution_protocol) <= 2000)
-      )`;
-    for (const [n, text] of texts.entries())
-      await tx`insert into predictions values (${n}, ${text})`;
-    await tx.unsafe(migration?.text ?? '');
-    return tx<{ resolution_protocol: unknown }[]>`
-      select resolution_protocol from predictions order by n`;
-  });
-  t.strictSame(pluck(rows, 'resolution_protocol'), texts);
+t.test('the table refuses what a forecast cannot be', async (t) => {
+  const question_id = await makeOpenQuestion(app);
+  const path = `/api/questions/${question_id}/predict`;
+  const body = yes({ reasoning: makeReasoning() });
+  const made = await app.call('POST', path, { key: (await linked()).key, body });
+  const { id } = made.body.prediction;
+  for (const wrong of [
+    'confidence = 10001',
+    'probability = -1',
+    'prior_probability = 10001',
+    'probability = null',
+    'selected_option = 0',
+    "probabilities = '{1,2}'",
+    'revision = 1',
+    'seq = -1',
+  ]) {
+    const update = app.sql.unsafe(`update predictions set ${wrong} where id = '${id}'`);
+    await t.rejects(update, /violates check constraint/, wrong);
+  }
+  const stored = await app.sql`select confidence, revision from predictions where id = ${id}`;
+  t.same([...stored], [{ confidence: 6_000, revision: 0 }]);
 });

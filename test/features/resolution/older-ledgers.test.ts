@@ -1,6 +1,5 @@
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
-import { applyMigrations, readMigrations } from '../../../src/db/migrate.js';
 import { makeApiKey } from '../../../src/features/accounts/rules.js';
 import { evenRestDistribution } from '../../../src/features/points/rules.js';
 import { scoreForecast } from '../../../src/features/points/score-rules.js';
@@ -9,15 +8,16 @@ import { findBy } from '../../../src/tools/verify/parts.js';
 import { checkPayouts, points_queries } from '../../../src/tools/verify/record-store.js';
 import { startApp } from '../../help/app.js';
 import { openAdmin } from '../../help/own-stores.js';
-import { pluck } from '../../help/pluck.js';
 import { decideAndSettle, ledgerOf, untilSettled } from '../../help/settling.js';
 import { openStores } from '../../help/stores.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** A database in which points were staked and lent, brought to the schema in which they are not. */
+/**
+ * Ledgers with stakes and loans, which no agent can have any more, and decisions of the rules of
+ * points 1 and 2: some were half settled when rule 3 came.
+ */
 
-const older = 28;
 const options = ['Rises', 'Stays', 'Falls', 'Nobody can tell'];
 const right = ['Rises', 'Falls'];
 const [is_open, half_settled, half_voided, settled, half_multi] = [0, 1, 2, 3, 4] as const;
@@ -28,24 +28,22 @@ const agents = 6;
 const predictionId = (agent: number, question: number): string =>
   `01900000-0000-7000-8004-${(question * 256 + agent).toString(16).padStart(12, '0')}`;
 
-/** What a program of that schema did when an agent predicted: 70 % and a stake. */
+/** 70 %, and a stake that was returned later. */
 const place = async (sql: Sql, agent: number, question: number, stake: number): Promise<void> => {
   const id = predictionId(agent, question);
   const is_multi = isMulti(question);
   await sql`
     insert into predictions (
       question_id, agent_id, id, prediction, probability, confidence, selected_option, reasoning,
-      citations, stake, model_family, body_digest, event_id
+      citations, model_family, body_digest, event_id, revision
     )
     values (
       ${questionId(question)}, ${agentId(agent)}, ${id}, ${is_multi ? null : true},
-      ${is_multi ? null : 70}, 70, ${is_multi ? 0 : null}, repeat('x', 200), '{}', ${stake}, 'gpt',
-      '', ${id}
+      ${is_multi ? null : 7_000}, 7000, ${is_multi ? 0 : null}, repeat('x', 200), '{}', 'gpt', '',
+      ${id}, 0
     )`;
   await post(sql, agent, question, 'stake', -stake);
-  await sql`
-    update accounts set staked = staked + ${stake}, prediction_count = prediction_count + 1
-    where agent_id = ${agentId(agent)}`;
+  await post(sql, agent, question, 'stake_returned', stake);
 };
 
 const post = async (
@@ -66,14 +64,7 @@ const post = async (
     from moved`;
 };
 
-/** And when it settled a prediction; `net` is null where the question was voided. */
-const settle = async (
-  sql: Sql,
-  ...[agent, question, stake, net]: [number, number, number, number | null]
-): Promise<void> => {
-  await post(sql, agent, question, 'stake_returned', stake);
-  await sql`update accounts set staked = staked - ${stake} where agent_id = ${agentId(agent)}`;
-  if (net === null) return;
+const settle = async (sql: Sql, agent: number, question: number, net: number): Promise<void> => {
   await post(sql, agent, question, 'settlement', net);
   const is_multi = isMulti(question);
   const n = is_multi ? 4 : 2;
@@ -86,12 +77,12 @@ const settle = async (
     )
     values (
       ${questionId(question)}, ${agentId(agent)}, ${predictionId(agent, question)}, 1, 'technology',
-      ${is_multi ? 'multi' : 'binary'}, ${n}, ${score.forecast}, 70, ${score.correct}, ${score.hit},
+      ${is_multi ? 'multi' : 'binary'}, ${n}, ${score.forecast}, 7000, ${score.correct}, ${score.hit},
       ${score.brier}, ${score.log_score}, ${score.baseline}, null, ${net}, now(), now()
     )`;
 };
 
-/** Decided; `cursor` is the last agent that was settled, or null where all of the three were. */
+/** Decided; `cursor` is the last agent that was settled, or null if all of the three were. */
 const decide = async (
   sql: Sql,
   ...[question, cursor, kind = 'resolve']: [number, number | null, ('resolve' | 'void')?]
@@ -109,13 +100,13 @@ const decide = async (
     where id = ${questionId(question)}`;
   await sql`
     insert into resolutions (
-      question_id, revision, kind, outcome, correct_options, decided_by, state, cursor_agent, total,
-      done, forecasters, log_sum, created_at, finished_at
+      question_id, revision, kind, outcome, correct_options, decided_by, points_rule, state,
+      cursor_agent, total, done, created_at, finished_at
     )
     values (
       ${questionId(question)}, 1, ${kind}, ${outcome}, ${correct}::text[], 'admin',
-      ${cursor === null ? 'done' : 'running'}, ${agentId(cursor ?? 2)}, 3, ${(cursor ?? 2) + 1},
-      ${kind === 'void' ? 0 : 3}, ${kind === 'void' ? 0 : -1.07}, now(),
+      ${is_multi ? 1 : 2}, ${cursor === null ? 'rescoring' : 'running'},
+      ${cursor === null ? null : agentId(cursor)}, 3, ${cursor === null ? 0 : cursor + 1}, now(),
       ${cursor === null ? now : null}
     )`;
 };
@@ -125,8 +116,6 @@ const [stake_of_yes, stake_of_option] = [96, 150];
 const [net_of_yes, older_net] = [64, 12];
 
 const makeOlder = async (sql: Sql): Promise<void> => {
-  await sql.unsafe('drop schema public cascade; create schema public');
-  await sql.begin((tx) => applyMigrations(tx, readMigrations().slice(0, older)));
   await seed(sql, {
     keys: Array.from({ length: agents }, () => makeApiKey()),
     questions: 5,
@@ -140,21 +129,20 @@ const makeOlder = async (sql: Sql): Promise<void> => {
     }
     for (const question of multi) await place(sql, agent, question, stake_of_option);
   }
-  await settle(sql, 0, half_settled, stake_of_yes, net_of_yes);
+  await settle(sql, 0, half_settled, net_of_yes);
   await decide(sql, half_settled, 0);
-  for (const agent of [0, 1]) await settle(sql, agent, half_voided, stake_of_yes, null);
   await decide(sql, half_voided, 1, 'void');
-  for (const agent of [0, 1, 2]) await settle(sql, agent, settled, stake_of_option, older_net);
+  for (const agent of [0, 1, 2]) await settle(sql, agent, settled, older_net);
   await decide(sql, settled, null);
-  await settle(sql, 0, half_multi, stake_of_option, older_net);
+  await settle(sql, 0, half_multi, older_net);
   await decide(sql, half_multi, 0);
-  // A reversal took more than the agents had: one of them has stakes out besides.
+  // A reversal took more than the agents had. They got a loan, which was taken back later.
   for (const agent of [2, 3]) {
     const [account] = await sql<{ balance: number }[]>`
       select balance from accounts where agent_id = ${agentId(agent)}`;
     await post(sql, agent, null, 'debt_advanced', 300);
     await post(sql, agent, null, 'reversal', -(account?.balance ?? 0) - 300);
-    await sql`update accounts set debt = 300 where agent_id = ${agentId(agent)}`;
+    await post(sql, agent, null, 'debt_repaid', -300);
   }
 };
 
@@ -170,48 +158,12 @@ const readSums = (sql: Sql) => sql`
     using (agent_id)
   where a.balance <> l.total`;
 
-t.test('stakes and debts end, and what was half settled is settled', async (t) => {
+t.test('what was half settled by an older rule is settled by it', async (t) => {
   const stores = await openStores(t);
   const sql = openAdmin(stores.database_url);
   t.teardown(() => sql.end());
   await makeOlder(sql);
-  t.same([...(await readSums(sql))], [], 'before');
-  const worth = await sql<{ agent_id: string; points: number }[]>`
-    select agent_id, balance + staked - debt as points from accounts order by agent_id`;
-  const [known] = await sql`select count(*)::integer as count from ledger`;
-
-  await sql.begin((tx) => applyMigrations(tx, readMigrations()));
-  t.same([...(await readSums(sql))], [], 'after');
-  const points = await sql`select agent_id, balance as points from accounts order by agent_id`;
-  t.same([...points], [...worth], 'nobody is richer or poorer');
-  const added = await sql`
-    select reason, agent_id, subject_id, amount, balance_after from ledger
-    where created_at = (select max(created_at) from ledger)
-    order by agent_id, id`;
-  const [all] = await sql`select count(*)::integer as count from ledger`;
-  t.equal(all?.['count'], known?.['count'] + added.length);
-  const returned = added.filter(({ reason }) => reason === 'stake_returned');
-  const held = [
-    ...[0, 1, 2].map((agent) => predictionId(agent, is_open)),
-    ...[1, 2].map((agent) => predictionId(agent, half_settled)),
-    predictionId(2, half_voided),
-    ...[1, 2].map((agent) => predictionId(agent, half_multi)),
-  ];
-  t.same(
-    returned.map(({ subject_id }) => subject_id).sort(),
-    held.sort(),
-    'each stake that was held, once',
-  );
-  const others = added.filter(({ reason }) => reason !== 'stake_returned');
-  t.same(pluck(others, 'amount'), [-300, -300], 'and each debt');
-  for (const { agent_id, points } of worth) {
-    const own = added.filter((row) => row['agent_id'] === agent_id);
-    if (own.length > 0) t.equal(own.at(-1)?.['balance_after'], points);
-    for (const [n, { balance_after, amount }] of own.entries()) {
-      if (n > 0)
-        t.equal(balance_after - amount, own[n - 1]?.['balance_after'], 'one after another');
-    }
-  }
+  t.same([...(await readSums(sql))], []);
   t.same(await findWrong(sql), []);
 
   const app = await startApp(t, { stores, roles: ['api', 'timer'] });

@@ -128,15 +128,7 @@ t.test('old days of the log go whole, and verify knows from where it is kept', a
   const manifest = await checkBackup(file);
   const emptyRedis = async () => undefined;
   const migrations = readMigrations();
-  await loadDatabase(restored, {
-    file,
-    manifest,
-    migrations,
-    replace: true,
-    partitions: 0,
-    emptyRedis,
-    say,
-  });
+  await loadDatabase(restored, { file, manifest, migrations, replace: true, emptyRedis, say });
   t.same(
     await restored`select "offset" from events order by 1`,
     await sql`select "offset" from events order by 1`,

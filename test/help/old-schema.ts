@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { openAdmin, project_root } from './own-stores.js';
+
+/**
+ * `test/db/old-schema.sql.gz`: a dump of a database that the 45 earlier migrations of commit dd20781e
+ * made. The program of migration 12 filled it, and the others upgraded it. Its times are in January
+ * 2025. It has three agents with a key each, an open and a resolved question, forecasts, comments,
+ * votes, a dispute and a webhook.
+ */
+export const loadOldSchema = async (database_url: string): Promise<void> => {
+  const file = path.join(project_root, 'test', 'db', 'old-schema.sql.gz');
+  const sql = openAdmin(database_url);
+  try {
+    await sql.unsafe('drop schema public cascade; create schema public');
+    await sql.unsafe(gunzipSync(readFileSync(file)).toString());
+  } finally {
+    await sql.end();
+  }
+};
+
+export const old_keys = [
+  'sk_RNq7Gy1EFp8fJukFnIjN3rEYbgKEVGx6m5R6OCW5cHjcHqMlh',
+  'sk_WdGvI1l0Lu1qQvpKD6YCqfosESNoqf76cQqTdiE0zt2OpEyqm',
+  'sk_ugvCgGQsdbVtTOBdCxnQGGe7eIYhLrbbhTsB9ALCOfOlvxFR9',
+] as const;
