@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import {
@@ -10,6 +10,7 @@ import {
   startOwnStores,
   template_name,
 } from './help/own-stores.js';
+import { startFiles } from './help/run-files.js';
 
 /**
  * `npm run mutants [-- --seed N] [--count N] [--only TEXT] [--list]`: does the suite notice bugs?
@@ -46,7 +47,7 @@ const rooms: readonly Room[] = [
   // The shares that predictions give to options are read by the consensus.
   feature(
     'predictions',
-    'placing|placing-store|originality|gates|reasoning|stated|store',
+    'placing|placing-store|originality|gates|reasoning|citations|distribution|stated|store',
     ...['features/consensus/options', 'features/moderation/'],
   ),
   feature('events', 'relay|store|follow|projection|filter'),
@@ -183,45 +184,41 @@ const testsOf = ({ room, file }: Mutant): readonly string[] => {
     .filter((one) => one.endsWith('.test.js') && room.tests.some((start) => one.startsWith(start)))
     .sort();
   const isOwn = (one: string): boolean => path.basename(one).startsWith(name);
-  return [...files.filter(isOwn), ...files.filter((one) => !isOwn(one))];
+  return [...files.filter(isOwn), ...files.filter((one) => !isOwn(one))].map(
+    (one) => `dist/test/${one}`,
+  );
 };
 
-const file_ms = 150_000;
-
-/** The first line that says what failed; null when the file passes. */
-const runFile = (folder: string, file: string, env: NodeJS.ProcessEnv): Promise<string | null> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [path.join('dist', 'test', file)], {
-      cwd: folder,
-      env: { ...process.env, ...env, TAP_BAIL: '1' },
-      stdio: ['ignore', 'pipe', 'ignore'],
-      detached: true,
-    });
-    let output = '';
-    child.stdout.on('data', (chunk) => {
-      output += String(chunk);
-    });
-    const timer = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), file_ms);
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      const failed =
-        /^ *not ok \d+ - (.*)$/m.exec(output)?.[1] ?? (code === null ? 'time' : 'exit');
-      resolve(code === 0 ? null : `${file.replace(/js$/, 'ts')}: ${failed}`);
-    });
+/** What noticed the bug: the first test that fails. Null if all pass. */
+const runTests = async (mutant: Mutant, root: string, env: NodeJS.ProcessEnv) => {
+  const lines: string[] = [];
+  const running = startFiles(testsOf(mutant), {
+    root,
+    at_once: 1,
+    env: { ...env, TAP_BAIL: '1' },
+    file_ms: 150_000,
+    shows_comments: false,
+    say(line) {
+      lines.push(line);
+      if (line.startsWith('FAIL')) running.stop();
+    },
   });
+  await running.result;
+  const at = lines.findIndex((line) => line.startsWith('FAIL'));
+  if (at === -1) return null;
+  const file = lines[at]?.split(/\s+/)[1];
+  const failed = lines.slice(at).find((line) => /^ *not ok /.test(line)) ?? 'its process ended';
+  return `${file}: ${failed.trim()}`;
+};
 
-const tryMutant = async (folder: string, mutant: Mutant, env: NodeJS.ProcessEnv) => {
-  const place = path.join(folder, mutant.file);
+const tryMutant = async (mutant: Mutant, root: string, env: NodeJS.ProcessEnv) => {
+  const place = path.join(root, mutant.file);
   const whole = readFileSync(place, 'utf8');
   const lines = whole.split('\n');
   lines[mutant.line - 1] = mutant.after;
   writeFileSync(place, lines.join('\n'));
   try {
-    for (const file of testsOf(mutant)) {
-      const failed = await runFile(folder, file, env);
-      if (failed !== null) return failed;
-    }
-    return null;
+    return await runTests(mutant, root, env);
   } finally {
     writeFileSync(place, whole);
   }
@@ -242,8 +239,21 @@ const run = async (): Promise<void> => {
   const mutants = draw(Number(values.seed), Number(values.count), values.only);
   if (values.list) return console.log(mutants.map(show).join('\n'));
   const stores = await startOwnStores(false);
-  const folder = makeCopy();
+  const waiting = [...mutants.entries()];
   const survivors: Mutant[] = [];
+  const work = async (env: NodeJS.ProcessEnv): Promise<void> => {
+    const root = makeCopy();
+    try {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const [n, mutant] = next;
+        const failed = await tryMutant(mutant, root, env);
+        if (failed === null) survivors.push(mutant);
+        console.log(`${n + 1}. ${show(mutant)}\n    ${failed ?? 'SURVIVED'}`);
+      }
+    } finally {
+      removeTestFolder(root);
+    }
+  };
   try {
     await makeTemplate(stores.postgres.admin_url);
     const env = {
@@ -251,13 +261,8 @@ const run = async (): Promise<void> => {
       TEST_REDIS_URL: stores.redis.url,
       TEST_TEMPLATE: template_name,
     };
-    for (const [n, mutant] of mutants.entries()) {
-      const failed = await tryMutant(folder, mutant, env);
-      if (failed === null) survivors.push(mutant);
-      console.log(`${n + 1}. ${show(mutant)}\n    ${failed ?? 'SURVIVED'}`);
-    }
+    await Promise.all(Array.from({ length: availableParallelism() }, () => work(env)));
   } finally {
-    removeTestFolder(folder);
     await stores.stop();
   }
   console.log(`seed ${values.seed}: ${mutants.length} bugs, ${survivors.length} survived`);

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +17,6 @@ import {
  * goes on with the rest of the folder.
  */
 
-const process_file = fileURLToPath(new URL('test-process.js', import.meta.url));
 const project_root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** These start whole services, change their own process or measure it: each has one to itself. */
@@ -34,6 +32,10 @@ const alone = [
 const end_ms = 30_000;
 
 export interface RunOptions {
+  /** The checkout whose `dist` has the files; left out: this one. */
+  readonly root?: string;
+  /** Processes at once. */
+  readonly at_once: number;
   readonly env: NodeJS.ProcessEnv;
   /** Longest time of one file. */
   readonly file_ms: number;
@@ -93,6 +95,8 @@ const seconds = (since: number): string => `${((performance.now() - since) / 1_0
 
 export const startFiles = (files: readonly string[], options: RunOptions) => {
   const { env, file_ms, say, shows_comments } = options;
+  const { root = project_root, at_once } = options;
+  const process_file = path.join(root, 'dist', 'test', 'help', 'test-process.js');
   const queue = makeQueue(files);
   const children = new Set<ChildProcess>();
   const cut: string[] = [];
@@ -116,8 +120,10 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
       let last = file ?? '';
       let began = performance.now();
       let problem: string | undefined;
+      let has_begun = false;
+      let files_ended = 0;
       const child = spawn(process.execPath, ['--enable-source-maps', process_file], {
-        cwd: project_root,
+        cwd: root,
         env: { ...process.env, ...env },
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       });
@@ -131,15 +137,21 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         }, ms);
       };
       const reader = makeTapReader((read) => {
-        if (file === undefined) return;
+        // What a process says while it is being stopped is no result.
+        if (file === undefined || is_stopped) return;
         report(file, read, began);
         last = file;
-        file = is_stopped ? undefined : folder.shift();
+        files_ended += 1;
+        has_begun = false;
+        file = folder.shift();
         began = performance.now();
         if (file === undefined)
           giveTime(end_ms, 'Its process does not end: something is still open.');
         else giveTime(file_ms, `It did not end within ${file_ms / 1_000} s.`);
         if (child.connected) child.send(file ?? no_more, () => undefined);
+      });
+      child.on('message', (message) => {
+        has_begun ||= message === 'begun';
       });
       giveTime(file_ms, `It did not end within ${file_ms / 1_000} s.`);
       child.send(file ?? no_more, () => undefined);
@@ -152,6 +164,8 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         children.delete(child);
         if (file === undefined && problem === undefined) return resolve();
         if (is_stopped) cut.push(...(file === undefined ? [] : [file]));
+        // It ended with the file before, which has failed; another process runs this one.
+        else if (file !== undefined && !has_begun && files_ended > 0) folder.unshift(file);
         else {
           const ended = `Its process ended early (${signal ?? `exit code ${code}`}).`;
           report(file ?? last, reader.take(), began, problem ?? ended);
@@ -163,12 +177,11 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
   const work = async (): Promise<void> => {
     for (let folder = queue.next(); folder !== undefined && !is_stopped; folder = queue.next()) {
       while (folder.length > 0 && !is_stopped) await runProcess(folder);
-      queue.done(folder);
+      if (folder.length === 0) queue.done(folder);
     }
   };
 
-  // One more than there are cores: most files wait for their stores and timers now and then.
-  const workers = Array.from({ length: availableParallelism() + 1 }, work);
+  const workers = Array.from({ length: at_once }, work);
   const result = Promise.all(workers).then(
     (): Result => ({ ...totals, not_run: [...cut, ...queue.left()].sort() }),
   );

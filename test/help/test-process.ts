@@ -17,6 +17,7 @@ root.setTimeout(0);
 const open = setInterval(() => undefined, 60_000);
 for await (const [file] of on(process, 'message')) {
   if (file === no_more) break;
+  process.send?.('begun');
   await runFile(file, () => import(pathToFileURL(path.resolve(file)).href));
 }
 clearInterval(open);

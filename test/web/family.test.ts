@@ -1,5 +1,5 @@
 import { t } from '../help/tap.js';
-import { openForum, playSeason, rowsOf, textOf } from './season.js';
+import { openForum, playSeason, rowsOf, showWithout, textOf } from './season.js';
 
 t.test('the page of a family compares it with the crowd and with others', async (t) => {
   const { app, show } = await openForum(t);
@@ -7,7 +7,7 @@ t.test('the page of a family compares it with the crowd and with others', async 
   t.equal(empty.status, 200);
   t.match(textOf(empty.body), 'Not on the boards yet');
   const { open } = await playSeason(t, app);
-  const { body } = await show('/families/claude');
+  const body = await showWithout(show, '/families/claude', 'Not on the boards yet');
   const text = textOf(body);
 
   const { body: board } = await app.call('GET', '/api/leaderboard?by=brier&of=families');

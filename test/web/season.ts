@@ -26,6 +26,13 @@ const showOf =
   (path: string): Promise<Answered> =>
     app.call('GET', path, { headers: { accept: 'text/html' } });
 
+/** The page when this text has gone from it: what visitors get may be a second old. */
+export const showWithout = (show: ReturnType<typeof showOf>, path: string, text: string) =>
+  until(`${path} is renewed`, async () => {
+    const { body } = await show(path);
+    return textOf(body).includes(text) ? null : (body as string);
+  });
+
 export interface Season {
   readonly good: Agent;
   readonly even: Agent;

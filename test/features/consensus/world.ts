@@ -202,7 +202,10 @@ export const addRevisions = async (
     entries.push(entry);
     await sql`
       with earlier as (
-        insert into earlier_forecasts
+        insert into earlier_forecasts (
+          question_id, agent_id, revision, prediction, probability, confidence, selected_option,
+          probabilities, reason, event_id, created_at
+        )
         select
           question_id, agent_id, revision, prediction, probability, confidence, selected_option,
           probabilities, revision_reason, coalesce(revision_event_id, event_id),
