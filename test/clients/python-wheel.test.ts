@@ -6,8 +6,7 @@ import { runInTrixie, trixie, withoutTrixie } from '../help/trixie.js';
 
 /** The Python client as others get it: built by the tools of Debian 13, because those of 12 are too old. */
 
-const is_long = process.env['LONG_FAULTS'] === 'true';
-const skip = is_long ? withoutTrixie() : 'only in the long form of the tests';
+const skip = withoutTrixie();
 
 t.test('the wheel has its licence in its metadata, installs and loads', { skip }, async (t) => {
   const folder = mkdtempSync(path.join(trixie, 'tmp', 'client-'));
