@@ -1,8 +1,8 @@
 import { createStalledSweep } from '../db/stalled.js';
-import { createMailer } from '../features/accounts/index.js';
 import { createFitting, createSnapshotTimer } from '../features/consensus/index.js';
 import { createEventsMaintenance } from '../features/events/index.js';
 import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboards/index.js';
+import { createMailer } from '../features/mail/index.js';
 import { createNotificationSweeper } from '../features/notifications/index.js';
 import { createOperatorCheck } from '../features/operators/index.js';
 import { createQuestionTimer } from '../features/questions/index.js';

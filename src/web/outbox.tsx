@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { readOutbox, type ShownMail } from '../features/accounts/index.js';
-import { mail_schema } from '../features/accounts/schema.js';
+import { readOutbox, type ShownMail } from '../features/mail/index.js';
+import { mail_schema } from '../features/mail/schema.js';
 import { reply } from '../http/route.js';
 import { isFault } from '../kit/fault.js';
 import { renderPage } from './page.js';

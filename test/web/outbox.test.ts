@@ -1,4 +1,4 @@
-import { queueMail } from '../../src/features/accounts/index.js';
+import { queueMail } from '../../src/features/mail/index.js';
 import { secret_key, startApp } from '../help/app.js';
 import { openRaw } from '../help/raw-http.js';
 import { openCalls } from '../help/socket-calls.js';

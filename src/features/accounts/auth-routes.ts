@@ -6,7 +6,7 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/service.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
-import { queueMail } from './mail-store.js';
+import { queueMail } from '../mail/index.js';
 import * as store from './people-store.js';
 import * as rules from './rules.js';
 import * as wire from './schema.js';

@@ -1,9 +1,6 @@
 export { readMe } from './agent-view.js';
 export { findAgent, setSuspended } from './agents-store.js';
-export { type Mail, queueMail } from './mail-store.js';
-export { createMailer } from './mailer.js';
 export { addVerifiedPerson, adminAddresses, findAgentNamed, findPerson } from './operating.js';
-export { readOutbox, type ShownMail } from './outbox.js';
 export { ensureImportOwner, import_owner_id } from './people-store.js';
 export {
   createPrincipals,

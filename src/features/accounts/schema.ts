@@ -240,12 +240,4 @@ export const login_schema = Type.Object({
   user: human_schema,
 });
 
-export const mail_schema = Type.Object({
-  to: Type.String(),
-  subject: Type.String(),
-  text: Type.String(),
-  links: Type.Array(Type.String()),
-  created_at: time_schema,
-});
-
 export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });

@@ -3,7 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { queueMail } from '../accounts/index.js';
+import { queueMail } from '../mail/index.js';
 import { notify } from '../notifications/index.js';
 import * as store from './maintenance-store.js';
 import { listReplays, stepReplay } from './planning-store.js';

@@ -1,4 +1,4 @@
-import { makeMailOpener, readUnsent } from '../../../src/features/accounts/mail-store.js';
+import { makeMailOpener, readUnsent } from '../../../src/features/mail/store.js';
 import { deleteWebhooks, updateWebhook } from '../../../src/features/webhooks/store.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { t } from '../../help/tap.js';

@@ -1,19 +1,19 @@
 import { pino } from 'pino';
 import {
-  claim_ms,
-  mail_keep_ms,
-  mail_life_ms,
-  pruneMails,
-  queueMail,
-} from '../../../src/features/accounts/mail-store.js';
-import {
   backoffMs,
   createMailer,
   logDue,
   most_attempts,
   openSmtp,
   sendDue,
-} from '../../../src/features/accounts/mailer.js';
+} from '../../../src/features/mail/mailer.js';
+import {
+  claim_ms,
+  mail_keep_ms,
+  mail_life_ms,
+  pruneMails,
+  queueMail,
+} from '../../../src/features/mail/store.js';
 import { makeConfig, openParts } from '../../help/parts.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';

@@ -3,7 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { describeError } from '../../kit/log.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import * as store from './mail-store.js';
+import * as store from './store.js';
 
 /**
  * Sends the queued mails. With SMTP_URL they go to that server, each attempt with a time limit and

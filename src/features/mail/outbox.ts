@@ -1,7 +1,7 @@
 import type { Deps } from '../../http/deps.js';
 import type { Context } from '../../http/route.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import { type Mail, makeMailOpener, readUnsent } from './mail-store.js';
+import { type Mail, makeMailOpener, readUnsent } from './store.js';
 
 /** The mails that were not sent, for developers. */
 
