@@ -36,9 +36,10 @@ const feature = (name: string, holds: string, ...more: readonly string[]): Room 
 });
 
 const rooms: readonly Room[] = [
-  ...['consensus', 'leaderboards', 'questions', 'resolution'].map((name) =>
-    feature(name, '.*rules|.*store'),
-  ),
+  ...['leaderboards', 'questions', 'resolution'].map((name) => feature(name, '.*rules|.*store')),
+  // Old snapshots are deleted by retention.
+  feature('consensus', '.*rules|.*store', 'features/retention/'),
+  feature('mail', 'store|mailer'),
   // Moderators suspend and hide through these stores.
   feature('accounts', '.*rules|.*store', 'features/moderation/'),
   feature('comments', '.*rules|.*store', 'features/moderation/'),

@@ -2,6 +2,8 @@ import type { Test } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { createSnapshotTaker } from '../../../src/features/consensus/index.js';
+import type { Consensus } from '../../../src/features/consensus/rules.js';
+import { putSnapshot, type Snapshot } from '../../../src/features/consensus/store.js';
 import { snapshot_queries } from '../../../src/tools/verify/consensus-store.js';
 import { findBy } from '../../../src/tools/verify/parts.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
@@ -132,6 +134,19 @@ t.test('what is in the outbox is not counted yet', async (t) => {
   const [row] = await readAll(sql);
   t.strictSame(without(row?.consensus ?? {}), wanted.get(questionId(0)));
   t.equal(row?.offset, 4);
+});
+
+t.test('a moment has one snapshot, and another one for it changes nothing', async (t) => {
+  const { sql, deps, advance } = await openWorld(t, 1);
+  await addPredictions(sql, some(0, 0, 3));
+  advance(hour_ms);
+  await takeAll(createSnapshotTaker(deps));
+  const before = await readAll(sql);
+  const [row] = await sql<(Snapshot & { readonly consensus: Consensus })[]>`
+    select reason, moment, taken_at, consensus from consensus_snapshots`;
+  const other = { ...row!.consensus, total_predictions: 99 };
+  t.equal(await sql.begin((tx) => putSnapshot(tx, row!, other)), false);
+  t.same(await readAll(sql), before);
 });
 
 t.test('what an older program took is made anew, as it stood at its moment', async (t) => {
