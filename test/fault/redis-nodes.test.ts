@@ -1,9 +1,11 @@
 import calculateSlot from 'cluster-key-slot';
+import { pino } from 'pino';
 import type { Test } from 'tap';
 import { tallyKey } from '../../src/features/consensus/tally.js';
 import { streamKey } from '../../src/features/events/log-entry.js';
+import { createLimiter } from '../../src/http/limits.js';
 import { type RedisNode, startRedisCluster, startSentinels } from '../help/redis-cluster.js';
-import { openStores } from '../help/stores.js';
+import { openStores, openTestRedis } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
@@ -33,6 +35,23 @@ const startOn = async (t: Test, REDIS_URL: string) => {
   });
 };
 
+/** An address and a key have their windows on different masters, and both count exactly. */
+const countOnTwoMasters = async (t: Test, url: string): Promise<void> => {
+  const redis = await openTestRedis(t, url);
+  const log = pino({ level: 'silent' });
+  const limiter = createLimiter({ redis, prefix: 'two', processes: 1, log });
+  for (let n = 0; n < 20; n += 1) {
+    const windows = [
+      { name: 'ip', key: `ip:${n}`, limit: 3, window_ms: 60_000 },
+      { name: 'key', key: `key:${n}`, limit: 1, window_ms: 60_000 },
+    ];
+    t.match(await limiter.take(windows), { allowed: true, is_local: false, left: [2, 0] });
+    t.match(await limiter.take(windows), { allowed: false, refused: 1, is_local: false });
+    t.match(await limiter.look(windows), [{ left: 2 }, { left: 0 }], 'a refusal takes nothing');
+  }
+  limiter.stop();
+};
+
 /** Under load until another one has its place, and some time longer. */
 const killUnderLoad = async (
   node: RedisNode,
@@ -48,6 +67,7 @@ const killUnderLoad = async (
 t.test('a cluster under load', options, async (t) => {
   const cluster = await startRedisCluster();
   t.teardown(() => cluster.stop());
+  await countOnTwoMasters(t, cluster.url);
   const world = await startOn(t, cluster.url);
   const { prefix, questions } = world.service;
   const log_slot = calculateSlot(streamKey(prefix));

@@ -156,7 +156,7 @@ t.test('a hole in the log itself is told to those who listened', async (t) => {
   await until('the event', () => socket.events().length === 1);
   const gaps = socket.frames.filter(({ op }) => op === 'gap');
   t.match(gaps, [
-    { topic: 'all', after: 2, reason: 'expired', backfill: '/log?topic=all&after=2' },
+    { topic: 'all', after: 2, until: 5, reason: 'expired', backfill: '/log?topic=all&after=2' },
     { topic: 'a b', after: 2 },
   ]);
   t.equal(socket.frames.at(-1)?.op, 'event', 'the gap comes before what follows it');
