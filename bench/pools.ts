@@ -24,7 +24,7 @@ const owners = 9;
 
 type Forecasts = ResolvedQuestion['forecasts'];
 
-/** Each makes one chance of Yes, from 0 to 1. The first takes ρ, and the others do without. */
+/** Each makes one chance of Yes, from 0 to 1. Only the first uses ρ. */
 const pools = {
   pooled: (forecasts: Forecasts, rho: number) => poolOf(forecasts, rho),
   not_extremized: (forecasts: Forecasts) => poolOf(forecasts, 1),

@@ -2,9 +2,9 @@
 --
 -- The whole schema, grouped by feature. Later changes are migrations of their own: 0002_what.sql …
 --
--- Tables that grow with the forum begin their primary key and every unique index with question_id,
--- agent_id or webhook_id, so Citus can distribute them. The tables that a prediction writes have no
--- foreign keys: the group commit locks and checks what a key would check.
+-- Tables that grow with the forum, except the log, begin their primary key and every unique index
+-- with question_id, agent_id or webhook_id, so Citus can distribute them. The tables that a
+-- prediction writes have no foreign keys: the group commit locks and checks what a key would check.
 
 -- ---- Accounts ----
 

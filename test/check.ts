@@ -7,9 +7,9 @@ import { makeLoads, readSources } from './help/imports.js';
 import { project_root } from './help/own-stores.js';
 
 /**
- * `npm run check [-- --set-budget]`: the build, which is done by now, then the linter and the
- * formatter, then the size of the repository against `budget.json`. What grew is named. A change that
- * adds a feature raises the budget by what the feature needs: `--set-budget` writes today's figures.
+ * `npm run check [-- --set-budget]`: checks lint and format, and compares the size of the
+ * repository with `budget.json`. The program is built by then. A change that adds a feature may
+ * raise the budget by what the feature needs: `--set-budget` writes today's figures.
  */
 
 interface Budget {
@@ -29,7 +29,7 @@ const read = (name: string): string => readFileSync(path.join(project_root, name
 
 const isText = (name: string): boolean => !/\.(?:png|svg|ico|gz|woff2?|parquet)$/.test(name);
 
-/** `src/features/webhooks` and `src/http`; of other trees the first folder, of none `.`. */
+/** `src/features/webhooks` or `src/http`; outside `src` the first folder, or `.` without one. */
 const folderOf = (name: string): string => {
   const [first = '', second = '', third = ''] = name.split('/');
   if (first !== 'src') return second === '' ? '.' : first;
@@ -75,7 +75,7 @@ const measure = async (): Promise<Budget> => ({
   readme_words: read('README.md').split(/\s+/).filter(Boolean).length,
 });
 
-/** Every figure by its name. */
+/** Every figure, by its name. */
 const figuresOf = (budget: Budget): ReadonlyMap<string, number> =>
   new Map([
     ...Object.entries(budget.lines).map(([name, n]) => [`lines of ${name}`, n] as const),

@@ -18,7 +18,7 @@ import { startFiles } from './help/run-files.js';
  * Draws single-edit bugs (a changed comparison, a dropped clause, a swapped argument, a removed await,
  * an off by one) in the compiled code of the rooms below, puts each alone into a copy of the checkout,
  * and runs the tests of its room until one fails. Prints what noticed each, and exits 1 when a bug
- * survives. Not all survivors are gaps: some edits change nothing that can be observed.
+ * survives. Not every survivor is a gap: some edits change nothing that can be observed.
  */
 
 interface Room {
@@ -91,7 +91,7 @@ const edits: readonly Edit[] = [
   { kind: 'dropped clause', pattern: /^\s+and [^()`]+$/g, replace: () => '' },
   {
     kind: 'swapped argument',
-    // The order of what Math.max and Math.min compare says nothing.
+    // The order of the arguments of Math.max and Math.min does not matter.
     pattern: /(?<=\b(?<!Math\.)[a-z]\w*\()([a-z_]\w*), ([a-z_]\w*)(?=[,)])/g,
     replace: (_, first = '', second = '') => `${second}, ${first}`,
   },
@@ -136,7 +136,7 @@ const makeRandom = (seed: number): (() => number) => {
   };
 };
 
-/** As many of each room as of the others, and of each kind where there is a choice. */
+/** Takes the rooms in turn, and a random kind of edit if the room has it. */
 const draw = (seed: number, count: number, only: string): readonly Mutant[] => {
   const random = makeRandom(seed);
   const sources = readdirSync(path.join(project_root, 'src'), {
@@ -190,7 +190,7 @@ const testsOf = ({ room, file }: Mutant): readonly string[] => {
   );
 };
 
-/** What noticed the bug: the first test that fails. Null if all pass. */
+/** The first test that fails, which noticed the bug. Null if all pass. */
 const runTests = async (mutant: Mutant, root: string, env: NodeJS.ProcessEnv) => {
   const lines: string[] = [];
   const running = startFiles(testsOf(mutant), {

@@ -15,12 +15,12 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
 /**
  * `npm test [-- PATH…]` and `npm run test:fault [-- PATH…]`: start Postgres and Redis for the tests,
  * run the compiled test files that the paths select, and end with `N passed, N failed`. Without a
- * path the first runs all but the slow ones, and the second those. With `TEST_REDIS=cluster` Redis
- * is a cluster of three masters with a replica each.
+ * path `test` runs all files except the slow ones, and `test:fault` runs those. With
+ * `TEST_REDIS=cluster` Redis is a cluster of three masters with a replica each.
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/** Services that are killed and paused under load, long logs, and pictures of every page. */
+/** Faults under load, long logs, pictures of every page, and the wheel of the Python client. */
 const slow = [
   'fault/',
   'walk/mixed',
@@ -60,7 +60,7 @@ const report = ({ passed, failed, skipped, not_run }: Result): void => {
 
 const nothing = { passed: 0, failed: 0, skipped: 0, not_run: [] };
 
-/** Ctrl-C ends the tests; the stores are then stopped in the ordinary way. */
+/** Ctrl-C ends the tests. The stores are then stopped as after every run. */
 const stopOnSignal = (stop: () => void): void => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
 };
@@ -100,7 +100,7 @@ const run = async (): Promise<void> => {
     return report(nothing);
   }
   try {
-    // Whole services keep the cores busy by themselves; other files wait for their stores now and then.
+    // Whole services keep the cores busy. Other files also wait for their stores, so one more fits.
     const at_once =
       availableParallelism() + (files.every((file) => beginsWith(file, slow)) ? 0 : 1);
     report(await runFiles(files, at_once));

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Tx } from './client.js';
 
 /**
- * Databases of the 45 migrations that came before `sql/0001_schema.sql`. One whose schema is that of
- * this file is adopted: its list of migrations then holds the file alone. All others are refused,
- * and nothing in them changes.
+ * Databases with the 45 migrations that came before `sql/0001_schema.sql`. One whose schema is that
+ * of this file is adopted: its list of migrations then holds this file alone. All others are
+ * refused, and nothing in them changes.
  */
 
 const earlier = { first: '0001_foundation.sql', last: '0045_consumers.sql', count: 45 } as const;
@@ -14,12 +14,12 @@ const commit = 'dd20781e';
 /** Tables of the earlier migrations that nothing uses. */
 const leftovers = 'shard_head, shard_batches, shard_events, sequence_head, sequence';
 
-/** This program cannot use the database or the backup. The sentence says how it can. */
+/** This program cannot use the database or the backup. The message says what to do. */
 export class OldSchema extends Error {
   override readonly name = 'OldSchema';
 }
 
-/** Whether a list of migrations is one of the earlier ones. */
+/** Whether a list of migrations begins with the earlier ones. */
 export const isEarlier = ([first]: readonly string[]): boolean => first === earlier.first;
 
 /** Throws unless all earlier migrations have run. */
@@ -35,7 +35,7 @@ export const checkComplete = (names: readonly string[], what: 'database' | 'back
   );
 };
 
-/** Throws if the database, which had `names`, cannot be adopted as one of `schema`. */
+/** Throws if the database, which had the migrations `names`, cannot be adopted for `schema`. */
 export const checkEarlier = async (
   tx: Tx,
   names: readonly string[],
@@ -60,8 +60,8 @@ export const adopt = async (tx: Tx, name: string): Promise<void> => {
 const insufficient_privilege = '42501';
 
 /**
- * What differs first between the current schema and the one that `schema` makes in an empty place;
- * null if nothing does. Other tables, views and functions that share the schema are left out.
+ * The first difference between the current schema and the one that `schema` makes in an empty
+ * place; null if there is none. Tables, views and functions of other programs are ignored.
  */
 const findDifference = async (tx: Tx, schema: string): Promise<string | null> => {
   const found = await describeSchema(tx);
@@ -70,7 +70,7 @@ const findDifference = async (tx: Tx, schema: string): Promise<string | null> =>
   await tx`create schema ${tx(empty)}`.catch((error: { readonly code?: string }) => {
     if (error.code !== insufficient_privilege) throw error;
     throw new OldSchema(
-      'This user may not make the schema that the database is compared with: grant it that right ' +
+      'This user may not create the schema that the database is compared with: grant that right ' +
         '(grant create on database), then start again.',
     );
   });
@@ -98,8 +98,8 @@ interface Part {
 }
 
 /**
- * What the catalogs say of the current schema; texts name nothing by its schema. Partitions of days
- * are left out, and so are storage settings and the order of columns: they change no meaning.
+ * Describes the current schema by the catalogs; its texts contain no schema name. Partitions of
+ * days, storage settings and the order of columns are left out: they change no meaning.
  * Constraints of type `n` repeat "not null" in Postgres 18.
  */
 const describeSchema = (tx: Tx) => tx<Part[]>`

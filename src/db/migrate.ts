@@ -5,8 +5,8 @@ import { adopt, checkEarlier, isEarlier } from './adopt.js';
 import { type Db, openSql, type Sql, type Tx } from './client.js';
 
 /**
- * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps, each run once in its own
- * transaction under a lock. A program refuses a database that is ahead of it.
+ * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps. Each runs once. All that are
+ * due run in one transaction, under a lock. A program refuses a database that is ahead of it.
  */
 
 export interface Migration {
@@ -15,7 +15,7 @@ export interface Migration {
   readonly text: string;
 }
 
-/** The folder next to `dist`, where this file runs. */
+/** The folder `sql` next to `dist`, which this file runs in. */
 const sqlFolder = (): string => {
   const here = fileURLToPath(import.meta.url);
   return path.join(here.slice(0, here.lastIndexOf(`${path.sep}dist${path.sep}`)), 'sql');
@@ -45,10 +45,10 @@ export const readMigrations = (folder: string = sqlFolder()): readonly Migration
  * of a connection, because a pooler refuses start-up parameters or does not pass them on.
  */
 const role_settings: Readonly<Record<string, string>> = {
-  // Postgres decides by estimates, which a plan that avoids a scan makes enormous, and then
-  // compiles for 400 ms what runs for 2.
+  // Postgres decides by estimates. A plan that avoids a scan has enormous ones, so Postgres would
+  // compile for 400 ms what runs for 2.
   jit: 'off',
-  // A client whose way to Postgres broke without a word holds its locks no longer than this.
+  // If the connection of a client breaks silently, its locks are held no longer than this.
   tcp_keepalives_idle: '5s',
   tcp_keepalives_interval: '2s',
   tcp_keepalives_count: '3',
@@ -56,7 +56,7 @@ const role_settings: Readonly<Record<string, string>> = {
   client_connection_check_interval: '2s',
 };
 
-/** Null, or why compilation of statements (`jit`) stays on; without the others it goes as well. */
+/** Null, or why compilation of statements (`jit`) stays on. The other settings are optional. */
 export const setRole = async (tx: Tx): Promise<string | null> => {
   const [row] = await tx<{ jit: string }[]>`select current_setting('jit') as jit`;
   const texts = Object.entries(role_settings).map(
@@ -89,8 +89,8 @@ const listApplied = async (db: Db): Promise<readonly string[]> => {
 };
 
 /**
- * How many of the migrations the database has had, and the one that adopts it, if it is a database
- * of the earlier migrations. Throws if it cannot be adopted, and changes nothing.
+ * How many of the migrations the database has had, and the one that adopts it, if it has the
+ * earlier migrations. Throws if it cannot be adopted. Changes nothing.
  */
 const readState = async (tx: Tx, migrations: readonly Migration[]) => {
   const names = await listApplied(tx);
@@ -99,7 +99,7 @@ const readState = async (tx: Tx, migrations: readonly Migration[]) => {
   return { adopts, last: adopts === undefined ? names.length : 1 };
 };
 
-/** Throws if the database is one of the earlier migrations that cannot be adopted. */
+/** Throws if the database has the earlier migrations and cannot be adopted. */
 export const checkAge = async (sql: Sql): Promise<void> => {
   await sql.begin({ statement_ms: 60_000 }, (tx) => readState(tx, readMigrations()));
 };
@@ -112,7 +112,7 @@ const listPending = (migrations: readonly Migration[], last: number): readonly M
   );
 };
 
-/** What `migrate` would do now; changes nothing. */
+/** Returns what `migrate` would do now. Changes nothing. */
 export const planMigrations = (sql: Sql) =>
   sql.begin({ statement_ms: 60_000 }, async (tx) => {
     const migrations = readMigrations();
@@ -121,7 +121,7 @@ export const planMigrations = (sql: Sql) =>
     return { adopts: adopts !== undefined, last, known: migrations.length, pending };
   });
 
-/** Adopts the database if it is one of the earlier migrations. */
+/** Adopts the database if it has the earlier migrations. */
 export const adoptEarlier = async (tx: Tx, migrations: readonly Migration[]) => {
   const { adopts, last } = await readState(tx, migrations);
   if (adopts !== undefined) await adopt(tx, adopts.name);
@@ -147,7 +147,7 @@ export const applyMigrations = async (tx: Tx, migrations: readonly Migration[]) 
 };
 
 export interface Migrated {
-  /** Whether it was a database of the earlier migrations. */
+  /** Whether the database had the earlier migrations. */
   readonly adopted: boolean;
   /** Names of the migrations that ran, in their order. */
   readonly applied: readonly string[];

@@ -7,7 +7,7 @@ import { hasCredential } from '../kit/log.js';
 import { isWithin, parseRange } from '../kit/outbound/addresses.js';
 import type { BodyStream } from './body.js';
 
-/** What a call is, however it arrives: its types, request id, trace, cookies and address. */
+/** A call by HTTP or through a socket: types, request id, trace, address, cookies and headers. */
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -15,7 +15,7 @@ export interface Outgoing {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string | Uint8Array;
-  /** Null where there is no body. */
+  /** Null if there is no body. */
   readonly content_type: string | null;
 }
 
@@ -41,22 +41,22 @@ export interface Request {
   readonly awaits_body: boolean;
   /** The text of the body; empty without one. */
   readonly raw_body: Uint8Array | string;
-  /** Longest that the answer may take, where that is not the usual deadline. */
+  /** Longest that the answer may take, if that is not the usual deadline. */
   longest_ms?: number | undefined;
   /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
   readonly is_streaming?: boolean;
   header(name: string): string;
   /** The body as a value; called once, and only for a route that takes one. */
   readBody(): BodyRead;
-  /** The same of a page, whose body is a form. */
+  /** The same for a page, whose body is a form. */
   readForm?(): BodyRead;
-  /** True: a page makes this call while it is rendered. Reads cost no limit then; no line is logged. */
+  /** True if a page makes this call to render itself: reads cost no limit, nothing is logged. */
   readonly is_inner?: boolean;
   /** Sends the one answer; false when it comes too late. */
   send(outgoing: Outgoing): boolean;
-  /** Calls back, once, when the client goes away before the answer is there; one at a time. */
+  /** Calls `listener` once if the client goes away before the answer. One listener at a time. */
   onGone?(listener: () => void): void;
-  /** Sends a body piece by piece; without it only whole answers can be sent. */
+  /** Sends a body piece by piece. If it is missing, only whole answers can be sent. */
   stream?(head: OutgoingHead, body: BodyStream): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ const node_id = randomBytes(4).toString('hex');
 let request_count = 0;
 const sane_id = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** The id a client sent when it is sane and holds no credential, else one of this process. */
+/** The id that the client sent, if it is sane and holds no credential; otherwise a new one. */
 export const requestId = (given: string): string => {
   if (given !== '' && sane_id.test(given) && !hasCredential(given)) return given;
   request_count += 1;
@@ -76,8 +76,8 @@ const trace_form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*
 
 /**
  * The trace of a request by its `traceparent` (W3C Trace Context), for log lines in the words of
- * OpenTelemetry: the span is that of the caller, because none are made here. Null for a request
- * that is in no trace, or whose header is wrong: that is no error.
+ * OpenTelemetry: the span is that of the caller, because none are made here. Null if the request is
+ * in no trace or its header is wrong: that is no error.
  */
 export const readTrace = (
   traceparent: string,
@@ -88,7 +88,7 @@ export const readTrace = (
   return is_known && is_named ? { trace_id, span_id } : null;
 };
 
-/** The address a request comes from, and under which name limits count it. */
+/** The address that a request comes from, and the name by which limits count it. */
 export interface Address {
   readonly text: string;
   /** IPv4: the address; IPv6: its /64. */
@@ -102,7 +102,7 @@ const describe = (address: ipaddr.IPv4 | ipaddr.IPv6): Address => {
   return { text, limit_key: `${prefix.join(':')}::/64` };
 };
 
-/** The address that `text` is, as an `AddressReader` gave it. */
+/** The address in `text`, which an `AddressReader` wrote. */
 export const readAddressText = (text: string): Address => describe(ipaddr.process(text));
 
 export type AddressReader = (remote: string, forwarded_for: string) => Address;
@@ -115,7 +115,7 @@ export type AddressReader = (remote: string, forwarded_for: string) => Address;
 export const makeAddressReader = (trusted_proxies: readonly string[]): AddressReader => {
   const trusted = trusted_proxies.map(parseRange);
   const cache = new LRUCache<string, Address>({ max: 10_000 });
-  // A client that is gone already has no address any more.
+  // A client that is gone has no address.
   const readRemote = (remote: string): ipaddr.IPv4 | ipaddr.IPv6 =>
     remote === ''
       ? ipaddr.parse('::')
@@ -144,23 +144,23 @@ export const makeAddressReader = (trusted_proxies: readonly string[]): AddressRe
   };
 };
 
-/** Largest number of headers and of bytes in them that is looked at; above: 431. */
+/** Maximum number of headers, and of bytes in them. A request with more gets 431. */
 const header_limit = 64;
 const header_bytes_limit = 8_192;
 
 export const isTooLarge = (count: number, bytes: number): boolean =>
   count > header_limit || bytes > header_bytes_limit;
 
-/** Holds the token of a person's session; pages alone look at it. */
+/** Holds the token of a person's session. Only pages read it. */
 export const session_cookie = 'session';
 
-/** The value of a cookie; empty without it. */
+/** The value of a cookie; empty if it is missing. */
 export const readCookie = (header: string, name: string): string => {
   const pairs = header.split(';').map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
 };
 
-/** Of calls with the usual deadline: streams and calls that wait for an event are left out. */
+/** Covers calls with the usual deadline. Streams and calls that wait for an event are left out. */
 export const request_durations = new Histogram({
   name: 'pf_http_request_duration_seconds',
   help: 'Requests by the class of their status, from their arrival to the answer.',
@@ -175,11 +175,11 @@ const exposed =
   'Deprecation, Sunset, Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
-/** Headers of every answer. With `only_https`, browsers never come without TLS again. */
+/** Headers of every answer. With `only_https`, browsers use TLS only from then on. */
 export const commonHeaders = (only_https: boolean): Headers => [
   ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Expose-Headers', exposed],
   ['X-Content-Type-Options', 'nosniff'],
-  // For a year; of the names below this one nothing is known here.
+  // For a year. Subdomains are left out: this service knows nothing about them.
   ...(only_https ? [['Strict-Transport-Security', 'max-age=31536000'] as const] : []),
 ];

@@ -2,7 +2,7 @@ import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/
 
 /** Schema parts that the routes and schemas of every feature use. */
 
-/** One of a few texts; checked as a pattern and shown as an `enum`. */
+/** One of a few texts. It is checked as a pattern and shown as an `enum`. */
 export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<T[number]> => ({
   ...Type.Unsafe<T[number]>(
     Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
@@ -13,8 +13,8 @@ const each_itself = 'EachItself';
 TypeRegistry.Set(each_itself, () => true);
 
 /**
- * An item of a list whose items are refused one by one: documented as `schema`, and checked by the
- * handler, so that what is wrong with one item refuses no other.
+ * An item of a list whose items are refused one by one. It is documented as `schema` and checked by
+ * the handler, so that one wrong item does not refuse the others.
  */
 export const judgedAlone = (schema: TSchema): TUnsafe<unknown> => ({
   ...Type.Unsafe<unknown>(schema),

@@ -24,7 +24,7 @@ import { findJsonProblem, parseJson } from './validation.js';
 
 /**
  * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
- * Its traps are listed, and held, in `test/http/native.test.ts`.
+ * Its traps are listed, and tested, in `test/http/native.test.ts`.
  */
 
 export type {
@@ -57,7 +57,7 @@ const status_lines = Object.fromEntries(
 const no_body = Buffer.alloc(0);
 const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-/** A refused body may still be on its way: the connection cannot be used for another request. */
+/** A refused body may still be on its way, so the connection cannot be used for another request. */
 const endsConnection = (status: number): boolean =>
   status === 408 || status === 413 || status === 431;
 
@@ -120,7 +120,7 @@ export class HttpCall implements Request {
     req.forEach((name, value) => {
       count += 1;
       bytes += name.length + value.length;
-      // Two of them contradict each other.
+      // Two `traceparent` headers contradict each other, so neither counts.
       const is_second = name === 'traceparent' && name in this.headers;
       this.headers[name] = is_second ? '' : value;
     });
@@ -136,8 +136,8 @@ export class HttpCall implements Request {
   }
 
   /**
-   * Receives the body; must be called in the turn of the uWS handler. `onBody`
-   * gets whether it is here, or is more than `limit`. It is not called after an abort.
+   * Receives the body; must be called in the turn of the uWS handler. `onBody` gets true when the
+   * body is here, and false if it is larger than `limit`. It is not called after an abort.
    */
   receiveBody(limit: number, onBody: (is_here: boolean) => void): void {
     if (Number(this.header('content-length')) > limit) {
@@ -171,7 +171,7 @@ export class HttpCall implements Request {
     return parsed.ok ? parsed : refuse(common_faults.INVALID_JSON, { message: parsed.problem });
   }
 
-  /** Of a field that comes several times, all texts; of any other its text. */
+  /** A field that comes several times becomes a list of texts, any other one text. */
   readForm(): BodyRead {
     const type = this.header('content-type').split(';', 1)[0]?.trim().toLowerCase();
     if (type !== 'application/x-www-form-urlencoded') {
@@ -215,8 +215,8 @@ export class HttpCall implements Request {
   }
 
   /**
-   * Sends a body piece by piece, at the pace of its reader. Rejects when a piece could not be made;
-   * the connection is cut then.
+   * Sends a body piece by piece, at the pace of its reader. If a piece cannot be made, it cuts the
+   * connection and rejects.
    */
   async stream(head: OutgoingHead, body: BodyStream): Promise<void> {
     if (this.done) {
@@ -292,13 +292,13 @@ export class HttpCall implements Request {
     else res.end(body, close);
   }
 
-  /** Without an argument, because uWS takes `undefined` for a length. */
+  /** Passes no argument, because uWS takes `undefined` for a length. */
   #endWithoutBody(close: boolean): void {
     if (close) this.#res.endWithoutBody(0, true);
     else this.#res.endWithoutBody();
   }
 
-  /** Given the length as an argument, uWS would wait for the body and drop the connection. */
+  /** If uWS got the length as an argument, it would wait for the body and drop the connection. */
   #endHead(body: string | Uint8Array, close: boolean): void {
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
     if (!close) this.#res.writeHeader('Content-Length', String(length));

@@ -1,12 +1,12 @@
 import type { TObject } from '@sinclair/typebox';
 
 /**
- * An event is one value: name, audience, data schema, and which parts of the data place it. From it
- * come the outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI. `emit`
- * (`db/event.ts`) is the only way to write one.
+ * An event is defined by one value: its name, a sentence, its audience and the schema of its data.
+ * The outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI come from it.
+ * Events are written by `emit` and `emitAll` of `db/event.ts` only.
  */
 
-/** `author`: only the agent named as audience; the others go to all subscribers. */
+/** `author`: only the agent in `audience_id` of its place gets it; `everyone`: all subscribers. */
 type Audience = 'everyone' | 'author';
 
 export interface EventDef<S extends TObject = TObject> {

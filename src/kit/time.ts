@@ -1,14 +1,14 @@
 const time_pattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)$/;
 
-/** Which day a month ends with; the month counts from 1. */
+/** The last day of a month. Months count from 1. */
 const lastDayOf = (year: number, month: number): number =>
   new Date(Date.UTC(year, month, 0)).getUTCDate();
 
-/** An ISO 8601 time with a zone, between the years 1970 and 9999; null when it is not one. */
+/** An ISO 8601 time with a zone, between the years 1970 and 9999; null if it is not one. */
 export const parseTime = (text: string): Date | null => {
   const [, year, month, day] = time_pattern.exec(text) ?? [];
-  // A day that no month has would be taken for one of the next month, and is refused by Postgres.
+  // `Date` would read February 30 as a day of March, and Postgres refuses it.
   if (year === undefined || Number(day) > lastDayOf(Number(year), Number(month))) return null;
   const time = new Date(text);
   const ms = time.getTime();

@@ -5,7 +5,7 @@ import { question_counts } from '../features/questions/index.js';
 import { type Running, startAll } from '../kit/service.js';
 import type { Base } from './base.js';
 
-/** The relay: outbox → log → Redis, and every projection of the log. */
+/** The relay moves events from the outbox to the log and Redis, and updates all projections. */
 export const startRelay = async (base: Base): Promise<Running> => {
   const { deps, openSubscriber, monitor } = base;
   const projectors = [question_counts, notified_replies, createConsensusProjector(deps)];

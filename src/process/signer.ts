@@ -15,7 +15,7 @@ export interface SignerOptions extends Partial<SendingOptions> {
   readonly maintenance?: MaintenanceOptions;
 }
 
-/** Sends webhooks: the stream of the log and Postgres share out the work. */
+/** Sends webhooks. The log's stream and Postgres divide the work among all signers. */
 export const createSigner = (
   deps: Deps,
   options: SignerOptions = {},

@@ -12,7 +12,7 @@ import { createIdempotencySweep } from '../http/idempotency.js';
 import { type Running, startAll } from '../kit/service.js';
 import type { Base } from './base.js';
 
-/** The timer: what happens because time passes. */
+/** The timer runs every job that is due because time has passed. */
 export const startTimer = (base: Base): Promise<Running> => {
   const { deps, monitor } = base;
   const parts = [

@@ -3,8 +3,8 @@ import { type Import, importsIn, makeLoads, readSources, type Source } from '../
 import { t } from '../help/tap.js';
 
 /**
- * The style of the repository, as far as a program can hold it; length and names of files are
- * rules of biome (`npm run check`). Each rule is first shown something that breaks it.
+ * The style of the repository, as far as a program can check it. The length and names of files are
+ * rules of biome (`npm run check`). Each rule must also find sources that break it.
  */
 
 /** One line for each place that breaks it. */
@@ -99,7 +99,7 @@ const betweenFeatures = (sources: readonly Source[]): readonly Import[] =>
     return own !== undefined && other !== undefined && own !== other;
   });
 
-/** What rules may not load: stores, the engine, connections, and what serves or sends. */
+/** Rules may not load these: stores, the engine, connections, and code that serves or sends. */
 const impure_packages =
   /^(?:node:(?!crypto$|url$|util$|buffer$)|ioredis$|postgres$|pino$|uWebSockets|undici$|nodemailer$)/;
 const impure_files =
@@ -161,7 +161,7 @@ const findCircles = (edges: readonly { readonly from: string; readonly to: strin
 };
 
 check(
-  'features use each other in no circle',
+  'features do not use each other in a circle',
   (sources) =>
     findCircles(
       betweenFeatures(sources).map(({ from, to }) => ({
@@ -180,13 +180,13 @@ check(
 );
 
 check(
-  'files import each other in no circle, not even types',
+  'files do not import each other in a circle, not even types',
   (sources) => findCircles(importsIn(sources).filter(({ is_package }) => !is_package)),
   everything,
   [[file('src/kit/a.ts', "import type { X } from './b.js';"), importing('src/kit/b.ts', './a.js')]],
 );
 
-/** The parts that a feature's files are named after, and what each may not know of. */
+/** The parts that a feature's files are named after, and the parts that each may not import. */
 const not_known: Readonly<Record<string, RegExp>> = {
   schema: /^(?:.*store|live|events|routes|index)$/,
   rules: /^(?:.*store|live|events|routes|index)$/,
@@ -201,7 +201,7 @@ const partOf = (name: string): string => {
 };
 
 check(
-  'in a feature: schema ← rules, store, live, events ← routes, which only the index may know',
+  'in a feature: schema ← rules, store, live, events ← routes',
   imports(({ from, to, is_package }) => {
     if (is_package || featureOf(from) === undefined || featureOf(from) !== featureOf(to)) {
       return false;
@@ -320,7 +320,7 @@ const places = {
   console: [...commands, 'src/process/'],
 };
 
-/** What stands in no source but those of the last member, which is a test of the path. */
+/** Patterns that no source may have, except those whose path `isAllowed` accepts. */
 const bans: readonly (readonly [
   name: string,
   pattern: RegExp,
@@ -353,7 +353,7 @@ const bans: readonly (readonly [
     () => false,
   ],
   [
-    'rules have no clock and no chance',
+    'rules read no clock and draw no random numbers',
     /\b(?:Date\.now|performance\.now|new Date\(\)|setTimeout|setInterval|Math\.random|fetch\()/,
     ['const now = Date.now();', 'const now = new Date();'],
     (name) => !rules_file.test(name) && name !== 'src/features/a/b.ts',
@@ -400,7 +400,7 @@ check(
   ],
 );
 
-/** Words of a private dialect, for which the field has another: cache, transport, job, queue, … */
+/** Words of a private dialect. The field has others: cache, transport, job, queue, … */
 const banned_words = new Set(
   [
     'shelf shelves door doors ear ears voice voices seat seats told roll rolls lot lots',
@@ -409,7 +409,7 @@ const banned_words = new Set(
   ].flatMap((words) => words.split(' ')),
 );
 
-/** The names in a source: its code without comments, texts and patterns, and its file name. */
+/** The names in a source without its comments, texts and patterns, and its file name. */
 const namesIn = ({ path: at, text }: Source): readonly string[] => {
   const names = withoutComments(text)
     .replace(/`(?:[^`\\$]|\\.|\$(?!\{)|\$\{[^}]*\})*`/g, (template) =>
@@ -421,7 +421,7 @@ const namesIn = ({ path: at, text }: Source): readonly string[] => {
   return [path.basename(at), ...(names ?? [])];
 };
 
-/** Members of the wire and tables, which keep their names. */
+/** Fields of the wire and tables, which keep their names. */
 const wire_names = new Set(['voices', 'told_tiers']);
 
 const partsOf = (name: string): readonly string[] =>
@@ -450,7 +450,7 @@ check(
   ],
 );
 
-/** Each problem that a file has, of those named. */
+/** Reports every problem that a file has. */
 const findProblems =
   (problemsOf: (source: Source, at: number) => Readonly<Record<string, boolean>>): Rule =>
   (sources) =>
@@ -465,7 +465,7 @@ const script = (name: string, lines: readonly string[]): Source =>
   file(`src/redis/lua/${name}`, ...lines, 'return KEYS[1]');
 
 check(
-  'scripts of Redis say what they take and give',
+  'scripts of Redis say what they take and return',
   findProblems(({ path: at, text }) => {
     const header = /^(?:--.*\n)+/m.exec(text)?.[0] ?? '';
     const keys = Number(/-(\d+)\.lua$/.exec(at)?.[1]);

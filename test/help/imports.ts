@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** What the sources import, read as text, for the tests and the budget of the architecture. */
+/** Finds the imports in the text of the sources, for the tidy test and the budget. */
 
 export interface Source {
   /** Below the root, with slashes: `src/kit/fault.ts`. */
@@ -11,7 +11,7 @@ export interface Source {
 
 export const project_url = new URL('../../../', import.meta.url);
 
-/** Every file below the folders with one of the endings; wire.ts is made at build. */
+/** Every file below the folders with one of the endings, except `wire.ts`, which is generated. */
 export const readSources = (
   folders: readonly string[],
   endings: readonly string[],
@@ -28,7 +28,7 @@ export const readSources = (
 
 export interface Import {
   readonly from: string;
-  /** A path below the root for a file of this repository, else the name of the package. */
+  /** For a file of this repository its path below the root, else the name of the package. */
   readonly to: string;
   readonly is_package: boolean;
   readonly is_type: boolean;
@@ -60,7 +60,7 @@ export const importsIn = (sources: readonly Source[]): readonly Import[] =>
 /**
  * The files of this repository and the packages that a file loads when it is imported: those it
  * imports, those they import, and so on. Types load nothing, and neither does a dynamic import
- * before it runs. A file that is not among the sources loads nothing.
+ * before it runs. Files that are not among the sources load nothing.
  */
 export const makeLoads = (sources: readonly Source[]) => {
   const names = new Set(sources.map((source) => source.path));

@@ -4,10 +4,10 @@ import { gunzipSync } from 'node:zlib';
 import { openAdmin, project_root } from './own-stores.js';
 
 /**
- * `test/db/old-schema.sql.gz`: a dump of a database that the 45 earlier migrations of commit dd20781e
- * made. The program of migration 12 filled it, and the others upgraded it. Its times are in January
- * 2025. It has three agents with a key each, an open and a resolved question, forecasts, comments,
- * votes, a dispute and a webhook.
+ * Loads `test/db/old-schema.sql.gz`, the dump of a database with the 45 earlier migrations of
+ * commit dd20781e. The program of its migration 12 filled it, and later ones upgraded it. It has
+ * three agents with a key each, an open and a resolved question, forecasts, comments, votes, a
+ * dispute and a webhook. Its times are in January 2025.
  */
 export const loadOldSchema = async (database_url: string): Promise<void> => {
   const file = path.join(project_root, 'test', 'db', 'old-schema.sql.gz');

@@ -10,7 +10,7 @@ import { t } from './tap.js';
 const head = "import { t } from '../help/tap.js';\n";
 const passes = `${head}t.test('one', async (t) => { t.ok(true); t.ok(true); });\n`;
 
-/** A checkout whose tests are these, in one folder. */
+/** A checkout with these test files, in one folder. */
 const makeRoot = (t: Test, files: Readonly<Record<string, string>>): string => {
   const root = t.testdir();
   const folder = path.join(root, 'dist', 'test', 'a');
@@ -40,7 +40,7 @@ const start = (t: Test, files: Readonly<Record<string, string>>) => {
   return { ...running, lines };
 };
 
-t.test('assertions are counted, and of a file that fails its failures are shown', async (t) => {
+t.test('assertions are counted, and the failures of a file are shown', async (t) => {
   const { result, lines } = start(t, {
     a: passes,
     b: `${head}t.test('two', async (t) => { t.ok(true); t.ok(false, 'is so'); });\n`,

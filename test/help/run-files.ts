@@ -19,7 +19,7 @@ import {
 
 const project_root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** These start whole services, change their own process or measure it: each has one to itself. */
+/** These start whole services, or change or measure their process: each runs in one of its own. */
 const alone = [
   'fault/',
   'walk/',
@@ -28,11 +28,11 @@ const alone = [
   'features/webhooks/signer-kill',
 ];
 
-/** A process that has nothing left to do ends within this time, or something was left open. */
+/** A process without further files ends within this time, unless something was left open. */
 const end_ms = 30_000;
 
 export interface RunOptions {
-  /** The checkout whose `dist` has the files; left out: this one. */
+  /** The checkout whose `dist` has the files; by default this one. */
   readonly root?: string;
   /** Processes at once. */
   readonly at_once: number;
@@ -54,7 +54,7 @@ export const nameOf = (file: string): string => file.replace(/^dist\//, '').repl
 const isAlone = (file: string): boolean =>
   alone.some((start) => file.startsWith(`dist/test/${start}`));
 
-/** The folders with their files; a file that runs alone is a folder of its own. Largest first. */
+/** One group per folder, and one per file that runs alone. These come first, then large folders. */
 const groupFiles = (files: readonly string[]): string[][] => {
   const groups = new Map<string, string[]>();
   for (const file of files) {
@@ -66,8 +66,8 @@ const groupFiles = (files: readonly string[]): string[][] => {
 };
 
 /**
- * Hands out the files: a process goes on with its folder; one without work takes the next folder,
- * or, when none is left, the end of the longest that is under way.
+ * Hands out the files. A process without work takes the next folder. If none is left, it takes the
+ * second half of the longest folder that is under way.
  */
 const makeQueue = (files: readonly string[]) => {
   const waiting = groupFiles(files);
@@ -86,7 +86,7 @@ const makeQueue = (files: readonly string[]) => {
       return folder;
     },
     done: (folder: string[]) => begun.delete(folder),
-    /** What nobody has begun. */
+    /** Files that no process has begun. */
     left: (): readonly string[] => [...waiting, ...begun].flat(),
   };
 };
@@ -137,7 +137,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         }, ms);
       };
       const reader = makeTapReader((read) => {
-        // What a process says while it is being stopped is no result.
+        // Output of a process that is being stopped is no result.
         if (file === undefined || is_stopped) return;
         report(file, read, began);
         last = file;
@@ -164,7 +164,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         children.delete(child);
         if (file === undefined && problem === undefined) return resolve();
         if (is_stopped) cut.push(...(file === undefined ? [] : [file]));
-        // It ended with the file before, which has failed; another process runs this one.
+        // It ended with the file before, which has failed. Another process runs this file.
         else if (file !== undefined && !has_begun && files_ended > 0) folder.unshift(file);
         else {
           const ended = `Its process ended early (${signal ?? `exit code ${code}`}).`;
@@ -187,7 +187,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
   );
   return {
     result,
-    /** Ends the processes; the result says what had passed by then. */
+    /** Ends the processes. The result says what had passed by then. */
     stop(): void {
       is_stopped = true;
       for (const child of children) child.kill('SIGTERM');

@@ -1,6 +1,6 @@
 /** Reads the output of tap line by line: counts its assertions, and cuts it into files. */
 
-/** What a process is sent instead of a file when it may end. */
+/** A process gets this instead of a file when it may end. */
 export const no_more = '';
 
 export interface Totals {
@@ -18,7 +18,7 @@ export const addTotals = (one: Totals, other: Totals): Totals => ({
 });
 
 export interface ReadFile extends Totals {
-  /** What failed, and comments. */
+  /** Lines about failures, and comments. */
   readonly failures: readonly string[];
   readonly comments: readonly string[];
   /** Tests that were left out, each with its reason. */
@@ -89,7 +89,7 @@ export const makeTapReader = (onFile: (file: ReadFile) => void) => {
       }
       if (text === '...') in_diagnostics = false;
     },
-    /** What belongs to a file that did not come to its end. */
+    /** The results so far of a file that did not end. */
     take,
   };
 };

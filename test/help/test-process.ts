@@ -6,14 +6,14 @@ import { runFile } from './tap.js';
 import { no_more } from './tap-reader.js';
 
 /**
- * A process that runs test files one after another, as `run-files.ts` names them. Files of a folder
- * load mostly the same modules, which takes longer than many of the tests; here it is done once.
+ * A process that runs the test files that `run-files.ts` sends it, one after another. Files of a
+ * folder load mostly the same modules. That takes longer than many tests, and here it is done once.
  */
 
-// A file has a time limit, which the parent keeps; the process has none.
+// The parent limits the time of each file; the process has no limit of its own.
 root.setTimeout(0);
 
-// Between two files nothing else may be open, which tap takes for the end of the tests.
+// Between two files nothing else may be open, and tap would take that for the end of the tests.
 const open = setInterval(() => undefined, 60_000);
 for await (const [file] of on(process, 'message')) {
   if (file === no_more) break;

@@ -4,14 +4,14 @@ import path from 'node:path';
 import { project_root } from './own-stores.js';
 
 /**
- * A tree of Debian 13 beside this machine's Debian, for what needs newer packages than it has. It is
- * made once by debootstrap (80 s, 330 MB) and kept below `.data`; programs run in it by chroot.
+ * A tree of Debian 13, for tests that need newer packages than this machine has. It is made once by
+ * debootstrap (80 s, 330 MB) and kept below `.data`. Programs run in it by chroot.
  */
 
 export const trixie = path.join(project_root, '.data', 'debian', 'trixie');
 
 const packages = ['python3-build', 'python3-setuptools', 'python3-wheel', 'python3-venv'];
-/** What the Python client depends on: nothing is installed from elsewhere. */
+/** The dependencies of the Python client: nothing is installed from elsewhere. */
 const dependencies = ['python3-httpx', 'python3-websockets'];
 
 const succeeds = (command: string, ...args: readonly string[]): boolean =>
@@ -50,7 +50,7 @@ const makeTree = (): boolean => {
   return is_made;
 };
 
-/** False once it is there, as `skip` of a test; else why the test is left out. */
+/** For `skip` of a test: false if the tree is there, else why the test is left out. */
 export const withoutTrixie = (): string | false => {
   if (existsSync(trixie)) return false;
   if (process.getuid?.() !== 0) return 'only root can make a tree of Debian 13';
@@ -58,7 +58,7 @@ export const withoutTrixie = (): string | false => {
   return makeTree() ? false : 'debootstrap could not make a tree of Debian 13';
 };
 
-/** Runs a script of the shell there; its output. Throws with what it said if a command fails. */
+/** Runs a shell script in the tree and returns its output. Throws if a command fails. */
 export const runInTrixie = (script: string): string =>
   execFileSync('/usr/sbin/chroot', [trixie, '/bin/sh', '-ec', script], {
     encoding: 'utf8',

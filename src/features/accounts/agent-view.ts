@@ -7,11 +7,11 @@ import * as store from './agents-store.js';
 import type { ListedRow } from './directory-store.js';
 import * as wire from './schema.js';
 
-/** An agent as others see it, as its owner sees it, and as it sees itself. */
+/** The views of an agent: for others, for its owner, and for itself. */
 
 type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
 
-/** The members that a schema names; no other member of an agent leaves the service. */
+/** Picks the members that a schema names: no other member of an agent leaves the service. */
 const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
   Object.fromEntries(
     Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),

@@ -2,14 +2,14 @@ import type { QuestionRow } from '../questions/index.js';
 import { showOutcome } from '../questions/range.js';
 import type { Value } from '../questions/schema.js';
 
-/** What a computed consensus says: its headline as a chance, and whether it was right. */
+/** Reads a computed consensus: its headline as a chance, and whether it was right. */
 
 /** The members of a consensus that are read here. */
 interface Computed {
   readonly total_predictions: number;
   readonly forecast: Value | null;
   readonly leading_option: string | null;
-  /** Of a number or a date. */
+  /** Only for a number or a date. */
   readonly quantile_average?: { readonly p5: Value; readonly p95: Value };
 }
 
@@ -18,10 +18,10 @@ type Outcome = Pick<
   'status' | 'question_type' | 'outcome' | 'correct_options' | 'outcome_value'
 >;
 
-/** At most two decimals, a half up. */
+/** Rounded to two decimals, halves up. */
 export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
-/** The headline in percent; null without one, and where it is a number or a date. */
+/** The headline in percent; null if there is none, or if it is a number or a date. */
 export const chanceIn = ({
   forecast,
   quantile_average,
@@ -31,8 +31,8 @@ export const chanceIn = ({
 const numberOf = (value: Value): number => (typeof value === 'number' ? value : Date.parse(value));
 
 /**
- * Whether the last forecast of all together was on the side that came about; of a number, whether
- * its 90 % held it. Null without an outcome or a forecast, and where it was even.
+ * Whether the consensus was on the side that happened. For a number or a date: whether its 90 %
+ * interval contained the outcome. Null without an outcome or a forecast, and if it was even.
  */
 export const crowdWasRight = (question: Outcome, consensus: Computed): boolean | null => {
   const { leading_option, quantile_average } = consensus;

@@ -29,7 +29,7 @@ export interface LimitParts {
   readonly limits: ReturnType<typeof createLimitReader>;
 }
 
-/** Nobody sees what is left of it: that would say whether there is an account. */
+/** `left` is null for everybody: it would show whether an account exists. */
 const failedLogins = (config: Config): LimitWire => ({
   name: 'login_failures',
   limit: config.LIMIT_LOGIN_FAILURES,

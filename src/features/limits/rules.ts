@@ -21,11 +21,11 @@ export const limit_table = {
 export type LimitName = keyof typeof limit_table;
 
 export const limit_names = Object.keys(limit_table) as readonly LimitName[];
-/** They count every call. */
+/** These count every call. */
 export const general_limits: readonly LimitName[] = ['ip', 'key'];
 const minute_ms = 60_000;
 
-/** The calls that a limit counts, as `METHOD /path`, or in words where it is every request. */
+/** The calls that a limit counts, as `METHOD /path`, or in words if it counts every request. */
 export const countedBy = (
   name: LimitName,
   routes: readonly Pick<Route, 'method' | 'path' | 'limits' | 'documented'>[],
@@ -37,7 +37,7 @@ export const countedBy = (
     .map(({ method, path }) => `${method} ${path}`);
 };
 
-/** The named limits of a caller; one that counts keys needs a caller with a key. */
+/** The windows of these limits for a caller. A limit per key needs a caller with a key. */
 export const windowsFor = (
   config: Config,
   limits: readonly LimitName[],
@@ -60,7 +60,7 @@ export const predictionsWindow = (config: Config, agent_id: string): Window => (
   window_ms: minute_ms,
 });
 
-/** Every call counts against its address and key; calls of admins against no further limit. */
+/** Every call counts against its address and key. Calls of admins have no further limit. */
 const limitsOf = (caller: Caller, named: readonly string[]): readonly LimitName[] =>
   isAdmin(caller) ? general_limits : [...general_limits, ...(named as readonly LimitName[])];
 

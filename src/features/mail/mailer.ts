@@ -6,13 +6,13 @@ import type { Service } from '../../kit/service.js';
 import * as store from './store.js';
 
 /**
- * Sends the queued mails. With SMTP_URL they go to that server, each attempt with a time limit and
- * a growing pause after a failure. Without it each is written to the log once and stays unsent; the
- * links are credentials, so only development mode writes them.
+ * Sends the queued mails. With SMTP_URL they go to that server. Each attempt has a time limit, and
+ * pauses after failures grow. Without it each mail is logged once and stays unsent; its links are
+ * credentials, so they are logged in development mode only.
  */
 
 export const most_attempts = 8;
-/** The time until the next attempt: 10 s, then four times it. */
+/** The time until the next attempt: 10 s, then four times as long each time, up to an hour. */
 export const backoffMs = (attempts: number): number =>
   Math.min(10_000 * 4 ** (attempts - 1), 3_600_000);
 
@@ -35,7 +35,7 @@ const isRefusal = (error: unknown): boolean => {
 
 /** A mail that another SECRET_KEY sealed will never be read here. */
 const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: store.MailRow): Promise<void> => {
-  log.error({ mail_id: id }, 'mail: one does not open with SECRET_KEY and is given up');
+  log.error({ mail_id: id }, 'mail: given up, because it does not open with SECRET_KEY');
   await store.endMail(sql, id, { failed_at: clock() });
 };
 
@@ -66,14 +66,14 @@ const sendOne = async (deps: Deps, smtp: SmtpClient, mail: store.MailRow): Promi
   }
 };
 
-/** Sends what is due; returns how many mails were taken up. */
+/** Sends the mails that are due. Returns how many were claimed. */
 export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => {
   const mails = await store.claimMails(deps.sql, deps.clock());
   await Promise.all(mails.map((mail) => sendOne(deps, smtp, mail)));
   return mails.length;
 };
 
-/** Writes mails to the log where there is no server; returns how many they were. */
+/** Writes mails to the log if there is no server. Returns how many there were. */
 export const logDue = async (deps: Deps): Promise<number> => {
   const { sql, log, config } = deps;
   const mails = await store.claimForLog(sql);
@@ -89,7 +89,7 @@ export const logDue = async (deps: Deps): Promise<number> => {
   return mails.length;
 };
 
-/** The mail service; any number of processes may run one, each mail is taken by one of them. */
+/** The mail service. Any number of processes may run one; each mail is claimed by one of them. */
 export const createMailer = (deps: Deps, every_ms = 1_000): Service => {
   const { SMTP_URL } = deps.config;
   const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL);

@@ -12,15 +12,15 @@ const unreadable = { text: 'This mail does not open with SECRET_KEY.', links: []
 const local_names = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Whether the request was made for this service. A page whose name was made to lead to this machine
- * (DNS rebinding) is of the same origin to a browser, but still sends its own name.
+ * Whether the request was made for this service. A foreign page whose name leads to this machine
+ * (DNS rebinding) has the same origin for a browser, but its requests still carry its own name.
  */
 const isForUs = (host: string, public_url: string): boolean =>
   [...local_names, new URL(public_url).hostname].includes(host.toLowerCase().replace(/:\d*$/, ''));
 
 export type ShownMail = Mail & { readonly created_at: string };
 
-/** The newest first; a refusal in production. */
+/** The newest first. Refuses in production. */
 export const readOutbox = async (
   ctx: Pick<Context, 'header'>,
   { config, public_url, sql }: Deps,

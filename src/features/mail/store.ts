@@ -27,7 +27,7 @@ export interface MailRow {
   readonly created_at: Date;
 }
 
-/** A mail this old is not sent any more: the link in it has run out or soon will. */
+/** A mail this old is not sent any more: the link in it has expired or soon will. */
 export const mail_life_ms = 24 * 3_600_000;
 /** A row is kept this long, for the outbox page. */
 export const mail_keep_ms = 7 * 24 * 3_600_000;
@@ -60,7 +60,7 @@ export const queueMail = async (
     values (${id}, ${to}, ${subject}, ${sealed}, ${at}, ${at})`;
 };
 
-/** Changes mails that wait and that no other sender holds, the earliest first. */
+/** Changes waiting mails that no other sender holds, the earliest first. */
 const claim = (sql: Sql, set: Fragment, due: Fragment) =>
   sql<MailRow[]>`
     update mails
@@ -85,7 +85,7 @@ export const claimMails = async (sql: Sql, now: Date): Promise<MailRow[]> => {
   return claim(sql, sql`attempts = attempts + 1, next_at = ${next_at}`, sql`next_at <= ${now}`);
 };
 
-/** Mails that were never looked at, each given out once; they stay unsent. */
+/** Claims mails that were not logged yet. Each is returned once and stays unsent. */
 export const claimForLog = (sql: Sql): Promise<MailRow[]> =>
   claim(sql, sql`attempts = 1`, sql`attempts = 0`);
 

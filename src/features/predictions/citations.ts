@@ -4,10 +4,9 @@ import type { Failure } from './faults.js';
 
 /**
  * The sources of a reasoning, in its text or in `evidence_urls`. Two gates count different things.
- * CITATIONS_REQUIRED counts the different URLs that are written at all. CITATIONS_INVALID looks at what
- * they name: it fails when fewer than two usable pages are left and something that was written is the reason (an unusable URL, or one page written
- * again and again). A bare domain beside two good sources therefore does no harm; it is only not
- * stored as a citation.
+ * CITATIONS_REQUIRED counts the different URLs. CITATIONS_INVALID checks the pages: it fails if
+ * fewer than two are usable because a URL is unusable or one page is repeated. A bare domain beside
+ * two good sources therefore does no harm; it is only not stored as a citation.
  */
 
 export const citation_limits = { needed: 2, stored: 50, length: 2_048 } as const;
@@ -32,8 +31,8 @@ const cutLinks = (text: string, links: readonly number[]): string[] => {
 };
 
 /**
- * `links` as `findLinks` gives them. `beside`: what is given beside the text, which is read as if
- * it stood there.
+ * `links` are those of `findLinks`. `beside` are texts that come with the reasoning and are read as
+ * if they were in it.
  */
 export const checkCitations = (
   text: string,
@@ -64,7 +63,7 @@ export const checkCitations = (
   return { citations, keys, failures: explain(counts, unusable, others) };
 };
 
-/** The first few pages, each with what is the matter with it. */
+/** The first few pages, each with its problem. */
 export const describePages = (problems: ReadonlyMap<string, string>): string =>
   [...problems]
     .slice(0, 5)
@@ -98,7 +97,7 @@ const explain = (
 };
 
 interface Citation {
-  /** As written; in the URL standard's form where that differs in more than case. */
+  /** As written, or in the URL standard's form if that differs in more than case. */
   readonly url: string;
   /** Without fragment, tracking parameters, trailing slash and default port; host in lower case. */
   readonly key: string;
@@ -198,7 +197,7 @@ const placeholder_host = new RegExp(
     '\\.(?:com|org|net))$',
 );
 
-/** The address parser throws inside on a name, which costs 10 µs; so names do not get there. */
+/** The address parser throws inside on a name, which costs 10 µs, so it gets no names. */
 const can_be_address = /^[\d.]+$|:/;
 
 const hostProblem = (host: string): string | null => {

@@ -7,17 +7,17 @@ import {
 
 /** The columns of a stored prediction from which its distribution follows. */
 export interface Stated {
-  /** Of a yes/no question; else null. */
+  /** For a yes/no question; else null. */
   readonly prediction: boolean | null;
-  /** Of a yes/no question: the chance of YES in basis points; else null. */
+  /** For a yes/no question: the chance of YES in basis points; else null. */
   readonly probability: number | null;
-  /** Basis points on the side or the option taken; of a number, on the middle half: 5,000. */
+  /** Basis points on the chosen side or option. For a number always 5,000, on the middle half. */
   readonly confidence: number;
-  /** Index of the option; null where there are none. */
+  /** Index of the option; null if the question has none. */
   readonly selected_option: number | null;
-  /** Basis points that sum to 10,000, where stated; null: the rest is spread evenly. */
+  /** Basis points that sum to 10,000. Null if not stated: then the rest is spread evenly. */
   readonly probabilities: readonly number[] | null;
-  /** Of a question for a number or a date; see `stated-cdf.ts`. */
+  /** For a question about a number or a date; see `stated-cdf.ts`. */
   readonly cdf: readonly number[] | null;
 }
 

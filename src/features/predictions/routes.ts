@@ -161,7 +161,7 @@ const predictMany = route({
 
 const most_predictions_listed = 200;
 
-/** What an agent should know before it writes: may it predict here at all, and what is needed. */
+/** Tells an agent, before it writes, whether it may predict here and what is needed. */
 const preflightOf = async (
   { sql, config, clock }: Deps,
   question: QuestionRow,

@@ -212,7 +212,7 @@ export const admin_list_query = Type.Object({
 });
 export type AdminListQuery = Static<typeof admin_list_query>;
 
-/** Of published questions; the consensus is a feature that uses this one. */
+/** Headlines come from the consensus, a feature that uses this one, so they are passed in. */
 export interface HeadlineParts {
   readonly headlines: (ids: readonly string[]) => Promise<ReadonlyMap<string, Headline>>;
 }
