@@ -42,8 +42,8 @@ const countOnTwoMasters = async (t: Test, url: string): Promise<void> => {
   const limiter = createLimiter({ redis, prefix: 'two', processes: 1, log });
   for (let n = 0; n < 20; n += 1) {
     const windows = [
-      { name: 'ip', key: `ip:${n}`, limit: 3, window_ms: 60_000 },
-      { name: 'key', key: `key:${n}`, limit: 1, window_ms: 60_000 },
+      { name: 'ip', key: `ip:address ${n}`, limit: 3, window_ms: 60_000 },
+      { name: 'key', key: `key:agent ${n}`, limit: 1, window_ms: 60_000 },
     ];
     t.match(await limiter.take(windows), { allowed: true, is_local: false, left: [2, 0] });
     t.match(await limiter.take(windows), { allowed: false, refused: 1, is_local: false });
