@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeRandom } from './help/long-run.js';
 import {
   makeTemplate,
   makeTestFolder,
@@ -16,12 +17,12 @@ import { startFiles } from './help/run-files.js';
  * `npm run mutants [-- --seed N] [--count N] [--only TEXT] [--list]`: does the suite notice bugs?
  *
  * Draws single-edit bugs (a changed comparison, a dropped clause, a swapped argument, a removed await,
- * an off by one) in the compiled code of the rooms below, puts each alone into a copy of the checkout,
- * and runs the tests of its room until one fails. Prints what noticed each, and exits 1 when a bug
+ * an off by one) in the compiled code of the areas below, puts each alone into a copy of the checkout,
+ * and runs the tests of its area until one fails. Prints what noticed each, and exits 1 when a bug
  * survives. Not every survivor is a gap: some edits change nothing that can be observed.
  */
 
-interface Room {
+interface Area {
   readonly name: string;
   /** Source files, as `src/…`. */
   readonly holds: RegExp;
@@ -29,13 +30,13 @@ interface Room {
   readonly tests: readonly string[];
 }
 
-const feature = (name: string, holds: string, ...more: readonly string[]): Room => ({
+const feature = (name: string, holds: string, ...more: readonly string[]): Area => ({
   name: `${name}: ${holds}`,
   holds: new RegExp(`^src/features/${name}/(?:${holds})\\.ts$`),
   tests: [`features/${name}/`, ...more],
 });
 
-const rooms: readonly Room[] = [
+const areas: readonly Area[] = [
   ...['leaderboards', 'questions', 'resolution'].map((name) => feature(name, '.*rules|.*store')),
   // Old snapshots are deleted by retention.
   feature('consensus', '.*rules|.*store', 'features/retention/'),
@@ -98,7 +99,7 @@ const edits: readonly Edit[] = [
 ];
 
 interface Mutant {
-  readonly room: Room;
+  readonly area: Area;
   /** Below the root: `dist/src/…js`. */
   readonly file: string;
   readonly line: number;
@@ -109,7 +110,7 @@ interface Mutant {
 
 const isCode = (line: string): boolean => !/^\s*(?:\/\/|\/?\*|import |export \{|$)/.test(line);
 
-const mutantsOf = (room: Room, file: string): Mutant[] =>
+const mutantsOf = (area: Area, file: string): Mutant[] =>
   readFileSync(path.join(project_root, file), 'utf8')
     .split('\n')
     .flatMap((before, at) =>
@@ -120,39 +121,28 @@ const mutantsOf = (room: Room, file: string): Mutant[] =>
               const end = found.index + found[0].length;
               const made = replace(found[0], ...found.slice(1));
               const after = before.slice(0, found.index) + made + before.slice(end);
-              return { room, file, line: at + 1, kind, before, after };
+              return { area, file, line: at + 1, kind, before, after };
             }),
           ),
     );
 
-/** mulberry32 (Tommy Ettinger). */
-const makeRandom = (seed: number): (() => number) => {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-};
-
-/** Takes the rooms in turn, and a random kind of edit if the room has it. */
+/** Takes the areas in turn, and a random kind of edit if the area has it. */
 const draw = (seed: number, count: number, only: string): readonly Mutant[] => {
   const random = makeRandom(seed);
   const sources = readdirSync(path.join(project_root, 'src'), {
     recursive: true,
     encoding: 'utf8',
   });
-  const by_room = rooms.map((room) =>
+  const by_area = areas.map((area) =>
     sources
       .map((name) => `src/${name}`)
-      .filter((name) => room.holds.test(name) && name.includes(only))
+      .filter((name) => area.holds.test(name) && name.includes(only))
       .sort()
-      .flatMap((name) => mutantsOf(room, `dist/${name.replace(/ts$/, 'js')}`)),
+      .flatMap((name) => mutantsOf(area, `dist/${name.replace(/ts$/, 'js')}`)),
   );
   const drawn: Mutant[] = [];
-  for (let turn = 0; drawn.length < count && by_room.some(({ length }) => length > 0); turn += 1) {
-    const left = by_room[turn % by_room.length] ?? [];
+  for (let turn = 0; drawn.length < count && by_area.some(({ length }) => length > 0); turn += 1) {
+    const left = by_area[turn % by_area.length] ?? [];
     const kind = edits[Math.floor(random() * edits.length)]?.kind;
     const of_kind = left.filter((mutant) => mutant.kind === kind);
     const from = of_kind.length > 0 ? of_kind : left;
@@ -177,12 +167,12 @@ const makeCopy = (): string => {
   return folder;
 };
 
-/** The test files of a room, the one that is named after the source first. */
-const testsOf = ({ room, file }: Mutant): readonly string[] => {
+/** The test files of a area, the one that is named after the source first. */
+const testsOf = ({ area, file }: Mutant): readonly string[] => {
   const name = path.basename(file, '.js');
   const folder = path.join(project_root, 'dist', 'test');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((one) => one.endsWith('.test.js') && room.tests.some((start) => one.startsWith(start)))
+    .filter((one) => one.endsWith('.test.js') && area.tests.some((start) => one.startsWith(start)))
     .sort();
   const isOwn = (one: string): boolean => path.basename(one).startsWith(name);
   return [...files.filter(isOwn), ...files.filter((one) => !isOwn(one))].map(

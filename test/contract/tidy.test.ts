@@ -207,7 +207,7 @@ check(
       return false;
     }
     const [own, other] = [partOf(from), partOf(to)];
-    if (other === 'routes') return !['routes', 'index'].includes(own);
+    if (other === 'routes') return own !== 'routes';
     return not_known[own]?.test(other) === true;
   }),
   src,

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { project_root } from './own-stores.js';
 import {
   addTotals,
+  begun,
   makeTapReader,
   no_more,
   no_totals,
@@ -16,8 +17,6 @@ import {
  * processes work at once. A process that ends early fails the file it was running, and another one
  * goes on with the rest of the folder.
  */
-
-const project_root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** These start whole services, or change or measure their process: each runs in one of its own. */
 const alone = [
@@ -50,6 +49,13 @@ export interface Result extends Totals {
 }
 
 export const nameOf = (file: string): string => file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
+
+/** The file that a process runs. */
+interface Running {
+  readonly file: string;
+  readonly began: number;
+  is_loaded: boolean;
+}
 
 const isAlone = (file: string): boolean =>
   alone.some((start) => file.startsWith(`dist/test/${start}`));
@@ -116,45 +122,44 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
   /** Runs files of a folder in one process until it ends. */
   const runProcess = (folder: string[]): Promise<void> =>
     new Promise((resolve) => {
-      let file = folder.shift();
-      let last = file ?? '';
-      let began = performance.now();
-      let problem: string | undefined;
-      let has_begun = false;
-      let files_ended = 0;
       const child = spawn(process.execPath, ['--enable-source-maps', process_file], {
         cwd: root,
         env: { ...process.env, ...env },
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       });
       children.add(child);
-      let timer: NodeJS.Timeout;
-      const giveTime = (ms: number, why: string): void => {
+      /** Null when the process has no file left and is to end. */
+      let running: Running | null = null;
+      let last = '';
+      let problem: string | undefined;
+      let timer: NodeJS.Timeout | undefined;
+
+      const giveNext = (): void => {
+        const file = folder.shift();
+        running = file === undefined ? null : { file, began: performance.now(), is_loaded: false };
+        if (child.connected) child.send(file ?? no_more, () => undefined);
         clearTimeout(timer);
-        timer = setTimeout(() => {
-          problem = why;
-          child.kill('SIGKILL');
-        }, ms);
+        timer = setTimeout(
+          () => {
+            problem =
+              file === undefined
+                ? 'Its process does not end: something is still open.'
+                : `It did not end within ${file_ms / 1_000} s.`;
+            child.kill('SIGKILL');
+          },
+          file === undefined ? end_ms : file_ms,
+        );
       };
       const reader = makeTapReader((read) => {
-        // Output of a process that is being stopped is no result.
-        if (file === undefined || is_stopped) return;
-        report(file, read, began);
-        last = file;
-        files_ended += 1;
-        has_begun = false;
-        file = folder.shift();
-        began = performance.now();
-        if (file === undefined)
-          giveTime(end_ms, 'Its process does not end: something is still open.');
-        else giveTime(file_ms, `It did not end within ${file_ms / 1_000} s.`);
-        if (child.connected) child.send(file ?? no_more, () => undefined);
+        // What a process says while it is being stopped is no result.
+        if (running === null || is_stopped) return;
+        report(running.file, read, running.began);
+        last = running.file;
+        giveNext();
       });
       child.on('message', (message) => {
-        has_begun ||= message === 'begun';
+        if (message === begun && running !== null) running.is_loaded = true;
       });
-      giveTime(file_ms, `It did not end within ${file_ms / 1_000} s.`);
-      child.send(file ?? no_more, () => undefined);
       const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
       lines.on('line', reader.line);
       const closed = new Promise((done) => lines.once('close', done));
@@ -162,16 +167,16 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         await closed;
         clearTimeout(timer);
         children.delete(child);
-        if (file === undefined && problem === undefined) return resolve();
-        if (is_stopped) cut.push(...(file === undefined ? [] : [file]));
-        // It ended with the file before, which has failed. Another process runs this file.
-        else if (file !== undefined && !has_begun && files_ended > 0) folder.unshift(file);
-        else {
-          const ended = `Its process ended early (${signal ?? `exit code ${code}`}).`;
-          report(file ?? last, reader.take(), began, problem ?? ended);
-        }
+        const ended = `Its process ended early (${signal ?? `exit code ${code}`}).`;
+        if (running === null) {
+          if (problem !== undefined) report(last, reader.take(), performance.now(), problem);
+        } else if (is_stopped) cut.push(running.file);
+        // The process ended with the file before, which has failed; another one runs this file.
+        else if (!running.is_loaded && last !== '') folder.unshift(running.file);
+        else report(running.file, reader.take(), running.began, problem ?? ended);
         resolve();
       });
+      giveNext();
     });
 
   const work = async (): Promise<void> => {

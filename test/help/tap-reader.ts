@@ -2,6 +2,8 @@
 
 /** A process gets this instead of a file when it may end. */
 export const no_more = '';
+/** What a process sends before it loads a file. */
+export const begun = 'begun';
 
 export interface Totals {
   passed: number;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { t as root } from 'tap';
 import { runFile } from './tap.js';
-import { no_more } from './tap-reader.js';
+import { begun, no_more } from './tap-reader.js';
 
 /**
  * A process that runs the test files that `run-files.ts` sends it, one after another. Files of a
@@ -17,7 +17,7 @@ root.setTimeout(0);
 const open = setInterval(() => undefined, 60_000);
 for await (const [file] of on(process, 'message')) {
   if (file === no_more) break;
-  process.send?.('begun');
+  process.send?.(begun);
   await runFile(file, () => import(pathToFileURL(path.resolve(file)).href));
 }
 clearInterval(open);
