@@ -90,6 +90,7 @@ import { createHandOver, type HandOver } from '../redis/hand-over.js';
 import { api_info, api_routes } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
 import { makeConnectionCounter } from '../socket/connections.js';
+import { default_limits } from '../socket/frames.js';
 import type { StateSource } from '../socket/states.js';
 import { makeFaultPage, type PageDeps, routes as pages } from '../web/index.js';
 import { type Base, measure, type RoleOptions } from './base.js';
@@ -124,11 +125,12 @@ interface Shared {
   readonly idempotency: Idempotency;
   readonly handOver: HandOver;
   readonly innerCall: InnerCall;
+  readonly tick_ms: number;
 }
 
 const makeApiParts = (deps: Deps, shared: Shared) => {
   const { sql, config } = deps;
-  const { limiter, idempotency, handOver, innerCall } = shared;
+  const { limiter, idempotency, handOver, innerCall, tick_ms } = shared;
   const wakeUp = makeWakeUp(deps);
   const consensus = createLiveConsensus(deps);
   const briefs = createBriefs(deps, consensus);
@@ -171,6 +173,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     recent,
     originality,
     log_watch,
+    tick_ms,
     taxonomy,
     placeAtOwner,
     postAtOwner,
@@ -290,14 +293,14 @@ const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]):
 const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const { config, log, sql, redis } = deps;
   const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;
-  const { prepareRoute = (route) => route } = options;
+  const { prepareRoute = (route) => route, tick_ms = default_limits.tick_ms } = options;
   const app = App();
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
   const innerCall = makeInnerCall((request) => mounted.call(request));
   const idempotency = createIdempotency({ sql, secret_key: config.SECRET_KEY ?? '', log });
   const { index } = options;
   const handOver = createHandOver({ ...deps, prefix, index, openSubscriber });
-  const parts = makeApiParts(deps, { limiter, idempotency, handOver, innerCall });
+  const parts = makeApiParts(deps, { limiter, idempotency, handOver, innerCall, tick_ms });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const { TRUSTED_PROXIES: trusted_proxies } = config;
@@ -330,7 +333,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     connections,
     origin: () => new URL(deps.public_url).origin,
     taxonomy: parts.taxonomy,
-    limits: { ...connectionLimits(config), lifetime_ms: config.SOCKET_LIFETIME_S * 1_000 },
+    limits: { ...connectionLimits(config), lifetime_ms: config.SOCKET_LIFETIME_S * 1_000, tick_ms },
     ops: { call: makeCallOp(mounted), ...makeConsumeOps(parts) },
     recent: parts.recent,
     digestAt: parts.digests.at,

@@ -17,6 +17,8 @@ export interface RoleOptions {
   readonly shared_port: boolean;
   /** Tests: what is done to each route before it is served. */
   readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
+  /** Tests: milliseconds between two ticks of a socket or an event stream, ± 10 %. */
+  readonly tick_ms?: number;
 }
 
 /** What every role process is built on: its log and its connections, open until it is stopped. */

@@ -9,8 +9,8 @@ import type { Frame } from '../help/ws-client.js';
  */
 export interface SocketFront {
   readonly url: string;
-  /** What becomes of a frame of the service; the frames that the client gets instead. */
-  tamper: ((frame: Frame) => readonly (Frame | string)[]) | null;
+  /** What becomes of a frame of the service on a connection; the frames that the client gets instead. */
+  tamper: ((frame: Frame, connection: object) => readonly (Frame | string)[]) | null;
   /** Frames of the clients, in order of arrival. */
   readonly said: readonly Frame[];
   /** Connections so far. */
@@ -58,7 +58,7 @@ export const startSocketFront = async (t: Teardown, port: number): Promise<Socke
     service.on('message', (raw) => {
       if (client.readyState !== WebSocket.OPEN) return;
       const frame = JSON.parse(String(raw)) as Frame;
-      for (const sent of front.tamper?.(frame) ?? [frame]) {
+      for (const sent of front.tamper?.(frame, client) ?? [frame]) {
         client.send(typeof sent === 'string' ? sent : JSON.stringify(sent));
       }
     });

@@ -31,6 +31,8 @@ export interface FuzzWorld {
 
 const allIds = ({ ids }: FuzzWorld): readonly string[] => Object.values(ids).flat();
 
+const plain_names = fc.stringMatching(/^[a-z]{2,12} [a-z0-9]{1,30}$/);
+
 const small_picks = (...values: readonly unknown[]) => fc.constantFrom(...values);
 
 const knownOf = (world: FuzzWorld, some_ids = allIds(world)): Known => ({
@@ -60,7 +62,7 @@ const knownOf = (world: FuzzWorld, some_ids = allIds(world)): Known => ({
   email: small_picks('fuzz@people.dev', 'a@b.co', 'A@B.CO', 'no address', 'é@ü.de', '"a b"@c.de'),
   password: small_picks('correct horse battery', 'x'.repeat(1_000), '\u0958'.repeat(20)),
   options: fc.array(oddText(1, 100), { minLength: 2, maxLength: 4 }),
-  name: fc.oneof(fc.stringMatching(/^[a-z]{2,12} [a-z0-9]{1,30}$/), oddText(2, 50)),
+  name: fc.oneof(plain_names, oddText(2, 50)),
   model: small_picks('claude-sonnet-4', 'openai/gpt-5', ' ', '\u0958'.repeat(90)),
   cursor: fc
     .array(

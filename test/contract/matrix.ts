@@ -56,6 +56,18 @@ const findMismatch = (principal: Principal, route: Route, answer: Answered): str
 
 const at_once = 8;
 
+/** Looks at every route, all of a few at once: a socket that is behind refuses further calls. */
+export const lookAtAll = async <T>(
+  routes: readonly Route[],
+  look: (route: Route) => Promise<T>,
+): Promise<T[]> => {
+  const found: T[] = [];
+  for (let at = 0; at < routes.length; at += at_once) {
+    found.push(...(await Promise.all(routes.slice(at, at + at_once).map(look))));
+  }
+  return found;
+};
+
 /** Calls every route as this principal, a few at a time; what is not answered as it should be. */
 export const findMismatches = async (
   principal: Principal,
@@ -66,11 +78,7 @@ export const findMismatches = async (
   const ends = (route: Route): boolean =>
     ends_credentials.includes(route.id) && refusalOf(route, principal) === null;
   const others = routes.filter((route) => !ends(route));
-  const mismatches: (string | null)[] = [];
-  // All of a few at once: a socket that is behind with long replies refuses further calls.
-  for (let at = 0; at < others.length; at += at_once) {
-    mismatches.push(...(await Promise.all(others.slice(at, at + at_once).map(look))));
-  }
+  const mismatches = await lookAtAll(others, look);
   for (const route of routes.filter(ends)) mismatches.push(await look(route));
   return mismatches.filter((one) => one !== null);
 };

@@ -29,6 +29,8 @@ export interface AppOptions {
   readonly stores?: Stores;
   /** Off where a test looks at answers that cannot be validated. */
   readonly check_answers?: boolean;
+  /** Between two ticks of a socket or an event stream. */
+  readonly tick_ms?: number;
 }
 
 export const admin_key = 'test-admin-key-0123456789abcdefghij';
@@ -97,6 +99,7 @@ export const startApp = async (t: Test, options: AppOptions = {}) => {
         index: 0,
         shared_port: false,
         ...(options.check_answers === false ? {} : { prepareRoute: checkAnswers }),
+        ...(options.tick_ms === undefined ? {} : { tick_ms: options.tick_ms }),
       }),
     ),
   );

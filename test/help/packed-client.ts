@@ -39,12 +39,19 @@ export const packClient = async ({ base, env }: EmptyFolder): Promise<readonly s
   return packed.map(({ filename }) => path.join(base, filename));
 };
 
-/** `npm install` of the tarballs; the folder is then a program of somebody else's. */
-export const installClient = async (t: Teardown): Promise<string> => {
-  const empty = makeEmptyFolder(t);
-  const tarballs = await packClient(empty);
-  const { folder, env } = empty;
+/** `npm install` of the tarballs in a folder beside the empty one: a program of somebody else's. */
+export const installTarballs = async (
+  { base, env }: EmptyFolder,
+  tarballs: readonly string[],
+): Promise<string> => {
+  const folder = path.join(base, 'program');
+  mkdirSync(folder);
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module","private":true}');
   await run('npm', ['install', '--no-audit', '--no-fund', ...tarballs], { cwd: folder, env });
   return folder;
+};
+
+export const installClient = async (t: Teardown): Promise<string> => {
+  const empty = makeEmptyFolder(t);
+  return installTarballs(empty, await packClient(empty));
 };

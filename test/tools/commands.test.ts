@@ -113,8 +113,11 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   );
   const first = { 'x-api-key': created.document.api_key };
   t.equal((await call('GET', '/api/me', first)).body.user.owner_linked, true);
-  t.equal((await run('key', 'create', 'Tycho', '--model', 'gpt-5')).code, 1, 'the name is taken');
-  const rotated = await run('key', 'rotate', 'tycho');
+  const [taken, rotated] = await Promise.all([
+    run('key', 'create', 'Tycho', '--model', 'gpt-5'),
+    run('key', 'rotate', 'tycho'),
+  ]);
+  t.equal(taken.code, 1, 'the name is taken');
   const key = { 'x-api-key': rotated.document.api_key };
   t.equal((await call('GET', '/api/me', key)).status, 200);
   await until('the first key stops', async () => {
@@ -143,11 +146,11 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   await redis.hset(tally, 'o', 999, 'gpt|y|1|n', 7);
   await redis.xtrim(streamKey('pf'), 'MAXLEN', 0);
   await redis.hset('pf:{boards}:built', 'all:all', 'another');
-  const rebuilt = await run('rebuild');
+  const [rebuilt, no_part] = await Promise.all([run('rebuild'), run('rebuild', 'tallies')]);
   t.match(rebuilt.document, { ok: true, rebuilt: { boards: /slices$/, stream: /entries$/ } });
   t.same(await redis.hgetall(tally), right);
   t.ok((await redis.xlen(streamKey('pf'))) > 0);
-  t.match((await run('rebuild', 'tallies')).document, { exit_code: 2 });
+  t.match(no_part.document, { exit_code: 2 });
 
   // A webhook of the agent.
   const read = (name: string) => readFileSync(path.join(folder, name), 'utf8');
@@ -164,10 +167,12 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   });
   t.equal(hook.status, 201);
   const { id: hook_id } = hook.body;
-  t.match((await run('webhook', 'list')).document, {
-    webhooks: [{ id: hook_id, owner: 'Tycho', active: true }],
-  });
-  t.match((await run('webhook', 'test', hook_id)).document, { ok: true, status: 204 });
+  const [hooks, tested] = await Promise.all([
+    run('webhook', 'list'),
+    run('webhook', 'test', hook_id),
+  ]);
+  t.match(hooks.document, { webhooks: [{ id: hook_id, owner: 'Tycho', active: true }] });
+  t.match(tested.document, { ok: true, status: 204 });
   answers = 500;
   t.match((await run('webhook', 'test', hook_id)).document, { exit_code: 1, status: 500 });
   t.match((await run('webhook', 'pause', hook_id)).document, { ok: true, active: false });
@@ -175,12 +180,13 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   const since = ['--since', new Date(Date.now() - 60_000).toISOString()];
   t.equal((await run('webhook', 'replay', hook_id, ...since)).code, 1, 'it is off');
   t.match((await run('webhook', 'resume', hook_id)).document, { ok: true, active: true });
-  t.match((await run('webhook', 'replay', hook_id, ...since)).document, { ok: true });
-  const refused = await Promise.all([
+  const [replayed, ...refused] = await Promise.all([
+    run('webhook', 'replay', hook_id, ...since),
     run('webhook', 'replay', hook_id),
     run('webhook', 'test', 'none'),
     run('webhook', 'list', hook_id),
   ]);
+  t.match(replayed.document, { ok: true });
   t.same(
     refused.map(({ code }) => code),
     [2, 1, 2],

@@ -27,7 +27,13 @@ import type { LogConnection, LogPage, LogParts, LogWatch } from './watch.js';
 
 /** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
 
-type Parts = Deps & LogParts & TaxonomyParts & { readonly digests: DigestTracker };
+type Parts = Deps &
+  LogParts &
+  TaxonomyParts & {
+    readonly digests: DigestTracker;
+    /** How often a quiet stream says that it is alive, ± 10 %. */
+    readonly tick_ms: number;
+  };
 
 const route = routeFor<Parts>();
 
@@ -193,8 +199,6 @@ const digest = route({
  * resumes from the last id it has seen.
  */
 
-/** How often a quiet stream says that it is alive, ± 10 %. */
-const tick_ms = 15_000;
 /** ± 20 %. */
 const lifetime_ms = 4 * 3_600_000;
 /** Reconnections after a shutdown are spread over this. */
@@ -204,6 +208,7 @@ const retry_ms = 1_000;
 
 interface StreamOptions {
   readonly watch: LogWatch;
+  readonly tick_ms: number;
   readonly digests: DigestTracker;
   readonly wanted: Wanted;
   /** The topics by the names that the client sent. */
@@ -224,7 +229,7 @@ const namedEvent = (name: string, data: object, fields = ''): string =>
 
 const around = (ms: number, share: number): number => ms * (1 - share + 2 * share * Math.random());
 
-const welcome = ({ watch, labels, after, gap }: StreamOptions): string => {
+const welcome = ({ watch, tick_ms, labels, after, gap }: StreamOptions): string => {
   const place = { topics: labels, after, head: watch.head(), oldest: watch.oldest() };
   const data = { ...place, tick_ms, time: new Date().toISOString() };
   const frame = namedEvent('welcome', data, `retry: ${retry_ms}\n`);
@@ -240,7 +245,7 @@ const bye = (reason: string): string => {
 };
 
 async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
-  const { watch, digests, wanted, signal, connection } = options;
+  const { watch, tick_ms, digests, wanted, signal, connection } = options;
   const hasEnded = (): boolean => connection.revoked !== null || watch.hasEnded();
   const ends_ms = performance.now() + around(lifetime_ms, 0.2);
   let cursor = options.after;
@@ -282,7 +287,7 @@ const openStream = async (
   ctx: Context<unknown, wire.StreamQuery>,
   parts: Parts,
 ): Promise<Reply | Fault> => {
-  const { log_watch: watch, digests } = parts;
+  const { log_watch: watch, tick_ms, digests } = parts;
   const wanted = wantedOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
@@ -297,6 +302,7 @@ const openStream = async (
         const after = gap?.until ?? given ?? watch.head();
         return streamEvents({
           watch,
+          tick_ms,
           digests,
           wanted,
           labels: ctx.query.topic,

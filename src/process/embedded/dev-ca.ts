@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { generate } from 'selfsigned';
 import { writeWhole } from './data-dir.js';
 
 const day_ms = 24 * 60 * 60 * 1000;
@@ -13,6 +12,8 @@ const valid_ms = 3_650 * day_ms;
  * always HTTPS, on this machine.
  */
 export const makeDevCa = async () => {
+  // Loading it takes a tenth of a second, and few starts make a certificate.
+  const { generate } = await import('selfsigned');
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     keyType: 'ec',
     curve: 'P-256',

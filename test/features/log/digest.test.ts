@@ -45,7 +45,7 @@ const saidIn = (text: string): Said => {
 };
 
 const serve = async () => {
-  const server = await serveLog(t);
+  const server = await serveLog(t, { tick_ms: 500 });
   const { app, log } = server;
   await log.write(700);
   await log.write(1, { audience_id: agent_id });
