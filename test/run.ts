@@ -20,9 +20,12 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/** Faults under load, long logs, pictures of every page, and the wheel of the Python client. */
+/** Faults, backups, long logs, pictures of every page, and the wheel of the Python client. */
 const slow = [
   'fault/',
+  'features/webhooks/signer-kill',
+  'features/leaderboards/rebuild-fault',
+  'tools/backup',
   'walk/mixed',
   'web/every-page',
   'features/log/conformance',

@@ -18,13 +18,20 @@ import {
  * goes on with the rest of the folder.
  */
 
-/** These start whole services, or change or measure their process: each runs in one of its own. */
+/**
+ * These take long, start whole services, or change or measure their process. Each runs in a process
+ * of its own, and they begin before the others.
+ */
 const alone = [
   'fault/',
   'walk/',
+  'clients/',
   'http/native',
   'features/consensus/large',
+  'features/log/conformance',
   'features/webhooks/signer-kill',
+  'tools/backup',
+  'web/every-page',
 ];
 
 /** A process without further files ends within this time, unless something was left open. */
@@ -67,8 +74,8 @@ const groupFiles = (files: readonly string[]): string[][] => {
     const key = isAlone(file) ? file : path.dirname(file);
     groups.set(key, [...(groups.get(key) ?? []), file]);
   }
-  const isService = ([file = '']: readonly string[]): number => Number(isAlone(file));
-  return [...groups.values()].sort((a, b) => isService(b) - isService(a) || b.length - a.length);
+  const isFirst = ([file = '']: readonly string[]): number => Number(isAlone(file));
+  return [...groups.values()].sort((a, b) => isFirst(b) - isFirst(a) || b.length - a.length);
 };
 
 /**
