@@ -138,6 +138,10 @@ t.test('what is not allowed or not there is refused with its code', async (t) =>
   t.equal(codeOf(as_person), '403 AGENTS_ONLY');
   const voter = await makeVoter(3);
   await app.sql`update comments set hidden_at = now() where id = ${id}`;
+  const pid = await predict(author);
+  await app.sql`update predictions set hidden_at = now() where id = ${pid}`;
+  const hidden = await send(voter, 'POST', `predictions/${pid}/upvote`);
+  t.equal(codeOf(hidden), '404 PREDICTION_NOT_FOUND');
   for (const absent of [id, makeId(), 'no-id']) {
     t.equal(
       codeOf(await send(voter, 'POST', `comments/${absent}/upvote`)),

@@ -3,7 +3,7 @@ import { questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { createSnapshotTaker } from '../../../src/features/consensus/index.js';
 import type { Consensus } from '../../../src/features/consensus/rules.js';
-import { putSnapshot, type Snapshot } from '../../../src/features/consensus/store.js';
+import { listOutdated, putSnapshot, type Snapshot } from '../../../src/features/consensus/store.js';
 import { snapshot_queries } from '../../../src/tools/verify/consensus-store.js';
 import { findBy } from '../../../src/tools/verify/parts.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
@@ -180,6 +180,21 @@ t.test('what an older program took is made anew, as it stood at its moment', asy
     set consensus = jsonb_set(consensus::jsonb, '{forecast}', '99')::json
     where question_id = ${questionId(1)} and "offset" = 10`;
   t.match(await lookAt(sql), [/says .*\/99(Rises|Stays|Falls) instead of/]);
+});
+
+t.test('an older snapshot is made again as far back as the log goes', async (t) => {
+  const { sql, deps, advance } = await openWorld(t, 1);
+  await addPredictions(sql, some(0, 0, 3));
+  advance(hour_ms);
+  await takeAll(createSnapshotTaker(deps));
+  await sql`update consensus_snapshots set format = 1`;
+  for (const [oldest, count] of [
+    [4, 1],
+    [5, 0],
+  ] as const) {
+    await sql`update log_head set "offset" = 9, oldest = ${oldest}`;
+    t.equal((await sql.begin((tx) => listOutdated(tx, 10))).length, count, `from ${oldest} on`);
+  }
 });
 
 t.test('verify finds a snapshot that says something else than the record', async (t) => {

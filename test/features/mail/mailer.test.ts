@@ -169,6 +169,14 @@ t.test('without a server development logs the links once and marks nothing sent'
   t.match(await readMail(), { sent: false, failed: false, sealed: Buffer });
 });
 
+t.test('without a server too, a mail that another SECRET_KEY sealed is given up', async (t) => {
+  const { lines, deps } = withLines();
+  await queue('eve@example.org', { ...config, SECRET_KEY: 'another-secret-key-0123456789abcdef' });
+  t.equal(await logDue(deps), 1);
+  t.match(await readMail(), { sent: false, failed: true, sealed: null });
+  t.match(lines, [{ level: 50, msg: /SECRET_KEY/ }]);
+});
+
 t.test('without a server production logs that, and nothing of the mail', async (t) => {
   const { lines, deps } = withLines({ NODE_ENV: 'production' });
   await queue();

@@ -56,7 +56,7 @@ t.test('a delivery is signed with the key that the service publishes', async (t)
   const changed: Readonly<Record<string, string>> = {
     'webhook-id': 'evt_01',
     'signature-agent': 'forum="https://other.example"',
-    signature: String(headers['signature']).replace(/:./, ':/'),
+    signature: String(headers['signature']).replace(/:./, (one) => (one === ':A' ? ':B' : ':A')),
   };
   for (const [name, value] of Object.entries(changed)) {
     t.equal(await isSigned({ ...delivery, headers: { ...headers, [name]: value } }), false, name);

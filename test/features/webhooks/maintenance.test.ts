@@ -1,4 +1,6 @@
 import { makeMailOpener, readUnsent } from '../../../src/features/mail/store.js';
+import { startReplay } from '../../../src/features/webhooks/delivery-store.js';
+import { stepReplay } from '../../../src/features/webhooks/planning-store.js';
 import { deleteWebhooks, updateWebhook } from '../../../src/features/webhooks/store.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { t } from '../../help/tap.js';
@@ -123,6 +125,18 @@ t.test('what waited a day for a first attempt is left out, also while switched o
   }
   t.same(await statesOf(stuck), { pending: 3, gap: 1 });
   t.same(await statesOf(off), { skipped_disabled: 3, gap: 1 });
+});
+
+t.test('a step of a replay has taken effect when it ends', async (t) => {
+  const hook = await world.addHook();
+  await world.record(...many(3));
+  await sql`update deliveries set state = 'delivered', delivered_at = now()`;
+  await sql.begin((tx) => startReplay(tx, hook.id, { after: 1, until: 3 }));
+  await stepReplay(sql, hook.id);
+  const [replay] =
+    await sql`select queued, next_offset, done_at is not null as is_done from webhook_replays`;
+  t.match(replay, { queued: 2, next_offset: 4, is_done: true });
+  t.same(await statesOf(hook), { delivered: 1, pending: 2 });
 });
 
 t.test('a replay sends again what is wanted of its offsets, and closes gaps inside', async (t) => {
