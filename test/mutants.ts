@@ -58,7 +58,7 @@ const areas: readonly Area[] = [
   {
     name: 'limits',
     holds: /^src\/http\/limits\.ts$/,
-    tests: ['http/limits', 'features/limits/', 'contract/docs-etags'],
+    tests: ['http/limits', 'features/limits/', 'contract/docs-etags', 'fault/redis-nodes'],
   },
   { name: 'group commit', holds: /^src\/db\/group-commit\.ts$/, tests: ['db/group-commit'] },
   { name: 'socket', holds: /^src\/socket\/(?:hub|session|subscribe)\.ts$/, tests: ['socket/'] },
