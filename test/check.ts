@@ -68,9 +68,16 @@ const countEntered = async (): Promise<number> => {
   return Number(found[1]);
 };
 
-const measure = async (): Promise<Budget> => ({
+/** A timer that runs during the prediction adds its files, so a larger count is checked again. */
+const countEnteredAtLeast = async (allowed: number): Promise<number> => {
+  let least = await countEntered();
+  for (let n = 0; n < 2 && least > allowed; n += 1) least = Math.min(least, await countEntered());
+  return least;
+};
+
+const measure = async (allowed: Budget): Promise<Budget> => ({
   lines: countLines(),
-  files_of_a_prediction: await countEntered(),
+  files_of_a_prediction: await countEnteredAtLeast(allowed.files_of_a_prediction),
   files_loaded_by_rules: countLoaded(),
   readme_words: read('README.md').split(/\s+/).filter(Boolean).length,
 });
@@ -103,9 +110,10 @@ const findLintProblems = async (): Promise<string> => {
 };
 
 const { values } = parseArgs({ options: { 'set-budget': { type: 'boolean', default: false } } });
-const [problems, now] = await Promise.all([findLintProblems(), measure()]);
+const allowed = JSON.parse(read('budget.json')) as Budget;
+const [problems, now] = await Promise.all([findLintProblems(), measure(allowed)]);
 if (values['set-budget']) writeFileSync(budget_file, `${JSON.stringify(now, null, 2)}\n`);
-const grown = findGrowth(now, JSON.parse(read('budget.json')) as Budget);
+const grown = values['set-budget'] ? [] : findGrowth(now, allowed);
 if (problems !== '') console.log(problems);
 if (grown.length > 0) {
   console.log(`Larger than budget.json allows:\n  ${grown.join('\n  ')}`);
