@@ -25,8 +25,8 @@ export const startStopwatch = (): (() => number) => {
 };
 
 /**
- * Least milliseconds of the tries of a few seconds, until one is quick enough. What is slow by itself
- * is slow each time, and a machine that is busy elsewhere is not busy for so long.
+ * Milliseconds of the fastest try. It tries for a few seconds at most, and stops if one try is fast
+ * enough. Slow work is slow every time; a busy machine is not.
  */
 export const timeAtBest = (work: () => unknown, enough_ms: number): number => {
   const until_ms = performance.now() + tries_ms;

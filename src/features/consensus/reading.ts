@@ -21,7 +21,7 @@ type Outcome = Pick<
 /** Rounded to two decimals, halves up. */
 export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
-/** The headline in percent; null if there is none, or if it is a number or a date. */
+/** The headline in percent; null without forecasts, and for a number or a date. */
 export const chanceIn = ({
   forecast,
   quantile_average,

@@ -71,7 +71,7 @@ export const showRange = (row: Typed & RangeColumns) => {
   return { min, max, unit: row.unit, open_min, open_max };
 };
 
-/** The outcome as a number or a date; null while there is none. */
+/** The outcome as a number or a date; null before the question resolves. */
 export const showOutcome = ({
   outcome_value: value,
   question_type,
