@@ -211,6 +211,26 @@ export const findJsonProblem = (value: unknown, depth = 0): string | null => {
   return null;
 };
 
+const long_integer = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?:\.0*)?(?![\d.eE])/g;
+
+/** An integer is stored as it was written: up to 2^53, or if it is one that a double can have. */
+export const isExact = (integer: string): boolean => {
+  const digits = integer.replace(/\.0*$/, '');
+  const read = Number(digits);
+  // JavaScript writes 2^60 as 1152921504606847000, and reads the same number from it.
+  return !Number.isFinite(read) || String(read) === digits || BigInt(read) === BigInt(digits);
+};
+
+/** The problem of a long integer that reading would change, or null. */
+export const findInexactProblem = (json: string): string | null => {
+  if (!/\d{16}/.test(json)) return null;
+  for (const [token] of json.matchAll(long_integer)) {
+    if (token.startsWith('"') || isExact(token)) continue;
+    return `The number ${token.slice(0, 40)} cannot be stored exactly; round it.`;
+  }
+  return null;
+};
+
 /** Only the syntax is looked at; what is refused in a value is for `findJsonProblem`. */
 export const readJson = (raw: Buffer): ParsedJson => {
   if (raw.length === 0) return { ok: false, problem: 'The body is empty; send a JSON object.' };
@@ -226,6 +246,6 @@ export const readJson = (raw: Buffer): ParsedJson => {
 export const parseJson = (raw: Buffer): ParsedJson => {
   const read = readJson(raw);
   if (!read.ok) return read;
-  const problem = findJsonProblem(read.value);
+  const problem = findJsonProblem(read.value) ?? findInexactProblem(read.text);
   return problem === null ? read : { ok: false, problem };
 };

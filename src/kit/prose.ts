@@ -4,6 +4,17 @@
 export const grouped = (n: number): string =>
   String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 
+/**
+ * To four digits, with commas. Numbers of a narrow range get the digits that tell them apart:
+ * 1,000,001.5 where the range is 2 wide.
+ */
+export const shortNumber = (n: number, range_width = 0): string => {
+  const more = n !== 0 && range_width > 0 ? Math.floor(Math.log10(Math.abs(n) / range_width)) : 0;
+  const digits = Math.min(17, 4 + Math.max(0, more));
+  const [whole = '', ...fraction] = String(Number(n.toPrecision(digits))).split('.');
+  return [whole.replace(/\B(?=(\d{3})+$)/g, ','), ...fraction].join('.');
+};
+
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** `21 Nov 2026`, of the UTC day. */

@@ -7,7 +7,7 @@ import {
   type Outgoing,
 } from '../http/call.js';
 import type { Mounted, WholeCall } from '../http/pipeline.js';
-import { findJsonProblem } from '../http/validation.js';
+import { findInexactProblem, findJsonProblem } from '../http/validation.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
 import { close_codes, makeFrame, ws_faults } from './frames.js';
 import { defineOp, type Op, type Session } from './session.js';
@@ -237,7 +237,9 @@ class SocketCall implements WholeCall {
   readBody(): BodyRead {
     const { body } = this.parts.frame;
     const problem =
-      body === undefined ? 'The call has no body; send a JSON object.' : findJsonProblem(body);
+      body === undefined
+        ? 'The call has no body; send a JSON object.'
+        : (findJsonProblem(body) ?? findInexactProblem(this.raw_body));
     if (problem === null) return { value: body };
     return refuse(common_faults.INVALID_JSON, { message: problem });
   }

@@ -1,5 +1,11 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { compileCheck, findJsonProblem, readJson, sayFirst } from '../http/validation.js';
+import {
+  compileCheck,
+  findInexactProblem,
+  findJsonProblem,
+  readJson,
+  sayFirst,
+} from '../http/validation.js';
 import { defineFaults, type Fault, refuse } from '../kit/fault.js';
 
 /** The protocol of the socket: JSON objects, one a frame, each named by its `op`. */
@@ -194,7 +200,8 @@ export const makeFrameReader = <O extends FrameShape>(
     const { op: name, id: given_id } = value as { op?: unknown; id?: unknown };
     if (typeof name !== 'string') return { problem: 'A frame has an "op".' };
     const entry = known.get(name);
-    const problem = entry?.op.is_envelope === true ? null : findJsonProblem(value);
+    const problem =
+      entry?.op.is_envelope === true ? null : (findJsonProblem(value) ?? findInexactProblem(text));
     if (problem !== null) return { problem };
     if (raw.byteLength > (entry?.most_bytes ?? frame_bytes)) return too_large;
     const id = checkId(value) === null ? (given_id as FrameId) : undefined;

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { FaultAnswer } from '../http/inner-call.js';
+import { findInexactProblem } from '../http/validation.js';
 import { renderPage } from './page.js';
 import { type Api, admin_form, admin_page, apiOf, type PageDeps, route } from './page-route.js';
 import { AdminNav } from './parts/admin.js';
@@ -43,6 +44,11 @@ const readLines = (text: string, publish: boolean) => {
     if (line.trim() === '') continue;
     try {
       const value = JSON.parse(line) as unknown;
+      const problem = findInexactProblem(line);
+      if (problem !== null) {
+        wrong.push({ number, status: 'refused', text: problem });
+        continue;
+      }
       if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error();
       const { type = 'question', ...item } = value as Record<string, unknown>;
       if (!isKind(type)) {

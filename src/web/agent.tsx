@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { textEnum, uuid_schema } from '../http/schemas.js';
-import { dayText, grouped } from '../kit/prose.js';
+import { dayText, grouped, shortNumber } from '../kit/prose.js';
 import { metrics } from './leaderboard.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
@@ -258,17 +258,19 @@ const Calls = ({
 
 /** What was stated, in a few words. */
 /** A number, or the day of a time. */
-const figureText = (value: number | string): string =>
-  typeof value === 'string' ? dayText(new Date(value)) : String(Number(value.toPrecision(4)));
+const figureText = (value: number | string, range_width = 0): string =>
+  typeof value === 'string' ? dayText(new Date(value)) : shortNumber(value, range_width);
 
 const statedText = ({
   probability,
   selected_option,
   confidence,
   quartiles,
+  cdf,
 }: Prediction): string => {
   if (quartiles !== null) {
-    const [low, middle, high] = quartiles.map(figureText);
+    const width = Number(cdf?.at(-1)?.value) - Number(cdf?.[0]?.value);
+    const [low, middle, high] = quartiles.map((value) => figureText(value, width));
     return `${middle} (${low} to ${high})`;
   }
   if (probability !== null) return `${percentText(probability)} Yes`;

@@ -198,7 +198,7 @@ const scaleOf = (
     ...(question.range?.unit ? { unit: question.range.unit } : {}),
     text: (value) => {
       if (is_date) return valueText(new Date(value).toISOString(), question);
-      return valueText(Number(value.toPrecision(4)), question);
+      return valueText(value, question);
     },
   };
 };
@@ -322,7 +322,7 @@ export const StripSection = ({
     .map((row) => {
       const middle =
         row.quantiles !== undefined
-          ? valueText(levelText(row.quantiles.p50), question)
+          ? valueText(row.quantiles.p50, question)
           : percentText(at < 0 ? row.mean_probability : row.option_probabilities?.[at]);
       const places = forecasts
         .filter(({ model_family }) => model_family === row.model_family)
@@ -371,9 +371,6 @@ export const StripSection = ({
     </section>
   );
 };
-
-const levelText = (value: number | string): number | string =>
-  typeof value === 'number' ? Number(value.toPrecision(4)) : value;
 
 /** Dots on a line from 0 to 100. */
 export const Strip = ({

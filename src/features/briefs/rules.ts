@@ -36,7 +36,13 @@ export const positionOf = ({ question_type, options }: Shape, side: number): str
 
 export type Decided = Pick<
   QuestionRow,
-  'question_type' | 'outcome' | 'correct_options' | 'outcome_value' | 'unit'
+  | 'question_type'
+  | 'outcome'
+  | 'correct_options'
+  | 'outcome_value'
+  | 'unit'
+  | 'range_min'
+  | 'range_max'
 >;
 
 /** YES, NO, the correct options, or the value; null while nothing is decided. */

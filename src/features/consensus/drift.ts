@@ -1,5 +1,5 @@
 import { groupBy } from '../../kit/group-by.js';
-import { isNumber, median_part, placeOf } from './numbers.js';
+import { isNumber, median_part, placeOf, units } from './numbers.js';
 import type { RunShape, TimedForecast } from './run.js';
 import type { FamilyShare, MoveWire, Point } from './schema.js';
 
@@ -34,7 +34,7 @@ interface Figure {
 const figureOfNumber = (shape: RunShape, points: readonly Point[]): Figure => ({
   option: null,
   values: points.map(({ forecast }) => round2(placeOf(shape, forecast ?? 0))),
-  put: ({ given }) => (given[median_part] as number) / 1e4,
+  put: ({ given }) => (100 * (given[median_part] as number)) / units,
 });
 
 const figuresOf = (shape: RunShape, points: readonly Point[]): Figure[] => {

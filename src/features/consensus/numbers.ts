@@ -12,14 +12,16 @@ import type { Value } from '../questions/schema.js';
  *   linear pool        at each value the mean of the probabilities (M. Stone, "The opinion pool",
  *                      1961): wider, because it holds what the forecasters disagree about as well
  *
- * What a forecast gives is brought to whole numbers, so that sums of it are exact: in millionths the
+ * What a forecast gives is brought to whole numbers, so that sums of it are exact: in billionths the
  * probability of 201 values, evenly over the range, and for each percent from 1 to 99 the value, in
- * millionths of the range. Between them both are taken as linear.
+ * billionths of the range. Between them both are taken as linear. Sums of 9 million forecasts are
+ * still exact in a number of JavaScript.
  */
 
 const grid = 200;
 const levels = 99;
-const million = 1e6;
+/** Units of a probability of 1, and of the whole range. */
+export const units = 1e9;
 
 /** How many numbers `givenByCdf` makes. */
 export const number_parts = grid + 1 + levels;
@@ -27,9 +29,9 @@ export const number_parts = grid + 1 + levels;
 export const givenByCdf = (cdf: readonly number[]): readonly number[] => {
   const curve = curveOf(cdf);
   const given: number[] = [];
-  for (let n = 0; n <= grid; n += 1) given.push(Math.round(million * shareBelow(curve, n / grid)));
+  for (let n = 0; n <= grid; n += 1) given.push(Math.round(units * shareBelow(curve, n / grid)));
   for (let n = 1; n <= levels; n += 1) {
-    given.push(Math.round(million * quantileOf(curve, n / 100)));
+    given.push(Math.round(units * quantileOf(curve, n / 100)));
   }
   return given;
 };
@@ -47,7 +49,7 @@ export const isNumber = ({ range_min }: Pick<Ends, 'range_min'>): boolean => ran
 const unitsOf = ({ range_min: min, range_max: max }: NumberShape, count: number) =>
   min === null || max === null || count === 0
     ? null
-    : (part: number): number => min + (part / (million * count)) * (max - min);
+    : (part: number): number => min + (part / (units * count)) * (max - min);
 
 /** In percent of the range. */
 export const placeOf = ({ range_min, range_max }: Ends, value: number): number =>
@@ -66,10 +68,13 @@ export const fanOf = (
   return toUnits && fan_levels.map((level) => toUnits(sums[grid + level] ?? 0));
 };
 
-const is_date = ({ question_type }: NumberShape): boolean => question_type === 'date';
+const rangeIn = ({ question_type, range_min, range_max }: NumberShape) => {
+  return { is_date: question_type === 'date', min: range_min!, max: range_max! };
+};
 
 export const showFan = (shape: NumberShape, fan: readonly number[]) => {
-  const show = (n: number): Value => showValue(fan[n]!, { is_date: is_date(shape) });
+  const range = rangeIn(shape);
+  const show = (n: number): Value => showValue(fan[n]!, range);
   return { p5: show(0), p25: show(1), p50: show(2), p75: show(3), p95: show(4) };
 };
 
@@ -77,23 +82,21 @@ export const showFan = (shape: NumberShape, fan: readonly number[]) => {
 export const numberConsensus = (shape: NumberShape, sums: readonly number[], count: number) => {
   const toUnits = unitsOf(shape, count);
   if (toUnits === null) return null;
-  const of = { is_date: is_date(shape) };
+  const range = rangeIn(shape);
   const curve = sums.slice(0, grid + 1).map((sum, n) => {
-    return { x: n / grid, f: sum / (million * count) };
+    return { x: n / grid, f: sum / (units * count) };
   });
-  const pooled = fan_levels.map((level) =>
-    toUnits(million * count * quantileOf(curve, level / 100)),
-  );
-  const percent = (f: number): number => Math.round(f * million) / 1e4;
+  const pooled = fan_levels.map((level) => toUnits(units * count * quantileOf(curve, level / 100)));
+  const percent = (f: number): number => Math.round(f * 1e6) / 1e4;
   return {
     quantile_average: {
       ...showFan(shape, fanOf(shape, sums, count)!),
-      quantiles: sums.slice(grid + 1).map((sum) => showValue(toUnits(sum), of)),
+      quantiles: sums.slice(grid + 1).map((sum) => showValue(toUnits(sum), range)),
     },
     linear_pool: {
       ...showFan(shape, pooled),
-      min: exactValue(shape.range_min!, of),
-      max: exactValue(shape.range_max!, of),
+      min: exactValue(range.min, range),
+      max: exactValue(range.max, range),
       cdf: curve.map(({ f }) => percent(f)),
     },
   };

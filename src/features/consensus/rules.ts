@@ -299,6 +299,7 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
     fit: fit.number,
     offset,
     updated_at,
+    scale: 'percent' as const,
   };
 };
 

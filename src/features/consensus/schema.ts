@@ -117,6 +117,9 @@ export const consensus_schema = named(
     fit: Type.Integer({ description: 'Number of that measurement; 0: none yet.' }),
     offset: Type.Integer({ description: 'Of the newest forecast that is counted in; 0: none.' }),
     updated_at: nullable(time_schema),
+    scale: Type.Literal('percent', {
+      description: 'The scale of all probabilities here; send it along with a copied forecast.',
+    }),
   }),
 );
 

@@ -28,7 +28,7 @@ const setScript = loadScript('tally-set-2.lua');
 
 /** The number is that of the format. */
 export const tallyKey = (prefix: string, question_id: string): string =>
-  `${prefix}:{${tagOf(question_id)}}:tally:3:${question_id}`;
+  `${prefix}:{${tagOf(question_id)}}:tally:4:${question_id}`;
 export const tallyKeys = (prefix: string, question_id: string): readonly string[] => {
   const key = tallyKey(prefix, question_id);
   return [key, `${key}:owners`];

@@ -24,7 +24,7 @@ export const percentText = (value: number | null): string => {
 export const plainLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 
-type Asked = Pick<QuestionRow, 'question_type' | 'unit'>;
+type Asked = Pick<QuestionRow, 'question_type' | 'unit' | 'range_min' | 'range_max'>;
 
 /**
  * The one figure of the consensus: of Yes, of the leading option, or the median of a number, which

@@ -80,6 +80,8 @@ const forecast = {
   cdf: Type.Optional(Type.Array(Type.Object({ value, p: percent }))),
   /** Where 25, 50 and 75 % are reached. */
   quartiles: Type.Optional(Type.Array(value)),
+  /** So that a forecast copied from an event is not read as fractions. */
+  scale: Type.Optional(Type.Literal('percent')),
 };
 const previous = Type.Object(forecast);
 export type ForecastData = Static<typeof previous>;

@@ -9,6 +9,7 @@ import type { Taken } from '../../http/limits.js';
 import { type Answer, type Claim, type Reply, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
+import { toPercent } from '../../kit/percent.js';
 import { withoutControls } from '../../kit/text.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/catalogue.js';
@@ -45,7 +46,7 @@ import {
 } from './placing-store.js';
 import { type Reach, reach_ms } from './reach.js';
 import type { DryRunWire, PredictBody } from './schema.js';
-import { dataOf, optionIn, type StatedQuestion } from './stated.js';
+import { dataOf, optionIn, type StatedQuestion, showStated, understoodScale } from './stated.js';
 import { readIdBySeq, readOwnPrediction } from './store.js';
 
 /**
@@ -302,6 +303,9 @@ export const dryRun = async (
     similarity: similar?.similarity ?? null,
     similar_prediction_id: similar?.prediction_id ?? null,
     citations: [...examined.checked.citations],
+    forecast: examined.stated && showStated(examined.stated, question),
+    understood_scale: examined.stated && understoodScale(request.body),
+    prior_probability: examined.prior === null ? null : toPercent(examined.prior),
     points: { points, tier: tierOf(points) },
   };
 };

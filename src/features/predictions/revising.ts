@@ -5,11 +5,10 @@ import { keepAll } from '../../http/idempotency.js';
 import type { Answer, Claim } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
-import { toPercent } from '../../kit/percent.js';
 import { findLinks, readProse, readText } from '../../kit/text.js';
 import { prediction_revised } from '../events/catalogue.js';
 import { question_faults } from '../questions/schema.js';
-import { nameProbabilities, no_cdf, type PredictionRow } from './columns.js';
+import type { PredictionRow } from './columns.js';
 import type { Stated } from './distribution.js';
 import { prediction_faults, revision_faults } from './faults.js';
 import {
@@ -20,8 +19,7 @@ import {
   revise,
 } from './revising-store.js';
 import { reason_limits } from './schema.js';
-import { dataOf, optionIn, type StatedQuestion } from './stated.js';
-import { showCdf } from './stated-cdf.js';
+import { dataOf, optionIn, type StatedQuestion, showStated } from './stated.js';
 
 /**
  * A new forecast in place of an agent's earlier one: a group commit like that of placing, at most
@@ -208,18 +206,12 @@ export const showForecast = (
   question: Pick<StatedQuestion, 'options' | 'question_type'>,
   sees_reason: boolean,
 ) => {
-  const { options } = question;
-  const { revision, prediction, probability, confidence, probabilities, reason } = forecast;
-  const { event_id, forecast_at, until } = forecast;
+  const { revision, reason, event_id, forecast_at, until } = forecast;
   return {
     revision,
-    prediction,
-    selected_option: optionIn(forecast, options),
-    probability: probability === null ? null : toPercent(probability),
-    confidence: toPercent(confidence),
-    probabilities: nameProbabilities(options, probabilities),
-    ...(showCdf(forecast.cdf, question) ?? no_cdf),
-    ...({ scale: 'percent', reason: sees_reason ? reason : null, event_id } as const),
+    ...showStated(forecast, question),
+    reason: sees_reason ? reason : null,
+    event_id,
     forecast_at: forecast_at.toISOString(),
     until: until?.toISOString() ?? null,
   };

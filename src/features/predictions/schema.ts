@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import {
   fields_schema,
   judgedAlone,
@@ -9,8 +9,10 @@ import {
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
+import type { Scale } from '../../kit/percent.js';
 import { value_schema } from '../questions/schema.js';
 import { prediction_schema } from './columns.js';
+import { most_points } from './stated-cdf.js';
 
 /** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
 
@@ -30,22 +32,16 @@ export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown();
 
-const scales = ['percent', 'fraction'] as const;
-export type Scale = (typeof scales)[number];
+const scales = ['percent', 'fraction'] as const satisfies readonly Scale[];
 
 const percent_text =
   'Percent, 0 to 100, to 0.01; strictly between 0 and 1 a fraction, without a scale.';
 
-const points = (description: string) =>
+const list = <S extends TSchema>(item: S, description: string) =>
   Type.Optional(
-    nullable(
-      Type.Array(Type.Object({ value: value_schema, p: Type.Number() }), {
-        description,
-        minItems: 2,
-        maxItems: 200,
-      }),
-    ),
+    nullable(Type.Array(item, { description, minItems: 2, maxItems: most_points + 2 })),
   );
+const point = Type.Object({ value: value_schema, p: Type.Number() });
 const outside = (where: string) =>
   Type.Optional(nullable(Type.Number({ description: `Chance of what lies ${where} the range.` })));
 
@@ -56,13 +52,31 @@ export const stated_members = {
   selected_option: Type.Optional(nullable(Type.String({ maxLength: 200 }))),
   probabilities: Type.Optional(
     nullable(
-      Type.Record(Type.String({ maxLength: 200 }), Type.Number(), {
-        description: 'By option; what they sum to, 100 or 1, decides what they are.',
-      }),
+      Type.Union(
+        [
+          Type.Record(Type.String({ maxLength: 200 }), Type.Number()),
+          Type.Array(Type.Number(), { maxItems: 10 }),
+        ],
+        {
+          description: 'By option, or a list in their order; the sum, 100 or 1, decides the scale.',
+        },
+      ),
     ),
   ),
-  quantiles: points('Of a number or a date, in order: the outcome is `value` or less by `p`.'),
-  cdf: points('The same as `quantiles`, under the name that answers have.'),
+  quantiles: list(
+    Type.Union([point, ...value_schema.anyOf]),
+    'Of a number or a date, in order: 2 to 1,000 points; the outcome is `value` or less with ' +
+      'probability `p`. Or a list of n values alone, at the probabilities 1/(n + 1), 2/(n + 1), …',
+  ),
+  cdf: list(
+    Type.Union([point, Type.Number()]),
+    'The same points under the name that answers have, or a list of `p` as in `continuous_cdf`.',
+  ),
+  continuous_cdf: list(
+    Type.Number(),
+    'A list of 2 to 1,000 probabilities (201 is common), at equal steps from the least value of ' +
+      'the range to its greatest.',
+  ),
   below: outside('below'),
   above: outside('above'),
   /** Of every number beside it. */
@@ -128,22 +142,23 @@ export const revised_schema = named(
   }),
 );
 
-const { revision, prediction, probability, confidence, selected_option, probabilities } =
-  prediction_schema.properties;
-const { cdf, quartiles, scale } = prediction_schema.properties;
+const { revision, ...stated_answer } = Type.Pick(prediction_schema, [
+  'revision',
+  'prediction',
+  'probability',
+  'confidence',
+  'selected_option',
+  'probabilities',
+  'cdf',
+  'quartiles',
+  'scale',
+]).properties;
 export const forecast_schema = named(
   'Forecast',
   'A forecast of a prediction, which stood until the next one.',
   Type.Object({
     revision,
-    prediction,
-    probability,
-    confidence,
-    selected_option,
-    probabilities,
-    cdf,
-    quartiles,
-    scale,
+    ...stated_answer,
     reason: nullable(Type.String()),
     event_id: uuid_schema,
     forecast_at: time_schema,
@@ -177,6 +192,18 @@ export const dry_run_schema = named(
     similarity: nullable(Type.Number()),
     similar_prediction_id: nullable(uuid_schema),
     citations: Type.Array(Type.String()),
+    forecast: nullable(
+      Type.Object(stated_answer, {
+        description: 'Exactly as it would be stored; null if it is not a forecast.',
+      }),
+    ),
+    understood_scale: nullable(
+      Type.Union(
+        scales.map((one) => Type.Literal(one)),
+        { description: 'How the numbers of the forecast were read.' },
+      ),
+    ),
+    prior_probability: nullable(Type.Number()),
     points: points_schema,
   }),
 );

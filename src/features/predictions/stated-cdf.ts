@@ -1,12 +1,22 @@
 import { type Curve, quantileOf } from '../points/cdf-rules.js';
-import { exactValue, nounOf, type Range, readValue, showValue } from '../questions/range.js';
+import { isAboveOne, type Scale, toFraction } from '../../kit/percent.js';
+import {
+  exactValue,
+  fitValue,
+  nounOf,
+  type Range,
+  readValue,
+  showValue,
+} from '../questions/range.js';
 import type { Value } from '../questions/schema.js';
 
 /**
- * Forecasts of a number or a date. A client sends `quantiles` or `cdf`, points of a cumulative
- * distribution in their order; between them it is linear, two points of one value are a jump. At a
- * closed end it is 0, or 1; at an open one it is `below`, or 1 − `above`. It is stored with both
- * ends as v₀, p₀, v₁, p₁, …: values in the units of the question, p from 0 to 1 in steps of 1e-8.
+ * Forecasts of a number or a date. A client sends points of a cumulative distribution in their
+ * order, as `quantiles` or `cdf`; between them it is linear, two points of one value are a jump. A
+ * list of numbers stands for points at equal steps: of the range (`cdf`, `continuous_cdf`) or of
+ * the probability (`quantiles`). At a closed end the distribution is 0, or 1; at an open one it is
+ * `below`, or 1 − `above`. It is stored with both ends as v₀, p₀, v₁, p₁, …: values in the units of
+ * the question, p from 0 to 1 in steps of 1e-8.
  */
 
 interface Point {
@@ -15,15 +25,23 @@ interface Point {
 }
 
 export interface CdfBody {
-  readonly quantiles?: readonly Point[];
-  readonly cdf?: readonly Point[];
+  readonly quantiles?: readonly (Point | Value)[];
+  readonly cdf?: readonly (Point | number)[];
+  readonly continuous_cdf?: readonly number[];
   readonly below?: number;
   readonly above?: number;
-  readonly scale?: 'percent' | 'fraction';
+  readonly scale?: Scale;
 }
+type Given = { readonly [N in keyof CdfBody]: CdfBody[N] | null };
+
+/** Of a call. An answer also has the two ends of the range, and can be sent back. */
+export const most_points = 1_000;
 
 /** So that p in percent and back is the same number. */
 const steps = 1e8;
+/** Floating-point noise of calculated points; of a value, as a part of the range. */
+const p_noise = 1e-6;
+const value_noise = 1e-9;
 const rounded = (p: number): number => Math.round(p * steps) / steps;
 const percentOf = (p: number): number => Math.round(p * steps * 100) / steps;
 
@@ -32,24 +50,88 @@ interface Wrong {
   readonly path: string;
   readonly message: string;
 }
+const wrong = (path: string, message: string): Wrong => ({ path: `body.${path}`, message });
+
+const forms = ['quantiles', 'cdf', 'continuous_cdf'] as const;
+type Form = (typeof forms)[number];
+
+const isPoint = (one: Point | Value): one is Point => typeof one === 'object';
+
+/** The scale of the probabilities; null if there are none. */
+export const scaleOfCdf = (body: Given): Scale | null => {
+  const { quantiles, cdf, continuous_cdf, below, above } = body;
+  const points = [...(quantiles ?? []).filter(isPoint), ...(cdf ?? []), ...(continuous_cdf ?? [])];
+  const all = points.map((one) => (isPoint(one) ? one.p : one));
+  for (const end of [below, above]) if (end != null) all.push(end);
+  if (all.length === 0) return null;
+  return body.scale ?? (all.some(isAboveOne) ? 'percent' : 'fraction');
+};
+
+interface ReadPoint {
+  /** Null if it is not of the kind that the question asks for. */
+  readonly value: number | null;
+  readonly p: number;
+}
+
+/** The points as they were given, with values in their range and p as fractions. */
+const readPoints = (
+  given: readonly (Point | Value)[],
+  { form, range, share }: { form: Form; range: Range; share(p: number): number },
+): readonly ReadPoint[] => {
+  const { min, max, is_date } = range;
+  const valueOf = (value: Value): number | null => {
+    const read = readValue(value, is_date);
+    return read === null ? null : fitValue(read, range);
+  };
+  return given.map((one, n) => {
+    if (isPoint(one)) return { value: valueOf(one.value), p: share(one.p) };
+    if (form === 'quantiles') {
+      return { value: valueOf(one), p: rounded((n + 1) / (given.length + 1)) };
+    }
+    const at = min + (n * (max - min)) / (given.length - 1);
+    return { value: fitValue(is_date ? Math.round(at) : at, range), p: share(Number(one)) };
+  });
+};
+
+/** The given form, and its points; or why there are none. */
+const findForm = (body: CdfBody): { form: Form; given: readonly (Point | Value)[] } | Wrong => {
+  const [form, other] = forms.filter((one) => body[one] !== undefined);
+  if (form === undefined || other !== undefined) {
+    return wrong(
+      'quantiles',
+      'Send one of quantiles, cdf and continuous_cdf, with 2 to 1,000 points.',
+    );
+  }
+  const given: readonly (Point | Value)[] = body[form]!;
+  const mixed = given.findIndex((one) => isPoint(one) !== isPoint(given[0]!));
+  if (mixed === -1) return { form, given };
+  return wrong(`${form}.${mixed}`, 'Send points with value and p, or numbers alone, not both.');
+};
+
+/** The points of an answer begin and end at the ends of the range, and name their scale. */
+const isTooLong = (points: readonly ReadPoint[], range: Range, scale: Scale | undefined) => {
+  if (points.length <= most_points) return false;
+  return !(
+    scale === 'percent' &&
+    points[0]!.value === range.min &&
+    points.at(-1)!.value === range.max
+  );
+};
 
 /** v₀, p₀, v₁, p₁, …, or the first thing that is wrong. */
 export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong => {
-  const wrong = (path: string, message: string): Wrong => ({ path: `body.${path}`, message });
-  const name = body.cdf === undefined ? 'quantiles' : 'cdf';
-  const points = body.quantiles ?? body.cdf;
-  if (points === undefined || (body.quantiles !== undefined && body.cdf !== undefined)) {
-    return wrong('quantiles', 'Send quantiles or cdf: 2 to 200 points.');
+  const found = findForm(body);
+  if ('path' in found) return found;
+  const { form, given } = found;
+  const scale = scaleOfCdf(body) ?? 'fraction';
+  const share = (p: number): number => rounded(toFraction(p, scale));
+  const read = readPoints(given, { form, range, share });
+  if (isTooLong(read, range, body.scale)) {
+    return wrong(form, `${form} must have at most ${most_points} items.`);
   }
-  const given = [...points.map(({ p }) => p), body.below ?? 0, body.above ?? 0];
-  const is_percent = body.scale ? body.scale === 'percent' : given.some((p) => p > 1);
-  const share = (p: number): number => rounded(is_percent ? p / 100 : p);
-  const read = points.map(({ value, p }) => {
-    return { value: readValue(value, range.is_date), p: share(p) };
-  });
   const [first, last] = [read[0]!, read.at(-1)!];
-  // What is read from an answer says by its own ends what lies outside of them.
-  const has_ends = name === 'cdf';
+  // A whole distribution says by its own ends what lies outside of the range.
+  const has_ends = form !== 'quantiles';
   const at_min = has_ends && range.open_min && first.value === range.min ? first.p : 0;
   const at_max = has_ends && range.open_max && last.value === range.max ? 1 - last.p : 0;
   const below = body.below === undefined ? at_min : share(body.below);
@@ -62,28 +144,35 @@ export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong 
     if (p >= 0 && p <= (is_open ? 1 : 0)) continue;
     return wrong(end, `${end} is a probability, and 0 where the range is closed.`);
   }
-  let before = { value: range.min, p: below };
+  const points = [{ value: range.min, p: below }];
   for (const [n, { value, p }] of read.entries()) {
-    const path = `${name}.${n}`;
-    if (value === null) return wrong(`${path}.value`, `value is ${nounOf(range)}.`);
-    if (value < before.value || value > range.max) {
-      return wrong(
-        `${path}.value`,
-        'Values lie in the range, and none is less than the one before.',
-      );
+    const before = points.at(-1)!;
+    const path = (member: string) => `${form}.${n}${isPoint(given[n]!) ? `.${member}` : ''}`;
+    if (value === null) return wrong(path('value'), `value is ${nounOf(range)}.`);
+    const at = fitBetween(value, [before.value, range.max], (range.max - range.min) * value_noise);
+    if (at < before.value || at > range.max) {
+      const message = 'Values lie in the range, and none is less than the one before.';
+      return wrong(path('value'), message);
     }
-    if (!(p >= before.p && p <= most)) {
+    const up_to = fitBetween(p, [before.p, most], p_noise);
+    if (!(up_to >= before.p && up_to <= most)) {
       const message =
         'p lies between below and 1 less above, and none is less than the one before.';
-      return wrong(`${path}.p`, message);
+      return wrong(path('p'), message);
     }
-    before = { value, p };
+    points.push({ value: at, p: up_to });
   }
-  const ends = [{ value: range.min, p: below }, ...read, { value: range.max, p: most }];
-  const distinct = ends.filter(
-    ({ value, p }, n) => n === 0 || value !== ends[n - 1]!.value || p !== ends[n - 1]!.p,
+  points.push({ value: range.max, p: most });
+  const distinct = points.filter(
+    ({ value, p }, n) => n === 0 || value !== points[n - 1]!.value || p !== points[n - 1]!.p,
   );
-  return distinct.flatMap(({ value, p }) => [value!, p]);
+  return distinct.flatMap(({ value, p }) => [value, p]);
+};
+
+/** Brings a number that lies outside by floating-point noise only to the end that it should meet. */
+const fitBetween = (n: number, [least, most]: readonly [number, number], noise: number): number => {
+  if (n < least && least - n <= noise) return least;
+  return n > most && n - most <= noise ? most : n;
 };
 
 const pointsOf = (cdf: readonly number[]) =>
@@ -107,10 +196,12 @@ export const showCdf = (
   { question_type }: { readonly question_type: string },
 ) => {
   if (cdf === null) return null;
-  const of = { is_date: question_type === 'date' };
+  const range = { is_date: question_type === 'date', min: cdf[0]!, max: cdf.at(-2)! };
   return {
-    cdf: pointsOf(cdf).map(({ value, p }) => ({ value: exactValue(value, of), p: percentOf(p) })),
-    quartiles: [0.25, 0.5, 0.75].map((p) => showValue(valueAt(cdf, p), of)),
+    cdf: pointsOf(cdf).map(({ value, p }) => {
+      return { value: exactValue(value, range), p: percentOf(p) };
+    }),
+    quartiles: [0.25, 0.5, 0.75].map((p) => showValue(valueAt(cdf, p), range)),
   };
 };
 

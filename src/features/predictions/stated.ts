@@ -1,13 +1,19 @@
-import { fromPercent, toPercent, whole_bp } from '../../kit/percent.js';
+import {
+  fromPercent,
+  isAmbiguous,
+  type Scale,
+  toFraction,
+  toPercent,
+  whole_bp,
+} from '../../kit/percent.js';
 import { normaliseText } from '../../kit/text.js';
 import type { ForecastData } from '../events/catalogue.js';
 import { type RangeColumns, rangeOf } from '../questions/range.js';
 import type { QuestionType } from '../questions/schema.js';
-import { nameProbabilities } from './columns.js';
+import { nameProbabilities, no_cdf } from './columns.js';
 import type { Stated } from './distribution.js';
 import type { Failure } from './faults.js';
-import type { Scale } from './schema.js';
-import { type CdfBody, readCdf, showCdf } from './stated-cdf.js';
+import { type CdfBody, readCdf, scaleOfCdf, showCdf } from './stated-cdf.js';
 
 /**
  * What a client states, in any of the accepted forms, brought to one value. A yes/no question
@@ -25,7 +31,8 @@ interface GivenBody extends CdfBody {
   readonly confidence?: number;
   readonly probability?: number;
   readonly selected_option?: string;
-  readonly probabilities?: Readonly<Record<string, number>>;
+  /** By option, or a list in the order of the options. */
+  readonly probabilities?: Readonly<Record<string, number>> | readonly number[];
 }
 /** Null is absent, so that answers and lines of exports can be sent back as they are. */
 export type StatedBody = { readonly [N in keyof GivenBody]: GivenBody[N] | null };
@@ -88,7 +95,34 @@ export const dataOf = (
         }),
     ...(named === null ? {} : { probabilities: named }),
     ...showCdf(stated.cdf, { question_type }),
+    scale: 'percent',
   };
+};
+
+/** As answers have it; sent back, it is the same forecast. */
+export const showStated = (
+  stated: Stated,
+  question: Pick<StatedQuestion, 'options' | 'question_type'>,
+) => {
+  const { prediction, probability, confidence, probabilities, cdf } = stated;
+  return {
+    prediction,
+    selected_option: optionIn(stated, question.options),
+    probability: probability === null ? null : toPercent(probability),
+    confidence: toPercent(confidence),
+    probabilities: nameProbabilities(question.options, probabilities),
+    ...(showCdf(cdf, question) ?? no_cdf),
+    scale: 'percent' as const,
+  };
+};
+
+/** The scale in which the numbers of a forecast were understood; null if it has none. */
+export const understoodScale = (body: StatedBody): Scale | null => {
+  const { scale, probabilities, probability, confidence } = body;
+  if (scale) return scale;
+  if (probabilities) return sumOf(Object.values(probabilities)) > 50 ? 'percent' : 'fraction';
+  const single = probability ?? confidence ?? null;
+  return single === null ? scaleOfCdf(body) : scaleOf(single, null);
 };
 
 type Code = 'INVALID_CONFIDENCE' | 'INVALID_OPTION';
@@ -108,22 +142,25 @@ interface Read {
   readonly scale: Scale | null | undefined;
 }
 
+/** Without a scale a number below 1 is a fraction. */
+const scaleOf = (value: number, scale: Scale | null | undefined): Scale =>
+  scale ?? (value < 1 ? 'fraction' : 'percent');
+
 /**
- * A number in basis points, the nearest. Without a scale a number strictly between 0 and 1 is a
- * fraction; exactly 1 could be either, and is refused.
+ * A number in basis points, the nearest. Without a scale 1, and what differs from it by
+ * floating-point noise only, is refused: it could mean 1 % or 100 %.
  */
 export const readProbability = (value: number, { field, scale }: Read): number | Failure => {
-  if (value === 1 && !scale) {
+  if (isAmbiguous(value) && !scale) {
     return failure(
       'INVALID_CONFIDENCE',
       field,
-      `${field} 1 is ambiguous: send 100 for certain, or 0.01 for one percent; or name the scale, ` +
-        'percent or fraction.',
+      `${field} ${value} is ambiguous: send 100 for certain, or 0.01 for one percent; or name the ` +
+        'scale, percent or fraction.',
     );
   }
-  const is_fraction = scale ? scale === 'fraction' : value < 1;
-  const bp = fromPercent(is_fraction ? value * 100 : value);
-  if (value >= 0 && value <= (is_fraction ? 1 : 100)) return bp + 0;
+  const fraction = toFraction(value, scaleOf(value, scale));
+  if (fraction >= 0 && fraction <= 1) return fromPercent(fraction * 100);
   const range = { percent: '0 to 100', fraction: '0 to 1' } as const;
   return failure(
     'INVALID_CONFIDENCE',
@@ -196,7 +233,7 @@ const binaryStated = (prediction: boolean, probability: number): Stated => ({
 });
 
 const of_options = ['selected_option', 'probabilities'] as const;
-const of_number = ['quantiles', 'cdf', 'below', 'above'] as const;
+const of_number = ['quantiles', 'cdf', 'continuous_cdf', 'below', 'above'] as const;
 const of_sides = ['prediction', 'probability'] as const;
 
 /** What each type of question does not take. */
@@ -210,8 +247,8 @@ const foreign: Readonly<Record<QuestionType, readonly PercentField[]>> = {
 const taken: Readonly<Record<QuestionType, string>> = {
   binary: 'A yes/no question takes prediction or probability.',
   multi: 'This question has options: send selected_option or probabilities.',
-  numeric: 'This question asks for a number: send quantiles or cdf.',
-  date: 'This question asks for a date: send quantiles or cdf.',
+  numeric: 'This question asks for a number: send quantiles, cdf or continuous_cdf.',
+  date: 'This question asks for a date: send quantiles, cdf or continuous_cdf.',
 };
 
 /**
@@ -314,19 +351,25 @@ const readProbabilities = (
   const field = 'probabilities';
   const values = new Array<number>(options.length).fill(0);
   const named = new Set<number>();
+  if (Array.isArray(stated) && stated.length !== options.length) {
+    const message = `Send ${options.length} probabilities, one for each option in its order.`;
+    return failure('INVALID_CONFIDENCE', field, message);
+  }
   for (const [text, value] of Object.entries(stated)) {
-    const index = findOption(text, options);
+    const index = Array.isArray(stated) ? Number(text) : findOption(text, options);
     if (index === -1) return unknownOption(field, text, options);
     if (named.has(index)) {
       return failure('INVALID_OPTION', field, `“${text.slice(0, 60)}” is named twice.`);
     }
-    if (!(value >= 0 && value <= 101)) {
+    // The sum decides whether these are percent, so noise is measured in the smaller scale.
+    const share = toFraction(value, 'fraction') === 0 ? 0 : value;
+    if (!(share >= 0 && share <= 101)) {
       return failure('INVALID_CONFIDENCE', field, 'A probability lies between 0 and 100.');
     }
     named.add(index);
-    values[index] = value;
+    values[index] = share;
   }
-  const sum = values.reduce((total, value) => total + value, 0);
+  const sum = sumOf(values);
   const wanted = scale === undefined ? [100, 1] : [scale === 'percent' ? 100 : 1];
   if (wanted.some((whole) => Math.abs(sum - whole) <= whole * 0.01 + 1e-9)) {
     return shareOut(values, sum);
@@ -334,6 +377,9 @@ const readProbabilities = (
   const message = `probabilities sum to ${Number(sum.toFixed(3))}, not to ${wanted.join(' or ')}.`;
   return failure('INVALID_CONFIDENCE', field, message);
 };
+
+const sumOf = (values: readonly number[]): number =>
+  values.reduce((total, value) => total + value, 0);
 
 /**
  * Largest remainder: everybody gets the whole basis points of their share, and those left over go

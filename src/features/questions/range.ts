@@ -1,4 +1,4 @@
-import { dayText, grouped } from '../../kit/prose.js';
+import { dayText, shortNumber } from '../../kit/prose.js';
 import { parseTime } from '../../kit/time.js';
 import type { Value } from './schema.js';
 
@@ -41,18 +41,31 @@ export const readValue = (given: Value, is_date: boolean): number | null => {
   return typeof given === 'string' ? (parseTime(given)?.getTime() ?? null) : null;
 };
 
-/** To twelve digits, which takes away the noise of a sum; of a date, to the millisecond. */
-export const showValue = (value: number, { is_date }: Pick<Range, 'is_date'>): Value =>
-  is_date ? new Date(Math.round(value)).toISOString() : Number(value.toPrecision(12));
+/** Floating-point noise at the ends of a range, as a part of its width. */
+const end_tolerance = 1e-9;
 
-/** For people: to four digits with the unit, or the day. */
+/** A value that differs from an end of the range by floating-point noise only is that end. */
+export const fitValue = (value: number, { min, max }: Pick<Range, 'min' | 'max'>): number => {
+  const noise = (max - min) * end_tolerance;
+  if (Math.abs(value - min) <= noise) return min;
+  return Math.abs(value - max) <= noise ? max : value;
+};
+
+/** Rounds to 1e-12 of the width or less, which removes floating-point noise; dates to 1 ms. */
+export const showValue = (value: number, { is_date, min, max }: Omit<Range, Open>): Value => {
+  if (is_date) return new Date(Math.round(value)).toISOString();
+  const decimals = 12 - Math.floor(Math.log10(max - min));
+  return Number(value.toFixed(Math.min(100, Math.max(0, decimals))));
+};
+type Open = 'open_min' | 'open_max';
+
+/** For people: a rounded number with its unit, or the day. */
 export const valueText = (
   value: Value,
-  { question_type, unit }: Typed & { unit: string | null },
+  { question_type, unit, range_min, range_max }: Typed & Omit<RangeColumns, Open>,
 ) => {
   if (question_type === 'date') return dayText(new Date(value));
-  const digits = Number(Number(value).toPrecision(4));
-  const text = Math.abs(digits) >= 1_000 ? grouped(digits) : String(digits);
+  const text = shortNumber(Number(value), (range_max ?? 0) - (range_min ?? 0));
   return unit === null ? text : `${text} ${unit}`;
 };
 

@@ -5,7 +5,7 @@ import { type QuestionTimes, type ScoringTime, scoringTime } from '../points/tim
 import { distributionOf, type Stated } from '../predictions/distribution.js';
 import { prediction_faults } from '../predictions/faults.js';
 import type { QuestionRow } from '../questions/index.js';
-import { nounOf, rangeOf, readValue } from '../questions/range.js';
+import { fitValue, nounOf, rangeOf, readValue } from '../questions/range.js';
 import type { Value } from '../questions/schema.js';
 import {
   dispute_faults,
@@ -98,7 +98,8 @@ export const readOutcome = (
     return given === undefined ? null : wrong(path, 'This question takes no outcome_value.');
   }
   const value = given === undefined ? null : readValue(given, range.is_date);
-  return value ?? wrong(path, `Send outcome_value, ${nounOf(range)}.`);
+  if (value === null) return wrong(path, `Send outcome_value, ${nounOf(range)}.`);
+  return fitValue(value, range);
 };
 
 /** The outcome as stated, held against the question's type, options and opening. */

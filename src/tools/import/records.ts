@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { parse } from 'csv-parse';
+import { findInexactProblem, isExact } from '../../http/validation.js';
 
 /**
  * Items in the form that the service takes, made from records with the import's field names. A
@@ -38,6 +39,8 @@ const readLine = (text: string): { record: SourceRecord } | { problem: string } 
   if (text.length > longest_line) return { problem: `the line is over ${longest_line} characters` };
   try {
     const value: unknown = JSON.parse(text);
+    const problem = findInexactProblem(text);
+    if (problem !== null) return { problem };
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       return { record: value as SourceRecord };
     }
@@ -72,6 +75,8 @@ async function* readCsv(file: string): AsyncGenerator<Entry> {
     skip_empty_lines: true,
     skip_records_with_error: true,
     max_record_size: longest_line,
+    // Exports put a quote before what a spreadsheet would compute.
+    cast: (cell) => cell.replace(/^'(?=[=+\-@\t\r])/, ''),
   });
   parser.on('skip', (error: (Error & { lines?: number }) | undefined) => {
     const problem = `not valid CSV: ${error?.message ?? 'unreadable row'}`;
@@ -109,11 +114,16 @@ type Reader = (text: string) => unknown;
 
 const readText: Reader = (text) => text;
 
-const readList: Reader = (text) =>
-  text
-    .split('|')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
+/** `one|other`, or JSON as exports write it. */
+const readList: Reader = (text) => {
+  const list = text.startsWith('[') ? readJson(text) : text;
+  return Array.isArray(list)
+    ? list
+    : text
+        .split('|')
+        .map((part) => part.trim())
+        .filter((part) => part !== '');
+};
 
 const date_and_time =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|[+-]\d{2}:?\d{2})?)?$/i;
@@ -127,7 +137,11 @@ const readTime: Reader = (text) => {
   return is_real ? time.toISOString() : text;
 };
 
-const readNumber: Reader = (text) => (Number.isFinite(Number(text)) ? Number(text) : text);
+/** A text that is not a number, or an integer that a number cannot hold, is left as it is. */
+const readNumber: Reader = (text) =>
+  Number.isFinite(Number(text)) && (!/^-?\d{16,}$/.test(text) || isExact(text))
+    ? Number(text)
+    : text;
 
 const readFlag: Reader = (text) => {
   const word = text.toLowerCase();
@@ -135,22 +149,27 @@ const readFlag: Reader = (text) => {
   return ['false', 'no', '0'].includes(word) ? false : text;
 };
 
-/** `option=n|other=n`. */
+/** `option=n|other=n`, or JSON as exports write it. */
 const readProbabilities: Reader = (text) =>
-  Object.fromEntries(
-    text.split('|').map((part) => {
-      const at = part.lastIndexOf('=');
-      return [part.slice(0, at).trim(), readNumber(part.slice(at + 1))];
-    }),
-  );
+  /^[[{]/.test(text)
+    ? readJson(text)
+    : Object.fromEntries(
+        text.split('|').map((part) => {
+          const at = part.lastIndexOf('=');
+          return [part.slice(0, at).trim(), readNumber(part.slice(at + 1))];
+        }),
+      );
 
 /** A number, or a date. */
-const readValue: Reader = (text) => (Number.isFinite(Number(text)) ? Number(text) : readTime(text));
+const readValue: Reader = (text) => {
+  const number = readNumber(text);
+  return typeof number === 'number' ? number : readTime(text);
+};
 
 /** What exports write as JSON. */
 const readJson: Reader = (text) => {
   try {
-    return JSON.parse(text);
+    return findInexactProblem(text) === null ? JSON.parse(text) : text;
   } catch {
     return text;
   }
@@ -191,6 +210,7 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
     probabilities: readProbabilities,
     quantiles: readJson,
     cdf: readJson,
+    continuous_cdf: readJson,
     below: readNumber,
     above: readNumber,
     scale: readText,

@@ -1,5 +1,5 @@
 import type { Operations } from '#client/wire.js';
-import { dayText, grouped } from '../../kit/prose.js';
+import * as range_text from '../../features/questions/range.js';
 import { Ago, Change, countText, familyClass, percentText, Sparkline } from './figures.js';
 
 /** A question in a list, with its headline forecast. */
@@ -16,10 +16,9 @@ export const valueText = (
   value: string | number,
   { question_type, range }: AnyQuestion,
 ): string => {
-  if (question_type === 'date') return dayText(new Date(value));
-  const n = Number(Number(value).toPrecision(4));
-  const text = Number.isInteger(n) && Math.abs(n) >= 1_000 ? grouped(n) : String(n);
-  return range?.unit ? `${text} ${range.unit}` : text;
+  const { min = 0, max = 0, unit = null } = range ?? {};
+  const ends = { range_min: Number(min), range_max: Number(max) };
+  return range_text.valueText(value, { question_type, unit, ...ends });
 };
 
 /** What is expected, in as few letters as there can be. */

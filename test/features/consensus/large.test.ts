@@ -174,7 +174,7 @@ t.test('after 1,000 random events the tally says what the record says', async (t
     if (round % 3 === 0) await compare();
   }
   const counted = await redis.hlen(
-    `${config.REDIS_PREFIX}:{q${question_id.slice(-1)}}:tally:3:${question_id}`,
+    `${config.REDIS_PREFIX}:{q${question_id.slice(-1)}}:tally:4:${question_id}`,
   );
   t.ok(counted < 10_001 + 5 * count, `${counted} fields`);
 });

@@ -25,7 +25,11 @@ export interface Placed {
 export const options = ['Rises', 'Stays', 'Falls'];
 
 /** Without what SQL does not recompute. */
-export const without = ({ offset: _, updated_at: __, ...rest }: Record<string, unknown>) => rest;
+export const without = (consensus: Record<string, unknown>) => {
+  const { offset: _, updated_at: __, scale, ...rest } = consensus;
+  if (scale !== undefined && scale !== 'percent') throw new Error(`the scale is ${scale}`);
+  return rest;
+};
 
 export const addQuestions = async (
   sql: Sql,

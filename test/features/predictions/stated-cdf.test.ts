@@ -1,4 +1,10 @@
-import { readStated, type StatedBody } from '../../../src/features/predictions/stated.js';
+import fc from 'fast-check';
+import {
+  dataOf,
+  readStated,
+  type StatedBody,
+  showStated,
+} from '../../../src/features/predictions/stated.js';
 import { startApp } from '../../help/app.js';
 import { no_range } from '../../help/number.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
@@ -42,6 +48,103 @@ t.test('quantiles and a distribution, by fractions and percent, with their ends'
   const whole = points([0, 0.1], [100, 0.8]);
   t.strictSame(read({ cdf: whole }, open), [0, 0.1, 100, 0.8], 'an answer says its own ends');
   t.strictSame(read({ cdf: whole }), [0, 0, 0, 0.1, 100, 0.8, 100, 1], 'jumps at closed ends');
+});
+
+t.test('noise of a calculation changes neither the scale nor the ends', async (t) => {
+  // A plain cumulative sum of 0.1 ends at 0.9999999999999999, one of 0.7, 0.1, 0.2 above 1.
+  const summed = (shares: readonly number[]) =>
+    shares.map((_, n) => shares.slice(0, n + 1).reduce((sum, share) => sum + share, 0));
+  const tenths = summed(Array<number>(10).fill(0.1));
+  t.equal(tenths.at(-1), 0.999_999_999_999_999_9);
+  const by_tenths = tenths.map((p, n) => ({ value: 10 * (n + 1), p }));
+  const tenth = (n: number) => [10 * n, n / 10];
+  const wanted = Array.from({ length: 11 }, (_, n) => tenth(n)).flat();
+  t.strictSame(read({ cdf: by_tenths }), wanted);
+  for (const last of [1 + 2 ** -52, 1 + 5e-7, 1.000_001, 1 - 1e-9, 0.999_999_5]) {
+    t.strictSame(read({ cdf: points([20, 0.5], [80, last]) }), [0, 0, 20, 0.5, 80, 1, 100, 1]);
+  }
+  const above = read({ cdf: points([20, 0.5], [80, 1.000_003]) });
+  t.strictSame(above, [0, 0, 20, 0.005, 80, 0.010_000_03, 100, 1], 'this is percent');
+  for (const last of [100 + 1e-13, 100.000_09, 99.999_99]) {
+    t.strictSame(read({ cdf: points([20, 50], [80, last]) }), [0, 0, 20, 0.5, 80, 1, 100, 1]);
+  }
+  t.strictSame(read({ cdf: points([20, -1e-12], [80, 1]) }), [0, 0, 20, 0, 80, 1, 100, 1]);
+  t.strictSame(
+    read({ quantiles: points([20, 0.1], [30, 0.5], [40, 0.499_999_9]), below: 0.1000001 }, open),
+    [0, 0.100_000_1, 20, 0.100_000_1, 30, 0.5, 40, 0.5, 100, 1],
+    'and no order is lost by it',
+  );
+  t.strictSame(
+    read({ cdf: points([-1e-8, 0], [30, 0.5], [30 - 1e-8, 0.6], [100 + 1e-8, 1]) }),
+    [0, 0, 30, 0.5, 30, 0.6, 100, 1],
+    'values of the ends too',
+  );
+  t.same(read({ cdf: points([-1e-6, 0], [30, 0.5]) }), wrong('cdf.0.value'));
+  t.same(read({ cdf: points([30, 0.5], [29.999, 0.6]) }), wrong('cdf.1.value'));
+  t.same(read({ cdf: points([30, 0.5], [31, 0.49]) }), wrong('cdf.1.p'));
+});
+
+t.test('any shares that sum to 1 are read as fractions, however they are added up', async (t) => {
+  const shares = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), {
+    minLength: 2,
+    maxLength: 40,
+  });
+  fc.assert(
+    fc.property(shares, (parts) => {
+      const all = parts.reduce((sum, part) => sum + part, 0);
+      fc.pre(all > 1e-3);
+      let sum = 0;
+      const continuous_cdf = parts.map((part) => (sum += part / all));
+      for (const read_as of [{ continuous_cdf }, { cdf: continuous_cdf }]) {
+        const stored = read(read_as, open) as number[];
+        if (stored.at(-1) !== 1) throw new Error(`ends at ${stored.at(-1)}`);
+        const first = Math.round(continuous_cdf[0]! * 1e8) / 1e8;
+        if (Math.abs(stored[1]! - first) > 1e-6) throw new Error(`starts at ${stored[1]}`);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+t.test('lists at equal steps, of probabilities and of values', async (t) => {
+  const list = Array.from({ length: 201 }, (_, n) => n / 200);
+  const uniform = list.flatMap((p, n) => [n / 2, p]);
+  t.strictSame(read({ continuous_cdf: list }), uniform);
+  t.strictSame(read({ cdf: list }), uniform);
+  t.strictSame(read({ continuous_cdf: list.map((p) => 100 * p) }), uniform, 'in percent');
+  t.strictSame(read({ continuous_cdf: [0.1, 0.8] }, open), [0, 0.1, 100, 0.8], 'with open ends');
+  t.strictSame(read({ quantiles: [20, 50, 90] }), [0, 0, 20, 0.25, 50, 0.5, 90, 0.75, 100, 1]);
+  t.same(read({ continuous_cdf: [0, 0.6, 0.5, 1] }), wrong('continuous_cdf.2'));
+  t.same(read({ quantiles: [20, 120] }), wrong('quantiles.1'));
+  t.same(read({ quantiles: ['2030-01-01T00:00:00Z', 3] }), wrong('quantiles.0'));
+  t.same(read({ cdf: [...points([1, 0]), 1] }), wrong('cdf.1'), 'not both kinds');
+  t.same(read({ continuous_cdf: list, cdf: list }), wrong('quantiles'));
+  const most = Array.from({ length: 1_001 }, (_, n) => n / 1_000);
+  t.same(read({ continuous_cdf: most }), wrong('continuous_cdf'));
+  t.equal((read({ continuous_cdf: most.slice(1) }, open) as number[]).length, 2_000);
+});
+
+t.test('an answer is the same forecast when it is sent back', async (t) => {
+  const question = { ...open, range_min: 1_000_000_000_000, range_max: 1_000_000_000_010 };
+  const inner = Array.from({ length: 1_000 }, (_, n) => ({
+    value: 1_000_000_000_000 + (n + 1) / 200,
+    p: (n + 1) / 1_001,
+  }));
+  for (const body of [
+    { cdf: inner },
+    { cdf: inner, below: 1e-3 / 2, above: 1e-4 },
+    { quantiles: points([1_000_000_000_003, 0.2], [1_000_000_000_004, 0.9]), above: 0.05 },
+    { continuous_cdf: Array.from({ length: 200 }, (_, n) => 0.003 + (n / 199) * 0.006) },
+  ]) {
+    const stated = readStated(body, question);
+    if ('failures' in stated) throw new Error(JSON.stringify(stated.failures));
+    const shown = JSON.parse(JSON.stringify(showStated(stated, question)));
+    t.strictSame(readStated(shown, question), stated);
+    const told = JSON.parse(JSON.stringify(dataOf(stated, question)));
+    t.strictSame(readStated(told, question), stated, 'as an event has it');
+    const [low, middle, high] = shown.quartiles;
+    t.ok((low < middle && middle < high) || low === question.range_max, `${low} ${middle} ${high}`);
+  }
 });
 
 t.test('what is no distribution is refused where it is not', async (t) => {
@@ -91,10 +194,10 @@ t.test('a date: placed, answered, sent back, revised and told', async (t) => {
     { path: 'body.quantiles.1.value', code: 'INVALID_DISTRIBUTION', status: 400 },
   ]);
   t.match(await predict({ quantiles: quantiles.slice(1) }), { status: 400 }, 'two points at least');
-  const most = Array.from({ length: 200 }, (_, n) => ({ value: day(2), p: n / 400 }));
+  const most = Array.from({ length: 1_000 }, (_, n) => ({ value: day(2), p: n / 2_000 }));
   t.match((await predict({ cdf: most, dry_run: true })).body, { would_be_accepted: true });
   const many = await predict({ cdf: [...most, { value: day(3), p: 0.9 }], dry_run: true });
-  t.match(many, { status: 400, body: { code: 'INVALID_REQUEST' } });
+  t.match(many.body.failures, [{ path: 'body.cdf', code: 'INVALID_DISTRIBUTION', status: 400 }]);
 
   const { status, body } = await predict({ quantiles, above: 0.1 });
   t.equal(status, 201, body.error);

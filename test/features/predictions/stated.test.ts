@@ -1,7 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { distributionOf, type Stated } from '../../../src/features/predictions/distribution.js';
-import { readStated, type StatedBody } from '../../../src/features/predictions/stated.js';
+import {
+  dataOf,
+  readStated,
+  type StatedBody,
+  showStated,
+} from '../../../src/features/predictions/stated.js';
 import { no_range } from '../../help/number.js';
 import { t } from '../../help/tap.js';
 
@@ -67,7 +72,10 @@ t.test(
       [0.00005, 1],
       [0.000049, 0],
       [Number.MIN_VALUE, 0],
-      [1 - Number.EPSILON, 10_000],
+      [0.999_998, 10_000],
+      [1.000_002, 100],
+      [-1e-7, 0],
+      [100.000_1, 10_000],
       [0, 0],
       [-0, 0],
       [1.01, 101],
@@ -88,6 +96,47 @@ t.test(
     }
   },
 );
+
+t.test('a number that noise alone keeps apart from 1 is as ambiguous as 1', async (t) => {
+  for (const given of [1, 1 - 1e-6, 1 + 1e-6, 1 - 2 ** -53, 1 + 2 ** -52, 0.999_999_5]) {
+    for (const result of [
+      yesNo({ probability: given }),
+      yesNo({ prediction: true, confidence: given }),
+      choose({ selected_option: 'Red', confidence: given }),
+    ]) {
+      t.match(codes(result)[0], /^INVALID_CONFIDENCE/, `${given}`);
+      t.match(messages(result), /is ambiguous: send 100 for certain/);
+    }
+    t.equal(stated(yesNo({ probability: given, scale: 'fraction' })).probability, 10_000);
+    t.equal(stated(yesNo({ probability: given, scale: 'percent' })).probability, 100);
+  }
+});
+
+t.test('probabilities as a list in the order of the options, with noise below 0', async (t) => {
+  const wanted = stated(choose({ probabilities: { Red: 70, Green: 20, Blue: 10 } }));
+  t.strictSame(stated(choose({ probabilities: [70, 20, 10, 0] })), wanted);
+  t.strictSame(stated(choose({ probabilities: [0.7, 0.2, 0.1, -1e-17] })), wanted);
+  t.match(messages(choose({ probabilities: [70, 30] })), /Send 4 probabilities/);
+  const negative = choose({ probabilities: [70, 20, 11, -1] });
+  t.same(codes(negative), ['INVALID_CONFIDENCE body.probabilities']);
+});
+
+t.test('an answer is the same forecast when it is sent back, whatever was stated', async (t) => {
+  const sent = (body: StatedBody, question: typeof binary | typeof multi) => {
+    const first = stated(readStated(body, question));
+    const back = JSON.parse(JSON.stringify(showStated(first, question)));
+    const told = JSON.parse(JSON.stringify(dataOf(first, question)));
+    return [back, told].every((one) => isDeepStrictEqual(readStated(one, question), first));
+  };
+  for (let bp = 0; bp <= 10_000; bp += 1) {
+    const probability = bp / 100;
+    const is_same =
+      sent({ probability, scale: 'percent' }, binary) &&
+      sent({ selected_option: 'Blue', confidence: probability, scale: 'percent' }, multi) &&
+      sent({ probabilities: [probability, 100 - probability, 0, 0], scale: 'percent' }, multi);
+    if (!is_same) t.fail(`${bp}`);
+  }
+});
 
 t.test('a scale leaves nothing to guess, for every number beside it', async (t) => {
   const cases: ['percent' | 'fraction', number, number][] = [

@@ -46,8 +46,9 @@ t.test(
 );
 
 t.test('values for people', async (t) => {
-  const of = { question_type: 'numeric', unit: 'GW' };
+  const of = { question_type: 'numeric', unit: 'GW', range_min: 0, range_max: 2_000_000 };
   t.equal(valueText(1_234_567, of), '1,235,000 GW');
+  t.equal(valueText(1_000_001.5, { ...of, range_min: 1e6, range_max: 1e6 + 2 }), '1,000,001.5 GW');
   t.equal(valueText(0.00123456, { ...of, unit: null }), '0.001235');
   t.equal(valueText('2030-01-02T00:00:00Z', { ...of, question_type: 'date' }), '2 Jan 2030');
 });
