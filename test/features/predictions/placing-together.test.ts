@@ -12,18 +12,33 @@ import {
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { untilLocked } from '../../help/until-locked.js';
+import { findPort } from '../log/log-server.js';
 import { type Ask, bodyOf, countStored, openQuestions, predict } from './own-predictions.js';
 
 /** Many predictions of one agent at once: stored together, judged as one after the other. */
 
 const stores = await openStores(t);
-const start = () => startApp(t, { stores, roles: ['api'] });
+const metrics_ports: number[] = [];
+const start = async () => {
+  const port = await findPort();
+  metrics_ports.push(port);
+  return startApp(t, { stores, roles: ['api'], env: { METRICS_PORT: String(port) } });
+};
 const apps = [await start(), await start()] as const;
 const [app] = apps;
 const human = await makeHuman(app);
 const questions = (count: number) => openQuestions(app, human, count);
 
 const outcome = ({ status, body }: Answered): string => body.code ?? String(status);
+
+/** In the queues of both processes, as they say themselves. */
+const countWaiting = async (): Promise<number> => {
+  const counts = metrics_ports.map(async (port) => {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    return Number(/prediction_drafts_waiting(?:\{[^}]*\})? (\d+)\n/.exec(text)?.[1]);
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+};
 
 /**
  * The asks over a socket, which keeps their order, behind a first one, while that is held up: so
@@ -34,7 +49,7 @@ const predictTogether = async (
   agent: Agent,
   asks: readonly Ask[],
 ): Promise<Answered[]> => {
-  const [first_id, other_id] = await Promise.all([makeOpenQuestion(app), makeOpenQuestion(app)]);
+  const first_id = await makeOpenQuestion(app);
   const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
   const answers = await app.sql.begin(async (tx) => {
     await tx`select from questions where id = ${first_id} for update`;
@@ -47,15 +62,7 @@ const predictTogether = async (
         body: bodyOf(ask),
       }),
     );
-    const keys = asks.flatMap(({ idempotency_key }) => idempotency_key ?? []);
-    await until('the keys are claimed', async () => {
-      const rows = await app.sql`select from idempotency where key = any (${keys}::text[])`;
-      return rows.length === keys.length;
-    });
-    // What comes after them on the socket reads more than they do before they wait.
-    const path = `/api/questions/${other_id}/preflight`;
-    const { status } = await socket.call('GET', path);
-    if (status !== 200) throw new Error(`preflight answered ${status}`);
+    await until('all wait', async () => (await countWaiting()) === asks.length);
     return () => Promise.all([first, ...others]);
   });
   const [first, ...others] = await answers();
