@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Test } from 'tap';
 import type { Sql } from '../../src/db/client.js';
-import { migrate, planMigrations } from '../../src/db/migrate.js';
+import { migrate, planMigrations, readMigrations } from '../../src/db/migrate.js';
 import { loadOldSchema } from '../help/old-schema.js';
 import { openAdmin } from '../help/own-stores.js';
 import { runProgram } from '../help/run-command.js';
@@ -61,21 +61,24 @@ const readCatalogs = async (sql: Sql): Promise<readonly unknown[]> =>
     select 'migration', number, name, applied_at::text from migrations
     order by 1, 2, 3, 4`;
 
+const later = readMigrations()
+  .slice(1)
+  .map(({ name }) => name);
 const leftovers = ['sequence', 'sequence_head', 'shard_batches', 'shard_events', 'shard_head'];
 
 t.test('a database of the earlier migrations is adopted with its rows', async (t) => {
   const { database_url, sql } = await openOld(t);
   const before = await countRows(sql);
   t.equal((await listMigrations(sql)).length, 45);
-  t.match(await planMigrations(sql), { adopts: true, pending: [] });
+  t.match(await planMigrations(sql), { adopts: true, pending: later.map((name) => ({ name })) });
   t.equal((await listMigrations(sql)).length, 45, 'a plan changes nothing');
   const at_once = await Promise.all([1, 2, 3].map(() => migrate(database_url)));
   t.same(at_once.map(({ adopted }) => adopted).sort(), [false, false, true], 'one start adopts');
   t.same(
     at_once.flatMap(({ applied }) => applied),
-    [],
+    later,
   );
-  t.same(await listMigrations(sql), ['0001_schema.sql']);
+  t.same(await listMigrations(sql), ['0001_schema.sql', ...later]);
   const wanted = Object.entries(before).filter(([name]) => !leftovers.includes(name));
   t.same(await countRows(sql), Object.fromEntries(wanted));
   t.equal(before['predictions'], 4);

@@ -57,6 +57,27 @@ export const question_resolved = defineEvent({
   }),
 });
 
+export const question_voided = defineEvent({
+  name: 'question.voided',
+  about: 'The question gets no outcome: nobody is scored or paid.',
+  audience: 'everyone',
+  data: Type.Object({
+    question_id: id,
+    question: Type.String(),
+    /** The note of the decision, if it has one. */
+    reason: Type.Union([Type.String(), Type.Null()]),
+    revision: Type.Integer(),
+    voided_at: time,
+  }),
+});
+
+export const question_reopened = defineEvent({
+  name: 'question.reopened',
+  about: 'A closed question accepts predictions again.',
+  audience: 'everyone',
+  data: Type.Object({ question_id: id, question: Type.String(), closes_at: time }),
+});
+
 export const question_closing_soon = defineEvent({
   name: 'question.closing_soon',
   about: '24 hours before the question closes, or at publishing when less is left.',
@@ -109,6 +130,21 @@ export const prediction_revised = defineEvent({
   data: Type.Object({ ...placed, revision: Type.Integer({ minimum: 1 }), previous }),
 });
 
+/** Moderation. Reads no longer return hidden content, so a copy of it should go as well. */
+const moderated_prediction = Type.Object({ question_id: id, prediction_id: id, user_id: id });
+export const prediction_hidden = defineEvent({
+  name: 'prediction.hidden',
+  about: 'A moderator hides a prediction. It still counts in the consensus and in scores.',
+  audience: 'everyone',
+  data: moderated_prediction,
+});
+export const prediction_restored = defineEvent({
+  name: 'prediction.restored',
+  about: 'A hidden prediction is shown again.',
+  audience: 'everyone',
+  data: moderated_prediction,
+});
+
 /** The thread of a comment; both are null for a comment on the question itself. */
 const thread = {
   prediction_id: Type.Optional(Type.Union([id, Type.Null()])),
@@ -143,6 +179,20 @@ export const comment_reply = defineEvent({
   }),
 });
 
+const moderated_comment = Type.Object({ question_id: id, comment_id: id, user_id: id });
+export const comment_hidden = defineEvent({
+  name: 'comment.hidden',
+  about: 'A moderator hides a comment or reply.',
+  audience: 'everyone',
+  data: moderated_comment,
+});
+export const comment_restored = defineEvent({
+  name: 'comment.restored',
+  about: 'A hidden comment or reply is shown again.',
+  audience: 'everyone',
+  data: moderated_comment,
+});
+
 export const dispute_opened = defineEvent({
   name: 'dispute.opened',
   about: 'A dispute is filed.',
@@ -173,11 +223,17 @@ export const catalogue: readonly EventDef[] = [
   question_created,
   question_closed,
   question_resolved,
+  question_voided,
+  question_reopened,
   question_closing_soon,
   prediction_placed,
   prediction_revised,
+  prediction_hidden,
+  prediction_restored,
   comment_created,
   comment_reply,
+  comment_hidden,
+  comment_restored,
   dispute_opened,
   dispute_resolved,
 ];

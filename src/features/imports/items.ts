@@ -20,8 +20,13 @@ import {
 } from '../questions/index.js';
 import { question_faults } from '../questions/schema.js';
 import { decideQuestion } from '../resolution/index.js';
-import { type Decision, isSameOutcome, readDecision, readVoiding } from '../resolution/rules.js';
-import { resolution_faults } from '../resolution/schema.js';
+import {
+  type Decision,
+  isSameOutcome,
+  readDecision,
+  readVoiding,
+  refuseBoth,
+} from '../resolution/rules.js';
 import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
 import { findByName, findBySource, type SourceName } from './store.js';
 
@@ -105,11 +110,9 @@ export const importForecasts = async (
 const readItem = (item: ResolutionItem, question: QuestionRow, now: Date): Decision | Fault => {
   const body = { ...item, evidence_urls: [] };
   if (item.void !== true) return readDecision(body, question, now);
-  const { outcome, correct_options, outcome_value } = item;
-  const stated = [outcome, correct_options, outcome_value];
-  if (stated.every((one) => one === undefined)) return readVoiding(body);
-  const message = 'A question is void, or it has an outcome; send one of them.';
-  return refuse(resolution_faults.INVALID_OUTCOME, { message });
+  const outcomes = ['outcome', 'correct_options', 'outcome_value'] as const;
+  const stated = outcomes.find((name) => item[name] !== undefined);
+  return stated === undefined ? readVoiding(body) : refuseBoth(stated);
 };
 
 const isDecided = ({ status }: QuestionRow): boolean =>

@@ -7,17 +7,23 @@ import type { LogEntry } from '../events/log-entry.js';
 
 const most_entries = 50;
 
-const news_events = [catalogue.question_created, catalogue.question_resolved];
+const news_events = [
+  catalogue.question_created,
+  catalogue.question_resolved,
+  catalogue.question_voided,
+];
 const life_events = [
   catalogue.question_created,
   catalogue.question_closing_soon,
   catalogue.question_closed,
   catalogue.question_resolved,
+  catalogue.question_voided,
+  catalogue.question_reopened,
   catalogue.dispute_opened,
   catalogue.dispute_resolved,
 ];
 
-/** Questions published and resolved, of one category or of all. */
+/** Questions published, resolved and voided, of one category or of all. */
 export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events

@@ -54,6 +54,14 @@ const stories: Readonly<Record<string, (data: Record<string, unknown>) => Story>
       `Outcome: ${outcomeOf(data)}.` +
       (Number(data['revision']) > 1 ? ` This is revision ${data['revision']}.` : ''),
   }),
+  'question.voided': (data) => ({
+    title: `Voided: ${data['question']}`,
+    content: `The question gets no outcome.${data['reason'] === null ? '' : ` ${data['reason']}`}`,
+  }),
+  'question.reopened': (data) => ({
+    title: `Open again: ${data['question']}`,
+    content: `Predictions are taken until ${data['closes_at']}.`,
+  }),
   'dispute.opened': (data) => ({
     title: `Disputed: ${data['question']}`,
     content: `${data['user_name']} disputes the outcome.`,

@@ -1,5 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
+import { emit } from '../../db/event.js';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
@@ -11,6 +12,7 @@ import {
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
+import type { EventDef } from '../../kit/event.js';
 import { type FaultDef, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { readText } from '../../kit/text.js';
@@ -20,6 +22,12 @@ import { adminName, type RecordedAct, recordAct } from '../audit/index.js';
 import type { Act } from '../audit/schema.js';
 import { setCommentHidden } from '../comments/index.js';
 import { comment_faults } from '../comments/schema.js';
+import {
+  comment_hidden,
+  comment_restored,
+  prediction_hidden,
+  prediction_restored,
+} from '../events/catalogue.js';
 import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { notify } from '../notifications/index.js';
 import { prediction_faults } from '../predictions/faults.js';
@@ -84,10 +92,15 @@ interface Subject {
 
 /** Content is hidden or shown again, and its author notified. */
 const contentOf = (
-  content: Pick<Subject, 'kind' | 'absent' | 'parameter'>,
+  content: Pick<Subject, 'kind' | 'absent' | 'parameter'> & {
+    readonly hidden: EventDef;
+    readonly restored: EventDef;
+  },
   setHidden: (tx: Tx, id: string, at: Date | null) => Promise<Hidden | undefined>,
 ): Subject => ({
-  ...content,
+  kind: content.kind,
+  absent: content.absent,
+  parameter: content.parameter,
   returns: hidden_schema,
   async work(tx, { id, reason, at, since, record }) {
     const row = await setHidden(tx, id, since);
@@ -95,6 +108,11 @@ const contentOf = (
     const { question_id, agent_id: user_id, hidden_at, changed } = row;
     if (changed) {
       await record({ question_id, details: { user_id } });
+      await emit(tx, since === null ? content.restored : content.hidden, {
+        at,
+        place: { question_id, agent_id: user_id },
+        data: { question_id, [`${content.kind}_id`]: row.id, user_id },
+      });
       await notify(tx, [
         {
           agent_id: user_id,
@@ -112,12 +130,24 @@ const contentOf = (
 });
 
 const predictions = contentOf(
-  { kind: 'prediction', absent: prediction_faults.PREDICTION_NOT_FOUND, parameter: 'pid' },
+  {
+    kind: 'prediction',
+    absent: prediction_faults.PREDICTION_NOT_FOUND,
+    parameter: 'pid',
+    hidden: prediction_hidden,
+    restored: prediction_restored,
+  },
   setPredictionHidden,
 );
 
 const comments = contentOf(
-  { kind: 'comment', absent: comment_faults.COMMENT_NOT_FOUND, parameter: 'id' },
+  {
+    kind: 'comment',
+    absent: comment_faults.COMMENT_NOT_FOUND,
+    parameter: 'id',
+    hidden: comment_hidden,
+    restored: comment_restored,
+  },
   setCommentHidden,
 );
 

@@ -1,5 +1,5 @@
-import { type Curve, quantileOf } from '../points/cdf-rules.js';
 import { isAboveOne, type Scale, toFraction } from '../../kit/percent.js';
+import { type Curve, quantileOf } from '../points/cdf-rules.js';
 import {
   exactValue,
   fitValue,
@@ -79,14 +79,14 @@ const readPoints = (
   { form, range, share }: { form: Form; range: Range; share(p: number): number },
 ): readonly ReadPoint[] => {
   const { min, max, is_date } = range;
-  const valueOf = (value: Value): number | null => {
+  const placeOf = (value: Value): number | null => {
     const read = readValue(value, is_date);
     return read === null ? null : fitValue(read, range);
   };
   return given.map((one, n) => {
-    if (isPoint(one)) return { value: valueOf(one.value), p: share(one.p) };
+    if (isPoint(one)) return { value: placeOf(one.value), p: share(one.p) };
     if (form === 'quantiles') {
-      return { value: valueOf(one), p: rounded((n + 1) / (given.length + 1)) };
+      return { value: placeOf(one), p: rounded((n + 1) / (given.length + 1)) };
     }
     const at = min + (n * (max - min)) / (given.length - 1);
     return { value: fitValue(is_date ? Math.round(at) : at, range), p: share(Number(one)) };

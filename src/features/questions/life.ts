@@ -7,7 +7,12 @@ import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { recordAct } from '../audit/index.js';
 import type { Act } from '../audit/schema.js';
-import { question_closed, question_closing_soon, question_created } from '../events/catalogue.js';
+import {
+  question_closed,
+  question_closing_soon,
+  question_created,
+  question_reopened,
+} from '../events/catalogue.js';
 import type { Projector } from '../events/index.js';
 import { readData } from '../events/log-entry.js';
 import { type Notice, notify } from '../notifications/index.js';
@@ -20,9 +25,12 @@ import * as store from './store.js';
 /**
  * The life of a question:
  *
- *   draft ──publish──▶ open ──close, or the timer at closes_at──▶ closed ──resolve──▶ resolved ─┐
- *     │                 │ ◀──────reopen with a later closes_at─────┘ │           new revision ◀─┘
- *     └─▶ deleted       └──────────────void──────────────────────────┴─▶ voided
+ *   draft ──publish──▶ open ──close, or the timer at closes_at──▶ closed ──resolve──▶ resolved
+ *     │                 │ ◀──────reopen with a later closes_at─────┘ │               ▲ │
+ *     └─▶ deleted       └──────────────void──────────────────────────┴─▶ voided ◀────┴─┘
+ *
+ * A decision can be corrected: a resolved question is resolved again or voided, a voided one is
+ * resolved. Each decision is a new revision.
  *
  * Each step is one transaction with its event, where it has one, and judges the question under its lock.
  *
@@ -247,8 +255,14 @@ export const reopen: Step<wire.ReopenBody> = {
       closing_soon_at: null,
       updated_at: at,
     });
+    const closes_at = row.closes_at.toISOString();
+    await emit(tx, question_reopened, {
+      at,
+      place: { question_id: row.id },
+      data: { question_id: row.id, question: row.question, closes_at },
+    });
     await announceSoon(tx, row.id, at);
-    return { row, details: { closes_at: dates.closes_at.toISOString() } };
+    return { row, details: { closes_at } };
   },
 };
 
@@ -309,6 +323,8 @@ const endQuestion = async (
   if (isFault(row)) return row;
   return store.updateQuestion(tx, id, {
     ...change,
+    // An open question closes by it, so scoring ends now, also if another decision follows.
+    ...(row.status === 'open' ? { closed_at: at } : {}),
     resolution_note: note,
     revision: row.revision + 1,
     updated_at: at,
@@ -316,8 +332,8 @@ const endQuestion = async (
 };
 
 /**
- * closed → resolved, or resolved → resolved as a new revision. That the outcome fits the type and
- * the options is checked by the caller; neither changes after publishing.
+ * closed | resolved | voided → resolved as a new revision. That the outcome fits the type and the
+ * options is checked by the caller; neither changes after publishing.
  */
 export const markResolved = (
   tx: Tx,
@@ -329,21 +345,26 @@ export const markResolved = (
   }: Ended & Pick<store.QuestionRow, 'outcome' | 'correct_options' | 'outcome_value'>,
 ) =>
   endQuestion(tx, ended, {
-    from: ['closed', 'resolved'],
-    rule: 'Only a closed question can be resolved, or a resolved one again',
+    from: ['closed', 'resolved', 'voided'],
+    rule: 'Only a closed, resolved or voided question can be resolved',
     status: 'resolved',
+    voided_at: null,
     outcome,
     correct_options,
     outcome_value,
     resolved_at: ended.at,
   });
 
-/** open | closed → voided; the revision counts it like a resolution. */
+/** open | closed | resolved → voided; the revision counts it like a resolution. */
 export const markVoided = (tx: Tx, ended: Ended) =>
   endQuestion(tx, ended, {
-    from: ['open', 'closed'],
-    rule: 'Only an open or a closed question can be voided',
+    from: ['open', 'closed', 'resolved'],
+    rule: 'Only an open, closed or resolved question can be voided',
     status: 'voided',
+    outcome: null,
+    correct_options: null,
+    outcome_value: null,
+    resolved_at: null,
     voided_at: ended.at,
   });
 

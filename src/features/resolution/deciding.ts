@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/client.js';
 import { emit } from '../../db/event.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { question_closed, question_resolved } from '../events/catalogue.js';
+import { question_closed, question_resolved, question_voided } from '../events/catalogue.js';
 import { markResolved, markVoided, type QuestionRow, readQuestion } from '../questions/index.js';
 import { showOutcome } from '../questions/range.js';
 import { question_faults } from '../questions/schema.js';
@@ -58,10 +58,19 @@ const resolveAndTell = async (tx: Tx, id: string, decision: Decision, at: Date) 
 const voidAndTell = async (tx: Tx, before: QuestionRow, note: string | null, at: Date) => {
   const { id, question } = before;
   const row = await markVoided(tx, { id, note, at });
-  if (isFault(row) || before.status !== 'open') return row;
-  // The event says that the question takes no more predictions.
-  const data = { question_id: id, question, closed_at: at.toISOString() };
-  await emit(tx, question_closed, { at, place: { question_id: id }, data });
+  if (isFault(row)) return row;
+  const of_event = { at, place: { question_id: id } };
+  const about = { question_id: id, question };
+  if (before.status === 'open') {
+    await emit(tx, question_closed, {
+      ...of_event,
+      data: { ...about, closed_at: at.toISOString() },
+    });
+  }
+  await emit(tx, question_voided, {
+    ...of_event,
+    data: { ...about, reason: note, revision: row.revision, voided_at: at.toISOString() },
+  });
   return row;
 };
 

@@ -9,10 +9,18 @@ import { readText } from '../../kit/text.js';
 import { adminName, recordAct } from '../audit/index.js';
 import { dispute_opened, dispute_resolved } from '../events/catalogue.js';
 import { notify } from '../notifications/index.js';
-import { type QuestionParts, readQuestion } from '../questions/index.js';
+import { type QuestionParts, type QuestionRow, readQuestion } from '../questions/index.js';
 import { question_faults } from '../questions/schema.js';
 import { decideQuestion } from './deciding.js';
-import { isSameOutcome, readDecision, readFiling, whyNotDisputable } from './rules.js';
+import {
+  type Decision,
+  isSameOutcome,
+  readDecision,
+  readFiling,
+  readVoiding,
+  refuseBoth,
+  whyNotDisputable,
+} from './rules.js';
 import { type DecideBody, dispute_faults, type FileBody, note_limits } from './schema.js';
 import * as store from './store.js';
 
@@ -79,12 +87,29 @@ interface Made {
 }
 
 /** The outcome as far as it is stated, without undefined members. */
-const outcomeOf = ({ outcome, correct_options, outcome_value, known_at }: DecideBody) => ({
-  ...(outcome === undefined ? {} : { outcome }),
-  ...(correct_options === undefined ? {} : { correct_options }),
-  ...(outcome_value === undefined ? {} : { outcome_value }),
-  ...(known_at === undefined ? {} : { known_at }),
-});
+const outcomeOf = (body: DecideBody) => {
+  const { outcome, correct_options, outcome_value, known_at } = body;
+  return {
+    ...(body.void === true ? { void: true } : {}),
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(correct_options === undefined ? {} : { correct_options }),
+    ...(outcome_value === undefined ? {} : { outcome_value }),
+    ...(known_at === undefined ? {} : { known_at }),
+  };
+};
+
+const decisionOf = (
+  body: DecideBody,
+  about: { question: QuestionRow; note: string; evidence_urls: readonly string[]; at: Date },
+  known_at: string | null,
+): Decision | Fault => {
+  const { question, note, at } = about;
+  const reasons = { resolution_note: note, evidence_urls: [...about.evidence_urls] };
+  const { void: is_void, ...outcome } = outcomeOf(body);
+  if (is_void !== true) return readDecision({ known_at, ...outcome, ...reasons }, question, at);
+  const [extra] = Object.keys(outcome);
+  return extra === undefined ? readVoiding(reasons) : refuseBoth(extra);
+};
 
 /**
  * The revision that holds the outcome of an upheld dispute. That outcome may have been reached
@@ -97,8 +122,7 @@ const resolveAnew = async (tx: Tx, row: store.DisputeRow, made: Made): Promise<n
   if (question === undefined) throw new Error(`question ${question_id} of a dispute is gone`);
   const evidence_urls = [...(body.evidence_urls ?? row.evidence_urls)];
   const known_at = (await store.readLatest(tx, question_id))?.known_at?.toISOString() ?? null;
-  const resolve = { known_at, ...outcomeOf(body), resolution_note: note, evidence_urls };
-  const decision = readDecision(resolve, question, at);
+  const decision = decisionOf(body, { question, note, evidence_urls, at }, known_at);
   if (isFault(decision)) return decision;
   if (isSameOutcome(decision, question)) {
     if (question.revision > revision) return question.revision;

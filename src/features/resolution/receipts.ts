@@ -22,7 +22,7 @@ import { stated_members } from '../predictions/schema.js';
 import { readStated, type StatedQuestion } from '../predictions/stated.js';
 import { showCdf } from '../predictions/stated-cdf.js';
 import { findVisible } from '../questions/index.js';
-import { rangeOf } from '../questions/range.js';
+import { rangeOf, showOutcome } from '../questions/range.js';
 import { checkRange } from '../questions/rules.js';
 import {
   question_faults,
@@ -33,7 +33,14 @@ import {
 import { number_formula, number_payout_schema, numberPayout } from './numbers.js';
 import { correctIndices, countOptions, readOutcome, scoringTimeOf, toTimed } from './rules.js';
 import { resolution_faults } from './schema.js';
-import { type ReceiptRow, readEntries, readReceipt } from './store.js';
+import { netOfPrediction } from './settling.js';
+import {
+  type DecisionRow,
+  type ReceiptRow,
+  readDecisions,
+  readEntries,
+  readReceipt,
+} from './store.js';
 
 /** Receipts and simulations: the net of a forecast, with everything needed to do the sum again. */
 
@@ -141,6 +148,19 @@ const receipt_schema = Type.Object({
    * forecast stands until the close.
    */
   outcomes: Type.Array(payout_schema),
+  decisions: Type.Array(
+    Type.Object({
+      revision: Type.Integer(),
+      kind: textEnum(['resolve', 'void'] as const),
+      outcome: nullable(Type.Boolean()),
+      correct_options: nullable(Type.Array(Type.String())),
+      outcome_value: nullable(value_schema),
+      known_at: nullable(time_schema),
+      net: Type.Integer({ description: 'What this decision pays; the next one takes it back.' }),
+      decided_at: time_schema,
+    }),
+    { description: 'Every decision on the question, the first one first.' },
+  ),
   /** Ledger entries about this prediction, oldest first, and what they come to. */
   entries: Type.Array(
     Type.Object({
@@ -168,13 +188,38 @@ const getReceipt = route({
   handle: async ({ params }, { sql }) => {
     const row = await readReceipt(sql, params.pid);
     if (row === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
-    return reply(200, { receipt: makeReceipt(row, await readEntries(sql, row)) });
+    const [entries, decisions] = await Promise.all([
+      readEntries(sql, row),
+      readDecisions(sql, row.question_id),
+    ]);
+    return reply(200, { receipt: makeReceipt(row, entries, decisions) });
   },
 });
+
+const showDecision = (row: ReceiptRow, decision: DecisionRow) => {
+  const { revision, kind, outcome, correct_options, outcome_value, known_at } = decision;
+  const prediction = {
+    id: row.id,
+    agent_id: row.agent_id,
+    paid_net: null,
+    forecasts: row.forecasts,
+  };
+  return {
+    revision,
+    kind,
+    outcome,
+    correct_options: correct_options && [...correct_options],
+    outcome_value: showOutcome({ ...row, outcome_value }),
+    known_at: known_at?.toISOString() ?? null,
+    net: kind === 'void' ? 0 : netOfPrediction({ ...row, ...decision }, prediction),
+    decided_at: decision.created_at.toISOString(),
+  };
+};
 
 const makeReceipt = (
   row: ReceiptRow,
   entries: Awaited<ReturnType<typeof readEntries>>,
+  decisions: readonly DecisionRow[],
 ): Static<typeof receipt_schema> => {
   const { question_id, question_type, options, weight, state, revision, placed_at, known_at } = row;
   const rule = row.points_rule ?? points_rule;
@@ -217,6 +262,7 @@ const makeReceipt = (
     })),
     result: number ? numberPayout(spans, number) : correct && payoutOf(forecast, correct),
     outcomes: state === 'open' && spans.length > 0 && range === null ? payoutsOf(forecast) : [],
+    decisions: decisions.map((one) => showDecision(row, one)),
     entries: entries.map((one) => ({ ...one, created_at: one.created_at.toISOString() })),
     entries_total: entries.reduce((sum, { amount }) => sum + amount, 0),
   };

@@ -85,7 +85,7 @@ const resolve = route({
   ...decision,
   id: 'resolveQuestion',
   path: '/api/admin/questions/{id}/resolve',
-  summary: 'Resolve a closed question, or a resolved one anew; settling goes on in the background',
+  summary: 'Resolve a closed question, or correct a decision; settling goes on in the background',
   body: wire.resolve_body,
   handle: (ctx, deps) => decide(ctx, deps, (question, at) => readDecision(ctx.body, question, at)),
 });
@@ -94,7 +94,7 @@ const voidQuestion = route({
   ...decision,
   id: 'voidQuestion',
   path: '/api/admin/questions/{id}/void',
-  summary: 'Void an open or closed question: nobody is scored or paid',
+  summary: 'Void a question: nobody is scored or paid, and what was paid is taken back',
   body: wire.void_body,
   handle: (ctx, deps) => decide(ctx, deps, () => readVoiding(ctx.body)),
 });

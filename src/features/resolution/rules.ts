@@ -137,6 +137,10 @@ export const readDecision = (
   return { ...none, kind: 'resolve', correct_options: right, known_at, ...reasons };
 };
 
+/** An outcome beside `void: true`. */
+export const refuseBoth = (member: string): Fault =>
+  wrong(`body.${member}`, 'A question is voided or gets an outcome; send one of them.');
+
 export const readVoiding = (body: VoidBody): Decision | Fault => {
   const reasons = readReasons(body);
   if ('kind' in reasons) return reasons;

@@ -101,6 +101,9 @@ export const decide_body = Type.Object({
   outcome: resolve_body.properties.outcome,
   correct_options: resolve_body.properties.correct_options,
   outcome_value: resolve_body.properties.outcome_value,
+  void: Type.Optional(
+    Type.Boolean({ description: 'In place of an outcome: the question is voided.' }),
+  ),
   /** Without it, that of the resolution in dispute. */
   known_at,
   note: Type.String({ minLength: note_limits.min, maxLength: 3 * note_limits.max }),

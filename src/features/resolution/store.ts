@@ -114,6 +114,21 @@ export const readReceipt = (db: Db, id: string) =>
     left join resolutions r on r.question_id = q.id and r.revision = q.revision
     where p.id = ${id}`);
 
+export interface DecisionRow
+  extends Pick<Decision, 'kind' | 'outcome' | 'correct_options' | 'outcome_value' | 'known_at'> {
+  readonly revision: number;
+  readonly points_rule: PointsRule;
+  readonly created_at: Date;
+}
+
+export const readDecisions = (db: Db, question_id: string) => db<DecisionRow[]>`
+  select
+    revision, kind, outcome, correct_options, outcome_value, known_at, points_rule, created_at
+  from resolutions
+  where question_id = ${question_id}
+  order by revision
+  limit 100`;
+
 /** The ledger's entries of a prediction, oldest first. None is older than the prediction. */
 export const readEntries = (db: Db, { agent_id, id }: Pick<ReceiptRow, 'agent_id' | 'id'>) => db<
   { readonly id: string; reason: string; amount: number; created_at: Date }[]

@@ -84,7 +84,7 @@ t.test('noise of a calculation changes neither the scale nor the ends', async (t
   t.same(read({ cdf: points([30, 0.5], [31, 0.49]) }), wrong('cdf.1.p'));
 });
 
-t.test('any shares that sum to 1 are read as fractions, however they are added up', async (t) => {
+t.test('any shares that sum to 1 are read as fractions, however they are added up', async () => {
   const shares = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), {
     minLength: 2,
     maxLength: 40,
@@ -140,8 +140,8 @@ t.test('an answer is the same forecast when it is sent back', async (t) => {
     if ('failures' in stated) throw new Error(JSON.stringify(stated.failures));
     const shown = JSON.parse(JSON.stringify(showStated(stated, question)));
     t.strictSame(readStated(shown, question), stated);
-    const told = JSON.parse(JSON.stringify(dataOf(stated, question)));
-    t.strictSame(readStated(told, question), stated, 'as an event has it');
+    const event = JSON.parse(JSON.stringify(dataOf(stated, question)));
+    t.strictSame(readStated(event, question), stated, 'as an event has it');
     const [low, middle, high] = shown.quartiles;
     t.ok((low < middle && middle < high) || low === question.range_max, `${low} ${middle} ${high}`);
   }

@@ -125,8 +125,8 @@ t.test('an answer is the same forecast when it is sent back, whatever was stated
   const sent = (body: StatedBody, question: typeof binary | typeof multi) => {
     const first = stated(readStated(body, question));
     const back = JSON.parse(JSON.stringify(showStated(first, question)));
-    const told = JSON.parse(JSON.stringify(dataOf(first, question)));
-    return [back, told].every((one) => isDeepStrictEqual(readStated(one, question), first));
+    const event = JSON.parse(JSON.stringify(dataOf(first, question)));
+    return [back, event].every((one) => isDeepStrictEqual(readStated(one, question), first));
   };
   for (let bp = 0; bp <= 10_000; bp += 1) {
     const probability = bp / 100;

@@ -74,8 +74,8 @@ const allowed: Readonly<Record<string, Partial<Record<Step, string>>>> = {
   draft: { publish: 'open', delete: 'gone' },
   open: { close: 'closed', void: 'voided' },
   closed: { reopen: 'open', resolve: 'resolved', void: 'voided' },
-  resolved: { resolve: 'resolved' },
-  voided: {},
+  resolved: { resolve: 'resolved', void: 'voided' },
+  voided: { resolve: 'resolved' },
 };
 
 const all_steps: readonly Step[] = ['publish', 'close', 'reopen', 'resolve', 'void', 'delete'];
@@ -122,7 +122,12 @@ root.test('a step answers with the question as it is then, and emits its event',
   await steps.close();
   t.match((await steps.resolve()).body, { question: { status: 'resolved', revision: 1 } });
   t.match((await steps.resolve()).body, { question: { status: 'resolved', revision: 2 } });
-  t.same(await eventsOf(id), ['question.created', 'question.closed', 'question.closed']);
+  t.same(await eventsOf(id), [
+    'question.created',
+    'question.closed',
+    'question.reopened',
+    'question.closed',
+  ]);
   const shown = await app.call('GET', `/api/questions/${id}`);
   t.match(shown.body.question, { outcome: true, resolution_note: 'Seen.', revision: 2 });
   t.match(shown.body.question.resolved_at, /Z$/);
@@ -198,7 +203,8 @@ root.test(
     t.same(await eventsOf(id), announced, 'at publishing');
     await steps.close();
     await steps.reopen({ closes_at: inHours(24.1) });
-    t.same(await eventsOf(id), [...announced, 'question.closed'], 'more than a day is left');
+    const reopened = ['question.closed', 'question.reopened'];
+    t.same(await eventsOf(id), [...announced, ...reopened], 'more than a day is left');
     await steps.close();
     const closes_at = new Date(Date.now() + 24.2 * hour_ms).toISOString();
     await app.sql`
@@ -206,11 +212,7 @@ root.test(
     set opens_at = now() - interval '2 hours', closes_at = now() - interval '1 hour'
     where id = ${id}`;
     t.equal((await steps.reopen({ closes_at: inHours(23) })).status, 200);
-    const at_reopening = [
-      ...announced,
-      ...Array(2).fill('question.closed'),
-      'question.closing_soon',
-    ];
+    const at_reopening = [...announced, ...reopened, ...reopened, 'question.closing_soon'];
     t.same(await eventsOf(id), at_reopening, 'at reopening');
     await patch(id, { closes_at });
     await patch(id, { description: 'The same time.' });

@@ -51,7 +51,8 @@ root.test(
       t.same([...new Set(rest)], ['409 INVALID_TRANSITION'], step);
     }
     const events = await app.sql`select event from outbox where question_id = ${id} order by id`;
-    t.same(pluck(events, 'event'), ['question.created', 'question.closed'], 'each event once');
+    const once = ['question.created', 'question.closed', 'question.reopened'];
+    t.same(pluck(events, 'event'), once, 'each event once');
     const acts = await app.sql`
     select act, count(*)::int as count from audit_log where question_id = ${id} group by 1 order by 1`;
     const counts = acts.map(({ act, count }) => `${act} ${count}`).join();

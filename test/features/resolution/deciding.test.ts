@@ -1,4 +1,5 @@
 import { startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import {
   balanceOf,
   closeQuestion,
@@ -186,8 +187,6 @@ t.test('only a closed question resolves, and a yes/no question by its outcome', 
   t.equal(await code('resolve', { outcome: true }, nowhere), 'QUESTION_NOT_FOUND');
   t.equal(await code('void', {}, nowhere), 'QUESTION_NOT_FOUND');
   t.equal(await code('void', {}, 'nonsense'), 'QUESTION_NOT_FOUND');
-  await decideAndSettle(app, id, 'resolve', { outcome: false });
-  t.equal(await code('void', {}), 'INVALID_TRANSITION', 'what is resolved is not voided');
 });
 
 t.test('a note whose normal form is too long is refused', async (t) => {
@@ -264,7 +263,99 @@ t.test('a voided question pays and scores nobody', async (t) => {
   const late = await makeHuman(app);
   const agent = await makeAgent(app, { human: late });
   await t.rejects(predict(app, agent, id, { probability: 60 }), /QUESTION_NOT_OPEN/);
-  t.equal((await decide(app, id, 'resolve', { outcome: true })).body.code, 'INVALID_TRANSITION');
+  t.same(await findWrongAccounts(app.sql), []);
+});
+
+t.test(
+  'a resolved question is voided, a voided one resolved, each as a new revision',
+  async (t) => {
+    const id = await makeOpenQuestion(app);
+    const forecasts = await makeForecasts(app, id, [{ probability: 80 }, { probability: 10 }]);
+    await closeQuestion(app, id);
+    const steps = [
+      { act: 'resolve', body: { outcome: true }, nets: [84, -224] },
+      { act: 'void', body: { resolution_note: 'Nobody can tell.' }, nets: [0, 0] },
+      { act: 'resolve', body: { outcome: false }, nets: [-156, 96] },
+      { act: 'void', body: {}, nets: [0, 0] },
+    ] as const;
+    for (const [n, { act, body, nets }] of steps.entries()) {
+      await decideAndSettle(app, id, act, body);
+      const status = act === 'void' ? 'voided' : 'resolved';
+      const { question } = (await app.call('GET', `/api/questions/${id}`)).body;
+      t.match(question, { status, revision: n + 1, outcome: act === 'void' ? null : n === 0 });
+      const scored = await app.sql`select net from scores where question_id = ${id}`;
+      t.equal(scored.length, act === 'void' ? 0 : 2, 'a voided question counts on no board');
+      const groups = await app.sql`select from group_scores where question_id = ${id}`;
+      t.equal(groups.length > 0, act !== 'void');
+      for (const [at, { agent, prediction_id }] of forecasts.entries()) {
+        t.equal(await balanceOf(app.sql, agent.id), 5_000 + nets[at]!);
+        const { receipt } = (await app.call('GET', `/api/predictions/${prediction_id}/receipt`))
+          .body;
+        t.match(receipt, { revision: n + 1, entries_total: nets[at] });
+        const nets_so_far = steps.slice(0, n + 1).map((one) => one.nets[at]);
+        t.same(pluck(receipt.decisions, 'net'), nets_so_far, 'the receipt shows each revision');
+        t.same(pluck(receipt.decisions, 'kind'), pluck(steps.slice(0, n + 1), 'act'));
+      }
+      t.same(await findWrongAccounts(app.sql), []);
+    }
+    const events = await app.sql<{ body: string }[]>`
+    select body from outbox where question_id = ${id} and event = 'question.voided'
+    union all
+    select body from events where question_id = ${id} and event = 'question.voided'`;
+    t.same(events.map(({ body }) => JSON.parse(body).data.revision).sort(), [2, 4]);
+    t.match(
+      events.map(({ body }) => JSON.parse(body).data).find(({ revision }) => revision === 2),
+      { question_id: id, reason: 'Nobody can tell.' },
+    );
+  },
+);
+
+t.test('a question that was voided while it was open is scored until then', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const [forecast] = await makeForecasts(app, id, [{ probability: 80 }]);
+  await decideAndSettle(app, id, 'void');
+  await decideAndSettle(app, id, 'resolve', { outcome: true });
+  const { prediction_id } = forecast!;
+  const { receipt } = (await app.call('GET', `/api/predictions/${prediction_id}/receipt`)).body;
+  t.match(receipt, { state: 'settled', result: { net: 84 }, decisions: [{ net: 0 }, { net: 84 }] });
+  t.equal(receipt.ends_at, receipt.decisions[0].decided_at, 'nobody could predict after it');
+});
+
+t.test('an upheld dispute voids the question', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const [forecast] = await makeForecasts(app, id, [{ probability: 80 }]);
+  await closeQuestion(app, id);
+  await decideAndSettle(app, id, 'resolve', { outcome: false });
+  const { key } = forecast!.agent;
+  const file = async () => {
+    const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
+      key,
+      body: { reason: 'The source that the question names was taken down before the date.' },
+    });
+    return `/api/admin/disputes/${filed.body.dispute.id}/resolve`;
+  };
+  const path = await file();
+  const uphold = (body: object, at = path) =>
+    app.call('POST', at, { admin: true, body: { status: 'upheld', note: 'Right.', ...body } });
+  t.match(await uphold({ void: true, outcome: true }), {
+    status: 400,
+    body: { code: 'INVALID_OUTCOME', fields: [{ path: 'body.outcome' }] },
+  });
+  t.match(await uphold({ status: 'rejected', void: true }), {
+    status: 400,
+    body: { fields: [{ path: 'body.void' }] },
+  });
+  t.match(await uphold({ void: true }), {
+    status: 200,
+    body: { dispute: { status: 'upheld', new_revision: 2 } },
+  });
+  await untilSettled(app.sql, id);
+  t.match((await app.call('GET', `/api/questions/${id}`)).body.question, { status: 'voided' });
+  t.same(await ledgerOf(app.sql, forecast!.agent.id), [
+    ['registration', 5_000],
+    ['settlement', -156],
+    ['reversal', 156],
+  ]);
   t.same(await findWrongAccounts(app.sql), []);
 });
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
+import { event_names } from '../../../src/features/events/catalogue.js';
 import { webhook_limit } from '../../../src/features/webhooks/schema.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { pluck } from '../../help/pluck.js';
@@ -89,7 +90,7 @@ t.test('unknown events are named together with the valid ones', async (t) => {
   const wrong = await create(['question.created', 'question.eaten']);
   t.match(wrong, { status: 400, body: { code: 'INVALID_EVENT' } });
   t.match(wrong.body.error, /"question\.eaten".*question\.created.*dispute\.resolved/);
-  t.equal(wrong.body.valid_events.length, 10);
+  t.same(wrong.body.valid_events, event_names);
   for (const bad of [undefined, [], 'question.created', [1], null, {}]) {
     const refused = { status: 400, body: { code: 'INVALID_REQUEST' } };
     t.match(await create(bad), refused, JSON.stringify(bad));
@@ -98,7 +99,7 @@ t.test('unknown events are named together with the valid ones', async (t) => {
   t.same([both.status, both.body.events], [201, ['question.created']]);
   t.equal((await create(Array(257).fill('question.created'))).status, 400);
   const listed = (await app.call('GET', '/api/webhooks/events')).body;
-  t.equal(listed.total, 10);
+  t.equal(listed.total, event_names.length);
   t.ok(listed.events.includes('question.closing_soon'));
 });
 
