@@ -12,16 +12,16 @@ import type { Value } from '../questions/schema.js';
  *   linear pool        at each value the mean of the probabilities (M. Stone, "The opinion pool",
  *                      1961): wider, because it holds what the forecasters disagree about as well
  *
- * What a forecast gives is brought to whole numbers, so that sums of it are exact: in billionths the
+ * What a forecast gives is brought to whole numbers, so that sums of it are exact: in units of 1e-10 the
  * probability of 201 values, evenly over the range, and for each percent from 1 to 99 the value, in
- * billionths of the range. Between them both are taken as linear. Sums of 9 million forecasts are
- * still exact in a number of JavaScript.
+ * units of 1e-10 of the range. Between them both are taken as linear. Sums of 900,000 forecasts are
+ * still exact in a JavaScript number.
  */
 
 const grid = 200;
 const levels = 99;
 /** Units of a probability of 1, and of the whole range. */
-export const units = 1e9;
+export const units = 1e10;
 
 /** How many numbers `givenByCdf` makes. */
 export const number_parts = grid + 1 + levels;

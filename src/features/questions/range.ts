@@ -51,11 +51,12 @@ export const fitValue = (value: number, { min, max }: Pick<Range, 'min' | 'max'>
   return Math.abs(value - max) <= noise ? max : value;
 };
 
-/** Rounds to 1e-12 of the width or less, which removes floating-point noise; dates to 1 ms. */
+/** Rounds to 1e-9 of the width or finer, which removes floating-point noise; dates to 1 ms at least. */
 export const showValue = (value: number, { is_date, min, max }: Omit<Range, Open>): Value => {
-  if (is_date) return new Date(Math.round(value)).toISOString();
-  const decimals = 12 - Math.floor(Math.log10(max - min));
-  return Number(value.toFixed(Math.min(100, Math.max(0, decimals))));
+  const digit = Math.floor(Math.log10((max - min) * 1e-9));
+  if (!is_date) return Number(value.toFixed(Math.min(100, Math.max(0, -digit))));
+  const step_ms = 10 ** Math.max(0, digit);
+  return new Date(Math.round(value / step_ms) * step_ms).toISOString();
 };
 type Open = 'open_min' | 'open_max';
 

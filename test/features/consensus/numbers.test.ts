@@ -16,8 +16,8 @@ t.test(
   async (t) => {
     const given = givenByCdf([10, 0, 20, 1]);
     t.equal(given.length, 300);
-    for (let n = 0; n <= 200; n += 1) t.equal(given[n], n * 5_000_000);
-    for (let n = 1; n <= 99; n += 1) t.equal(given[200 + n], n * 10_000_000);
+    for (let n = 0; n <= 200; n += 1) t.equal(given[n], n * 50_000_000);
+    for (let n = 1; n <= 99; n += 1) t.equal(given[200 + n], n * 100_000_000);
   },
 );
 

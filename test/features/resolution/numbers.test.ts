@@ -225,7 +225,7 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
   // 50 and 30; 80 as well; 30 in its place.
   t.same(
     history.map(({ quantiles }) => quantiles.p50),
-    [50, 40, 53.3333333333, 36.6666666667],
+    [50, 40, 53.3333333, 36.6666667],
   );
 });
 
