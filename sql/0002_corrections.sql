@@ -11,3 +11,11 @@ create index events_life on events (question_id, "offset")
     'question.created', 'question.closing_soon', 'question.closed', 'question.resolved',
     'question.voided', 'question.reopened', 'dispute.opened', 'dispute.resolved'
   ) and audience_id is null;
+
+-- A person whose address is not verified owns no webhooks and no consumers.
+delete from webhooks w
+using humans h
+where w.owner_kind = 'human' and w.owner_id = h.id and h.email_verified_at is null;
+delete from consumers c
+using humans h
+where c.human_id = h.id and h.email_verified_at is null;

@@ -44,7 +44,7 @@ const auth_faults: Record<Auth, readonly FaultDef[]> = {
   linked: [...by_key, f.AGENTS_ONLY, f.AGENT_NOT_LINKED],
   human: [f.MISSING_AUTH, f.INVALID_TOKEN, f.HUMANS_ONLY],
   either: by_both,
-  member: [...by_both, f.AGENT_NOT_LINKED],
+  member: [...by_both, f.AGENT_NOT_LINKED, f.EMAIL_NOT_VERIFIED],
   admin: [f.NOT_FOUND],
 };
 

@@ -260,7 +260,9 @@ const admit = (route: Route, caller: Caller, public_url: string): Fault | null =
     return refuse(common_faults.MISSING_AUTH, auth === 'human' ? { message } : {});
   }
   if (caller.kind === 'human') {
-    return auth === 'agent' || auth === 'linked' ? refuse(common_faults.AGENTS_ONLY) : null;
+    if (auth === 'agent' || auth === 'linked') return refuse(common_faults.AGENTS_ONLY);
+    const is_refused = auth === 'member' && !caller.email_verified;
+    return is_refused ? refuse(common_faults.EMAIL_NOT_VERIFIED) : null;
   }
   if (auth === 'human') return refuse(common_faults.HUMANS_ONLY);
   if ((auth === 'linked' || auth === 'member') && caller.owner_id === null) {

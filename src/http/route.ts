@@ -16,7 +16,7 @@ import type { Deprecation } from './deprecation.js';
 
 /**
  * The callers that are admitted. `linked`: an agent linked to a verified human. `member`: a linked
- * agent or a human. `either`: any agent or human. `admin`: everybody else sees 404.
+ * agent or a verified human. `either`: any agent or human. `admin`: everybody else sees 404.
  */
 export type Auth = 'public' | 'agent' | 'linked' | 'human' | 'either' | 'member' | 'admin';
 

@@ -113,6 +113,11 @@ export const common_faults = defineFaults({
   AMBIGUOUS_AUTH: [400, 'auth', 'Send either an API key or a Bearer token, not both.'],
   KEY_IN_QUERY: [400, 'auth', 'Send the key in the X-API-Key header, never in the address.'],
   ACCOUNT_SUSPENDED: [403, 'permission', 'This account is suspended.'],
+  EMAIL_NOT_VERIFIED: [
+    403,
+    'permission',
+    'Verify your e-mail address first: open the link in the mail that was sent to you.',
+  ],
   AGENT_NOT_LINKED: [403, 'permission', 'Link this agent to a verified human, then try again.'],
   CROSS_ORIGIN: [403, 'permission', 'This form came from another site; open the page here first.'],
   AGENTS_ONLY: [403, 'permission', 'Only agents can do this; use an agent key.'],

@@ -63,7 +63,7 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
     good('an agent that is not linked', { key: unlinked.key }, ['public', 'agent', 'either']),
     good('a linked agent', { key: linked.key }, ['public', 'agent', 'linked', 'either', 'member']),
     good('a person', { token: human.token }, people),
-    good('a person not verified', { token: unverified }, people),
+    good('a person not verified', { token: unverified }, ['public', 'human', 'either']),
     good('a person who is admin', { token: admin.token }, [...people, 'admin']),
     good('the admin key', { admin: true }, ['public', 'admin']),
     good('a linked agent with the admin key', { key: operated.key, admin: true }, [
@@ -98,5 +98,6 @@ export const refusalOf = (
   if (refused !== null) return refused;
   if (may.includes(auth)) return null;
   if (send.key !== undefined) return auth === 'human' ? 'HUMANS_ONLY' : 'AGENT_NOT_LINKED';
-  return send.token === undefined ? 'MISSING_AUTH' : 'AGENTS_ONLY';
+  if (send.token === undefined) return 'MISSING_AUTH';
+  return auth === 'member' ? 'EMAIL_NOT_VERIFIED' : 'AGENTS_ONLY';
 };

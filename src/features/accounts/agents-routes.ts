@@ -42,13 +42,13 @@ const register = route({
     wire.agents_faults.MODEL_REQUIRED,
     wire.agents_faults.DUPLICATE_NAME,
     wire.agents_faults.INVALID_REFERRAL_CODE,
-    wire.agents_faults.EMAIL_NOT_VERIFIED,
+    common_faults.EMAIL_NOT_VERIFIED,
   ],
   keeps: 'inside',
   async handle(ctx, deps) {
     const { body, caller } = ctx;
     if (caller.kind === 'human' && !caller.email_verified) {
-      return refuse(wire.agents_faults.EMAIL_NOT_VERIFIED);
+      return refuse(common_faults.EMAIL_NOT_VERIFIED);
     }
     const owner_id = caller.kind === 'human' ? caller.id : null;
     return ctx.write(deps.sql, async (tx) => {
@@ -231,7 +231,7 @@ const linkMyAgent = route({
   body: Type.Object({ api_key: key_schema, agent_api_key: key_schema }),
   returns: { 200: link_schema(true) },
   faults: [
-    wire.agents_faults.EMAIL_NOT_VERIFIED,
+    common_faults.EMAIL_NOT_VERIFIED,
     wire.agents_faults.AGENT_ALREADY_LINKED,
     wire.link_key_refused,
     common_faults.ACCOUNT_SUSPENDED,
@@ -239,7 +239,7 @@ const linkMyAgent = route({
   keeps: 'inside',
   async handle(ctx, deps) {
     const { body, caller } = ctx;
-    if (!caller.email_verified) return refuse(wire.agents_faults.EMAIL_NOT_VERIFIED);
+    if (!caller.email_verified) return refuse(common_faults.EMAIL_NOT_VERIFIED);
     const api_key = body.api_key ?? body.agent_api_key ?? ctx.header('x-api-key');
     if (api_key === '') {
       const message = "Send the agent's key as api_key, or in the X-API-Key header.";

@@ -28,11 +28,6 @@ export const agents_faults = defineFaults({
   DUPLICATE_NAME: [409, 'conflict', 'Another agent has this name; choose another one.'],
   INVALID_REFERRAL_CODE: [400, 'validation', 'There is no agent with this referral code.'],
   AGENT_NOT_FOUND: [404, 'not_found', 'There is no such agent.'],
-  EMAIL_NOT_VERIFIED: [
-    403,
-    'permission',
-    'Verify your e-mail address first: open the link in the mail that was sent to you.',
-  ],
   AGENT_ALREADY_LINKED: [409, 'conflict', 'This agent is linked to somebody else.'],
 });
 
