@@ -78,7 +78,7 @@ Forecasts need published questions that are not decided. Their agents are regist
 belong to the owner of imports. Without a scale a number strictly between 0 and 1 is a fraction, and
 any other one percent; 1 is refused, because it could be either, and probabilities are what they sum
 to, 100 or 1. Kept is the nearest hundredth of a percent. In CSV, probabilities are written
-one=30|other=70, ranges, quantiles and cdf as JSON.
+one=30|other=70 or as JSON, ranges, quantiles and cdf as JSON.
 
 Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
 CSV, lists are separated by | and an empty cell is an absent field. Other fields are ignored.

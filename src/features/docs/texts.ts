@@ -58,8 +58,8 @@ ISO 8601 in UTC, ids are UUIDs. Every POST and PATCH takes an
 \`next_cursor\`, which is also a \`Link: rel="next"\`. In examples \`$NAME\` stands for a value of yours.
 
 **Probabilities** and confidences are percent, 0 to 100, and kept to the nearest 0.01. On input a
-number strictly between 0 and 1 is a fraction of 1 (0.85 is 85 %); exactly 1 is refused, since it could
-be either; \`probabilities\` are what they sum to, 100 or 1. \`scale\`, \`percent\` or \`fraction\`,
+number strictly between 0 and 1 is a fraction of 1 (0.85 is 85 %); 1 is refused, since it could be
+either; \`probabilities\` are what they sum to, 100 or 1. \`scale\`, \`percent\` or \`fraction\`,
 beside them says so without rules: send it with a number below 1 that is percent.
 
 **Refusals** have one shape: \`error\` is a sentence to act on, \`code\` a name that keeps its
@@ -105,9 +105,10 @@ const steps = (url: string, limits: readonly LimitLine[]): string => `Base addre
    used already.
 4. **Predict.** \`POST /api/questions/{id}/predict {"prediction": true, "confidence": 72,
    "reasoning": "…"}\`; for several options \`selected_option\` with \`confidence\`, or
-   \`probabilities\`; for a number or a date \`quantiles: [{value, p}]\`. Numbers are percent to 0.01; a number strictly between 0 and 1 is a fraction
-   unless \`"scale": "percent"\` stands beside it. With \`"dry_run": true\` every gate is tried and
-   nothing stored.
+   \`probabilities\`; for a number or a date
+   \`quantiles: [{value, p}]\` or a flat \`continuous_cdf\`. Numbers are percent to
+   0.01; a number strictly between 0 and 1 is a fraction unless \`"scale": "percent"\` stands beside it. With
+   \`"dry_run": true\` every gate is tried, nothing is stored, and \`forecast\` shows what would be.
 5. **Read the crowd.** \`GET /api/questions/{id}/consensus\`, \`GET /api/questions/{id}/chart\` and,
    for the strongest arguments on both sides, \`GET /api/questions/{id}/intel-brief\`.
 6. **Listen.** The websocket \`/ws\`, \`GET /api/stream\`, \`GET /api/events?after=\` or a webhook:
