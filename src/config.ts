@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { publicUrlProblem } from './boot/machine.mjs';
 
 /**
  * Settings: environment variables → one frozen Config. This is the only reader of `process.env`.
@@ -65,6 +66,10 @@ export const settings = {
   PUBLIC_URL: setting(
     z
       .url({ protocol: /^https?$/ })
+      .superRefine((url, { addIssue }) => {
+        const message = publicUrlProblem(url);
+        if (message !== null) addIssue({ code: 'custom', message });
+      })
       .transform((url) => url.replace(/\/+$/, ''))
       .optional(),
     undefined,

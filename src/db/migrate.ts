@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CannotStart } from '../kit/service.js';
 import { adopt, checkEarlier, isEarlier } from './adopt.js';
 import { type Db, openSql, type Sql, type Tx } from './client.js';
 
@@ -88,11 +89,20 @@ const listApplied = async (db: Db): Promise<readonly string[]> => {
   return rows.map(({ name }) => name);
 };
 
+const oldest_postgres = 14;
+
 /**
  * How many of the migrations the database has had, and the one that adopts it, if it has the
  * earlier migrations. Throws if it cannot be adopted. Changes nothing.
  */
 const readState = async (tx: Tx, migrations: readonly Migration[]) => {
+  const [server] = await tx<{ version: string }[]>`
+    select current_setting('server_version') as version`;
+  if (Number.parseInt(server?.version ?? '0', 10) < oldest_postgres) {
+    throw new CannotStart(
+      `Postgres (DATABASE_URL) is version ${server?.version}: use ${oldest_postgres} or newer.`,
+    );
+  }
   const names = await listApplied(tx);
   const adopts = isEarlier(names) ? migrations[0] : undefined;
   if (adopts !== undefined) await checkEarlier(tx, names, adopts.text);
@@ -106,7 +116,7 @@ export const checkAge = async (sql: Sql): Promise<void> => {
 
 const listPending = (migrations: readonly Migration[], last: number): readonly Migration[] => {
   if (last <= migrations.length) return migrations.slice(last);
-  throw new Error(
+  throw new CannotStart(
     `The database is at migration ${last} and this program knows ${migrations.length}: ` +
       'run the newer program.',
   );

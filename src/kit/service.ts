@@ -15,6 +15,11 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** The program cannot work here as things are. One sentence: why, and what to do. Exit code 2. */
+export class CannotStart extends Error {
+  override readonly name = 'CannotStart';
+}
+
 /** Rejects with the code `ETIMEOUT` after `ms`; the timer does not keep the process alive. */
 export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;

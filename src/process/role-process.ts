@@ -30,8 +30,10 @@ interface ToRole {
 }
 
 export interface RoleProcess {
-  /** The port it listens on, if it does; rejects when it never gets ready. */
+  /** The port it listens on, if it does. */
   readonly ready: Promise<number | undefined>;
+  /** Rejects if it cannot work: it ended several times by itself, each time within seconds. */
+  readonly failed: Promise<never>;
   /** Asks it to stop and ends it by force when it takes longer. */
   stop(within_ms: number): Promise<void>;
   kill(): void;
@@ -49,8 +51,9 @@ interface RoleProcessOptions {
   readonly say: Say;
 }
 
-/** So often a process may end before it was ever ready; then the service does not start. */
+/** A process that ends so often by itself, each time so soon, has never worked: nobody waits for it. */
 const first_tries = 3;
+const first_ms = 5_000;
 
 const heartbeat_ms = 1_000;
 const silent_ms = 5_000;
@@ -94,34 +97,34 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
   let tries = 0;
   let onReady = (_: number | undefined): void => undefined;
   let onFailed = (_: Error): void => undefined;
-  const ready = new Promise<number | undefined>((resolve, reject) => {
+  const ready = new Promise<number | undefined>((resolve) => {
     onReady = resolve;
+  });
+  const failed = new Promise<never>((_, reject) => {
     onFailed = reject;
   });
-  const onStarted = (port: number | undefined): void => {
-    tries = Number.NEGATIVE_INFINITY;
-    onReady(port);
-  };
   const live = async (): Promise<string> => {
+    const from_ms = performance.now();
     child = forkRole(options);
-    const why = await watchRole(child, onStarted);
+    const { why, is_by_itself } = await watchRole(child, onReady);
     child = null;
-    tries += 1;
+    if (performance.now() - from_ms >= first_ms) tries = Number.NEGATIVE_INFINITY;
+    if (is_by_itself) tries += 1;
     if (tries >= first_tries) {
       stopped.abort();
-      onFailed(new Error(`${name} does not start: ${why}`));
+      onFailed(new Error(`${name} ended ${tries} times within seconds of its start: ${why}`));
     }
     return why;
   };
   const done = keepAlive({ name, say, live, stopped: stopped.signal });
-  // Nobody has to wait for it: a stop before it is ready is no failure.
-  ready.catch(() => undefined);
+  failed.catch(() => undefined);
   const kill = (): void => {
     stopped.abort();
     child?.kill('SIGKILL');
   };
   return {
     ready,
+    failed,
     kill,
     async stop(within_ms) {
       stopped.abort();
@@ -164,11 +167,17 @@ export const keepAlive = async ({ name, say, stopped, live }: KeepAliveOptions):
 export const rest = (ms: number, signal: AbortSignal): Promise<void> =>
   wait(ms, undefined, { signal }).catch(() => undefined);
 
-/** Lives with a role until it ends; why it ended. */
+interface Ending {
+  readonly why: string;
+  /** False if somebody else ended it, as the kernel does when memory is short. */
+  readonly is_by_itself: boolean;
+}
+
+/** Lives with a role until it ends. */
 const watchRole = async (
   child: ChildProcess,
   onStarted: (port: number | undefined) => void,
-): Promise<string> => {
+): Promise<Ending> => {
   let message = '';
   const watchdog = watchHeartbeats(() => {
     message = 'it stood still';
@@ -184,7 +193,8 @@ const watchRole = async (
   });
   const ending = await whenEnded(child);
   watchdog.stop();
-  return message === '' ? ending : message;
+  const is_by_itself = !['SIGKILL', 'SIGTERM'].includes(child.signalCode ?? '');
+  return { why: message === '' ? ending : message, is_by_itself };
 };
 
 /** Calls `onSilent` once when no heartbeat came in time. */
@@ -254,14 +264,17 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
     process.on(signal, () => undefined);
   }
   const stopping = whenStopped();
+  // The supervisor shows it if the process ends again and again.
+  process.on('uncaughtExceptionMonitor', (error) => {
+    void sendUp({ type: 'failed', message: describe(error) });
+  });
   setInterval(() => void sendUp({ type: 'alive' }), heartbeat_ms).unref();
   let running: Running;
   try {
     running = await start(config, args);
   } catch (error) {
     console.error(error);
-    const message = error instanceof Error ? error.message : String(error);
-    await sendUp({ type: 'failed', message });
+    await sendUp({ type: 'failed', message: describe(error) });
     return 1;
   }
   await sendUp({ type: 'ready', ...(running.port === undefined ? {} : { port: running.port }) });
@@ -271,6 +284,9 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
     () => 1,
   );
 };
+
+const describe = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 /** How long the stop may take. */
 const whenStopped = (): Promise<number> =>

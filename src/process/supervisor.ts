@@ -59,7 +59,7 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
   const leaveLogs = keepLogsSmall(path.join(config.DATA_DIR, 'log'), say);
   try {
     await start(self);
-    await whenAborted(signals.stop);
+    await Promise.race([whenAborted(signals.stop), ...self.roles.map((one) => one.process.failed)]);
     return await stop(self);
   } catch (error) {
     await stop(self);
@@ -197,7 +197,8 @@ const startRoles = async (
     }
   }
   const ports = Promise.all(roles.map((each) => each.process.ready));
-  await Promise.race([ports, whenAborted(signals.stop)]);
+  const failures = roles.map((each) => each.process.failed);
+  await Promise.race([ports, whenAborted(signals.stop), ...failures]);
   return wanted.includes('api') ? port : undefined;
 };
 

@@ -6,8 +6,8 @@ import { printable } from '#client/printable.js';
 import { exit_codes, sayUnknown } from '../boot/commands.mjs';
 import { lockHolder } from '../boot/processes.mjs';
 import { ConfigError, readConfig } from '../config.js';
-import { OldSchema } from '../db/adopt.js';
 import { isOutage } from '../kit/outage.js';
+import { CannotStart } from '../kit/service.js';
 import { readStatus } from '../process/embedded/data-dir.js';
 
 /** What all commands have in common: arguments, exit code, errors in plain words, the terminal. */
@@ -102,7 +102,7 @@ const explain = (error: unknown): Pick<Stopped, 'message' | 'code'> => {
   const { failed, usage, unreachable: away } = exit_codes;
   if (!(error instanceof Error)) return { message: String(error), code: failed };
   if (error instanceof Stopped) return error;
-  if (error instanceof ConfigError || error instanceof OldSchema) {
+  if (error instanceof ConfigError || error instanceof CannotStart) {
     return { message: error.message, code: usage };
   }
   if (error instanceof NoAnswer) {

@@ -1,10 +1,11 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
 import { exit_codes } from '../boot/commands.mjs';
+import { descriptorProblem, engineProblem, readMachine } from '../boot/machine.mjs';
 import { type Config, ConfigError, readConfig, settings } from '../config.js';
-import { OldSchema } from '../db/adopt.js';
 import { openSql } from '../db/client.js';
 import { checkAge } from '../db/migrate.js';
+import { CannotStart } from '../kit/service.js';
 import { readStatus } from '../process/embedded/data-dir.js';
 import { embeddedPostgresVersion } from '../process/embedded/postgres-home.js';
 import { probePort } from '../process/embedded/processes.js';
@@ -13,8 +14,6 @@ import { lookAtRedis } from '../redis/look.js';
 import { type Call, isRunning, runCommand, startCommand, writeLine } from './command.js';
 
 type Check = (config: Config) => Promise<string> | string;
-
-const oldest_postgres = 14;
 
 /** A password may hold any character unescaped, so everything up to the last @ is masked. */
 const maskUrl = (text: string): string =>
@@ -69,6 +68,14 @@ const checkDataDir: Check = ({ DATA_DIR }) => {
   return folder === DATA_DIR ? `${DATA_DIR} can be written` : `${DATA_DIR} can be made`;
 };
 
+const checkMachine: Check = () => {
+  const machine = readMachine();
+  const problem = engineProblem(machine) ?? descriptorProblem(machine);
+  if (problem !== null) throw new CannotStart(problem);
+  const { node, glibc, descriptors } = machine;
+  return `Node ${node}${glibc === undefined ? '' : `, glibc ${glibc}`}, ${descriptors} open files`;
+};
+
 const checkPort: Check = async ({ PORT, HOST, DATA_DIR }) => {
   const { url } = readStatus(DATA_DIR);
   if (isRunning(DATA_DIR) && url !== undefined) return `the service runs at ${url}`;
@@ -77,8 +84,8 @@ const checkPort: Check = async ({ PORT, HOST, DATA_DIR }) => {
   return `${PORT} on ${HOST} is free`;
 };
 
-const checkPostgres: Check = async ({ DATABASE_URL, DATABASE_PREPARE }) => {
-  if (DATABASE_URL === undefined) return `embedded ${embeddedPostgresVersion()}`;
+const checkPostgres: Check = async ({ DATA_DIR, DATABASE_URL, DATABASE_PREPARE }) => {
+  if (DATABASE_URL === undefined) return `embedded ${embeddedPostgresVersion(DATA_DIR)}`;
   const sql = openSql({ url: DATABASE_URL, pool: 1, prepare: DATABASE_PREPARE, name: 'doctor' });
   try {
     const [row] = await sql<{ version: string; commit: string; jit: string; may: boolean }[]>`
@@ -87,9 +94,6 @@ const checkPostgres: Check = async ({ DATABASE_URL, DATABASE_PREPARE }) => {
         current_setting('jit') as jit,
         has_schema_privilege('public', 'create') as may`;
     const { version = '0', commit = '', jit = '', may = false } = row ?? {};
-    if (Number.parseInt(version, 10) < oldest_postgres) {
-      throw new Error(`${version} is too old; ${oldest_postgres} or newer is needed`);
-    }
     if (commit === 'off')
       throw new Error('synchronous_commit is off: acknowledged work can be lost');
     if (!may) throw new Error('this user may not create tables in the schema public');
@@ -111,6 +115,7 @@ const checkRedis: Check = async ({ REDIS_URL }) => {
 };
 
 const checks: readonly (readonly [name: string, check: Check])[] = [
+  ['Machine', checkMachine],
   ['DATA_DIR', checkDataDir],
   ['PORT', checkPort],
   ['Postgres', checkPostgres],
@@ -127,7 +132,10 @@ const runChecks = async (config: Config, say: Say) => {
       .then(
         (message) => ({ name, ok: true, message }),
         (error: unknown) => {
-          code = Math.max(code, error instanceof OldSchema ? exit_codes.usage : exit_codes.failed);
+          code = Math.max(
+            code,
+            error instanceof CannotStart ? exit_codes.usage : exit_codes.failed,
+          );
           return { name, ok: false, message: (error as Error).message };
         },
       );
@@ -141,8 +149,7 @@ const help = `Usage: prediction-forum doctor
 
 Prints every setting with its value and where it comes from, then checks what the service needs.
 
-Exit code: 0 everything is in order, 1 something is wrong, 2 the schema of the database is an older
-one, which an older program has to upgrade first.`;
+Exit code: 0 everything is in order, 1 something is wrong, 2 the service cannot start here as things are.`;
 
 export const runDoctor = (call: Call): Promise<number> =>
   runCommand(call, {

@@ -9,8 +9,8 @@ is set by the environment; prediction-forum doctor lists the settings.
 
 With --json the document comes once the service runs; what it says then goes to the standard error.
 
-Exit code: 0 it was stopped; 1 it could not start, or was stopped by force; 2 a setting is wrong, or the
-schema of the database is an older one, which an older program has to upgrade first.`;
+Exit code: 0 it was stopped; 1 it failed, or was stopped by force; 2 it cannot start here as things are:
+a setting is wrong, this machine lacks something, or the data are of another version.`;
 
 /** `entry`: the program of the role processes. */
 export const runStart = (call: Call, entry: string): Promise<number> =>

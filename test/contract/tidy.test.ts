@@ -56,7 +56,7 @@ const layerOf = (name: string): string =>
 const engine = ['kit', 'db', 'redis', 'http', 'socket'];
 const features_need = ['config', ...engine];
 const layers: Readonly<Record<string, readonly string[]>> = {
-  config: [],
+  config: ['boot'],
   kit: ['config'],
   db: ['config', 'kit'],
   redis: ['config', 'kit'],

@@ -153,7 +153,7 @@ t.test('a database with another schema is refused and stays as it is', async (t)
     await sql.unsafe(change);
     const catalogs = await readCatalogs(sql);
     const refused = migrate(database_url);
-    await t.rejects(refused, { name: 'OldSchema', message: said }, change);
+    await t.rejects(refused, { name: 'CannotStart', message: said }, change);
     t.same(await readCatalogs(sql), catalogs, 'nothing has changed');
     await loadOldSchema(database_url);
   }
@@ -233,5 +233,5 @@ t.test('without the right to compare, a start says which right is missing', asyn
   });
   const url = new URL(database_url);
   url.username = role;
-  await t.rejects(migrate(url.href), { name: 'OldSchema', message: /grant create on database/ });
+  await t.rejects(migrate(url.href), { name: 'CannotStart', message: /grant create on database/ });
 });

@@ -8,9 +8,14 @@ import { runSupervisor } from '../../src/process/supervisor.js';
 /**
  * A service under the real supervisor whose roles do next to nothing: the api answers every request
  * with its pid and what it was given, the others only run. `/exit` ends the api process, `/spin`
- * keeps it in a loop.
+ * keeps it in a loop. The role in `CRASHES` throws soon after it is ready.
  */
 const startRole = async (config: ReturnType<typeof readConfig>, role: string) => {
+  if (process.env['CRASHES'] === role) {
+    setTimeout(() => {
+      throw new Error('the disk of this role is gone');
+    }, 50);
+  }
   if (role !== 'api') {
     const timer = setInterval(() => undefined, 1_000);
     return { stop: async () => clearInterval(timer) };

@@ -96,6 +96,13 @@ t.test(
   },
 );
 
+t.test('a role that ends again and again stops the start and says why', async (t) => {
+  const { code, output } = launch(folder, { CRASHES: 'timer' });
+  t.equal(await code, 1);
+  t.match(output(), /The timer \d process ended 3 times .*: the disk of this role is gone/);
+  t.same(processesOf(folder), []);
+});
+
 t.test(
   'the next start works after kill -9 of the supervisor, or of all; a second signal ends by force',
   async (t) => {

@@ -84,7 +84,13 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
     run('migrate'),
     run('migrate', '--dry-run'),
   ]);
-  t.match(doctor.document, { ok: true, checks: [{ name: 'DATA_DIR', ok: true }] });
+  t.match(doctor.document, {
+    ok: true,
+    checks: [
+      { name: 'Machine', ok: true },
+      { name: 'DATA_DIR', ok: true },
+    ],
+  });
   t.match(migrated.document, { ok: true, applied: [], to: Number });
   t.match(planned.document, { ok: true, dry_run: true, applied: [] });
 

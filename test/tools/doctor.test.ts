@@ -48,7 +48,7 @@ t.test('with --json secrets are masked too, whatever stands in an address', asyn
   const findValue = (name: string) =>
     shown.find((one: { name: string }) => one.name === name)?.value ?? null;
   t.equal(shown.length, Object.keys(settings).length);
-  t.equal(checks.length, 4);
+  t.equal(checks.length, 5);
   t.match(output, /Postgres +The address of Postgres is not right: .*percent-encoded/);
   t.match(findValue('DATABASE_URL'), /^postgres:\/\/ada:\*\*\*@127\.0\.0\.1:1\/none$/);
   t.match(findValue('DATABASE_REPLICA_URL'), /user=ada&password=\*\*\*$/);
@@ -67,7 +67,7 @@ t.test('what is wrong is said in one line each, and the code is 1', async (t) =>
   t.match(output, /FAIL {2}DATA_DIR/);
   t.match(output, /FAIL {2}Postgres +.*ECONNREFUSED/);
   t.match(output, /FAIL {2}Redis +.*ECONNREFUSED/);
-  t.match(output, /3 of 4 wrong/);
+  t.match(output, /3 of 5 wrong/);
   t.notMatch(output, /hidden/);
 });
 

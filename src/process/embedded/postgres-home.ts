@@ -17,6 +17,8 @@ import {
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
+import { clusterProblem } from '../../boot/machine.mjs';
+import { CannotStart } from '../../kit/service.js';
 import { readOrEmpty, writeWhole } from './data-dir.js';
 
 /**
@@ -41,10 +43,13 @@ export const findPostgresHome = (data_dir: string): PostgresHome => {
   return { account, bin, cluster: found ?? chooseCluster(data_dir, account), version };
 };
 
-/** The version that an embedded Postgres would have; throws when it does not run here. */
-export const embeddedPostgresVersion = (): string => {
+/** The version that an embedded Postgres has here; throws if it does not run with this folder. */
+export const embeddedPostgresVersion = (data_dir: string): string => {
   const { native, version } = findPackage();
   usableBinaries(native, version, chooseAccount());
+  const cluster = findCluster(data_dir);
+  const problem = cluster === null ? null : clusterProblem(cluster, version);
+  if (problem !== null) throw new CannotStart(problem);
   return version;
 };
 

@@ -10,6 +10,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
+import { clusterProblem } from '../../boot/machine.mjs';
+import { CannotStart } from '../../kit/service.js';
 import { readOrEmpty, syncFolder } from './data-dir.js';
 import {
   findCluster,
@@ -170,13 +172,8 @@ const writeRules = (cluster: string): void => {
 };
 
 const checkVersion = ({ cluster, version }: PostgresHome): void => {
-  const found = readOrEmpty(path.join(cluster, 'PG_VERSION')).trim();
-  if (found !== version.split('.')[0]) {
-    throw new Error(
-      `${cluster} was made by Postgres ${found} and this is ${version}: dump it with the old ` +
-        'version and load it into the new one.',
-    );
-  }
+  const problem = clusterProblem(cluster, version);
+  if (problem !== null) throw new CannotStart(problem);
 };
 
 const server_env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/**
+ * What keeps a service from ever starting here, known before anything is installed or built. Each
+ * function returns one sentence: what is wrong, then what to do; or null.
+ */
+
+/** The least glibc for the binary of uWebSockets.js, by the major version of Node. */
+const least_glibc = { 20: '2.27', 22: '2.38', 24: '2.38' };
+const majors = Object.keys(least_glibc);
+
+const isBelow = (version, least) => {
+  const [major, minor] = version.split('.').map(Number);
+  const [least_major, least_minor] = least.split('.').map(Number);
+  return major < least_major || (major === least_major && minor < least_minor);
+};
+
+/** Node's own report of this machine. Reading it takes a millisecond without the network part. */
+export const readMachine = () => {
+  process.report.excludeNetwork = true;
+  const { header, userLimits } = process.report.getReport();
+  return {
+    platform: process.platform,
+    node: process.versions.node,
+    /** Undefined on systems with another C library, such as Alpine. */
+    glibc: header.glibcVersionRuntime,
+    /** Files and sockets that one process may have open. */
+    descriptors: Number(userLimits?.open_files?.soft ?? Number.POSITIVE_INFINITY),
+  };
+};
+
+/** Why the engine has no binary for this pair of Node and C library. */
+export const engineProblem = ({ platform, node, glibc }) => {
+  const [major] = node.split('.');
+  const supported = `use Node ${majors.slice(0, -1).join(', ')} or ${majors.at(-1)}`;
+  if (!majors.includes(major) || isBelow(node, '20.11')) {
+    return `Node ${node} is not supported: ${supported}${major === '20' ? ' (20.11 or newer)' : ''}.`;
+  }
+  if (platform !== 'linux') return null;
+  if (glibc === undefined) {
+    return 'This system has no glibc, for example because it is Alpine: use Debian, Ubuntu or Fedora.';
+  }
+  const least = least_glibc[major];
+  if (!isBelow(glibc, least)) return null;
+  return isBelow(glibc, least_glibc[20])
+    ? `glibc ${glibc} is too old: use a system with ${least} or newer, such as Debian 13.`
+    : `Node ${major} needs glibc ${least} and this system has ${glibc}: use Node 20, or a newer system such as Debian 13.`;
+};
+
+const least_descriptors = 1_024;
+
+export const descriptorProblem = ({ descriptors }) =>
+  descriptors >= least_descriptors
+    ? null
+    : `A process may open ${descriptors} files here and the service needs ${least_descriptors}: run \`ulimit -n 65536\` first.`;
+
+/** Links are made by appending a path, and cookies and sockets belong to the whole host. */
+export const publicUrlProblem = (url) => {
+  if (!URL.canParse(url)) return null;
+  const { pathname, search, hash, username, password } = new URL(url);
+  return pathname.replace(/\/+$/, '') + search + hash + username + password === ''
+    ? null
+    : 'has more than a scheme, a host and a port: give the service a host name of its own, such as https://forum.example.org';
+};
+
+const readOrEmpty = (file) => {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return '';
+  }
+};
+
+/** Postgres cannot read the files of another major version. `version`: of the embedded Postgres. */
+export const clusterProblem = (cluster, version) => {
+  const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
+  const [major] = version.split('.');
+  if (found === '' || major === '' || found === major) return null;
+  return (
+    `${cluster} was made by Postgres ${found} and this program has Postgres ${major}: make a backup with the ` +
+    'program that made it (npm run backup), move that folder away, start, stop, and put the backup back ' +
+    '(npm run restore).'
+  );
+};
+
+const problemOfData = (env, embedded_postgres) => {
+  const isSet = (name) => (env[`PF_${name}`] ?? env[name] ?? '') !== '';
+  if (isSet('DATABASE_URL') || isSet('DATABASE_URL_FILE')) return null;
+  const data_dir = env.PF_DATA_DIR || env.DATA_DIR || '.data';
+  const outside = readOrEmpty(path.join(data_dir, 'postgres.place'));
+  return clusterProblem(outside || path.join(data_dir, 'postgres'), embedded_postgres);
+};
+
+/** Why `start` cannot work, as far as that is known before the settings are read. */
+export const startProblem = (env, embedded_postgres, machine = readMachine()) => {
+  const url = publicUrlProblem(env.PF_PUBLIC_URL || env.PUBLIC_URL || '');
+  return (
+    descriptorProblem(machine) ??
+    (url === null ? null : `PUBLIC_URL ${url}.`) ??
+    problemOfData(env, embedded_postgres)
+  );
+};
