@@ -45,6 +45,10 @@ export interface AnyInput extends CallOptions {
 export const backoff = (tries: number, base_ms: number, most_ms: number): number =>
   Math.random() * Math.min(most_ms, base_ms * 2 ** Math.min(tries, 20));
 
+/** A wait that a service asks for; 0 if it is negative or no number. */
+export const boundWait = (ms: number, most_ms = 60_000): number =>
+  ms > 0 ? Math.min(ms, most_ms) : 0;
+
 /** Rejects with the signal's reason as soon as it is aborted. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
