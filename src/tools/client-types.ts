@@ -110,6 +110,20 @@ const printOperation = (route: Route): string => {
 const placeOf = ({ id, method, path: at }: Route): string =>
   `${id}: ${asText(`${method === 'GET' ? '' : `${method} `}${at.replace(/^\/api\//, '')}`)},`;
 
+/** The media types of the answers; '' if one of them is empty. */
+export const typesOf = ({ produces, also_produces = [], returns }: Route): readonly string[] => {
+  const types = Object.values(returns).map((schema) =>
+    schema === null ? '' : (produces ?? 'application/json'),
+  );
+  return [...new Set([...types, ...also_produces].map((type) => type.replace(/;.*/, '')))];
+};
+
+const otherAnswers = (): readonly string[] =>
+  routes
+    .map((route) => [route.id, typesOf(route).join()] as const)
+    .filter(([, types]) => types !== 'application/json')
+    .map(([id, types]) => `${id}: ${asText(types)},`);
+
 const makeClientWire = (): string => {
   const events = catalogue.map(
     ({ name, about, data }) => `/** ${about} */\nreadonly ${asKey(name)}: ${print(data, false)};`,
@@ -120,6 +134,8 @@ const makeClientWire = (): string => {
     '/* Made by the build from the routes and events of the service; not by hand. */',
     '/** Where each operation is: GET where no method is named, below /api/ where there is no slash. */',
     `export const places = ${inBraces(routes.map(placeOf))} as const;\n`,
+    '/** Media types of the answers of operations that answer not only with JSON; none where one is empty. */',
+    `export const answer_types: Readonly<Record<string, string>> = ${inBraces(otherAnswers())};\n`,
     `export interface Operations ${inBraces(operations)}\n`,
     ...types,
     `/** What \`data\` of each event holds. */\nexport interface Events ${inBraces(events)}\n`,
@@ -138,4 +154,7 @@ const writeWhereDifferent = (name: string, wanted: string): void => {
 };
 
 writeWhereDifferent('clients/typescript/src/wire.ts', makeClientWire());
-writeWhereDifferent('clients/python/prediction_forum/wire.py', makePythonWire(routes, catalogue));
+writeWhereDifferent(
+  'clients/python/prediction_forum/wire.py',
+  makePythonWire(routes, catalogue, typesOf),
+);
