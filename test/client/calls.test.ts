@@ -225,6 +225,13 @@ t.test('what is no JSON of the service is no answer', async (t) => {
     });
     t.match(await createClient({ base_url: front.url }).call('me'), { a: 1 }, type);
   }
+  const empty = await serve(t, { status: 200, headers: { 'content-type': 'text/csv' }, body: '' });
+  const csv = createClient({ base_url: empty.url, patience_ms: 0 });
+  await t.rejects(csv.call('exportCalibration'), { name: 'NoAnswer' });
+  t.equal(await csv.call('exportCalibration', { query: { format: 'csv' } }), '');
+  const portal = await serve(t, { status: 200, headers: html, body: '<p>Log in</p>' });
+  const away = createClient({ base_url: portal.url, patience_ms: 0 });
+  await t.rejects(away.call('exportPredictions'), { name: 'NoAnswer' });
   const broken = await serve(t, { status: 403, headers: json, body: '{' });
   const outcome = await createClient({ base_url: broken.url }).attempt('me');
   t.match(outcome, { ok: false, status: 403, fault: { code: 'INVALID_REQUEST' } });

@@ -1,6 +1,6 @@
 import { type Fault, NoAnswer } from './errors.js';
 import type { CallOptions, OperationId } from './types.js';
-import { answer_types, places } from './wire.js';
+import { places } from './wire.js';
 
 /**
  * One call from its values to its answer. It is tried again only where that is safe:
@@ -20,8 +20,8 @@ export interface CallRequest {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** Media types that the service answers with; '' for an answer without a body. */
-  readonly expects: readonly string[];
+  /** What the service answers with: `json`, a page, no body, or any type but a page. */
+  readonly expects: string;
 }
 
 export interface CallAnswer {
@@ -105,8 +105,9 @@ const targetOf = (path: string, { params = {}, query = {} }: AnyInput): string =
 /** How an operation is called: its method, and its path with what the input says. */
 export const placeOf = (operation: OperationId, input: AnyInput) => {
   if (!Object.hasOwn(places, operation)) throw new TypeError(`There is no operation ${operation}.`);
-  const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
-  return { method, target: targetOf(path.startsWith('/') ? path : `/api/${path}`, input) };
+  const [path = '', method = 'GET', expects = 'json'] = places[operation].split(' ').reverse();
+  const target = targetOf(path.startsWith('/') ? path : `/api/${path}`, input);
+  return { method, target, expects };
 };
 
 /** So that a header that is given replaces one of the client's own. */
@@ -118,14 +119,15 @@ const requestOf = async (
   operation: OperationId,
   input: AnyInput,
 ): Promise<CallRequest> => {
-  const { method, target } = placeOf(operation, input);
+  const { method, target, expects: usual } = placeOf(operation, input);
   const own: Record<string, string> = { ...(await headers()), ...lowerNames(input.headers) };
   if (method === 'POST' || method === 'PATCH') {
     own['idempotency-key'] = input.idempotency_key ?? makeKey();
   }
   if (input.body !== undefined) own['content-type'] = 'application/json';
   const url = base_url + target;
-  const expects = (answer_types[operation] ?? 'application/json').split(',');
+  const is_asked = 'accept' in own || (input.query?.['format'] ?? 'json') !== 'json';
+  const expects = usual === 'asked' ? (is_asked ? 'any' : 'json') : usual;
   return { method, url, target, headers: own, body: JSON.stringify(input.body), expects };
 };
 
@@ -158,12 +160,14 @@ export const json_type = /^application\/(?:[\w.+-]+\+)?json$/;
 /** JSON as its value, anything else as text. Throws if it is nothing that the service sends. */
 const readBody = (answer: Response, text: string, { headers, expects }: CallRequest): unknown => {
   if (answer.status === 304 && 'if-none-match' in headers) return undefined;
+  if (text === '' && expects !== 'json') return expects === 'none' ? undefined : text;
   const type = mediaType(answer);
-  if (text === '' && expects.includes('')) return undefined;
-  if (json_type.test(type) && expects.includes('application/json')) return JSON.parse(text);
-  if (expects.includes(type)) return text;
-  const wanted = expects.filter((one) => one !== '').join(' or ');
-  throw new Error(`${type || 'no content type'} instead of ${wanted || 'no content'}`);
+  if (expects === 'json' ? json_type.test(type) : type === 'application/json') {
+    return JSON.parse(text);
+  }
+  const is_page = type === 'text/html';
+  if (is_page ? expects === 'html' : expects === 'any') return text;
+  throw new Error(`${type || 'no content type'} instead of ${expects}`);
 };
 
 /** What a refusal says, as far as it can be read. */

@@ -71,14 +71,10 @@ type ListPage = Readonly<Record<string, unknown>>;
 
 /** All rows of the parts, one after the other. */
 const joinLists = (pages: readonly ListPage[]): ListPage => {
-  const joined: Record<string, unknown> = { ...pages[0], next_cursor: null };
-  for (const page of pages.slice(1)) {
-    for (const [name, value] of Object.entries(page)) {
-      if (Array.isArray(value)) joined[name] = [...(joined[name] as unknown[]), ...value];
-      else if (typeof value === 'number') joined[name] = (joined[name] as number) + value;
-    }
-  }
-  return joined;
+  const [first = {}] = pages;
+  const name = Object.keys(first).find((one) => Array.isArray(first[one])) ?? '';
+  const total = pages.reduce((sum, page) => sum + Number(page['total']), 0);
+  return { ...first, total, [name]: pages.flatMap((page) => page[name]), next_cursor: null };
 };
 
 /** The last answer, or that of all parts; rejects with `NoAnswer` if there was none. */
