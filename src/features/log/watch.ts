@@ -132,32 +132,36 @@ const createConnections = ({ connections_key, connections_ip }: ConnectionLimits
   /** The oldest first. */
   const open = new Map<LogConnection, Opened>();
   const counts = makeCounts();
-  /** Ends the oldest connection under a name; false while it is too young. */
-  const replaceOldest = (name: string): boolean => {
-    const oldest = [...open].find(([, { names }]) => names.includes(name));
-    if (oldest === undefined || performance.now() - oldest[1].opened_ms < kept_s * 1_000) {
-      return false;
+  /** The oldest connection under a name, if it is not too young to give its place away. */
+  const findOldest = (name: string): LogConnection | null => {
+    for (const [connection, { names, opened_ms }] of open) {
+      if (!names.includes(name)) continue;
+      return performance.now() - opened_ms < kept_s * 1_000 ? null : connection;
     }
-    const [connection] = oldest;
+    return null;
+  };
+  const replace = (connection: LogConnection | null): void => {
+    if (connection === null) return;
     connection.close();
     connection.is_replaced = true;
     connection.endWait();
-    return true;
   };
   return {
     open(request: Pick<Context, 'caller' | 'ip' | 'header'>): LogConnection | Fault {
       const { caller, ip } = request;
       const address = `ip ${readAddressText(ip).limit_key}`;
       const key = callerKey(caller);
-      const names = key === null ? [address] : [address, key];
-      const mostOf = (name: string) => (name === key ? connections_key : connections_ip);
-      for (const name of names) {
-        if (counts.of(name) < mostOf(name) || replaceOldest(name)) continue;
+      // A caller's own connection goes before one of somebody else at the same address.
+      const names = key === null ? [address] : [key, address];
+      const isFull = (name: string): boolean =>
+        counts.of(name) >= (name === key ? connections_key : connections_ip);
+      if (names.some((name) => isFull(name) && findOldest(name) === null)) {
         return refuse(ws_faults.TOO_MANY_CONNECTIONS, {
           message: `Too many connections wait for events. Close one, or try again in ${kept_s} s.`,
           headers: { 'Retry-After': String(kept_s) },
         });
       }
+      for (const name of names) if (isFull(name)) replace(findOldest(name));
       const connection: LogConnection = {
         revoked: null,
         is_replaced: false,
