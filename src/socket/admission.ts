@@ -23,7 +23,7 @@ import {
   type ReadFrame,
   ws_faults,
 } from './frames.js';
-import { type Core, defineOp, isOverloaded, type Op, Session } from './session.js';
+import { type Core, closeSilent, defineOp, isOverloaded, type Op, Session } from './session.js';
 import { followDefaults, most_last } from './subscribe.js';
 
 /**
@@ -77,8 +77,16 @@ export const upgrade = (
 const hasAny = ({ api_key, authorization, admin_key }: Credentials): boolean =>
   api_key !== '' || authorization !== '' || admin_key !== '';
 
-/** Says why and closes: the client must change something before it comes back. */
+/** Asking the other processes takes half a second, and closing a silent socket a moment. */
+const ask_others_ms = 1_000;
+
+/** Says why and closes: the client must change something, or wait, before it comes back. */
 export const closeFor = (session: Session, fault: Fault, id?: FrameId): void => {
+  if (fault.def === ws_faults.TOO_MANY_CONNECTIONS) {
+    const retry_after_ms = session.core.limits.alive_ms + ask_others_ms;
+    session.sayBye(close_codes.TOO_MANY_CONNECTIONS, fault.def.code, { retry_after_ms });
+    return;
+  }
   session.send(errorFrame(fault, id));
   session.end(closeCodeOf(fault), fault.def.code);
 };
@@ -121,9 +129,10 @@ const decide = async (session: Session): Promise<Caller | Fault> => {
 /** Takes a connection of those that a caller or an address may have; a fault when none is left. */
 const count = async (session: Session, name: string, most: number): Promise<Fault | null> => {
   if (!(await session.core.connections.take(name, most))) {
+    closeSilent(session.core, name);
     return refuse(ws_faults.TOO_MANY_CONNECTIONS);
   }
-  session.counted_as.push(name);
+  session.countAs(name);
   return null;
 };
 
@@ -157,7 +166,7 @@ const identify = (session: Session, caller: Caller, credentials: Credentials): v
   session.credential_headers = Object.fromEntries(
     Object.entries(headers).filter(([, value]) => value !== ''),
   );
-  session.setCaller(caller);
+  session.caller = caller;
 };
 
 /** The socket was closed while its caller was looked up: its connections are given back. */
@@ -245,6 +254,7 @@ export const auth_op = defineOp({
 /** One message of a socket, as it came; `raw` is read before this returns. */
 export const takeMessage = (session: Session, raw: Buffer, is_binary: boolean) => {
   const { core } = session;
+  session.heard_ms = performance.now();
   if (!session.is_usable) return;
   core.stats.frames_in += 1;
   if (is_binary) return breakOff(session, 'Send text frames, not binary ones.');
@@ -257,6 +267,7 @@ export const takeMessage = (session: Session, raw: Buffer, is_binary: boolean) =
 
 /** A ping or a pong of the protocol: uWS answers it by itself, and it counts as any frame does. */
 export const takeControl = (session: Session): void => {
+  session.heard_ms = performance.now();
   if (!session.is_usable) return;
   session.core.stats.frames_in += 1;
   session.countFrame();

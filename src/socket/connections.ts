@@ -16,6 +16,8 @@ export interface ConnectionCounter {
   /** Takes one of `most`; false when none is left. Never rejects. */
   take(name: string, most: number): Promise<boolean>;
   leave(name: string): void;
+  /** Calls `listener` with each name under which a process found no connection left in all. */
+  onFull(listener: (name: string) => void): void;
 }
 
 export interface CounterOptions {
@@ -26,7 +28,7 @@ export interface CounterOptions {
   readonly counts_ms?: number;
 }
 
-const takeConnection = loadScript('connection-2.lua');
+const takeConnection = loadScript('connection-3.lua');
 const writePresence = loadScript('presence-1.lua');
 
 const presence_every_ms = 500;
@@ -53,6 +55,8 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
   const own = makeCounts();
   const process_id = makeId();
   const processes_key = `${prefix}:{ws}:processes`;
+  const full_key = `${prefix}:{ws}:full`;
+  const listeners: ((name: string) => void)[] = [];
   const keyOf = (name: string): string => `${prefix}:{ws}:connections:${name}`;
   const isAway = (): boolean => redis.status !== 'ready';
 
@@ -63,8 +67,9 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
   const takeShared = async (name: string, most: number): Promise<boolean> => {
     let first_asked_ms = 0;
     for (let waited_ms = 0; !isAway(); waited_ms += retry_ms) {
-      const args = [process_id, own.of(name) - 1, most, first_asked_ms, counts_ms, expire_ms];
-      const answer = Number(await takeConnection(redis, [processes_key, keyOf(name)], args));
+      const args = [process_id, own.of(name) - 1, most, first_asked_ms, counts_ms, expire_ms, name];
+      const keys = [processes_key, keyOf(name), full_key];
+      const answer = Number(await takeConnection(redis, keys, args));
       if (answer <= 1 || waited_ms > counts_ms) return answer === 1;
       first_asked_ms = answer;
       await wait(retry_ms);
@@ -95,11 +100,22 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
     return false;
   };
 
+  let heard_ms = 0;
+  /** Tells of the names under which a process found none left since the last look. */
+  const hearFull = async (): Promise<void> => {
+    const found = await redis.zrangebyscore(full_key, `(${heard_ms}`, '+inf', 'WITHSCORES');
+    for (let at = 0; at < found.length; at += 2) {
+      heard_ms = Number(found[at + 1]);
+      for (const listener of listeners) listener(found[at] ?? '');
+    }
+  };
+
   /** The node of a cluster that has the numbers: another one may lack the last of them. */
   let node = '';
   /** Writes that this process lives, and all its counts to a Redis that does not know them. */
   const renew = async (): Promise<void> => {
     if (isAway()) return;
+    await hearFull();
     const known = await writePresence(redis, [processes_key], [process_id, counts_ms]);
     const node_now = nodeOf(redis, processes_key);
     if (known === 1 && node_now === node) return;
@@ -123,6 +139,7 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
     start: loop.start,
     take,
     leave,
+    onFull: (listener) => void listeners.push(listener),
     async stop() {
       await loop.stop();
       if (!isAway()) await redis.zrem(processes_key, process_id).catch(() => undefined);

@@ -16,12 +16,22 @@ export const ws_faults = defineFaults({
   INVALID_TOPIC: [400, 'validation', 'There is no such topic.'],
   INVALID_FILTER: [400, 'validation', 'The filter is not right.'],
   TOO_MANY_TOPICS: [400, 'limit', 'There are as many topics as there may be; leave one first.'],
-  TOO_MANY_FILTERS: [429, 'limit', 'Too many different filters are in use; use a simpler one.'],
+  TOO_MANY_FILTERS: [
+    429,
+    'limit',
+    'Too many different filters are in use. Use a simpler one, or try again later.',
+    true,
+  ],
   ALREADY_AUTHENTICATED: [409, 'conflict', 'This socket is already authenticated.'],
   AUTH_TIMEOUT: [408, 'auth', 'The socket said neither who it is nor what it wants.'],
   TOO_MANY_CALLS: [429, 'limit', 'Too many calls are in flight; read the replies first.', true],
   CREDENTIALS_IN_CALL: [400, 'auth', 'Leave credentials out of the headers: the socket has one.'],
-  TOO_MANY_CONNECTIONS: [429, 'limit', 'There are too many sockets open; close one first.'],
+  TOO_MANY_CONNECTIONS: [
+    429,
+    'limit',
+    'Too many connections are open. Close one, or try again in a few seconds.',
+    true,
+  ],
 });
 
 export const default_limits = {
@@ -39,6 +49,8 @@ export const default_limits = {
   connections_key: 20,
   connections_ip: 200,
   lifetime_ms: 4 * 3_600_000,
+  /** A socket that is asked for a sign of life must give one within this time. */
+  alive_ms: 3_000,
   /** A socket without a credential must send a first frame within this time. */
   hello_ms: 5_000,
   tick_ms: 15_000,
@@ -71,12 +83,12 @@ export const close_codes = {
   BAD_FRAME: 4000,
   UNAUTHENTICATED: 4001,
   FORBIDDEN: 4003,
-  TOO_MANY_CONNECTIONS: 4005,
   AUTH_TIMEOUT: 4008,
   OVERLOAD: 4100,
   SLOW: 4101,
   RATE: 4102,
   CREDENTIAL_EXPIRED: 4103,
+  TOO_MANY_CONNECTIONS: 4104,
   DRAINING: 4200,
   LIFETIME: 4202,
 } as const;

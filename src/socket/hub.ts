@@ -33,6 +33,7 @@ import {
 } from './frames.js';
 import {
   type Core,
+  closeSilent,
   defineOp,
   gapFrame,
   type HubOptions,
@@ -77,6 +78,7 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
   const ops = { ...socket_ops, ...options.ops };
   const core = makeCore(options, { ops, makePrevReader });
   mountCallbacks(app, core);
+  core.connections.onFull((name) => closeSilent(core, name));
   const sweepAll = core.guard(() => {
     const now_ms = performance.now();
     for (const session of [...core.sessions]) sweep(session, now_ms);
@@ -124,7 +126,8 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
     maxPayloadLength: payload_bytes,
     // The limit is kept by the fan-out; what meets this one, several times larger, is cut.
     maxBackpressure: limits.backpressure_bytes * 4,
-    idleTimeout: 120,
+    // A client that vanished is closed after this time, a multiple of four.
+    idleTimeout: 44,
     maxLifetime: 0,
     sendPingsAutomatically: true,
     upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t) {

@@ -195,7 +195,10 @@ export const makeCore = (options: HubOptions, { ops, makePrevReader }: CoreParts
     connections,
     onBug,
     sessions: new Set<Session>(),
-    by_key: new Map<string, Set<Session>>(),
+    /** By the names under which they are counted, the oldest first. */
+    by_name: new Map<string, Set<Session>>(),
+    /** Names whose sockets are being asked for a sign of life. */
+    asked: new Set<string>(),
     /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
     channels: new Map<string, Map<string, Channel>>(),
     states: new States(options.states ?? [], { limits, log, onBug }),
@@ -269,7 +272,9 @@ export class Session {
   readonly opened_ms = performance.now();
   readonly ends_ms: number;
   /** Names under which it is counted; given back when it is closed. */
-  readonly counted_as: string[] = [];
+  readonly #counted_as: string[] = [];
+  /** When the client last said or read something. */
+  heard_ms = this.opened_ms;
   /** Null before it is open, and from the close callback on: any use after that would throw. */
   ws: WebSocket<unknown> | null = null;
   caller: Caller = anonymous;
@@ -351,10 +356,13 @@ export class Session {
     this.core.log.debug({ session: this.id, code }, 'ws: closed');
   }
 
-  /** Asks the client to connect again, without blame. */
-  sayBye(code: CloseCode, reason: string): void {
-    const members = { code, reason, spread_ms: this.core.limits.drain_ms };
-    this.send(makeFrame('bye', undefined, members));
+  /** Asks the client to connect again, without blame; `members` says when. */
+  sayBye(
+    code: CloseCode,
+    reason: string,
+    members: Readonly<Record<string, number>> = { spread_ms: this.core.limits.drain_ms },
+  ): void {
+    this.send(makeFrame('bye', undefined, { code, reason, ...members }));
     this.end(code, reason);
   }
 
@@ -393,23 +401,29 @@ export class Session {
 
   /** Sockets of the same caller, which share its topics. */
   get siblings(): ReadonlySet<Session> {
-    return this.core.by_key.get(callerKey(this.caller) ?? '') ?? new Set([this]);
+    return this.core.by_name.get(`key:${callerKey(this.caller)}`) ?? new Set([this]);
   }
 
-  setCaller(caller: Caller): void {
-    this.caller = caller;
-    const key = callerKey(caller);
-    const { by_key } = this.core;
-    if (key !== null) by_key.set(key, (by_key.get(key) ?? new Set()).add(this));
+  /** One of the connections that a name may have is this one. */
+  countAs(name: string): void {
+    const { by_name } = this.core;
+    this.#counted_as.push(name);
+    by_name.set(name, (by_name.get(name) ?? new Set()).add(this));
   }
 
   /** Gives back the connections that it was counted as. */
   uncount(): void {
-    for (const name of this.counted_as.splice(0)) this.core.connections.leave(name);
+    const { by_name, connections } = this.core;
+    for (const name of this.#counted_as.splice(0)) {
+      connections.leave(name);
+      const others = by_name.get(name);
+      if (others?.delete(this) && others.size === 0) by_name.delete(name);
+    }
   }
 
   /** The socket has read what it was sent, or is gone by now: what waits for it goes on. */
   onRead(): void {
+    this.heard_ms = performance.now();
     this.lookUnread();
     for (const look of [...this.on_read]) look();
     this.calls?.sendReady();
@@ -419,15 +433,12 @@ export class Session {
 
   /** The close callback: the last that happens to a socket. */
   onClose(code: number): void {
-    const { sessions, by_key, stats } = this.core;
+    const { sessions, stats } = this.core;
     this.ws = null;
     this.lookUnread();
     this.leaveAll();
     sessions.delete(this);
     this.uncount();
-    const key = callerKey(this.caller) ?? '';
-    const siblings = by_key.get(key);
-    if (siblings?.delete(this) && siblings.size === 0) by_key.delete(key);
     const final_code = this.close_code ?? code;
     stats.closed[final_code] = (stats.closed[final_code] ?? 0) + 1;
     for (const look of [...this.on_read]) look();
@@ -511,3 +522,22 @@ export class Session {
     return heads;
   }
 }
+
+/**
+ * Asks the sockets under a name for a sign of life, and closes those that give none: a client that
+ * vanished must not keep its places until the connection is given up.
+ */
+export const closeSilent = (core: Core, name: string): void => {
+  const { asked, by_name, limits } = core;
+  const sessions = [...(by_name.get(name) ?? [])];
+  if (asked.has(name) || sessions.length === 0) return;
+  asked.add(name);
+  const asked_ms = performance.now();
+  for (const { ws } of sessions) ws?.ping();
+  const close = core.guard(() => {
+    asked.delete(name);
+    for (const one of sessions) if (one.heard_ms < asked_ms) one.cut(close_codes.SLOW);
+  });
+  // After a stall of this process, what came meanwhile is read first.
+  setTimeout(() => setImmediate(close), limits.alive_ms).unref();
+};

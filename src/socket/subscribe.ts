@@ -19,6 +19,7 @@ import {
 } from './frames.js';
 import {
   type Core,
+  closeSilent,
   defineOp,
   type GapReason,
   gapFrame,
@@ -82,12 +83,25 @@ const resolveAll = ({ core, caller }: Session, names: readonly string[]): Named 
   return { log: [...log.values()], states: [...states.values()] };
 };
 
+/** Passes by itself if the other sockets are those of a client that vanished. */
+const topics_elsewhere = { ...ws_faults.TOO_MANY_TOPICS, retryable: true };
+
 /** A caller's sockets share its topics; sockets without a credential have their own. */
-const hasRoom = (session: Session, refs: readonly TopicRef[]): boolean => {
-  const { topics, topics_anonymous } = session.core.limits;
-  let count = refs.filter(({ topic }) => !session.holds(topic)).length;
-  for (const one of session.siblings) count += one.countTopics();
-  return count <= (callerKey(session.caller) === null ? topics_anonymous : topics);
+const checkRoom = (session: Session, refs: readonly TopicRef[]): Fault | null => {
+  const { core, caller, siblings } = session;
+  const key = callerKey(caller);
+  const most = key === null ? core.limits.topics_anonymous : core.limits.topics;
+  const own = session.countTopics() + refs.filter(({ topic }) => !session.holds(topic)).length;
+  if (own > most) return refuse(ws_faults.TOO_MANY_TOPICS);
+  let count = own;
+  for (const one of siblings) if (one !== session) count += one.countTopics();
+  if (count <= most) return null;
+  // The others may be of a client that vanished.
+  closeSilent(core, `key:${key}`);
+  return refuse(topics_elsewhere, {
+    message:
+      'Other sockets of this key hold too many topics. Unsubscribe there, or try again in 4 s.',
+  });
 };
 
 /** The topics with the filter of the frame. */
@@ -128,7 +142,8 @@ const subscribe = (session: Session, frame: Static<typeof subscribe_frame>): str
     session.has_default_topics = false;
     session.leaveAll();
   }
-  if (!hasRoom(session, [...log, ...states])) return refuse(ws_faults.TOO_MANY_TOPICS);
+  const full = checkRoom(session, [...log, ...states]);
+  if (full !== null) return full;
   for (const ref of states) core.states.join(session, ref);
   const is_live = (after === undefined && last === undefined) || log.length === 0;
   // A slow reader that subscribes again to a topic that it has goes on where it is.

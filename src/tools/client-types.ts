@@ -106,9 +106,30 @@ const printOperation = (route: Route): string => {
   return `/** ${route.summary}. */\nreadonly ${route.id}: ${inBraces(lines)};`;
 };
 
+/** How the answers differ from JSON; '' if they do not. */
+const markOf = (route: Route): string => {
+  const types = typesOf(route);
+  if (types.every((type) => type === 'application/json')) return '';
+  if (types.includes('text/html')) return 'html';
+  if (types.join('') === '') return 'none';
+  return types[0] === 'application/json' && !types.includes('') ? 'asked' : 'any';
+};
+
 /** Short, because every page that loads the library loads all of them. */
-const placeOf = ({ id, method, path: at }: Route): string =>
-  `${id}: ${asText(`${method === 'GET' ? '' : `${method} `}${at.replace(/^\/api\//, '')}`)},`;
+const placeOf = (route: Route): string => {
+  const mark = markOf(route);
+  const method = route.method === 'GET' && mark === '' ? '' : route.method;
+  const words = [mark, method, route.path.replace(/^\/api\//, '')];
+  return `${route.id}: ${asText(words.filter((word) => word !== '').join(' '))},`;
+};
+
+/** The media types of the answers; '' if one of them is empty. */
+export const typesOf = ({ produces, also_produces = [], returns }: Route): readonly string[] => {
+  const types = Object.values(returns).map((schema) =>
+    schema === null ? '' : (produces ?? 'application/json'),
+  );
+  return [...new Set([...types, ...also_produces].map((type) => type.replace(/;.*/, '')))];
+};
 
 const makeClientWire = (): string => {
   const events = catalogue.map(
@@ -118,7 +139,10 @@ const makeClientWire = (): string => {
   const types = [...named_types.keys()].sort().map((name) => named_types.get(name) ?? '');
   return [
     '/* Made by the build from the routes and events of the service; not by hand. */',
-    '/** Where each operation is: GET where no method is named, below /api/ where there is no slash. */',
+    '/**',
+    ' * Where each operation is: GET if no method is named, below /api/ if there is no slash. Before it: `html` for',
+    ' * a page, `none` for no body, `any` for other types than JSON, `asked` for those that are asked for.',
+    ' */',
     `export const places = ${inBraces(routes.map(placeOf))} as const;\n`,
     `export interface Operations ${inBraces(operations)}\n`,
     ...types,
@@ -138,4 +162,7 @@ const writeWhereDifferent = (name: string, wanted: string): void => {
 };
 
 writeWhereDifferent('clients/typescript/src/wire.ts', makeClientWire());
-writeWhereDifferent('clients/python/prediction_forum/wire.py', makePythonWire(routes, catalogue));
+writeWhereDifferent(
+  'clients/python/prediction_forum/wire.py',
+  makePythonWire(routes, catalogue, typesOf),
+);

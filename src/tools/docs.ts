@@ -130,6 +130,7 @@ const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   connections_key: 'Sockets of one agent or person, in all api processes',
   connections_ip: 'Sockets of one address, in all api processes',
   lifetime_ms: 'Milliseconds until a socket is closed to connect again, ± 20 %',
+  alive_ms: 'Milliseconds within which a socket gives the sign of life that it is asked for',
   hello_ms: 'Milliseconds within which a socket without a credential says something',
   tick_ms: 'Milliseconds between two ticks, ± 10 %',
   state_gap_ms: 'Fewest milliseconds between two states of one topic',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { mediaType, redirectFault, retryAfterMs } from '#client/calls.js';
 import { format_names } from '../features/exports/schema.js';
 import { writeWhole } from '../process/embedded/data-dir.js';
 import {
@@ -126,17 +127,23 @@ const request = async (url: string, download: Download, most_ms = Infinity): Pro
   const { origin } = new URL(url);
   for (;;) {
     const signal = stop ?? null;
-    const answer = await fetch(url, { signal }).catch((error: unknown) => {
+    const answer = await fetch(url, { signal, redirect: 'manual' }).catch((error: unknown) => {
       stop?.throwIfAborted();
       return causeOf(error);
     });
-    if (typeof answer !== 'string' && answer.ok) return answer;
+    if (typeof answer !== 'string' && answer.ok) {
+      if (mediaType(answer) !== 'text/html') return answer;
+      throw new Stopped(`${origin} answers with a page, not with an export; give its --url.`);
+    }
+    if (typeof answer !== 'string' && answer.status >= 300 && answer.status < 400) {
+      const target = url.slice(origin.length);
+      throw new Stopped(redirectFault(answer, { method: 'GET', url, target }).error);
+    }
     const why = typeof answer === 'string' ? answer : await sentenceOf(answer);
     if (typeof answer !== 'string' && answer.status !== 429 && answer.status !== 503) {
       throw new Stopped(`The service refuses: ${why}`);
     }
-    const after_s = typeof answer === 'string' ? 0.5 : Number(answer.headers.get('retry-after'));
-    const wait_ms = 1_000 * (after_s || 1);
+    const wait_ms = typeof answer === 'string' ? 500 : retryAfterMs(answer.headers) || 1_000;
     if (performance.now() + wait_ms > give_up_ms) {
       throw unreachable(
         `Nothing can be had from ${origin} (${why}); if the service is elsewhere, give its --url.`,

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { createClient } from '#client/node.js';
+import { tryOnce } from '#client/calls.js';
+import { createClient, NoAnswer, Refused } from '#client/node.js';
 import { makeTools } from '../features/mcp/index.js';
 import { type McpCall, makeMcpServer, questionUri } from '../features/mcp/server.js';
 import type { Route } from '../http/route.js';
@@ -33,25 +34,26 @@ const most_wait_ms = 3_000;
 const makeCall =
   (base_url: string, api_key: string): McpCall =>
   async ({ method, path, query, body, headers }) => {
-    try {
-      const answer = await fetch(`${base_url}${path}${query === '' ? '' : `?${query}`}`, {
-        method,
-        headers: {
-          ...headers,
-          ...(api_key === '' ? {} : { 'x-api-key': api_key }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(answer_ms),
-      });
-      const is_json = answer.headers.get('content-type')?.startsWith('application/json');
-      return { status: answer.status, body: is_json ? await answer.json() : await answer.text() };
-    } catch (error) {
-      const { message, cause } = error as Error;
-      const why = cause instanceof Error ? cause.message : message;
-      const said = `${base_url} does not answer: ${why}. Whether the call was done is not known.`;
-      return { status: 503, body: { error: said, code: 'NO_ANSWER', status: 503 } };
+    const target = `${path}${query === '' ? '' : `?${query}`}`;
+    const request = {
+      method,
+      url: base_url + target,
+      target,
+      headers: {
+        ...headers,
+        ...(api_key === '' ? {} : { 'x-api-key': api_key }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      expects: 'any',
+    };
+    const answer = await tryOnce(request, { timeout_ms: answer_ms, signal: undefined });
+    if (!(answer instanceof NoAnswer)) {
+      // A redirect holds a refusal.
+      return { ...answer, status: Math.floor(answer.status / 100) === 3 ? 503 : answer.status };
     }
+    const said = `${base_url} does not answer: ${answer.message} Whether the call was done is not known.`;
+    return { status: 503, body: { error: said, code: 'NO_ANSWER', status: 503 } };
   };
 
 const serve = async (base_url: string, { stop }: Call): Promise<number> => {
@@ -82,14 +84,24 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
   // The SDK pauses the input when it ends the connection itself, as after a line that is too long.
   for (const event of ['end', 'pause']) process.stdin.once(event, end);
   stop?.addEventListener('abort', end);
-  for await (const { data } of stream) {
-    const { question_id } = data as { readonly question_id?: string };
-    if (question_id === undefined) continue;
-    const uri = questionUri(question_id);
-    // The newer revision keeps its subscriptions itself.
-    if (is_old && !followed.has(uri)) continue;
-    for (const server of servers) await server.sendResourceUpdated({ uri });
-  }
+  const ended = new Promise((resolve) => {
+    for (const event of ['end', 'pause']) process.stdin.once(event, resolve);
+  });
+  const follow = async (): Promise<void> => {
+    for await (const { data } of stream) {
+      const { question_id } = data as { readonly question_id?: string };
+      if (question_id === undefined) continue;
+      const uri = questionUri(question_id);
+      // The newer revision keeps its subscriptions itself.
+      if (is_old && !followed.has(uri)) continue;
+      for (const server of servers) await server.sendResourceUpdated({ uri });
+    }
+  };
+  await follow().catch(async (error: unknown) => {
+    if (!(error instanceof Refused)) throw error;
+    // The tools say why, as that the address is redirected.
+    await ended;
+  });
   return 0;
 };
 

@@ -138,7 +138,11 @@ const printClass = (name: string, routes: readonly Route[], is_async: boolean): 
   ].join('\n');
 
 /** `wire.py`, of the routes in the order of their ids and the events of the catalogue. */
-export const makePythonWire = (routes: readonly Route[], events: readonly EventDef[]): string => {
+export const makePythonWire = (
+  routes: readonly Route[],
+  events: readonly EventDef[],
+  typesOf: (route: Route) => readonly string[],
+): string => {
   const called = routes.filter(({ is_endless }) => !is_endless);
   const classes = [
     printClass('AsyncOperations', called, true),
@@ -153,12 +157,18 @@ export const makePythonWire = (routes: readonly Route[], events: readonly EventD
     );
     return `${one}Event`;
   });
+  const types = called
+    .map((route) => [`${route.method} ${route.path}`, typesOf(route)] as const)
+    .filter(([, one]) => one.join() !== 'application/json')
+    .map(([place, one]) => `    ${asText(place)}: [${one.map(asText).join(', ')}],`);
   return [
     '"""Made by the build from the routes and events of the service; not by hand."""\n',
     'from __future__ import annotations\n',
     'from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union\n',
     'if TYPE_CHECKING:\n    from typing_extensions import NotRequired\n',
     ...definitions.values(),
+    '# Media types of the answers of operations that answer not only with JSON; "" if one is empty.',
+    `ANSWER_TYPES: dict[str, list[str]] = {\n${types.join('\n')}\n}\n`,
     `LogEvent = Union[${kinds.join(', ')}]\n`,
     ...classes,
   ].join('\n');

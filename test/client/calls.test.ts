@@ -1,10 +1,12 @@
 import type { Test } from 'tap';
+import { retryAfterMs } from '#client/calls.js';
 import { createClient, NoAnswer, Refused, type Retry } from '#client/node.js';
 import { startApp } from '../help/app.js';
+import { range } from '../help/hub.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
-import { startFront } from './front.js';
+import { type Mood, startFront } from './front.js';
 
 const app = await startApp(t);
 
@@ -161,4 +163,133 @@ t.test('nobody at all is told as such', async (t) => {
   const error = await client.call('me', { patience_ms: 500 }).catch((error) => error);
   t.ok(error instanceof NoAnswer);
   t.equal((error as NoAnswer).maybe_done, false);
+});
+
+/** A server that gives this answer to everything, and what it was asked. */
+const serve = async (t: Test, mood: Exclude<Mood, string>) => {
+  const front = await startFront(t, app.url);
+  front.moods.push(...Array<Mood>(100).fill(mood));
+  return front;
+};
+
+const json = { 'content-type': 'application/json' };
+
+t.test('a redirect is refused, and names the address to use', async (t) => {
+  const elsewhere = await serve(t, { status: 200, headers: json, body: '{}' });
+  for (const status of [300, 301, 302, 303, 307, 308]) {
+    const location = `${elsewhere.url}/api/me`;
+    const front = await serve(t, { status, headers: { location } });
+    const client = createClient({ base_url: front.url, api_key: 'secret' });
+    const error = await client.call('updateMe', { body: { bio: 'x' } }).catch((error) => error);
+    t.match(error, { name: 'Refused', code: 'REDIRECTED', status, fault: { retryable: false } });
+    t.match(error.message, `is redirected to ${location}. Use ${elsewhere.url} as the address`);
+    t.equal(front.seen.length, 1);
+  }
+  const nowhere = await serve(t, { status: 304 });
+  const client = createClient({ base_url: nowhere.url });
+  await t.rejects(client.call('me', { patience_ms: 0 }), { name: 'NoAnswer', status: 304 });
+  const headers = { 'If-None-Match': '"x"' };
+  t.match(await client.attempt('me', { headers }), { ok: true, status: 304 });
+  t.same(elsewhere.seen, []);
+});
+
+t.test('streams and consumers end at a redirect', async (t) => {
+  const elsewhere = await serve(t, { status: 200, headers: json, body: '{}' });
+  const front = await serve(t, { status: 302, headers: { location: elsewhere.url } });
+  const client = createClient({ base_url: front.url, api_key: 'secret' });
+  const refused = { name: 'Refused', code: 'REDIRECTED', message: elsewhere.url };
+  await t.rejects(client.stream({ topics: ['all'] }).done, refused);
+  await t.rejects(client.consume({ consumer: 'mine', member: 'm' }).next(), refused);
+  t.same(elsewhere.seen, []);
+});
+
+t.test('what is no JSON of the service is no answer', async (t) => {
+  const html = { 'content-type': 'text/html' };
+  for (const mood of [
+    { status: 200, headers: html, body: '<p>Log in</p>' },
+    { status: 200, headers: html, body: '{}' },
+    { status: 200, headers: json, body: '{' },
+    { status: 200, headers: json, body: '' },
+    { status: 200, body: '{}' },
+    { status: 204 },
+  ]) {
+    const client = createClient({ base_url: (await serve(t, mood)).url, patience_ms: 0 });
+    const error = await client.call('me').catch((error) => error);
+    t.match(error, { name: 'NoAnswer', message: /no usable answer/, status: mood.status });
+  }
+  for (const type of ['Application/JSON; Charset=UTF-8', 'application/vnd.forum+json']) {
+    const front = await serve(t, {
+      status: 200,
+      headers: { 'content-type': type },
+      body: '{"a":1}',
+    });
+    t.match(await createClient({ base_url: front.url }).call('me'), { a: 1 }, type);
+  }
+  const empty = await serve(t, { status: 200, headers: { 'content-type': 'text/csv' }, body: '' });
+  const csv = createClient({ base_url: empty.url, patience_ms: 0 });
+  await t.rejects(csv.call('exportCalibration'), { name: 'NoAnswer' });
+  t.equal(await csv.call('exportCalibration', { query: { format: 'csv' } }), '');
+  const portal = await serve(t, { status: 200, headers: html, body: '<p>Log in</p>' });
+  const away = createClient({ base_url: portal.url, patience_ms: 0 });
+  await t.rejects(away.call('exportPredictions'), { name: 'NoAnswer' });
+  const broken = await serve(t, { status: 403, headers: json, body: '{' });
+  const outcome = await createClient({ base_url: broken.url }).attempt('me');
+  t.match(outcome, { ok: false, status: 403, fault: { code: 'INVALID_REQUEST' } });
+});
+
+t.test('Retry-After is a number or a date, and the wait is never negative or long', async (t) => {
+  const date = (ms: number): string => new Date(Date.now() + ms).toUTCString();
+  const waits: readonly (readonly [string, number, number])[] = [
+    ['2.5', 2_500, 2_500],
+    [date(40_000), 35_000, 40_000],
+    [date(-40_000), 0, 0],
+    ['-5', 0, 0],
+    ['soon', 0, 0],
+    ['', 0, 0],
+    ['99999999999', 3_600_000, 3_600_000],
+    ['Infinity', 3_600_000, 3_600_000],
+  ];
+  for (const [text, least, most] of waits) {
+    const ms = retryAfterMs(new Headers({ 'retry-after': text }));
+    t.ok(ms >= least && ms <= most, `${text}: ${ms}`);
+  }
+  t.equal(retryAfterMs(new Headers()), 0);
+});
+
+t.test('lists of ids are asked for in parts, so that no address is long', async (t) => {
+  const ids = await Promise.all(range(1, 3).map(() => makeOpenQuestion(app)));
+  const unknown = range(1, 97).map((n) => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`);
+  const { client, front } = await start(t);
+  const all = [ids[0], ...unknown, ids[1], ids[2]] as string[];
+  const found = await client.call('listQuestions', { query: { ids: all, limit: 1 } });
+  t.same(found.questions.map(({ id }) => id).sort(), [...ids].sort());
+  t.match(found, { total: 3, next_cursor: null });
+  t.ok(front.seen.length > 1);
+  t.ok(front.seen.every(({ path }) => front.url.length + path.length < 1_200));
+});
+
+t.test('the log of many topics is read whole, and waited for', async (t) => {
+  const ids = await Promise.all(range(1, 3).map(() => makeOpenQuestion(app)));
+  const others = range(1, 27).map((n) => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`);
+  const topic = [ids[0], ...others, ids[1], ids[2]].map((id) => `question:${id}`);
+  const { client, front, agent } = await start(t);
+  const read = async (after: number, wait = 0) =>
+    client.call('listEvents', { query: { topic, after, wait, limit: 2 } });
+  const first = await until('two are in the log', async () => {
+    const page = await read(0);
+    return page.events.length === 2 && page;
+  });
+  t.equal(first.next, first.events[1]?.offset);
+  const second = await until('the third', async () => {
+    const page = await read(first.next);
+    return page.events.length === 1 && page;
+  });
+  t.equal(second.next_cursor, null);
+  const waiting = read(second.next, 30);
+  await client.call('createComment', {
+    params: { id: ids[2] ?? '' },
+    body: { content: 'The published archive alone decides this question.' },
+  });
+  t.match(await waiting, { events: [{ event: 'comment.created', data: { user_id: agent.id } }] });
+  t.ok(front.seen.every(({ path }) => front.url.length + path.length < 1_200));
 });

@@ -8,7 +8,7 @@ import type { Teardown } from '../help/stores.js';
  * answers, keeps quiet, or answers by itself.
  */
 
-type Mood =
+export type Mood =
   | 'pass'
   /** The service answers, and nobody hears of it. */
   | 'lose'

@@ -119,6 +119,12 @@ t.test('mistakes end with one line and nothing done', async (t) => {
   await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
   t.teardown(() => stranger.close());
   const { port } = stranger.address() as AddressInfo;
+  const moved = createServer((_, response) =>
+    response.writeHead(308, { location: 'https://forum.example/health' }).end(),
+  );
+  await new Promise<void>((resolve) => moved.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => moved.close());
+  const { port: moved_port } = moved.address() as AddressInfo;
   const before = await agentCount();
   const key = ['--key-file', 'none'];
   write('odd', 'sk_1');
@@ -137,6 +143,7 @@ t.test('mistakes end with one line and nothing done', async (t) => {
     [3, /may have no https: try http:/, [app.url.replace('http:', 'https:')]],
     [3, /There is no host forum\.invalid\./, ['https://forum.invalid']],
     [1, /is no prediction forum; is this its address/, [`http://127.0.0.1:${port}`]],
+    [1, /Use https:\/\/forum\.example as the address/, [`http://127.0.0.1:${moved_port}`]],
     [2, /use https:\/\/forum\.example\./, ['http://forum.example']],
     [2, /Write the whole address/, ['forum.example']],
     [2, /Unknown option '--nmae'/, [app.url, '--nmae', 'x']],

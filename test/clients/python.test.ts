@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Test } from 'tap';
+import { WebSocket, WebSocketServer } from 'ws';
 import { emitAll } from '../../src/db/event.js';
 import { question_closed } from '../../src/features/events/catalogue.js';
 import type { Route } from '../../src/http/route.js';
@@ -16,6 +18,7 @@ import { python, withoutPython } from '../help/python.js';
 import { startReceiver } from '../help/receiver.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
+import { trixie, withoutTrixie } from '../help/trixie.js';
 import { until } from '../help/until.js';
 
 /** The Python client's own tests against a running service, on the Python of Debian. */
@@ -54,6 +57,41 @@ const startPlainProxy = async (t: Test, target: string): Promise<string> => {
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
+
+/** Has no place for its first connection, and then passes everything on. */
+const startFull = async (t: Test, target: string): Promise<string> => {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  let is_full = true;
+  server.on('connection', (client) => {
+    if (is_full) {
+      is_full = false;
+      client.send(JSON.stringify({ op: 'bye', code: 4104, reason: 'x', retry_after_ms: 1_500 }));
+      client.close(4104);
+      return;
+    }
+    const service = new WebSocket(`${target.replace('http', 'ws')}/ws`);
+    client.on('message', (text) => {
+      if (service.readyState === WebSocket.OPEN) service.send(String(text));
+      else service.once('open', () => service.send(String(text)));
+    });
+    service.on('message', (text) => client.send(String(text)));
+    service.on('error', () => undefined);
+    client.on('close', () => service.terminate());
+  });
+  await new Promise<void>((resolve) => server.once('listening', () => resolve()));
+  t.teardown(() => {
+    for (const client of server.clients) client.terminate();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+/** Those that follow the stream, for other versions of websockets. */
+const stream_tests = [
+  'a_stream_that_is_cut_at_random_has_each_event_once',
+  'an_event_on_two_topics_comes_once',
+  'a_topic_that_does_not_exist_is_refused',
+].map((name) => `tests.test_service.Streams.test_${name}`);
 
 t.test('the tests of the Python client pass', { skip }, async (t) => {
   const receiver = await startReceiver();
@@ -97,6 +135,7 @@ t.test('the tests of the Python client pass', { skip }, async (t) => {
   const given = {
     base: app.url,
     cut: proxy.url.replace(/\/$/, ''),
+    full: await startFull(t, app.url),
     no_socket: await startPlainProxy(t, app.url),
     lost_once: await startLiar(t, app.url, (frame) => (loseOnce(frame.offset) ? [] : [frame])),
     // Each thousandth, and the next one follows the one before it.
@@ -126,6 +165,18 @@ t.test('the tests of the Python client pass', { skip }, async (t) => {
   );
   t.match(stderr, /\nRan \d+ tests in .*\n\nOK\n$/);
   t.equal(code, 0);
+  const without = withoutTrixie();
+  if (without !== false) return t.comment(without);
+  const copy = mkdtempSync(path.join(trixie, 'tmp', 'python-'));
+  t.teardown(() => rmSync(copy, { recursive: true, force: true }));
+  cpSync(folder, copy, { recursive: true });
+  const inside = `cd /tmp/${path.basename(copy)} && exec python3 -m unittest tests.test_retries`;
+  const script = `${inside} ${stream_tests.join(' ')}`;
+  const newer = await run('/usr/sbin/chroot', [trixie, '/bin/sh', '-ec', script], {
+    env: { PATH: '/usr/bin:/bin', GIVEN: JSON.stringify(given), PYTHONWARNINGS: 'error' },
+    timeout: 120_000,
+  }).catch((error: { stderr: string }) => error);
+  t.match(newer.stderr, /\nRan 15 tests in .*\n\nOK\n$/, 'with the websockets of Debian 13 too');
 });
 
 t.test('its types are complete', { skip }, async (t) => {

@@ -7,10 +7,15 @@ const page_size = 100;
 /** Waits where the service asks for it; throws for any other refusal. */
 export const getJson = async (url, headers = {}) => {
   for (let tries = 0; ; tries += 1) {
-    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(70_000) });
+    const answer = await fetch(url, {
+      headers,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(70_000),
+    });
     const text = await answer.text();
     if (answer.ok) return { body: JSON.parse(text), headers: answer.headers, text };
-    const wait_s = Number(answer.headers.get('retry-after') ?? 1);
+    const asked_s = Number(answer.headers.get('retry-after'));
+    const wait_s = asked_s > 0 ? asked_s : 1;
     if (![429, 503].includes(answer.status) || tries === 10) {
       throw new Error(`${url} is answered with ${answer.status}: ${text.slice(0, 300)}`);
     }

@@ -26,6 +26,7 @@ export const followSse = async ({ url, topic = 'all', after, take }) => {
     try {
       const answer = await fetch(`${url}/api/stream?topic=${topic}&after=${after}`, {
         headers: last > after ? { 'last-event-id': String(last) } : {},
+        redirect: 'manual',
       });
       if (answer.status !== 200 && answer.status !== 429 && answer.status < 500) {
         throw new Error(`/api/stream is answered with ${answer.status}`, { cause: 'refused' });

@@ -32,6 +32,7 @@ const makeOwnCounter = (): ConnectionCounter => {
       return true;
     },
     leave: (name) => own.add(name, -1),
+    onFull: () => undefined,
   };
 };
 

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
+import type { Test } from 'tap';
 import { range, startHub } from '../help/hub.js';
 import { pluck } from '../help/pluck.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
-import { makeRawFrame, openRaw } from './raw-ws.js';
+import { makeRawFrame, openRaw, type RawSocket } from './raw-ws.js';
 
 const subscribe_me = { op: 'subscribe', id: 'me', topics: ['me'] };
 
@@ -247,11 +248,12 @@ t.test('one key may have 20 sockets, however it was shown', async (t) => {
   const headers = { 'x-api-key': 'key-a' };
   const sockets = await Promise.all(range(1, 20).map(() => connect(t, port, { headers })));
   const refused = await connect(t, port, { headers });
-  t.equal(await refused.closed(), 4005);
-  t.match(refused.frames, [{ op: 'error', code: 'TOO_MANY_CONNECTIONS' }]);
+  t.equal(await refused.closed(), 4104);
+  const bye = { op: 'bye', code: 4104, reason: 'TOO_MANY_CONNECTIONS', retry_after_ms: 4_000 };
+  t.strictSame(refused.frames, [bye]);
   const by_frame = await connect(t, port);
   by_frame.send({ op: 'auth', id: 1, api_key: 'key-a' });
-  t.equal(await by_frame.closed(), 4005);
+  t.equal(await by_frame.closed(), 4104);
   const other = await connect(t, port, { headers: { 'x-api-key': 'key-b' } });
   t.equal((await other.get('welcome', () => true)).op, 'welcome');
   t.equal(hub.stats().sockets, 21);
@@ -265,10 +267,50 @@ t.test('one address may have 200 sockets', async (t) => {
   const { port, hub } = await startHub(t);
   const sockets = await Promise.all(range(1, 200).map(() => connect(t, port)));
   const refused = await connect(t, port);
-  t.equal(await refused.closed(), 4005);
+  t.equal(await refused.closed(), 4104);
   t.equal(hub.stats().sockets, 200);
   sockets[0]?.ws.close();
   await sockets[0]?.closed();
   const again = await connect(t, port);
   t.equal((await again.get('welcome', () => true)).op, 'welcome');
+});
+
+/** Tries until it is let in; how often it was sent away. */
+const comeBack = async (t: Test, port: number, headers: Record<string, string>) => {
+  let refusals = 0;
+  await until('a place', async () => {
+    const socket = await connect(t, port, { headers });
+    const { op } = await socket.get('an answer', () => true);
+    if (op === 'welcome') return true;
+    t.equal(await socket.closed(), 4104);
+    refusals += 1;
+    return false;
+  });
+  return refusals;
+};
+
+t.test('clients that vanished give their places back when these are needed', async (t) => {
+  const limits = { connections_key: 3, connections_ip: 4, alive_ms: 300 };
+  const { port, hub } = await startHub(t, limits);
+  const headers = { 'x-api-key': 'key-a' };
+  const living = await connect(t, port, { headers });
+  const gone: RawSocket[] = [];
+  for (const key of ['key-a', 'key-a', 'key-c']) {
+    gone.push(await openRaw(port, { path: `/ws?token=${key}` }));
+  }
+  await until('all are in', () => gone.every(({ texts }) => texts.length > 0));
+  t.ok((await comeBack(t, port, { 'x-api-key': 'key-b' })) > 0, 'those of the address');
+  t.strictSame(await Promise.all(gone.map(({ closed }) => closed)), [1006, 1006, 1006]);
+  for (const _ of range(1, 2)) {
+    gone.push(await openRaw(port, { path: '/ws?token=key-a' }));
+    await until('it is in', () => (gone.at(-1)?.texts.length ?? 0) > 0);
+  }
+  hub.closeWhere({
+    matches: (caller) => caller.kind === 'agent' && caller.id === 'b',
+    code: 4001,
+    reason: '',
+  });
+  await until('room at the address', () => hub.stats().sockets === 3);
+  t.ok((await comeBack(t, port, headers)) > 0, 'those of the key');
+  t.match(await living.ask({ op: 'ping' }), { op: 'pong' }, 'a client that is there stays');
 });

@@ -52,6 +52,15 @@ t.test('counter are shared by all processes and come back', async (t) => {
   t.equal(await one.take('a', 10), false);
 });
 
+t.test('a process hears where another one found none left', async (t) => {
+  const { one, two } = await openTwo(t);
+  const heard: string[] = [];
+  two.onFull((name) => heard.push(name));
+  await takeMany(two, 2, 2);
+  t.equal(await one.take('a', 2), false);
+  await until('it is heard', () => heard.includes('a'));
+});
+
 t.test('at once, no more are taken than there are', async (t) => {
   const { one, two } = await openTwo(t);
   const taken = (await Promise.all([takeMany(one, 30, 20), takeMany(two, 30, 20)])).flat();

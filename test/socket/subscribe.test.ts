@@ -4,6 +4,7 @@ import { pluck } from '../help/pluck.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect, type Frame } from '../help/ws-client.js';
+import { makeRawFrame, openRaw } from './raw-ws.js';
 
 t.test('a subscription from an offset gets what it missed, and then what is live', async (t) => {
   const { port, publish, reads } = await startHub(t);
@@ -427,6 +428,19 @@ t.test('the sockets of one key share its topics', async (t) => {
   two.ws.close();
   await two.closed();
   t.match(await holdTopics(one, 601, 1_000), { op: 'subscribed' });
+});
+
+t.test('topics of a client that vanished are free soon', async (t) => {
+  const { port } = await startHub(t, { alive_ms: 300, topics: 3 });
+  const gone = await openRaw(port, { path: '/ws?token=key-a' });
+  const topics = ['t:1', 't:2', 't:3'];
+  gone.write(makeRawFrame(JSON.stringify({ op: 'subscribe', topics }), { opcode: 1 }));
+  await until('it has them', () => gone.texts.some((text) => text.includes('subscribed')));
+  const socket = await connect(t, port, { headers: { 'x-api-key': 'key-a' } });
+  t.match(await holdTopics(socket, 1, 4), { code: 'TOO_MANY_TOPICS', retryable: false });
+  t.match(await holdTopics(socket, 4, 4), { code: 'TOO_MANY_TOPICS', retryable: true });
+  t.equal(await gone.closed, 1006);
+  t.match(await holdTopics(socket, 4, 6), { op: 'subscribed' });
 });
 
 t.test('topics on their way count as well', async (t) => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { tableFromIPC } from 'apache-arrow';
@@ -172,6 +173,22 @@ t.test('filtered, and nothing is overwritten', async (t) => {
   const lines = readFileSync(file, 'utf8').split('\r\n');
   t.equal(lines.length - 2, (Math.ceil(agents / 8) * questions) | 0);
   t.match(await run(...argv), { code: 1, said: /is there already; give --force/ });
+});
+
+t.test('a redirect and a page of somebody else are no export', async (t) => {
+  const answers = [
+    [302, { location: 'https://forum.example/' }, /is redirected to https:\/\/forum\.example\//],
+    [200, { 'content-type': 'Text/HTML' }, /answers with a page, not with an export/],
+  ] as const;
+  for (const [status, headers, said] of answers) {
+    const server = createServer((_, answer) => answer.writeHead(status, headers).end('x'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const out = path.join(makeFolder(t), 'x');
+    t.match(await run('predictions', '--url', url, '--out', out), { code: 1, said });
+    t.notOk(existsSync(out));
+  }
 });
 
 t.test('wrong words and refusals are said in a sentence', async (t) => {

@@ -2,38 +2,64 @@
 
 A call is tried again only where that is safe:
 
+    3xx                  never: the credentials are for this address, and a POST stays a POST
     408, 429             the call was not begun; after the Retry-After
     409 in progress      an earlier try of this call is still at work
     502, 503, 504, lost  it may have been done; a POST or PATCH has one Idempotency-Key for all its
                          tries, so that a repeat is the same call
+    unusable             JSON that is broken or missing, another content type: the same as lost
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
 from .backoff import backoff_s
 from .digest import Mismatch
-from .errors import NoAnswer, Refused, StreamGap
+from .errors import NoAnswer, Refused, StreamGap, redirected
+from .split import join_lists, join_pages, split_query
 from .stream import OnGap, Stream
-from .wire import AsyncOperations, LogEvent, Operations, TakeEventsAnswerEventsItem
+from .wire import ANSWER_TYPES, AsyncOperations, LogEvent, Operations, TakeEventsAnswerEventsItem
 
 T = TypeVar("T")
 
 
+LONGEST_RETRY_S = 3600.0
+
+
 def _retry_after_s(answer: httpx.Response) -> float | None:
+    """The wait of a `Retry-After`, which holds seconds or a date; None without a usable one."""
     text = answer.headers.get("retry-after", "")
-    return float(text) if text.isdigit() else None
+    try:
+        wait_s = float(text)
+    except ValueError:
+        try:
+            wait_s = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    return None if math.isnan(wait_s) else min(max(wait_s, 0.0), LONGEST_RETRY_S)
+
+
+def _media_type(answer: httpx.Response) -> str:
+    kind: str = answer.headers.get("content-type", "")
+    return kind.split(";")[0].strip().lower()
+
+
+def _is_json(kind: str) -> bool:
+    return re.fullmatch(r"application/([\w.+-]+\+)?json", kind) is not None
 
 
 def _json(answer: httpx.Response) -> Any:
@@ -51,7 +77,7 @@ def _refusal(answer: httpx.Response) -> Refused:
         "code": "UNAVAILABLE" if status >= 500 else "INVALID_REQUEST",
         "error": f"The service answered {status}.",
         "category": "internal",
-        "retryable": status >= 500,
+        "retryable": status >= 500 or status in (408, 429),
         **(body if isinstance(body, dict) else {}),
         "status": status,
     }
@@ -73,12 +99,16 @@ def _wait_before_retry_s(answer: httpx.Response | None, tries: int) -> float | N
     return max(after_s, usual_s) if answer.status_code in (502, 503, 504) else None
 
 
-def _value(answer: httpx.Response) -> Any:
-    if not answer.content:
+def _value(answer: httpx.Response, expected: list[str]) -> Any:
+    """What the answer holds; ValueError if it is nothing that the service sends."""
+    if not answer.content and "" in expected:
         return None
-    kind = answer.headers.get("content-type", "")
-    if kind.startswith("application/json"):
+    kind = _media_type(answer)
+    if _is_json(kind) and "application/json" in expected:
         return answer.json()
+    if kind not in expected:
+        wanted = " or ".join(one for one in expected if one) or "no content"
+        raise ValueError(f"{kind or 'no content type'} instead of {wanted}")
     is_text = kind.startswith("text/") or any(word in kind for word in ("json", "xml", "yaml"))
     return answer.text if is_text else answer.content
 
@@ -114,7 +144,7 @@ class AsyncForum(AsyncOperations):
             self.headers["authorization"] = f"Bearer {token}"
         self._timeout_s = timeout_s
         self._patience_s = patience_s
-        self._http = httpx.AsyncClient(headers=self.headers, timeout=timeout_s)
+        self._http = httpx.AsyncClient(headers=self.headers, timeout=timeout_s, follow_redirects=False)
 
     async def request(
         self,
@@ -125,16 +155,50 @@ class AsyncForum(AsyncOperations):
         body: Any,
         idempotency_key: str | None,
     ) -> Any:
-        url = self.base_url + path.format(**{k: quote(str(v), safe="") for k, v in params.items()})
-        sent = {name: _word(value) for name, value in query.items() if value is not None}
+        """One call. Long lists of ids are asked for in parts, and what these have is put together."""
+        filled = path.format(**{k: quote(str(v), safe="") for k, v in params.items()})
+
+        def url_of(query: dict[str, Any]) -> str:
+            sent = {name: _word(value) for name, value in query.items() if value is not None}
+            return self.base_url + filled + (f"?{urlencode(sent)}" if sent else "")
+
+        expected = ANSWER_TYPES.get(f"{method} {path}", ["application/json"])
+        whole = query.get("format") == "ndjson"
+        parts = [query] if whole else split_query(query, lambda one: len(url_of(one)))
+        if len(parts) == 1:
+            wait_s = float(query.get("wait") or 0)
+            return await self._call(method, url_of(query), body, idempotency_key, expected, wait_s)
+        is_log = path == "/api/events"
+        more: dict[str, Any] = {"wait": None} if is_log else {"limit": 100}
+        ends = time.monotonic() + float(query.get("wait") or 0)
+        while True:
+            urls = [url_of({**one, **more}) for one in parts]
+            pages = [await self._call(method, url, None, None, expected, 0) for url in urls]
+            if not is_log:
+                return join_lists(pages)
+            page = join_pages(pages, int(query.get("limit") or 20))
+            if page["events"] or page["gap"] or time.monotonic() >= ends:
+                return page
+            await asyncio.sleep(1)
+
+    async def _call(
+        self,
+        method: str,
+        url: str,
+        body: Any,
+        idempotency_key: str | None,
+        expected: list[str],
+        wait_s: float,
+    ) -> Any:
         headers = {}
         if method in ("POST", "PATCH"):
             headers["idempotency-key"] = idempotency_key or str(uuid.uuid4())
         if body is not None:
             headers["content-type"] = "application/json"
         content = None if body is None else json.dumps(body).encode()
-        wait_s = query.get("wait") or (body.get("wait") if isinstance(body, dict) else None)
-        timeout_s = self._timeout_s + float(wait_s or 0)
+        if isinstance(body, dict):
+            wait_s = float(body.get("wait") or 0)
+        timeout_s = self._timeout_s + wait_s
         ends = time.monotonic() + self._patience_s
         tries = 0
         while True:
@@ -142,19 +206,28 @@ class AsyncForum(AsyncOperations):
             why = ""
             try:
                 answer = await self._http.request(
-                    method, url, params=sent, content=content, headers=headers, timeout=timeout_s
+                    method, url, content=content, headers=headers, timeout=timeout_s
                 )
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 why = str(error) or type(error).__name__
             if answer is not None and answer.status_code < 400:
-                return _value(answer)
-            wait_s = _wait_before_retry_s(answer, tries)
-            if wait_s is None or time.monotonic() + wait_s > ends:
+                if answer.status_code == 304 and "if-none-match" in answer.request.headers:
+                    return None
+                if answer.status_code >= 300 and answer.status_code != 304:
+                    location = answer.headers.get("location", "")
+                    raise redirected(method, self.base_url, url, location, answer.status_code)
+                try:
+                    return _value(answer, expected)
+                except ValueError as error:
+                    why = f"not usable: {error}"
+                    answer = None
+            retry_s = _wait_before_retry_s(answer, tries)
+            if retry_s is None or time.monotonic() + retry_s > ends:
                 if answer is not None:
                     raise _refusal(answer)
                 raise NoAnswer(f"{method} {url}: no answer ({why}).", method != "GET")
             tries += 1
-            await asyncio.sleep(wait_s)
+            await asyncio.sleep(retry_s)
 
     def follow(
         self,

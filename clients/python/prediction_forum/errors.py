@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urljoin
 
 
 class Refused(Exception):
@@ -20,8 +21,19 @@ class Refused(Exception):
         self.retry_after_s = retry_after_s
 
 
+def redirected(method: str, base_url: str, url: str, location: str, status: int) -> Refused:
+    """The refusal of a redirect; it names the address to use instead."""
+    target = url[len(base_url) :]
+    to = urljoin(url, location) if location else ""
+    use = f"Use {to[: -len(target)]}" if to.endswith(target) else "Use what it leads to"
+    where = f" to {to}" if to else ""
+    error = f"{method} {url} is redirected{where}. {use} as the address of the service."
+    fault = {"code": "REDIRECTED", "error": error, "category": "internal", "retryable": False}
+    return Refused({**fault, "status": status})
+
+
 class NoAnswer(Exception):
-    """No answer came: the connection was lost, or time was up.
+    """No answer came, or none that the service could have sent: time was up, or a proxy answered.
 
     `maybe_done` is false where the call cannot have had an effect.
     """

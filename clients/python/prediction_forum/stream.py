@@ -8,6 +8,7 @@ each topic: what is missing by either is asked for again over a new connection.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -15,11 +16,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
-from websockets.legacy.client import connect
 
 from .backoff import backoff_s
 from .digest import DigestCheck, Mismatch
-from .errors import NoAnswer, Refused, SocketRefused, StreamGap
+from .errors import NoAnswer, Refused, SocketRefused, StreamGap, redirected
 from .wire import LogEvent
 
 if TYPE_CHECKING:
@@ -34,8 +34,44 @@ POLL_S = 60.0
 FAILED_MOST = 3
 
 
+# The longest wait that a service can ask a stream for.
+WAIT_MOST_S = 60.0
+
+
 class _Hole(Exception):
     """An event that the service named has not come."""
+
+
+def _find_connect() -> tuple[Any, str]:
+    """`connect` of websockets, and its argument for headers: older versions have another one."""
+    try:
+        module = importlib.import_module("websockets.asyncio.client")
+        return module.connect, "additional_headers"
+    except ImportError:
+        return importlib.import_module("websockets.legacy.client").connect, "extra_headers"
+
+
+def _connect(base_url: str, headers: dict[str, str]) -> Any:
+    """Opens the socket. A redirect is refused: its target must not get the credentials."""
+    connect, headers_name = _find_connect()
+    url = "ws" + base_url[len("http") :] + "/ws"
+
+    def refuse(location: str, status: int) -> Refused:
+        to = "http" + location[len("ws") :] if location.startswith("ws") else location
+        return redirected("GET", base_url, base_url + "/ws", to, status)
+
+    def process_redirect(_: Any, error: Exception) -> Exception:
+        response = getattr(error, "response", None)
+        if response is None or not 300 <= response.status_code < 400:
+            return error
+        return refuse(response.headers.get("Location", ""), response.status_code)
+
+    def handle_redirect(_: Any, location: str) -> None:
+        raise refuse(location, 302)
+
+    guards = {"process_redirect": process_redirect, "handle_redirect": handle_redirect}
+    options = {"open_timeout": 10, "close_timeout": 1, "max_size": 2**20, headers_name: headers}
+    return type("Connect", (connect,), guards)(url, **options)
 
 
 class Stream:
@@ -69,6 +105,8 @@ class Stream:
         self._failed = 0
         self._poll_until = 0.0
         self._tries = 0
+        # How long the service asked to wait, before it closed the connection.
+        self._asked_s = 0.0
 
     async def events(self) -> AsyncGenerator[LogEvent, None]:
         while True:
@@ -99,17 +137,15 @@ class Stream:
             raise SocketRefused(code, reason)
         self._tries += 1
         if 4100 <= code < 4200:
-            return 0.5 + backoff_s(self._tries, 1.0, 10.0)
+            return max(0.5, self._asked_s) + backoff_s(self._tries, 1.0, 10.0)
         return 0.02 + backoff_s(self._tries, 0.2, 10.0)
 
     async def _over_socket(self) -> AsyncGenerator[LogEvent, None]:
         """One connection, until it ends or something is missing."""
         forum = self._forum
-        url = "ws" + forum.base_url[len("http") :] + "/ws"
-        async with connect(
-            url, extra_headers=forum.headers, open_timeout=10, close_timeout=1, max_size=2**20
-        ) as socket:
+        async with _connect(forum.base_url, forum.headers) as socket:
             self._failed = 0
+            self._asked_s = 0.0
             ask: dict[str, Any] = {"op": "subscribe", "id": 1, "topics": self._topics}
             if self._cursor is not None:
                 ask["after"] = self._cursor
@@ -143,6 +179,9 @@ class Stream:
                     self._prove(frame["head"])
                     if self._check and "digest" in frame:
                         await self._check.compare(frame["head"], frame["digest"])
+                elif op == "bye":
+                    asked_ms = float(frame.get("retry_after_ms") or 0)
+                    self._asked_s = min(max(asked_ms / 1_000, 0.0), WAIT_MOST_S)
                 elif op == "gap":
                     break
                 elif op == "error":
@@ -209,7 +248,7 @@ class Stream:
             except Refused as refused:
                 if not refused.retryable:
                     raise
-                await asyncio.sleep(refused.retry_after_s or 1)
+                await asyncio.sleep(min(refused.retry_after_s or 1, WAIT_MOST_S))
         if self._cursor is None:
             self._cursor = page["head"]
             return

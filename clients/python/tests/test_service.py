@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 from itertools import islice
 from pathlib import Path
@@ -154,6 +155,12 @@ class Streams(unittest.TestCase):
         for options in wrong:
             with Forum(BASE) as forum, self.assertRaises(ValueError):
                 next(forum.follow(**options, on_mismatch=print))
+
+    def test_a_service_without_a_place_is_asked_again_when_it_says(self) -> None:
+        began = time.monotonic()
+        with Forum(GIVEN["full"]) as forum:
+            next(forum.follow(after=0, transport="websocket"))
+        self.assertGreater(time.monotonic() - began, 1.5)
 
     def test_a_frame_that_is_lost_is_asked_for_again(self) -> None:
         self.follow(GIVEN["lost_once"], "websocket", ["all"])

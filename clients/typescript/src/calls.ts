@@ -5,13 +5,24 @@ import { places } from './wire.js';
 /**
  * One call from its values to its answer. It is tried again only where that is safe:
  *
+ *   3xx                  never: the credentials are for this address, and a POST stays a POST
  *   408, 429             the call was not begun; after the Retry-After of a 429
  *   409 in progress      an earlier try of this call is still at work
  *   502, 503, 504, lost  it may have been done: again only for what may be done twice, which is a
  *                        GET, a DELETE, and a POST, whose key makes a repeat the same call
+ *   unusable             JSON that is broken or missing, another content type: the same as lost
  */
 
-type CallRequest = Awaited<ReturnType<typeof requestOf>>;
+export interface CallRequest {
+  readonly method: string;
+  readonly url: string;
+  /** The end of the url: path and query. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+  /** What the service answers with: `json`, a page, no body, or any type but a page. */
+  readonly expects: string;
+}
 
 export interface CallAnswer {
   readonly status: number;
@@ -44,6 +55,20 @@ export interface AnyInput extends CallOptions {
 /** A random time up to `base_ms` doubled with each try, and up to `most_ms`. */
 export const backoff = (tries: number, base_ms: number, most_ms: number): number =>
   Math.random() * Math.min(most_ms, base_ms * 2 ** Math.min(tries, 20));
+
+/** A wait that a service asks for; 0 if it is negative or no number. */
+export const boundWait = (ms: number, most_ms = 60_000): number =>
+  ms > 0 ? Math.min(ms, most_ms) : 0;
+
+const longest_retry_ms = 3_600_000;
+
+/** The wait of a `Retry-After`, which holds seconds or a date; 0 without a usable one. */
+export const retryAfterMs = (headers: Headers): number => {
+  const text = headers.get('retry-after') ?? '';
+  const seconds = Number(text);
+  const ms = Number.isNaN(seconds) ? Date.parse(text) - Date.now() : seconds * 1_000;
+  return boundWait(ms, longest_retry_ms);
+};
 
 /** Rejects with the signal's reason as soon as it is aborted. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
@@ -80,8 +105,9 @@ const targetOf = (path: string, { params = {}, query = {} }: AnyInput): string =
 /** How an operation is called: its method, and its path with what the input says. */
 export const placeOf = (operation: OperationId, input: AnyInput) => {
   if (!Object.hasOwn(places, operation)) throw new TypeError(`There is no operation ${operation}.`);
-  const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
-  return { method, target: targetOf(path.startsWith('/') ? path : `/api/${path}`, input) };
+  const [path = '', method = 'GET', expects = 'json'] = places[operation].split(' ').reverse();
+  const target = targetOf(path.startsWith('/') ? path : `/api/${path}`, input);
+  return { method, target, expects };
 };
 
 /** So that a header that is given replaces one of the client's own. */
@@ -92,38 +118,103 @@ const requestOf = async (
   { base_url, headers }: CallDefaults,
   operation: OperationId,
   input: AnyInput,
-) => {
-  const { method, target } = placeOf(operation, input);
+): Promise<CallRequest> => {
+  const { method, target, expects: usual } = placeOf(operation, input);
   const own: Record<string, string> = { ...(await headers()), ...lowerNames(input.headers) };
   if (method === 'POST' || method === 'PATCH') {
     own['idempotency-key'] = input.idempotency_key ?? makeKey();
   }
   if (input.body !== undefined) own['content-type'] = 'application/json';
   const url = base_url + target;
-  return { method, url, headers: own, body: JSON.stringify(input.body) };
+  const is_asked = 'accept' in own || (input.query?.['format'] ?? 'json') !== 'json';
+  const expects = usual === 'asked' ? (is_asked ? 'any' : 'json') : usual;
+  return { method, url, target, headers: own, body: JSON.stringify(input.body), expects };
+};
+
+/** A page learns only that there is a redirect. */
+const isRedirect = ({ type, status }: Response): boolean =>
+  type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
+
+/** The refusal of a redirect; it names the address to use instead. */
+export const redirectFault = (
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  { method, url, target }: Pick<CallRequest, 'method' | 'url' | 'target'>,
+): Fault => {
+  const location = headers.get('location') ?? '';
+  const to = location !== '' && URL.canParse(location, url) ? new URL(location, url).href : '';
+  const use = to.endsWith(target) ? `Use ${to.slice(0, -target.length)}` : 'Use what it leads to';
+  return {
+    code: 'REDIRECTED',
+    error: `${method} ${url} is redirected${to === '' ? '' : ` to ${to}`}. ${use} as the address of the service.`,
+    status: status || 302,
+    category: 'internal',
+    retryable: false,
+  };
+};
+
+export const mediaType = ({ headers }: Response): string =>
+  (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+
+export const json_type = /^application\/(?:[\w.+-]+\+)?json$/;
+
+/** JSON as its value, anything else as text. Throws if it is nothing that the service sends. */
+const readBody = (answer: Response, text: string, { headers, expects }: CallRequest): unknown => {
+  if (answer.status === 304 && 'if-none-match' in headers) return undefined;
+  if (text === '' && expects !== 'json') return expects === 'none' ? undefined : text;
+  const type = mediaType(answer);
+  if (expects === 'json' ? json_type.test(type) : type === 'application/json') {
+    return JSON.parse(text);
+  }
+  const is_page = type === 'text/html';
+  if (is_page ? expects === 'html' : expects === 'any') return text;
+  throw new Error(`${type || 'no content type'} instead of ${expects}`);
+};
+
+/** What a refusal says, as far as it can be read. */
+const readRefusal = (answer: Response, text: string): unknown => {
+  if (!json_type.test(mediaType(answer))) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 };
 
 /** One try: its answer, or why none came. An aborted call rejects with the reason of its signal. */
-const tryOnce = async (
-  { method, url, headers, body }: CallRequest,
+export const tryOnce = async (
+  request: CallRequest,
   { timeout_ms, signal }: { readonly timeout_ms: number; readonly signal: AbortSignal | undefined },
 ): Promise<CallAnswer | NoAnswer> => {
+  const { method, url, headers, body } = request;
   signal?.throwIfAborted();
   const late = AbortSignal.timeout(timeout_ms);
+  let status: number | undefined;
   try {
-    const either = signal === undefined ? late : AbortSignal.any([signal, late]);
-    const answer = await fetch(url, { method, headers, body: body ?? null, signal: either });
+    const answer = await fetch(url, {
+      method,
+      headers,
+      body: body ?? null,
+      signal: signal === undefined ? late : AbortSignal.any([signal, late]),
+      redirect: 'manual',
+    });
+    if (isRedirect(answer)) {
+      await answer.body?.cancel();
+      const fault = redirectFault(answer, request);
+      return { status: fault.status, headers: answer.headers, body: fault };
+    }
     const text = await answer.text();
-    const is_json = answer.headers.get('content-type')?.startsWith('application/json') === true;
-    const value = text === '' ? undefined : is_json ? JSON.parse(text) : text;
-    return { status: answer.status, headers: answer.headers, body: value };
+    status = answer.status;
+    const is_read = status < 400;
+    const value = is_read ? readBody(answer, text, request) : readRefusal(answer, text);
+    return { status, headers: answer.headers, body: value };
   } catch (error) {
     signal?.throwIfAborted();
     // `fetch` says only that it failed; why is in the cause.
     const { cause } = error as { readonly cause?: unknown };
     const { message } = (cause instanceof Error && cause.message !== '' ? cause : error) as Error;
     const why = late.aborted ? `${timeout_ms} ms are over` : message;
-    return new NoAnswer(`${method} ${url}: no answer (${why}).`, method !== 'GET', error);
+    const none = status === undefined ? 'no answer' : 'no usable answer';
+    return new NoAnswer(`${method} ${url}: ${none} (${why}).`, method !== 'GET', error, status);
   }
 };
 
@@ -132,7 +223,7 @@ const waitBefore = (outcome: CallAnswer | NoAnswer, tries: number): number | nul
   const usual_ms = 50 + backoff(tries, 200, 5_000);
   if (outcome instanceof NoAnswer) return usual_ms;
   const { status, body, headers } = outcome;
-  const retry_after_ms = Number(headers.get('retry-after')) * 1_000 || 0;
+  const retry_after_ms = retryAfterMs(headers);
   if (status === 408 || status === 429) return retry_after_ms + usual_ms;
   if (status === 409) {
     const { code } = (body ?? {}) as { code?: unknown };
@@ -169,5 +260,6 @@ export const faultOf = ({ status, body }: CallAnswer): Fault => {
   const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
   const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;
   const error = known.error ?? `The service answered ${status}.`;
-  return { category: 'internal', retryable: status >= 500, ...known, code, error, status };
+  const retryable = status >= 500 || status === 408 || status === 429;
+  return { category: 'internal', retryable, ...known, code, error, status };
 };

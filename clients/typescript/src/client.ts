@@ -1,8 +1,9 @@
-import { faultOf, lowerNames, perform, type Retry } from './calls.js';
+import { faultOf, lowerNames, type Retry } from './calls.js';
 import { compareTransports } from './compare.js';
 import { consume } from './consume.js';
 import { Refused } from './errors.js';
 import type { Credential, OpenSocket } from './link.js';
+import { performAll } from './split.js';
 import { Stream } from './stream.js';
 import type {
   Call,
@@ -111,9 +112,9 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
     ...[input]: CallArguments<Id>
   ): Promise<Outcome<Id>> => {
     const call_options: CallOptions = input ?? {};
-    const answer = await perform(defaults, id, call_options);
+    const answer = await performAll(defaults, id, call_options);
     const { status, body, headers } = answer;
-    if (status >= 400) return { ok: false, status, fault: faultOf(answer) };
+    if (status >= 300 && status !== 304) return { ok: false, status, fault: faultOf(answer) };
     const replayed = headers.get('idempotency-replayed') === 'true';
     return { ok: true, status, body: body as Operations[Id]['returns'], replayed };
   };

@@ -1,13 +1,10 @@
 import { backoff, pause } from './calls.js';
-import { NoAnswer, Refused, StreamGap } from './errors.js';
+import { isPassing, StreamGap } from './errors.js';
 import type { Call, ConsumeOptions, Delivery } from './types.js';
 
 /** A member of a durable consumer: takes its events over HTTP, also when the service was away. */
 
 const wait_s = 25;
-
-const isOutage = (error: unknown): boolean =>
-  error instanceof NoAnswer || (error instanceof Refused && error.fault.retryable);
 
 export async function* consume(
   call: Call,
@@ -23,7 +20,7 @@ export async function* consume(
       try {
         return await call('takeEvents', { params, body, ...options });
       } catch (error) {
-        if (!isOutage(error)) throw error;
+        if (!isPassing(error)) throw error;
         await pause(backoff(tries, 500, 10_000), signal);
       }
     }

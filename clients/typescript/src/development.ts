@@ -1,4 +1,4 @@
-import { pause } from './calls.js';
+import { json_type, mediaType, pause } from './calls.js';
 import type { Client } from './client.js';
 
 /** What a service in development mode allows: it shows its mails, so a program can sign a person up. */
@@ -12,7 +12,7 @@ interface Mail {
 const readOutbox = async (base_url: string): Promise<readonly Mail[] | null> => {
   const signal = AbortSignal.timeout(10_000);
   const response = await fetch(`${base_url}/dev/outbox`, { signal, redirect: 'manual' });
-  const is_json = response.headers.get('content-type')?.startsWith('application/json') === true;
+  const is_json = json_type.test(mediaType(response));
   return response.ok && is_json ? ((await response.json()) as readonly Mail[]) : null;
 };
 

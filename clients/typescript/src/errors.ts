@@ -11,9 +11,12 @@ export interface FaultField {
   readonly code?: string;
 }
 
+/** Codes of any operation. `REDIRECTED` is of the client: another address is to be used. */
+export type ClientFault = CommonFault | 'REDIRECTED';
+
 /** The body of a refusal, as the service sent it. */
 export interface Fault<Code extends string = FaultCode> {
-  readonly code: Code | CommonFault;
+  readonly code: Code | ClientFault;
   /** One sentence that a person can act on. */
   readonly error: string;
   readonly status: number;
@@ -31,7 +34,7 @@ export class Refused<Code extends string = FaultCode> extends Error {
   constructor(readonly fault: Fault<Code>) {
     super(fault.error);
   }
-  get code(): Code | CommonFault {
+  get code(): Code | ClientFault {
     return this.fault.code;
   }
   get status(): number {
@@ -39,7 +42,7 @@ export class Refused<Code extends string = FaultCode> extends Error {
   }
 }
 
-/** No answer came: the connection was lost, or time was up. */
+/** No answer came, or none that the service could have sent: time was up, or a proxy answered. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
   constructor(
@@ -47,10 +50,16 @@ export class NoAnswer extends Error {
     /** False where the call cannot have had an effect, or can have had none but the same again. */
     readonly maybe_done: boolean,
     cause?: unknown,
+    /** The status of an answer that cannot be used. */
+    readonly status?: number,
   ) {
     super(message, { cause });
   }
 }
+
+/** The same call may succeed later. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof NoAnswer || (error instanceof Refused && error.fault.retryable);
 
 /** Why events are missing, and where they can be read. */
 export interface Gap {

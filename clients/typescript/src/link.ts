@@ -1,4 +1,4 @@
-import { backoff } from './calls.js';
+import { backoff, boundWait } from './calls.js';
 import { type Fault, SocketRefused } from './errors.js';
 
 /**
@@ -58,6 +58,13 @@ export interface LinkEvents {
   onConnecting?(): void;
 }
 
+/** Why and when to come back, as the service says before it closes. */
+interface Bye {
+  readonly code: number;
+  readonly spread_ms: number;
+  readonly retry_after_ms: number;
+}
+
 /** A connection that lived so long has earned a quick next try. */
 const settled_ms = 10_000;
 const ignore = (): void => undefined;
@@ -76,7 +83,7 @@ export class Link {
   #due_ms = 0;
   #tick_ms = 15_000;
   #next_id = 0;
-  #bye: { readonly code: number; readonly spread_ms: number } | null = null;
+  #bye: Bye | null = null;
   #said: Fault<string> | undefined;
 
   constructor(options: LinkOptions, events: LinkEvents) {
@@ -161,7 +168,11 @@ export class Link {
     if (op === 'welcome' || op === 'tick') {
       this.#watch(this.#tick_ms * 1.5 + 1_000, 'no tick in time');
     } else if (op === 'bye') {
-      this.#bye = { code: Number(frame['code']), spread_ms: Number(frame['spread_ms']) || 0 };
+      this.#bye = {
+        code: Number(frame['code']),
+        spread_ms: boundWait(Number(frame['spread_ms'])),
+        retry_after_ms: boundWait(Number(frame['retry_after_ms'])),
+      };
     } else if (op === 'error' && frame.id === undefined) {
       this.#said = frame as unknown as Fault<string>;
     }
@@ -219,7 +230,8 @@ export class Link {
       return Math.random() * (this.#bye?.spread_ms ?? 1_000);
     }
     if (code >= 4_100 && code < 4_200) {
-      return 500 + backoff(this.#tries, 1_000, backoff_ms);
+      const after_ms = Math.max(500, this.#bye?.retry_after_ms ?? 0);
+      return after_ms + backoff(this.#tries, 1_000, backoff_ms);
     }
     return 20 + backoff(this.#tries, 200, backoff_ms);
   }

@@ -138,12 +138,18 @@ const explainSilence = (address: string, { cause }: NoAnswer): string => {
 };
 
 const findService = async (client: Client, address: string): Promise<string> => {
-  const outcome = await client.attempt('health', { patience_ms: 0 });
+  const isNone = () =>
+    failed(`${address} answers, but is no prediction forum; is this its address?`);
+  const outcome = await client.attempt('health', { patience_ms: 0 }).catch((error: unknown) => {
+    if (!(error instanceof NoAnswer) || error.status === undefined) throw error;
+    throw isNone();
+  });
+  if (!outcome.ok && outcome.fault.code === 'REDIRECTED') throw failed(outcome.fault.error);
   const { version, redis } = (outcome.ok ? outcome.body : outcome.fault) as Readonly<
     Record<string, unknown>
   >;
   if (typeof version !== 'string' || typeof redis !== 'boolean') {
-    throw failed(`${address} answers, but is no prediction forum; is this its address?`);
+    throw isNone();
   }
   if (!outcome.ok) throw unreachable(`The service at ${address} is not ready; try again later.`);
   return version;

@@ -1,6 +1,6 @@
 import { backoff, pause } from './calls.js';
 import { DigestCheck } from './digest.js';
-import { type Fault, type Gap, NoAnswer, Refused, StreamGap } from './errors.js';
+import { type Fault, type Gap, isPassing, Refused, StreamGap } from './errors.js';
 import { type Frame, Link, type LinkOptions } from './link.js';
 import { Order, Queue, States } from './memory.js';
 import {
@@ -48,6 +48,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   /** Id of the subscribe or unsubscribe frame that is to be answered. */
   #pending_id = 0;
   #pending_states_id = 0;
+  #was_up = false;
   /** From where the next subscription goes on; null: only what happens from then on. */
   #from: number | null;
   #filling = false;
@@ -90,6 +91,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
       onFrame: (frame) => this.#take(frame),
       onDown: (down) => {
         this.#mode = 'off';
+        this.#checkAddress().catch((error: Error) => this.#end(error));
         options.onStatus?.({ status: 'waiting', ...down });
       },
       onEnd: (error) => this.#end(error),
@@ -190,8 +192,17 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#wakeAll();
   }
 
+  /** A websocket does not say that its address is redirected, so a call finds out. */
+  async #checkAddress(): Promise<void> {
+    if (this.#was_up) return;
+    const { signal } = this.#ending;
+    const said = await this.#call('health', { patience_ms: 0, signal }).catch((error) => error);
+    if (said instanceof Refused && said.code === 'REDIRECTED') throw said;
+  }
+
   /** On a new connection. */
   #start(): void {
+    this.#was_up = true;
     this.#states.reset();
     const states = this.#options.topics.filter(isStateTopic);
     this.#mode = 'held';
@@ -398,7 +409,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
       try {
         return await this.#call('listEvents', { query, signal });
       } catch (error) {
-        if (!(error instanceof NoAnswer)) throw error;
+        if (!isPassing(error)) throw error;
         await pause(backoff(tries, 500, 10_000), signal);
       }
     }

@@ -191,7 +191,7 @@ const takeOver = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> 
     };
     const taken = await parts.consumers.take(request, {
       within_ms: wait * 1_000,
-      goesOn: () => !is_gone && connection.revoked === null,
+      goesOn: () => !is_gone && !connection.is_replaced && connection.revoked === null,
       onWait: (end) => {
         connection.endWait = end;
       },

@@ -115,8 +115,13 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   ],
   cancelled: ['No more of them are sent.', { id: frame_id, consumer: Type.String() }],
   bye: [
-    'The socket is about to be closed: come back within so many milliseconds.',
-    { code: Type.Integer(), reason: Type.String(), spread_ms: count },
+    'The socket is about to be closed: come back within `spread_ms`, or after `retry_after_ms`.',
+    {
+      code: Type.Integer(),
+      reason: Type.String(),
+      spread_ms: Type.Optional(count),
+      retry_after_ms: Type.Optional(count),
+    },
   ],
 };
 

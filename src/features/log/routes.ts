@@ -205,6 +205,8 @@ const lifetime_ms = 4 * 3_600_000;
 const spread_ms = 5_000;
 const page_size = 100;
 const retry_ms = 1_000;
+/** A stream that gave its place away comes back later, so that live ones do not chase each other. */
+const replaced_retry_ms = 30_000;
 
 interface StreamOptions {
   readonly watch: LogWatch;
@@ -239,27 +241,37 @@ const welcome = ({ watch, tick_ms, labels, after, gap }: StreamOptions): string 
 const tick = (head: number, digest: string | undefined): string =>
   namedEvent('tick', { head, digest, time: new Date().toISOString() }, `id: ${head}\n`);
 
+const reconnectAfter = (reason: string): number => {
+  if (reason === 'replaced') return replaced_retry_ms;
+  return reason === 'draining' ? Math.round(spread_ms * Math.random()) : retry_ms;
+};
+
 const bye = (reason: string): string => {
-  const reconnect_ms = reason === 'draining' ? Math.round(spread_ms * Math.random()) : retry_ms;
+  const reconnect_ms = reconnectAfter(reason);
   return namedEvent('bye', { reason, reconnect_ms }, `retry: ${reconnect_ms}\n`);
 };
 
 async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
   const { watch, tick_ms, digests, wanted, signal, connection } = options;
-  const hasEnded = (): boolean => connection.revoked !== null || watch.hasEnded();
   const ends_ms = performance.now() + around(lifetime_ms, 0.2);
+  const findEnd = (): string | null => {
+    if (connection.revoked !== null) return 'credential';
+    if (connection.is_replaced) return 'replaced';
+    if (watch.hasEnded()) return 'draining';
+    return performance.now() > ends_ms ? 'lifetime' : null;
+  };
   let cursor = options.after;
   yield welcome(options);
   while (!signal.aborted) {
-    if (hasEnded() || performance.now() > ends_ms) {
-      const why = watch.hasEnded() ? 'draining' : 'lifetime';
-      yield bye(connection.revoked === null ? why : 'credential');
+    const reason = findEnd();
+    if (reason !== null) {
+      yield bye(reason);
       return;
     }
     const { entries, next } = await watch.read(wanted, cursor, page_size);
     cursor = next;
     if (entries.length > 0) yield entries.map(logEvent).join('');
-    if (cursor < watch.head() || hasEnded()) continue;
+    if (cursor < watch.head() || findEnd() !== null) continue;
     const left_ms = Math.max(0, ends_ms - performance.now());
     const waiting = watch.awaitNext(wanted, Math.min(around(tick_ms, 0.1), left_ms));
     connection.endWait = waiting.end;

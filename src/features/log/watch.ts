@@ -102,44 +102,82 @@ const makeWaiters = (head: () => number) => {
 /** A connection that stays open; `revoked` says why its key no longer holds. */
 export interface LogConnection {
   revoked: Fault | null;
-  /** Ends the wait under way; called when the key no longer holds. */
+  /** A newer connection has its place. */
+  is_replaced: boolean;
+  /** Ends the wait under way; called when the key no longer holds, or a newer one has its place. */
   endWait: () => void;
   close(): void;
+}
+
+interface Opened {
+  /** Under which it is counted. */
+  readonly names: readonly string[];
+  /** The SHA-256 of the key in hex; a person has nothing of its own in the log. */
+  readonly credential: string | null;
+  readonly opened_ms: number;
 }
 
 /** Open at once, in this process. */
 type ConnectionLimits = Pick<typeof default_limits, 'connections_key' | 'connections_ip'>;
 
-/** How many one caller and one address may have, and that a key which is revoked ends its own. */
+/** A connection keeps its place for this long at least. */
+const kept_s = 5;
+
+/**
+ * Limits the connections per caller and address, and ends those whose key is revoked. An HTTP client
+ * that vanished cannot be told from one that only listens, because it cannot be asked. So when all
+ * places are taken, a newcomer gets that of the oldest connection.
+ */
 const createConnections = ({ connections_key, connections_ip }: ConnectionLimits) => {
-  /** With the SHA-256 of the key in hex; a person has nothing of its own in the log. */
-  const open = new Map<LogConnection, string | null>();
+  /** The oldest first. */
+  const open = new Map<LogConnection, Opened>();
   const counts = makeCounts();
+  /** The oldest connection under a name, if it is not too young to give its place away. */
+  const findOldest = (name: string): LogConnection | null => {
+    for (const [connection, { names, opened_ms }] of open) {
+      if (!names.includes(name)) continue;
+      return performance.now() - opened_ms < kept_s * 1_000 ? null : connection;
+    }
+    return null;
+  };
+  const replace = (connection: LogConnection | null): void => {
+    if (connection === null) return;
+    connection.close();
+    connection.is_replaced = true;
+    connection.endWait();
+  };
   return {
     open(request: Pick<Context, 'caller' | 'ip' | 'header'>): LogConnection | Fault {
       const { caller, ip } = request;
       const address = `ip ${readAddressText(ip).limit_key}`;
       const key = callerKey(caller);
-      const names = key === null ? [address] : [address, key];
-      const is_full = key !== null && counts.of(key) >= connections_key;
-      if (is_full || counts.of(address) >= connections_ip) {
-        const message = 'There are too many connections that wait for events; close one first.';
-        return refuse(ws_faults.TOO_MANY_CONNECTIONS, { message, headers: { 'Retry-After': '5' } });
+      // A caller's own connection goes before one of somebody else at the same address.
+      const names = key === null ? [address] : [key, address];
+      const isFull = (name: string): boolean =>
+        counts.of(name) >= (name === key ? connections_key : connections_ip);
+      if (names.some((name) => isFull(name) && findOldest(name) === null)) {
+        return refuse(ws_faults.TOO_MANY_CONNECTIONS, {
+          message: `Too many connections wait for events. Close one, or try again in ${kept_s} s.`,
+          headers: { 'Retry-After': String(kept_s) },
+        });
       }
+      for (const name of names) if (isFull(name)) replace(findOldest(name));
       const connection: LogConnection = {
         revoked: null,
+        is_replaced: false,
         endWait: () => undefined,
         close() {
           if (open.delete(connection)) for (const name of names) counts.add(name, -1);
         },
       };
       const is_agent = caller.kind === 'agent';
-      open.set(connection, is_agent ? sha256(request.header('x-api-key'), 'hex') : null);
+      const credential = is_agent ? sha256(request.header('x-api-key'), 'hex') : null;
+      open.set(connection, { names, credential, opened_ms: performance.now() });
       for (const name of names) counts.add(name, 1);
       return connection;
     },
     onRevoked(revoked: Revoked): void {
-      for (const [connection, credential] of open) {
+      for (const [connection, { credential }] of open) {
         const reason = credential === null ? undefined : revoked.get(credential);
         if (reason === undefined) continue;
         const { INVALID_API_KEY, ACCOUNT_SUSPENDED } = common_faults;

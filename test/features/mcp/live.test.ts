@@ -101,7 +101,7 @@ t.test('a client that is gone before its answer leaves no subscription', async (
         const close = (): void => {
           open -= 1;
         };
-        return { revoked: null, endWait: () => undefined, close };
+        return { revoked: null, is_replaced: false, endWait: () => undefined, close };
       },
     },
   });

@@ -6,6 +6,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { Test } from 'tap';
+import { type Mood, startFront } from '../../client/front.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { t } from '../../help/tap.js';
@@ -99,4 +100,14 @@ t.test('where no service answers, a tool says so', async (t) => {
   const client = await openOld(t, 'http://127.0.0.1:1');
   const refused = await client.callTool({ name: 'find_questions', arguments: {} });
   t.match(refused, { isError: true, content: [{ text: /http:\/\/127.0.0.1:1 does not answer/ }] });
+});
+
+t.test('where the address is redirected, a tool names the one to use', async (t) => {
+  const front = await startFront(t, app.url);
+  const headers = { location: 'https://forum.example/' };
+  front.moods.push(...Array<Mood>(100).fill({ status: 302, headers }));
+  const client = await openOld(t, front.url);
+  const refused = await client.callTool({ name: 'find_questions', arguments: {} });
+  const text = /is redirected to https:\/\/forum\.example\//;
+  t.match(refused, { isError: true, content: [{ text }] });
 });

@@ -2,8 +2,10 @@
 -- Takes one of the connections that all processes share under a name, if there is one left.
 -- KEYS[1]  the processes: until when each of them counts, in ms
 -- KEYS[2]  the connections of the name: how many each process has
+-- KEYS[3]  the names under which none was left: when, in ms
 -- ARGV     [1] this process; [2] how many it has; [3] most of all; [4] when it was first asked for,
---          in ms, 0 when now; [5] ms for which a process counts; [6] ms to keep the numbers
+--          in ms, 0 when now; [5] ms for which a process counts; [6] ms to keep the numbers;
+--          [7] the name
 -- returns  1 when taken; 0 when none is left; else none is left, but a process that has some may
 --          have been killed since the first question: the time of that question
 local time = redis.call('TIME')
@@ -24,7 +26,13 @@ for n = 1, #counts, 2 do
   end
 end
 local own = tonumber(ARGV[2])
-if others + own >= tonumber(ARGV[3]) then return doubtful and asked or 0 end
+if others + own >= tonumber(ARGV[3]) then
+  if doubtful then return asked end
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - 5000)
+  redis.call('ZADD', KEYS[3], now, ARGV[7])
+  redis.call('PEXPIRE', KEYS[3], 5000)
+  return 0
+end
 redis.call('HSET', KEYS[2], ARGV[1], own + 1)
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
 return 1

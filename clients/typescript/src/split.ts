@@ -1,0 +1,113 @@
+import {
+  type AnyInput,
+  type CallAnswer,
+  type CallDefaults,
+  pause,
+  perform,
+  placeOf,
+} from './calls.js';
+import type { OperationId } from './types.js';
+
+/**
+ * Long lists of ids in a query are asked for in parts, because long addresses break on real
+ * networks. What the parts have is put together as if it was one answer.
+ */
+
+/** Bytes of an address. */
+const address_most = 1_200;
+
+/** An answer holds what any of the values of such a list lets pass. */
+const list_names = ['ids', 'question_ids', 'topic'];
+
+const look_again_ms = 1_000;
+
+const listOf = (input: AnyInput, name: string): readonly unknown[] => {
+  const value = input.query?.[name];
+  return Array.isArray(value) ? value : [];
+};
+
+/** Inputs whose addresses are short enough, as far as that is possible. */
+const splitInput = (
+  input: AnyInput,
+  lengthOf: (input: AnyInput) => number,
+): readonly AnyInput[] => {
+  const name = [...list_names].sort((a, b) => listOf(input, b).length - listOf(input, a).length)[0];
+  const list = listOf(input, name ?? '');
+  if (list.length < 2 || lengthOf(input) < address_most) return [input];
+  const half = Math.ceil(list.length / 2);
+  return [list.slice(0, half), list.slice(half)].flatMap((part) =>
+    splitInput({ ...input, query: { ...input.query, [name ?? '']: part } }, lengthOf),
+  );
+};
+
+interface LogPage {
+  readonly events: readonly { readonly offset: number }[];
+  readonly gap: object | null;
+  readonly next: number;
+  readonly next_cursor: string | null;
+  readonly head: number;
+  readonly oldest: number;
+}
+
+/** The page of the log up to where each of the pages goes. */
+const joinPages = (pages: readonly LogPage[], limit: number): LogPage => {
+  const until = Math.min(...pages.map(({ next }) => next));
+  const by_offset = new Map(pages.flatMap(({ events }) => events.map((one) => [one.offset, one])));
+  const found = [...by_offset.values()].filter(({ offset }) => offset <= until);
+  const events = found.sort((a, b) => a.offset - b.offset).slice(0, limit);
+  const next = events.length < found.length ? (events.at(-1)?.offset ?? until) : until;
+  const head = Math.min(...pages.map((page) => page.head));
+  return {
+    events,
+    gap: pages.find(({ gap }) => gap !== null)?.gap ?? null,
+    next,
+    next_cursor: next < head ? String(next) : null,
+    head,
+    oldest: Math.max(...pages.map(({ oldest }) => oldest)),
+  };
+};
+
+type ListPage = Readonly<Record<string, unknown>>;
+
+/** All rows of the parts, one after the other. */
+const joinLists = (pages: readonly ListPage[]): ListPage => {
+  const [first = {}] = pages;
+  const name = Object.keys(first).find((one) => Array.isArray(first[one])) ?? '';
+  const total = pages.reduce((sum, page) => sum + Number(page['total']), 0);
+  return { ...first, total, [name]: pages.flatMap((page) => page[name]), next_cursor: null };
+};
+
+/** The last answer, or that of all parts; rejects with `NoAnswer` if there was none. */
+export const performAll = async (
+  defaults: CallDefaults,
+  operation: OperationId,
+  input: AnyInput,
+): Promise<CallAnswer> => {
+  const { query = {} } = input;
+  const lengthOf = (one: AnyInput): number =>
+    defaults.base_url.length + placeOf(operation, one).target.length;
+  const parts = query['format'] === 'ndjson' ? [input] : splitInput(input, lengthOf);
+  if (parts.length === 1) return perform(defaults, operation, input);
+  const is_log = operation === 'listEvents';
+  const more = is_log ? { wait: undefined } : { limit: 100 };
+  const ends_ms = performance.now() + Number(query['wait'] ?? 0) * 1_000;
+  for (;;) {
+    const answers: CallAnswer[] = [];
+    for (const part of parts) {
+      const answer = await perform(defaults, operation, {
+        ...part,
+        query: { ...part.query, ...more },
+      });
+      if (answer.status !== 200) return answer;
+      answers.push(answer);
+    }
+    const bodies = answers.map(({ body }) => body);
+    const body = is_log
+      ? joinPages(bodies as LogPage[], Number(query['limit'] ?? 20))
+      : joinLists(bodies as ListPage[]);
+    const { events, gap } = body as Partial<LogPage>;
+    const is_over = events?.length !== 0 || gap !== null || performance.now() >= ends_ms;
+    if (is_over) return { ...(answers[0] as CallAnswer), body };
+    await pause(look_again_ms, input.signal);
+  }
+};
