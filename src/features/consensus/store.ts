@@ -205,7 +205,8 @@ interface ForecastRow extends Omit<TimedForecast, 'given'> {
   readonly offset: number;
 }
 
-const portion = 5_000;
+/** Rows that are read in one turn of the event loop; those of numbers have 201 figures each. */
+const portion = 500;
 
 /**
  * All forecasts on a question that the log has, in the order of their times, and the offset of the

@@ -12,6 +12,7 @@ import type { RunShape, TimedForecast } from '../../../src/features/consensus/ru
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
+import { countTurns } from '../../help/turns.js';
 
 /** The running consensus is at each moment the consensus of the predictions until then. */
 
@@ -116,7 +117,7 @@ for (const shape of [binary, multi]) {
       assert.equal(course.total, new Set(all.map(({ agent }) => agent)).size);
       assert.equal(course.offset, all.length);
       assert.equal(course.moments, course.points.length);
-      const { points } = thinCourse(course, 7);
+      const { points } = await thinCourse(course, 7);
       assert.ok(points.length <= 7 && points.every((one) => course.points.includes(one)));
     });
     await holds(t, property);
@@ -134,4 +135,19 @@ t.test('of more moments than a chart shows, first, last and extremes are kept', 
   t.ok(course.points.length <= 1_000);
   t.match([course.points[0], course.points.at(-1)], [{ count: 1 }, { count: 3_000 }]);
   t.ok(course.points.some(({ count }) => count === 1_501));
+});
+
+t.test('a long history is counted in many turns of the event loop', async (t) => {
+  const count = 20_000;
+  const options = Array.from({ length: 10 }, (_, n) => `Option ${n}`);
+  const shape = { ...multi, options };
+  const all = Array.from({ length: count }, (_, n): TimedForecast => {
+    const who = { agent: String(n), owner: String(n), family: 'gpt' };
+    const given = options.map((_, k) => (k === n % 10 ? 9 * 10_000 : 0));
+    return { at: 1_700_000_000_000 + n * 60_000, ...who, side: n % 10, value: 10_000, given };
+  });
+  const turns = await countTurns(() =>
+    makeCourse(shape, { all, offset: count, fits: [], until_ms: 0 }),
+  );
+  t.ok(turns >= count / 100, `${turns} turns`);
 });
