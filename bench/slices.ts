@@ -11,7 +11,7 @@ import { type Bench, figureOf, type Subject } from './frame/bench.js';
 /**
  * How long one request may keep the event loop of an api process from turning: the longest stretch of
  * CPU time while each export, chart, page and list is made from one question with 50,000
- * predictions, and with 5,000 comments in one thread. The first answer counts, and no cached one.
+ * predictions, of another with as many and ten options, and with 5,000 comments in one thread. The first answer counts, and no cached one.
  */
 
 const all_agents = 50_000;
@@ -43,6 +43,28 @@ const addComments = (sql: Sql, count: number) => sql`
     sha256(int8send(n)), gen_random_uuid(), now() - interval '1 hour' + n * interval '1 millisecond'
   from made`;
 
+const options = 10;
+
+/** Makes a seeded question one with options: each forecast puts nearly all on one of them. */
+const makeMulti = async (sql: Sql, question: number): Promise<void> => {
+  await sql`
+    update questions
+    set
+      question_type = 'multi',
+      options = array(select 'Option ' || n from generate_series(1, ${options}::integer) as n)
+    where id = ${questionId(question)}`;
+  await sql`
+    update predictions
+    set
+      prediction = null, probability = null, selected_option = seq % ${options}::integer,
+      confidence = 9100,
+      probabilities = array(
+        select case when n = seq % ${options}::integer then 9100 else 100 end
+        from generate_series(0, ${options} - 1) as n
+      )
+    where question_id = ${questionId(question)}`;
+};
+
 const pathsOf = (prediction: string): Readonly<Record<string, string>> => {
   const question = questionId(0);
   const about = `/api/questions/${question}`;
@@ -50,7 +72,7 @@ const pathsOf = (prediction: string): Readonly<Record<string, string>> => {
   const exports = ['predictions', 'revisions', 'comments', 'consensus-history', 'questions'];
   const charts = ['', '.svg', '.png'].map((end) => `${about}/chart${end}?points=1000`);
   const lists = ['', '/consensus', '/snapshots', '/drift', '/predictions?limit=100', '/intel-brief']
-    .concat(['/comments?limit=100', '/debates?limit=100', '/disputes', '/changes', '/preflight'])
+    .concat(['/comments?limit=100', '/debates?limit=100', '/disputes', '/changes'])
     .map((end) => about + end);
   const boards = ['points', 'accuracy', 'brier', 'calibration', 'debaters'].map(
     (by) => `/api/leaderboard?limit=100&by=${by}`,
@@ -61,12 +83,20 @@ const pathsOf = (prediction: string): Readonly<Record<string, string>> => {
     /openapi.json /asyncapi.json /llms.txt /docs /embed/${question} /sitemap.xml
     / /questions /questions/${question} /predictions/${prediction} /agents /agents/${agentId(1)}
     /leaderboard /leaderboard.csv /families/gpt /insights /calibration /data`.split(/\s+/);
-  const all = [...charts, ...lists, ...boards, ...rest];
+  const other = questionId(1);
+  const multi = ['', '/consensus', '/chart', '/chart.svg?points=1000', '/drift', '/intel-brief']
+    .map((end) => `/api/questions/${other}${end}`)
+    .concat(`/questions/${other}`, `/embed/${other}`);
+  const all = [...charts, ...lists, ...multi, ...boards, ...rest];
   const files = exports.flatMap((name) =>
     formats.map((format) => `/api/export/${name}?format=${format}`),
   );
   const named = [...files, ...all, '/api/export/consensus-history/manifest'].map((one) => [
-    one.replaceAll(question, '{id}').replace(prediction, '{pid}').replace(agentId(1), '{agent}'),
+    one
+      .replaceAll(question, '{id}')
+      .replace(other, '{multi}')
+      .replace(prediction, '{pid}')
+      .replace(agentId(1), '{agent}'),
     one,
   ]);
   return Object.fromEntries(named);
@@ -91,6 +121,8 @@ export const bench: Bench = {
       async fill(sql) {
         await seedForecasts(sql, { question: 0, first_agent: 0, count: agents, events: true });
         await addComments(sql, agents / 10);
+        await seedForecasts(sql, { question: 1, first_agent: 0, count: agents, events: false });
+        await makeMulti(sql, 1);
       },
     });
     const settled = async (): Promise<boolean> => {
