@@ -9,6 +9,7 @@ import {
 } from '../../../src/features/consensus/index.js';
 import { computeConsensus, givenBy } from '../../../src/features/consensus/rules.js';
 import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
+import { countInTurns } from '../../../src/features/consensus/tally.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
@@ -150,4 +151,7 @@ t.test('a long history is counted in many turns of the event loop', async (t) =>
     makeCourse(shape, { all, offset: count, fits: [], until_ms: 0 }),
   );
   t.ok(turns >= count / 100, `${turns} turns`);
+  const forecasts = all.map((one) => ({ ...one, yes: null, option: one.side }));
+  const counting = await countTurns(() => countInTurns(forecasts));
+  t.ok(counting >= count / 1_000, `${counting} turns`);
 });
