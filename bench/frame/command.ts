@@ -30,6 +30,7 @@ export const names: readonly string[] = [
   'pages',
   'scale',
   'mcp',
+  'slices',
 ];
 
 export const loadBench = async (name: string): Promise<Bench> =>

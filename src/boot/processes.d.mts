@@ -1,4 +1,5 @@
 export declare const startTime: (pid: number) => string | null;
+export declare const cpuTime: (pid: number) => string | null;
 export declare const parentOf: (pid: number) => number;
 export declare const commandOf: (pid: number) => string[];
 export declare const findProcesses: (accepts: (command: readonly string[]) => boolean) => number[];

@@ -35,6 +35,13 @@ export const startTime = (pid) => {
   return stat === null || stat[0] === 'Z' || stat[0] === 'X' ? null : stat[19];
 };
 
+/** CPU time that a process has used, as text to compare; null when it is not known. */
+export const cpuTime = (pid) => {
+  if (!on_linux) return ps('-o', 'time=', '-p', String(pid)) || null;
+  const stat = readStat(pid);
+  return stat === null ? null : String(Number(stat[11]) + Number(stat[12]));
+};
+
 /** The parent of a process; 0 when it is not known. */
 export const parentOf = (pid) => {
   if (!on_linux) return Number(ps('-o', 'ppid=', '-p', String(pid))) || 0;

@@ -1,4 +1,12 @@
-import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox';
+import {
+  Kind,
+  type StringOptions,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from '@sinclair/typebox';
+import { explainText } from '../kit/text.js';
 
 /** Schema parts that the routes and schemas of every feature use. */
 
@@ -8,6 +16,30 @@ export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<
     Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
   ),
 });
+
+export const text_kind = 'Text';
+TypeRegistry.Set<TSchema>(
+  text_kind,
+  ({ minLength = 0, maxLength }, value) =>
+    typeof value === 'string' &&
+    value.length >= minLength &&
+    explainText(value, maxLength) === null,
+);
+
+/**
+ * A text that is stored in NFC: `maxLength` counts the characters that are left then. The validator
+ * refuses one that is far too long before it does any other work on it.
+ */
+export const textSchema = (
+  options: StringOptions & { readonly maxLength: number },
+): TUnsafe<string> => ({ ...Type.Unsafe<string>(Type.String(options)), [Kind]: text_kind });
+
+const judged_later = Symbol('judged later');
+
+/** A text whose handler refuses what is too long, or has too many marks, by a code of its own. */
+export const textJudgedLater = () => ({ ...Type.String(), [judged_later]: true });
+export const isJudgedLater = (schema: TSchema): boolean =>
+  judged_later in schema || schema[Kind] === each_itself;
 
 const each_itself = 'EachItself';
 TypeRegistry.Set(each_itself, () => true);

@@ -4,13 +4,16 @@ import { TypeCompiler, type ValueErrorIterator } from '@sinclair/typebox/compile
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors';
 import type { FaultField } from '../kit/fault.js';
 import { isId } from '../kit/ids.js';
+import { explainStacking, explainText } from '../kit/text.js';
 import { parseTime } from '../kit/time.js';
+import { isJudgedLater, text_kind } from './schemas.js';
 
 /** Compiled validators of the wire. Unknown members pass and are never looked at. */
 
 /** The kinds of values, in words for the client. */
 const kinds: Readonly<Record<string, string>> = {
   String: 'a string',
+  [text_kind]: 'a string',
   Integer: 'a whole number',
   Number: 'a number',
   Boolean: 'true or false',
@@ -37,10 +40,13 @@ const sayPattern = (schema: TSchema): string => {
   return schema.description?.replace(/[.]$/, '') ?? `must match ${schema['pattern']}`;
 };
 
-type Wording = (schema: TSchema) => string;
+type Wording = (schema: TSchema, value: unknown) => string;
 
 const atLeast: Wording = ({ minimum }) => `must be at least ${minimum}`;
 const atMost: Wording = ({ maximum }) => `must be at most ${maximum}`;
+
+const atLeastCharacters = (least: number): string =>
+  least === 1 ? 'must not be empty' : `must have at least ${least} characters`;
 
 const wordings: Partial<Record<ValueErrorType, Wording>> = {
   [ValueErrorType.IntegerMinimum]: atLeast,
@@ -52,10 +58,13 @@ const wordings: Partial<Record<ValueErrorType, Wording>> = {
   [ValueErrorType.ArrayMinItems]: ({ minItems }) =>
     minItems === 1 ? 'must not be empty' : `must have at least ${minItems} items`,
   [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => `must have at most ${count(maxItems, 'item')}`,
-  [ValueErrorType.StringMinLength]: ({ minLength }) =>
-    minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
+  [ValueErrorType.StringMinLength]: ({ minLength }) => atLeastCharacters(minLength),
   [ValueErrorType.StringMaxLength]: ({ maxLength }) =>
     `must have at most ${count(maxLength, 'character')}`,
+  [ValueErrorType.Kind]: ({ minLength = 0, maxLength }, value) =>
+    typeof value === 'string' && value.length < minLength
+      ? atLeastCharacters(minLength)
+      : (explainText(String(value), maxLength) ?? 'must be a string'),
   [ValueErrorType.StringPattern]: sayPattern,
   [ValueErrorType.StringFormat]: ({ format }) => formats[format] ?? `must be a ${format}`,
   [ValueErrorType.Union]: ({ anyOf }) => {
@@ -64,17 +73,21 @@ const wordings: Partial<Record<ValueErrorType, Wording>> = {
   },
 };
 
+/** A text of `textSchema` has one type of error for all that is wrong with it. */
+const isOfAnotherType = ({ type, value }: Pick<ValueError, 'type' | 'value'>): boolean =>
+  wordings[type] === undefined || (type === ValueErrorType.Kind && typeof value !== 'string');
+
 /** The words after the path of the error; without a full stop. */
-const wordError = ({ type, schema, message }: ValueError): string => {
+const wordError = ({ type, schema, value, message }: ValueError): string => {
   const word = wordings[type];
-  if (word !== undefined) return word(schema);
+  if (word !== undefined && !isOfAnotherType({ type, value })) return word(schema, value);
   return schema[Kind] in kinds || schema[Kind] === 'Literal'
     ? `must be ${nameOf(schema)}`
     : message;
 };
 
 const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =>
-  errors.some(({ type, path: at }) => at === path && wordings[type] === undefined);
+  errors.some((error) => error.path === path && isOfAnotherType(error));
 
 /**
  * The errors, each at its innermost place: where a value has the kind of just one
@@ -114,10 +127,41 @@ export const sayFirst = (what: string, [first]: readonly FaultField[]): string =
 
 export type Check = (value: unknown) => readonly FaultField[] | null;
 
+/**
+ * The first text, or name of a member, that has too many combining marks in a row. Members that the
+ * schema does not know are not looked at.
+ */
+const findStacked = (
+  schema: TSchema | undefined,
+  value: unknown,
+  path: string,
+): FaultField | null => {
+  if (schema !== undefined && isJudgedLater(schema)) return null;
+  if (typeof value === 'string') {
+    const message = explainStacking(value);
+    return message === null ? null : { path, message };
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const known = schema?.[Kind] === 'Object' ? (schema as TObject).properties : undefined;
+  for (const [name, member] of Object.entries(value)) {
+    if (known !== undefined && !(name in known)) continue;
+    const found = Array.isArray(value)
+      ? findStacked(schema?.['items'], member, `${path}.${name}`)
+      : (findStacked(undefined, name, path) ??
+        findStacked(known?.[name], member, `${path}.${name}`));
+    if (found !== null) return found;
+  }
+  return null;
+};
+
 /** Compiles a schema; the check returns null for a good value, else what is wrong and where. */
 export const compileCheck = (schema: TSchema, root: string): Check => {
   const compiled = TypeCompiler.Compile(schema);
-  return (value) => (compiled.Check(value) ? null : collect(compiled.Errors(value), root));
+  return (value) => {
+    if (!compiled.Check(value)) return collect(compiled.Errors(value), root);
+    const unsafe = findStacked(schema, value, root);
+    return unsafe === null ? null : [unsafe];
+  };
 };
 
 /** By the kind of the schema; a text that cannot be converted is refused by the check. */

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeError } from './log.js';
 import { isOutage } from './outage.js';
@@ -8,6 +8,20 @@ import type { Service } from './service.js';
  * A job that is done again and again: one turn at a time, a rest between turns that a nudge cuts
  * short, and a turn that throws is logged and tried again later. `again` skips the rest.
  */
+
+/**
+ * For work that has no end of its own: `await pause(n)` after each `n` units of it lets the event loop
+ * turn whenever `most` of them were done, so that no other request waits for the rest.
+ */
+export const makePause = (most: number): ((units?: number) => Promise<void> | undefined) => {
+  let done = 0;
+  return (units = 1) => {
+    done += units;
+    if (done < most) return undefined;
+    done = 0;
+    return nextTurn();
+  };
+};
 
 export interface LoopOptions {
   readonly name: string;

@@ -26,13 +26,33 @@ const refused = /(?![\t\n\r])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 export const withoutControls = (text: string): string =>
   may_change.test(text) ? text.replace(line_breaks, '\n').replace(refused, '') : text;
 
+/**
+ * Sorting combining marks takes quadratic time, so a text has at most so many in a row. UAX #15 calls
+ * such a text stream-safe. Invisible characters between two marks do not separate them, because
+ * `withoutControls` and `readProse` leave them out.
+ */
+const most_stacked = 30;
+const stacked = new RegExp(`(?<!\\p{M})\\p{M}(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${most_stacked}}`, 'u');
+
+const isStacked = (text: string): boolean => may_change.test(text) && stacked.test(text);
+
+/** The only caller of `String.normalize`: a text with too many marks in a row stays as it is. */
+export const toNormalForm = (text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string =>
+  isStacked(text) ? text : text.normalize(form);
+
 /** A text as it is judged, kept and shown: in NFC and without controls; most texts are already. */
 export const normaliseText = (text: string): string =>
-  may_change.test(text) ? withoutControls(text).normalize('NFC') : text;
+  may_change.test(text) ? toNormalForm(withoutControls(text), 'NFC') : text;
 
 /** Whether what should be one line holds a line break, or what `withoutControls` leaves out. */
 export const hasControls = (text: string): boolean =>
   /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(text);
+
+/** A text as it is kept where it must never become longer: some characters are longer in NFC. */
+export const composeText = (text: string): string => {
+  const normal = normaliseText(text);
+  return normal.length <= text.length ? normal : withoutControls(text);
+};
 
 const beyond_plane = /[\u{10000}-\u{10ffff}]/gu;
 
@@ -44,6 +64,27 @@ interface TextLimits {
   readonly min: number;
   readonly max: number;
 }
+
+/** Code units of a character in NFD, at most. */
+const units_a_character = 4;
+
+/** Longer texts are refused before any other work is done on them. */
+export const isFarTooLong = (text: string, max: number): boolean =>
+  text.length > units_a_character * max;
+
+/** Why a text cannot be normalised, as the words after its name; null if it can be. */
+export const explainStacking = (text: string): string | null =>
+  isStacked(text)
+    ? `has more than ${most_stacked} combining marks in a row; leave some of them out`
+    : null;
+
+/** Why a text cannot be taken, as the words after its name; null if it can be. */
+export const explainText = (text: string, max: number): string | null => {
+  const unsafe = isFarTooLong(text, max) ? null : explainStacking(text);
+  if (unsafe !== null) return unsafe;
+  const fits = !isFarTooLong(text, max) && countCharacters(composeText(text).trim()) <= max;
+  return fits ? null : `must have at most ${max} character${max === 1 ? '' : 's'}`;
+};
 
 /**
  * A text as it is kept: trimmed and as `normaliseText` has it, with its characters counted after
@@ -196,7 +237,7 @@ const unspoken = /[\p{M}\p{Cf}]/gu;
 /** Look-alikes, accents and digits to the letters they stand for. */
 const resolveLookalikes = (word: string): string => {
   let plain = '';
-  for (const char of word.normalize('NFKD').replace(unspoken, '')) {
+  for (const char of toNormalForm(word, 'NFKD').replace(unspoken, '')) {
     let code: number | undefined = char.codePointAt(0);
     for (const transform of transforms) if (code !== undefined) code = transform(code);
     if (code !== undefined) plain += String.fromCodePoint(code);
@@ -219,7 +260,7 @@ const latin_letter = /[a-z]/i;
 export const isProfane = (word: string): boolean => {
   let plain = word.toLowerCase();
   if (!one_word.test(plain)) {
-    if (!latin_letter.test(word.normalize('NFKC'))) return false;
+    if (!latin_letter.test(toNormalForm(word, 'NFKC'))) return false;
     plain = resolveLookalikes(word);
   }
   const bare = plain.replace(harmless, '_');

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
+import { cpuTime } from '../boot/processes.mjs';
 import { type Config, type RoleName, role_names } from '../config.js';
 import { type Running, withDeadline } from '../kit/service.js';
 import type { Say } from './embedded/data-dir.js';
@@ -10,8 +11,9 @@ import { stopProcesses } from './embedded/processes.js';
  * still. States: starting → ready → (ended → starting …) → stopping → gone. The two talk over IPC:
  * `ready`, `failed` and `alive` come up, `stop` goes down, and a closed channel tells the child
  * that nobody is above it any more. A role process says every second that its event loop turns. One
- * that is silent for 5 s stands still (stopped, or in a loop without end): no job of it may take so
- * long, and nobody else does its work meanwhile.
+ * that says nothing and uses no CPU time for 5 s stands still, and nobody else does its work
+ * meanwhile. One that works without a turn of its event loop gets 30 s, because its sockets would end
+ * with it; after them it is in a loop without end.
  */
 export interface RoleArgs {
   readonly role: RoleName;
@@ -57,6 +59,7 @@ const first_ms = 5_000;
 
 const heartbeat_ms = 1_000;
 const silent_ms = 5_000;
+const busy_ms = 30_000;
 /** Until it is ready a process loads, and may do so in one piece. */
 const starting_ms = 60_000;
 const look_ms = 500;
@@ -179,8 +182,8 @@ const watchRole = async (
   onStarted: (port: number | undefined) => void,
 ): Promise<Ending> => {
   let message = '';
-  const watchdog = watchHeartbeats(() => {
-    message = 'it stood still';
+  const watchdog = watchHeartbeats(child.pid ?? 0, (why) => {
+    message = why;
     child.kill('SIGKILL');
   });
   child.on('message', (said: FromRole) => {
@@ -198,23 +201,32 @@ const watchRole = async (
 };
 
 /** Calls `onSilent` once when no heartbeat came in time. */
-const watchHeartbeats = (onSilent: () => void) => {
+const watchHeartbeats = (pid: number, onSilent: (why: string) => void) => {
   let limit_ms = starting_ms;
   let silence_ms = 0;
+  /** The part of the silence in which it used no CPU time. */
+  let still_ms = 0;
+  let cpu = cpuTime(pid);
   let looked_ms = performance.now();
   const look = (): void => {
     const passed_ms = performance.now() - looked_ms;
     looked_ms += passed_ms;
     // What passes while this process stands still itself does not count.
-    if (passed_ms < 4 * look_ms) silence_ms += passed_ms;
-    if (silence_ms < limit_ms) return;
+    if (passed_ms >= 4 * look_ms) return;
+    const cpu_before = cpu;
+    cpu = cpuTime(pid);
+    silence_ms += passed_ms;
+    if (cpu === cpu_before) still_ms += passed_ms;
+    const stands_still = still_ms >= limit_ms;
+    if (!stands_still && silence_ms < Math.max(limit_ms, busy_ms)) return;
     clearInterval(timer);
-    onSilent();
+    onSilent(stands_still ? 'it stood still' : 'its event loop did not turn');
   };
   const timer = setInterval(look, look_ms).unref();
   return {
     onHeartbeat(): void {
       silence_ms = 0;
+      still_ms = 0;
     },
     /** It has started: from now on the short limit counts. */
     onReady(): void {

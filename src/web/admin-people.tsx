@@ -138,7 +138,7 @@ const agentForm = route({
   absent: common_faults.NOT_FOUND,
   body: Type.Object({
     act: Type.Union([Type.Literal('suspend'), Type.Literal('restore')]),
-    reason: Type.String({ maxLength: 6_000 }),
+    reason: Type.String({ maxLength: 8_000 }),
   }),
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);

@@ -35,7 +35,7 @@ import {
 /** Questions as admins work on them: created, edited, published, closed, resolved, voided. */
 
 const statuses = ['all', 'draft', 'open', 'closed', 'resolved', 'voided'] as const;
-const optional = Type.Optional(Type.String({ maxLength: 20_000 }));
+const optional = Type.Optional(Type.String({ maxLength: 40_000 }));
 
 const listPage = route({
   ...admin_page,

@@ -310,7 +310,7 @@ const queuePage = route({
   handle: (ctx, deps) => showQueue(deps, apiOf(ctx, deps), { done: ctx.query.done }),
 });
 
-const text = Type.Optional(Type.String({ maxLength: 20_000 }));
+const text = Type.Optional(Type.String({ maxLength: 40_000 }));
 const texts = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
 
 const disputeForm = route({
@@ -353,7 +353,7 @@ const contentForm = route({
     act: Type.Union([Type.Literal('hide'), Type.Literal('restore')]),
     kind: Type.Union([Type.Literal('prediction'), Type.Literal('comment')]),
     subject: Type.String({ maxLength: 2_000 }),
-    reason: Type.String({ maxLength: 6_000 }),
+    reason: Type.String({ maxLength: 8_000 }),
   }),
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);

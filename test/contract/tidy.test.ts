@@ -144,6 +144,16 @@ check(
   ],
 );
 
+check(
+  'texts are normalised in kit/text.ts alone, which refuses what takes quadratic time',
+  (sources) =>
+    sources
+      .filter(({ path, text }) => path !== 'src/kit/text.ts' && /\.normalize\(/.test(text))
+      .map(({ path }) => `${path} normalises`),
+  src.filter(({ path }) => !path.startsWith('src/web/browser/')),
+  [file('src/features/a/rules.ts', "const key = name.normalize('NFKC');")],
+);
+
 const findCircles = (edges: readonly { readonly from: string; readonly to: string }[]) => {
   const targets = new Map<string, string[]>();
   for (const { from, to } of edges) targets.set(from, [...(targets.get(from) ?? []), to]);

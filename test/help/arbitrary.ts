@@ -1,5 +1,6 @@
 import { Kind, type TObject, type TSchema } from '@sinclair/typebox';
 import fc from 'fast-check';
+import { text_kind } from '../../src/http/schemas.js';
 
 /**
  * Values from the schemas of the wire: of the right shape, and as extreme as the shape allows or a
@@ -129,6 +130,7 @@ export const shapedValue = (schema: TSchema, known: Known): fc.Arbitrary<unknown
     case 'Union':
       return fc.oneof(...(schema['anyOf'] as TSchema[]).map((one) => shapedValue(one, known)));
     case 'String':
+    case text_kind:
       return textOf(schema);
     case 'Integer':
     case 'Number':

@@ -83,6 +83,14 @@ const signs = [
   '\u05D0'.repeat(300),
 ];
 
+/** Texts whose normal form takes quadratic time: marks in a row, and marks that come together. */
+export const marked_texts: readonly string[] = [
+  `a${'\u0301'.repeat(62_000 / 2)}`,
+  `a${'\u0301\u0316'.repeat(62_000 / 4)}`,
+  `a${`${'\u0301'.repeat(30)}\u200d`.repeat(500)}`,
+  `a${`${'\u0301'.repeat(30)}\u202e`.repeat(500)}`,
+];
+
 export const hostile_texts: readonly string[] = [...elements, ...breaks, ...signs];
 
 export const hostile_addresses: readonly string[] = [

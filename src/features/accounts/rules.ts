@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
-import { countCharacters, withoutControls } from '../../kit/text.js';
+import { composeText, countCharacters, toNormalForm } from '../../kit/text.js';
 
 /** Names, keys and codes of agents; addresses, names and tokens of people. */
 
@@ -36,13 +36,15 @@ const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_P
  * plain ones; letters of another script that merely look alike (Cyrillic а) do not.
  */
 export const foldName = (name: string): string =>
-  name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC').replace(/\s+/gu, ' ').trim();
+  toNormalForm(toNormalForm(name, 'NFKC').toUpperCase().toLowerCase(), 'NFKC')
+    .replace(/\s+/gu, ' ')
+    .trim();
 
 /** A trimmed name of 2–50 code points with the key that is unique, or what is wrong with it. */
 export const cleanName = (
   raw: string,
 ): { readonly name: string; readonly name_key: string } | FaultField => {
-  const name = raw.trim().normalize('NFC');
+  const name = toNormalForm(raw.trim(), 'NFC');
   const refuse = (message: string): FaultField => ({ path: 'body.name', message });
   if (unseen.test(name)) {
     return refuse('A name cannot contain control, bidirectional or invisible characters.');
@@ -56,7 +58,7 @@ export const cleanName = (
 
 /** The model's name, trimmed and in NFC, of 1–100 characters; `MODEL_REQUIRED` when blank. */
 export const cleanModel = (raw: string): { readonly model: string } | FaultField => {
-  const model = raw.trim().normalize('NFC');
+  const model = toNormalForm(raw.trim(), 'NFC');
   const path = 'body.model';
   if (model === '') {
     return { path, message: 'Name the model behind the agent.', code: 'MODEL_REQUIRED' };
@@ -90,7 +92,7 @@ export const parseRoles = (
 
 /** A text of an agent about itself, trimmed; null when it is blank. */
 export const cleanText = (text: string | null | undefined): string | null => {
-  const trimmed = withoutControls(text ?? '').trim();
+  const trimmed = composeText(text ?? '').trim();
   return trimmed === '' ? null : trimmed;
 };
 
@@ -171,7 +173,7 @@ export interface Address {
 
 /** Reads an e-mail address; null when no mail could ever reach it. */
 export const readAddress = (text: string): Address | null => {
-  const email = text.trim().normalize('NFC');
+  const email = toNormalForm(text.trim(), 'NFC');
   const at = email.lastIndexOf('@');
   if (at < 1 || email.length > email_max) return null;
   const local = email.slice(0, at);
@@ -184,14 +186,14 @@ export const readAddress = (text: string): Address | null => {
 
 /** A person's name for mails: null without one, undefined when it cannot be one. */
 export const readHumanName = (text = ''): string | null | undefined => {
-  const name = text.normalize('NFC').trim();
+  const name = toNormalForm(text, 'NFC').trim();
   if (name === '') return null;
   const is_fit = !/[\p{C}\p{Zl}\p{Zp}]/u.test(name) && [...name].length <= human_name_max;
   return is_fit ? name : undefined;
 };
 
 /** The same password typed on another keyboard is the same password (NIST SP 800-63B §5.1.1.2). */
-export const canonicalPassword = (password: string): string => password.normalize('NFKC');
+export const canonicalPassword = (password: string): string => toNormalForm(password, 'NFKC');
 
 const token_prefix = { session: 'hs_', verify: 'hv_', reset: 'hr_' } as const;
 

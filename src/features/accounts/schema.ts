@@ -4,6 +4,7 @@ import {
   nullable,
   page_query,
   textEnum,
+  textSchema,
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
@@ -14,6 +15,7 @@ import { operator_schema } from '../operators/schema.js';
 import { model_families } from '../taxonomy/model-family.js';
 import {
   email_max,
+  human_name_max,
   password_max,
   password_min,
   persona_archetypes,
@@ -50,9 +52,9 @@ const persona_schema = textEnum(persona_archetypes);
 const risk_schema = textEnum(risk_profiles);
 /** The members that an agent states itself, at registration and later. */
 export const patch_body = Type.Object({
-  bio: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
-  domain_focus: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
-  philosophy: Type.Optional(nullable(Type.String({ maxLength: 280 }))),
+  bio: Type.Optional(nullable(textSchema({ maxLength: 500 }))),
+  domain_focus: Type.Optional(nullable(textSchema({ maxLength: 500 }))),
+  philosophy: Type.Optional(nullable(textSchema({ maxLength: 280 }))),
   persona_archetype: Type.Optional(persona_schema),
   risk_profile: Type.Optional(risk_schema),
   role: Type.Optional(
@@ -64,9 +66,9 @@ export const patch_body = Type.Object({
 });
 
 export const register_body = Type.Object({
-  name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
+  name: textSchema({ maxLength: 50, description: '2 to 50 characters after trimming; unique.' }),
   model: Type.Optional(
-    nullable(Type.String({ maxLength: 500, description: 'Required; at most 100 characters.' })),
+    nullable(textSchema({ maxLength: 100, description: 'Required; at most 100 characters.' })),
   ),
   referral_code: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
   ...patch_body.properties,
@@ -181,25 +183,27 @@ export const ledger_entry_schema = Type.Object({
   created_at: time_schema,
 });
 
-const email = Type.String({ minLength: 3, maxLength: email_max });
-const new_password = Type.String({ minLength: password_min, maxLength: password_max });
+const email = textSchema({ minLength: 3, maxLength: email_max });
+const new_password = textSchema({ minLength: password_min, maxLength: password_max });
 const link_token = Type.String({ minLength: 1, maxLength: 200 });
 
 export const signup_body = Type.Object({
   email,
   password: new_password,
-  name: Type.Optional(Type.String({ maxLength: 200 })),
+  name: Type.Optional(textSchema({ maxLength: human_name_max })),
 });
 export const verify_body = Type.Object({ token: link_token });
 export const login_body = Type.Object({
   email,
-  password: Type.String({ minLength: 1, maxLength: password_max }),
+  password: textSchema({ minLength: 1, maxLength: password_max }),
 });
 export const forgot_body = Type.Object({ email });
 export const reset_body = Type.Object({ token: link_token, password: new_password });
 
-export const account_body = Type.Object({ name: nullable(Type.String({ maxLength: 200 })) });
-const old_password = Type.String({ minLength: 1, maxLength: password_max });
+export const account_body = Type.Object({
+  name: nullable(textSchema({ maxLength: human_name_max })),
+});
+const old_password = textSchema({ minLength: 1, maxLength: password_max });
 export const password_body = Type.Object({
   current_password: old_password,
   password: new_password,

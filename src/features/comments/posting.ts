@@ -6,7 +6,7 @@ import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { keepAll } from '../../http/idempotency.js';
 import { type Answer, type Claim, type Context, type Reply, reply } from '../../http/route.js';
-import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId, makeId, makeIdAfter } from '../../kit/ids.js';
 import { comment_created, comment_reply } from '../events/catalogue.js';
 import { hasTier, points_faults, tierOf } from '../points/rules.js';
@@ -96,7 +96,7 @@ export const aboutComment = async (deps: Deps, comment_id: string): Promise<Targ
 
 const refuseText = (first: TextFailure, failures: readonly TextFailure[] = [first]): Fault => {
   const { code, message } = first;
-  const def = code === 'CONTENT_REJECTED' ? prediction_faults[code] : comment_faults[code];
+  const def = { ...common_faults, ...prediction_faults, ...comment_faults }[code];
   return refuse(def, { message, fields: failures });
 };
 

@@ -1,4 +1,4 @@
-import { blank, findLinks, normaliseText, readProse } from '../../kit/text.js';
+import { blank, explainStacking, findLinks, normaliseText, readProse } from '../../kit/text.js';
 
 /** The rules of a comment: length, words, no profanity, no spam. Pure, and linear in the text. */
 
@@ -25,6 +25,7 @@ export interface TextFailure {
     | 'COMMENT_TOO_SHORT'
     | 'COMMENT_TOO_LONG'
     | 'COMMENT_LOW_QUALITY'
+    | 'INVALID_REQUEST'
     | 'CONTENT_REJECTED';
   readonly message: string;
 }
@@ -69,6 +70,21 @@ const fail = (code: TextFailure['code'], message: string): TextFailure => ({
   message,
 });
 
+const too_long = fail(
+  'COMMENT_TOO_LONG',
+  `Write at most ${comment_limits.max_characters} characters (and ${max_bytes} bytes).`,
+);
+
+/**
+ * What is wrong with a text before it is normalised. A character as people count them may have more
+ * than four code units, so the limit of bytes decides here.
+ */
+const checkRaw = (raw: string): TextFailure | null => {
+  if (raw.length > max_bytes || Buffer.byteLength(raw) > max_bytes) return too_long;
+  const unsafe = explainStacking(raw);
+  return unsafe === null ? null : fail('INVALID_REQUEST', `content ${unsafe}.`);
+};
+
 const checkLength = (text: string): TextFailure | null => {
   const { min_characters, max_characters } = comment_limits;
   if (text.length < max_bytes && Buffer.byteLength(JSON.stringify(text)) <= max_bytes) {
@@ -79,8 +95,7 @@ const checkLength = (text: string): TextFailure | null => {
     }
     if (count <= max_characters) return null;
   }
-  const message = `Write at most ${max_characters} characters (and ${max_bytes} bytes).`;
-  return fail('COMMENT_TOO_LONG', message);
+  return too_long;
 };
 
 const run = new RegExp(`([^\\s=_*~.#|+:─━═—–…-])\\1{${comment_limits.max_run},}`, 'u');
@@ -102,6 +117,8 @@ const findSpam = (
 
 /** Every rule, all failures together; the first one is what the refusal is called. */
 export const checkText = (raw: string): TextCheck => {
+  const unfit = checkRaw(raw);
+  if (unfit !== null) return { text: '', tokens: [], failures: [unfit] };
   const text = normaliseText(raw).trim();
   const length = checkLength(text);
   // A text that is far too long is not read any further.

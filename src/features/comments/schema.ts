@@ -5,6 +5,7 @@ import {
   page_query,
   pageSchema,
   textEnum,
+  textJudgedLater,
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
@@ -39,10 +40,10 @@ export const vote_faults = defineFaults({
 
 /** The length is a rule of its own, with codes of its own; a body has a limit anyway. */
 export const comment_body = Type.Object({
-  content: Type.String(),
+  content: textJudgedLater(),
   prediction_id: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
 });
-export const reply_body = Type.Object({ content: Type.String() });
+export const reply_body = Type.Object({ content: textJudgedLater() });
 
 const comment_members = {
   id: uuid_schema,

@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { groupBy } from '../../kit/group-by.js';
+import { makePause } from '../../kit/loop.js';
 import { isNumber, median_part, placeOf, units } from './numbers.js';
 import type { RunShape, TimedForecast } from './run.js';
 import type { FamilyShare, MoveWire, Point } from './schema.js';
@@ -82,24 +84,63 @@ const findMoves = (at: readonly number[], values: readonly number[]): readonly M
   return moves;
 };
 
+const moveBy =
+  (put: Figure['put']) =>
+  (step: Step, mean: number): number =>
+    put(step.now) - (step.before === undefined ? mean : put(step.before));
+
+/** Of all steps before one. */
+interface Sums {
+  readonly sum: number;
+  /** Steps that replace none. */
+  readonly firsts: number;
+}
+
+const steps_a_turn = 5_000;
+
+/** The sums before each of some steps, which are numbered in ascending order. */
+const sumUpTo = async (
+  steps: readonly Step[],
+  ends: readonly number[],
+  put: Figure['put'],
+): Promise<ReadonlyMap<number, Sums>> => {
+  const pause = makePause(steps_a_turn);
+  const moveOf = moveBy(put);
+  const found = new Map<number, Sums>();
+  let [sum, firsts, n] = [0, 0, 0];
+  for (const end of ends) {
+    for (; n < end; n += 1) {
+      const step = steps[n] as Step;
+      sum += moveOf(step, 0);
+      if (step.before === undefined) firsts += 1;
+      await pause();
+    }
+    found.set(end, { sum, firsts });
+  }
+  return found;
+};
+
+/** How many of the steps, which are in the order of their times, are not after a moment. */
+const countUntil = (steps: readonly Step[], at: number): number => {
+  let [low, high] = [0, steps.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((steps[middle] as Step).now.at <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
 /**
  * The share of each family in a move. A figure is a mean over predictions. With `m` the mean
  * before and `N` predictions after the move, its change is exactly Σ (v − w) / N over the forecasts
  * in between, where w is what a forecast replaces, and m for the first of an agent; each of these is
  * the contribution of its family. `m` is taken from all forecasts before, not from a rounded figure.
  */
-const shareMove = (
-  before: readonly Step[],
-  between: readonly Step[],
-  put: Figure['put'],
-): FamilyShare[] => {
-  const firsts = (steps: readonly Step[]): number =>
-    steps.filter((step) => step.before === undefined).length;
-  const moveOf = (step: Step, mean: number): number =>
-    put(step.now) - (step.before === undefined ? mean : put(step.before));
-  const sum = before.reduce((all, step) => all + moveOf(step, 0), 0);
-  const mean = sum / firsts(before);
-  const count = firsts(before) + firsts(between);
+const shareMove = (before: Sums, between: readonly Step[], put: Figure['put']): FamilyShare[] => {
+  const moveOf = moveBy(put);
+  const mean = before.sum / before.firsts;
+  const count = before.firsts + between.filter((step) => step.before === undefined).length;
   return [...groupBy(between, ({ now }) => now.family)]
     .map(([model_family, all]) => {
       const moved = all.reduce((total, step) => total + moveOf(step, mean), 0);
@@ -113,13 +154,17 @@ const byContribution = (a: FamilyShare, b: FamilyShare): number =>
   (a.model_family < b.model_family ? -1 : 1);
 
 /** Of all forecasts, and of points of their history; oldest first. */
-export const driftOf = (
+export const driftOf = async (
   shape: RunShape,
   steps: readonly Step[],
   points: readonly Point[],
-): readonly MoveWire[] => {
+): Promise<readonly MoveWire[]> => {
   const times = points.map(({ at }) => at);
-  const showMove = ({ option, values, put }: Figure, [from, to]: Move): MoveWire => {
+  const showMove = (
+    { option, values, put }: Figure,
+    [from, to]: Move,
+    sums: ReadonlyMap<number, Sums>,
+  ): MoveWire => {
     const end = times[to] as number;
     const endOf = (place: number, time: number) => ({
       at: new Date(time).toISOString(),
@@ -129,18 +174,24 @@ export const driftOf = (
     // A figure keeps its value from its point on: a move begins no earlier than its window.
     const began = endOf(from, Math.max(times[from] as number, end - window_ms));
     const ended = endOf(to, end);
-    const before = steps.filter(({ now }) => now.at <= (times[from] as number));
-    const between = steps.filter(({ now }) => now.at > (times[from] as number) && now.at <= end);
+    const first = countUntil(steps, times[from] as number);
+    const between = steps.slice(first, countUntil(steps, end));
     return {
       option,
       from: began,
       to: ended,
       change: round2(ended.percent - began.percent),
       predictions: between.length,
-      families: shareMove(before, between, put),
+      families: shareMove(sums.get(first) as Sums, between, put),
     };
   };
-  return figuresOf(shape, points)
-    .flatMap((figure) => findMoves(times, figure.values).map((move) => showMove(figure, move)))
-    .sort((a, b) => (a.to.at < b.to.at ? -1 : a.to.at > b.to.at ? 1 : 0));
+  const shown: MoveWire[] = [];
+  for (const figure of figuresOf(shape, points)) {
+    const moves = findMoves(times, figure.values);
+    const ends = moves.map(([from]) => countUntil(steps, times[from] as number));
+    const sums = await sumUpTo(steps, ends, figure.put);
+    for (const move of moves) shown.push(showMove(figure, move, sums));
+    await nextTurn();
+  }
+  return shown.sort((a, b) => (a.to.at < b.to.at ? -1 : a.to.at > b.to.at ? 1 : 0));
 };

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
+import { makePause } from '../../kit/loop.js';
 import { createPngMaker } from '../../kit/svg-png.js';
 import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
@@ -17,13 +17,16 @@ import { readForecasts } from './store.js';
 import { movesConsensus } from './tally.js';
 
 /** Forecasts that are counted at a time; answers to others come in between. */
-const portion = 1_000;
+const forecasts_a_turn = 100;
 
 interface Recorded extends Awaited<ReturnType<typeof readForecasts>> {
   readonly fits: readonly Fit[];
   /** Until when fits change the figures: its end, or now. */
   readonly until_ms: number;
 }
+
+/** Points of which the figures are put side by side at a time. */
+const points_a_turn = 5_000;
 
 /** A moment is one of forecasts, or of a fit that comes in force and changes the pool. */
 export const makeCourse = async (
@@ -34,6 +37,7 @@ export const makeCourse = async (
   const moments: Point[] = [];
   const steps: Step[] = [];
   const coming = [...fits];
+  const pause = makePause(forecasts_a_turn);
   let fit = first_fit;
   const advance = (ms: number): void => {
     for (let next = coming[0]; next !== undefined && next.from_ms <= ms; next = coming[0]) {
@@ -49,31 +53,40 @@ export const makeCourse = async (
     if (at !== all[n - 1]?.at) advance(at);
     steps.push({ now, before: run.add(now) });
     if (all[n + 1]?.at !== at) moments.push({ at, ...run.read(fit.rho) });
-    if (n % portion === portion - 1) await nextTurn();
+    await pause();
   }
   advance(until_ms + 1);
-  const points = thin(shape, moments, most_points);
-  const drift_events = driftOf(shape, steps, points);
+  const points = await thin(shape, moments, most_points);
+  const drift_events = await driftOf(shape, steps, points);
   const total = moments.at(-1)?.count ?? 0;
   return { shape, offset, total, moments: moments.length, points, drift_events };
 };
 
 /** Those that show the shape of the figures best. */
-const thin = (shape: RunShape, points: readonly Point[], most: number): Point[] => {
-  const figures = points.map((point) =>
+const thin = async (
+  shape: RunShape,
+  points: readonly Point[],
+  most: number,
+): Promise<readonly Point[]> => {
+  if (points.length <= most) return points;
+  const figuresOf = (point: Point): readonly number[] =>
     shape.question_type === 'binary'
       ? [point.yes_percent, point.mean_probability ?? 0, point.pooled ?? 0]
-      : (point.fan?.map((value) => placeOf(shape, value)) ?? point.option_probabilities),
-  );
-  const ys = (figures[0] ?? []).map((_, n) => figures.map((row) => row[n] as number));
-  const chosen = downsample({ x: points.map(({ at }) => at), ys }, most);
+      : (point.fan?.map((value) => placeOf(shape, value)) ?? point.option_probabilities);
+  const pause = makePause(points_a_turn);
+  const ys: number[][] = figuresOf(points[0] as Point).map(() => []);
+  for (const point of points) {
+    for (const [n, figure] of figuresOf(point).entries()) ys[n]?.push(figure);
+    await pause();
+  }
+  const chosen = await downsample({ x: points.map(({ at }) => at), ys }, most);
   return chosen.map((n) => points[n] as Point);
 };
 
 /** At most so many points of it, 2 or more. */
-export const thinCourse = (course: Course, most: number): Course => ({
+export const thinCourse = async (course: Course, most: number): Promise<Course> => ({
   ...course,
-  points: thin(course.shape, course.points, most),
+  points: await thin(course.shape, course.points, most),
 });
 
 const most_cached_points = 100_000;

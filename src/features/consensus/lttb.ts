@@ -1,3 +1,5 @@
+import { makePause } from '../../kit/loop.js';
+
 /**
  * Fewer points that look like all of them: Largest-Triangle-Three-Buckets (Steinarsson,
  * “Downsampling Time Series for Visual Representation”, University of Iceland, 2013), with two
@@ -5,6 +7,10 @@
  * triangles that its figures span. And the extremes of every figure stay: LTTB alone may pass over
  * a peak by a hair, and a chart that hides the highest value is wrong to read a range from.
  */
+
+/** Values of curves that are looked at in one turn of the event loop. */
+const values_a_turn = 100_000;
+type Pause = ReturnType<typeof makePause>;
 
 export interface Curves {
   /** Ascending. */
@@ -29,7 +35,11 @@ const meanOf = (values: readonly number[], low: number, high: number): number =>
 };
 
 /** LTTB: the first, the last, and one of each bucket between them. */
-const pickFromBuckets = ({ x, ys }: Curves, most: number): readonly number[] => {
+const pickFromBuckets = async (
+  { x, ys }: Curves,
+  most: number,
+  pause: Pause,
+): Promise<readonly number[]> => {
   const last = x.length - 1;
   const buckets = most - 2;
   const size = (last - 1) / buckets;
@@ -61,6 +71,7 @@ const pickFromBuckets = ({ x, ys }: Curves, most: number): readonly number[] => 
     }
     chosen.push(best);
     before = best;
+    await pause((next - edge(bucket)) * ys.length);
   }
   return [...chosen, last];
 };
@@ -69,11 +80,20 @@ const pickFromBuckets = ({ x, ys }: Curves, most: number): readonly number[] => 
  * Places of at most `most` (2 or more) points, ascending: the first and the last, the extremes of
  * each figure as far as they fit, and what shows the shape best. All where there are no more.
  */
-export const downsample = (curves: Curves, most: number): readonly number[] => {
+export const downsample = async (curves: Curves, most: number): Promise<readonly number[]> => {
+  const pause = makePause(values_a_turn);
   const { x, ys } = curves;
   if (x.length <= most) return [...x.keys()];
-  const between = ys.flatMap(extremesOf).filter((n) => n > 0 && n < x.length - 1);
+  const found: number[] = [];
+  for (const y of ys) {
+    found.push(...extremesOf(y));
+    await pause(y.length);
+  }
+  const between = found.filter((n) => n > 0 && n < x.length - 1);
   const extremes = [...new Set(between)].slice(0, most - 2);
-  const chosen = new Set([...extremes, ...pickFromBuckets(curves, most - extremes.length)]);
+  const chosen = new Set([
+    ...extremes,
+    ...(await pickFromBuckets(curves, most - extremes.length, pause)),
+  ]);
   return [...chosen].sort((a, b) => a - b);
 };

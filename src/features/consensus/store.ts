@@ -2,6 +2,7 @@ import { type Db, type Fragment, readPages, type Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { groupBy } from '../../kit/group-by.js';
+import { makePause } from '../../kit/loop.js';
 import {
   prediction_placed,
   prediction_revised,
@@ -13,6 +14,7 @@ import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
 import {
   type Consensus,
+  type Forecast,
   givenBy,
   no_tally,
   type Position,
@@ -21,7 +23,7 @@ import {
 } from './rules.js';
 import type { TimedForecast } from './run.js';
 import type { SnapshotReason } from './schema.js';
-import { type Counted, countAll, readCells } from './tally.js';
+import { type Counted, countInTurns, readCells } from './tally.js';
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
 
@@ -128,19 +130,26 @@ export const readCounts = async (
     left join (${standing(db, question_ids, until)}) p on p.question_id = q.id
     where q.id = any (${question_ids as string[]}::uuid[])
     group by q.id, 4, 5, 6, 7, 8, 9`;
-  return [...groupBy(rows, ({ question_id }) => question_id)].map(([question_id, some]) => {
-    const all = some.flatMap((row) => {
+  const counted: Counted[] = [];
+  const pause = makePause(portion);
+  for (const [question_id, some] of groupBy(rows, ({ question_id }) => question_id)) {
+    const all: (Forecast & { readonly owner: string })[] = [];
+    for (const row of some) {
       const { family, yes, option, value, probabilities, cdf, options, owners } = row;
-      if (family === null) return [];
+      if (family === null) continue;
       const given = givenBy({ option, value, cdf }, probabilities, options);
-      return owners.split(' ').map((owner) => ({ family, yes, option, value, owner, given }));
-    });
+      for (const owner of owners.split(' ')) {
+        all.push({ family, yes, option, value, owner, given });
+        await pause();
+      }
+    }
     const latest_ms = Math.max(...some.map(({ latest }) => latest?.getTime() ?? 0));
     const updated_at = all.length === 0 ? null : new Date(latest_ms).toISOString();
     const has_offset = all.length > 0 && (until === null || 'before' in until);
     const offset = has_offset ? (some[0]?.last_offset ?? 0) : 0;
-    return { question_id, ...countAll(all), offset, updated_at };
-  });
+    counted.push({ question_id, ...(await countInTurns(all)), offset, updated_at });
+  }
+  return counted;
 };
 
 /** The tally from the record; with `before` as it was before that offset of the log. */
@@ -205,7 +214,8 @@ interface ForecastRow extends Omit<TimedForecast, 'given'> {
   readonly offset: number;
 }
 
-const portion = 5_000;
+/** Rows that are read in one turn of the event loop; those of numbers have 201 figures each. */
+const portion = 500;
 
 /**
  * All forecasts on a question that the log has, in the order of their times, and the offset of the

@@ -1,3 +1,4 @@
+import { makePause } from '../../kit/loop.js';
 import { fromPercent, whole_bp } from '../../kit/percent.js';
 import { loadScript, type RedisClient } from '../../redis/client.js';
 import { prediction_placed, prediction_revised } from '../events/catalogue.js';
@@ -112,10 +113,16 @@ export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly owners: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Counts forecasts, the latest of each prediction; those of one owner are known in full. */
-export const countAll = (
-  all: Iterable<Forecast & { readonly owner: string }>,
-): Pick<Counted, 'cells' | 'owners'> => {
+type Owned = Iterable<Forecast & { readonly owner: string }>;
+
+/** Forecasts that are counted in one turn of the event loop. */
+const counted_a_turn = 1_000;
+
+/**
+ * Counts forecasts, the latest of each prediction; those of one owner are known in full. Yields how
+ * many were counted.
+ */
+function* count(all: Owned): Generator<number, Pick<Counted, 'cells' | 'owners'>> {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
   const sums = new Map<string, number[]>();
@@ -127,6 +134,7 @@ export const countAll = (
     const of_owner = owners.get(owner);
     if (of_owner === undefined) owners.set(owner, [said]);
     else of_owner.push(said);
+    yield 1;
     if (given === null) continue;
     const sum = sums.get(position.family) ?? given.map(() => 0);
     sums.set(position.family, sum);
@@ -140,8 +148,28 @@ export const countAll = (
       for (const [field, by] of fieldsOf(said, all_said.length)) add(field, by);
     }
     add(mixField(all_said.map((said) => said.split('|', 1)[0] as string)), 1);
+    yield all_said.length;
   }
   return { cells, owners };
+}
+
+export const countAll = (all: Owned): Pick<Counted, 'cells' | 'owners'> => {
+  const counting = count(all);
+  for (;;) {
+    const { done, value } = counting.next();
+    if (done === true) return value;
+  }
+};
+
+/** The same in portions, between which the event loop turns. */
+export const countInTurns = async (all: Owned): Promise<Pick<Counted, 'cells' | 'owners'>> => {
+  const pause = makePause(counted_a_turn);
+  const counting = count(all);
+  for (;;) {
+    const { done, value } = counting.next();
+    if (done === true) return value;
+    await pause(value);
+  }
 };
 
 const readMix = (field: string): Tally['mixes'][number]['families'] =>

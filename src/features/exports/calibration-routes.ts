@@ -4,6 +4,7 @@ import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { nullable, textEnum, time_schema } from '../../http/schemas.js';
 import { isFault } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
+import { makePause } from '../../kit/loop.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
 import { brier_convention } from '../points/score-rules.js';
@@ -85,6 +86,8 @@ interface Group extends Calibration {
 }
 
 const most_groups = 1_000;
+/** Groups with 100 bins each that are worked out in one turn of the event loop. */
+const groups_a_turn = 50;
 /** Fewer forecasts of an agent tell nothing, and would tell who it is. */
 const least_of_agent = 10;
 const default_bins = 10;
@@ -102,10 +105,13 @@ const readGroups = async (deps: Parts, query: Query) => {
     deps.reads,
     selectCalibration(scope, { by, event }),
   );
-  const found = [...groupBy(cells, ({ key }) => key)].flatMap(([key, mine]) => {
+  const found: (Calibration & { readonly key: string })[] = [];
+  const pause = makePause(groups_a_turn);
+  for (const [key, mine] of groupBy(cells, ({ key }) => key)) {
     const made = calibrate(mine, bins);
-    return made === null || made.n < least ? [] : [{ key, ...made }];
-  });
+    if (made !== null && made.n >= least) found.push({ key, ...made });
+    await pause();
+  }
   found.sort((a, b) => b.n - a.n || (a.key < b.key ? -1 : 1));
   const shown = found.slice(0, most_groups);
   const ids = by === 'agent' ? shown.map(({ key }) => key) : [];

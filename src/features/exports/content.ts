@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { makePause } from '../../kit/loop.js';
 import { type Column, csvLine } from './columns.js';
 import type { Lines, Selected } from './copy-store.js';
 import type { Format } from './schema.js';
@@ -90,6 +91,9 @@ const makers: Readonly<
   Record<Format, (subject: Subject, pages: Pages) => AsyncIterable<Uint8Array>>
 > = { csv: csvPieces, ndjson: ndjsonPieces, json: jsonPieces, parquet: parquetPieces };
 
+/** A page of lines is what Postgres sent at once, some 64 kB at most. */
+export const rows_a_turn = 200;
+
 /** The bytes follow from the lines alone, so an interrupted export can go on where it ended. */
 export async function* makeContent(
   format: Format,
@@ -99,10 +103,13 @@ export async function* makeContent(
   const hash = createHash('sha256');
   let bytes = 0;
   let rows = 0;
+  const pause = makePause(rows_a_turn);
   async function* counted() {
     for await (const page of pages) {
       rows += page.rows;
       yield page;
+      // Pages that are there already would come one after the other in the same turn.
+      await pause(page.rows);
     }
   }
   for await (const piece of makers[format](subject, counted())) {

@@ -4,6 +4,7 @@ import { openSql } from '../../db/client.js';
 import { openReader } from '../../db/replica.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
+import { makePause } from '../../kit/loop.js';
 import { type Fit, fitAt } from '../consensus/correlation.js';
 import { readFits } from '../consensus/index.js';
 import { showFan } from '../consensus/numbers.js';
@@ -73,20 +74,25 @@ const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
   };
 };
 
+/** A moment costs up to a tenth of a millisecond: `npm run bench -- slices`. */
+export const moments_a_turn = 100;
+
 /** The consensus after each forecast, from lines of `selectStated`. */
-async function* consensusLines(
-  sql: Deps['sql'],
+export async function* consensusLines(
+  fits: readonly Fit[],
   stated: AsyncIterable<Lines>,
 ): AsyncGenerator<Lines> {
-  const fits = await readFits(sql);
+  const pause = makePause(moments_a_turn);
   let run: Run | null = null;
   let question_id = '';
   for await (const page of stated) {
-    const lines = rowsOf<StatedRow>(page).map((row) => {
+    const lines: string[] = [];
+    for (const row of rowsOf<StatedRow>(page)) {
       if (run === null || row.question_id !== question_id) run = makeRun(row);
       question_id = row.question_id;
-      return `${JSON.stringify(addTo(run, row, fits))}\n`;
-    });
+      lines.push(`${JSON.stringify(addTo(run, row, fits))}\n`);
+      await pause();
+    }
     yield { rows: page.rows, text: Buffer.from(lines.join('')) };
   }
 }
@@ -166,7 +172,8 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   async function* readLines(job: Job, signal: AbortSignal) {
     await fillPseudonyms(deps);
     const lines = copyLines(sql, selectOf(job), signal);
-    yield* job.subject.name === 'consensus-history' ? consensusLines(sql, lines) : lines;
+    const has_moments = job.subject.name === 'consensus-history';
+    yield* has_moments ? consensusLines(await readFits(sql), lines) : lines;
   }
 
   /** Sums of exports that went through, so that their manifests cost no second pass. */

@@ -1,5 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
+import {
+  judgedAlone,
+  nullable,
+  textEnum,
+  textSchema,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 import { stated_members } from '../predictions/schema.js';
 import { value_schema } from '../questions/schema.js';
 import { resolve_body } from '../resolution/schema.js';
@@ -7,8 +14,8 @@ import { resolve_body } from '../resolution/schema.js';
 /** The items of an import, except questions, and their results. */
 
 export const agent_item = Type.Object({
-  name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
-  model: Type.String({ maxLength: 500 }),
+  name: textSchema({ maxLength: 50, description: '2 to 50 characters after trimming; unique.' }),
+  model: textSchema({ maxLength: 100 }),
 });
 export type AgentItem = Static<typeof agent_item>;
 
@@ -19,10 +26,10 @@ const source_members = {
 
 export const forecast_item = Type.Object({
   ...source_members,
-  agent: Type.String({ maxLength: 500, description: 'Name of an imported agent.' }),
+  agent: textSchema({ maxLength: 50, description: 'Name of an imported agent.' }),
   prediction: Type.Optional(nullable(Type.Boolean())),
   ...stated_members,
-  reasoning: Type.Optional(nullable(Type.String({ maxLength: 20_000 }))),
+  reasoning: Type.Optional(nullable(textSchema({ maxLength: 10_000 }))),
   forecast_at: Type.Optional(nullable(time_schema)),
 });
 export type ForecastItem = Static<typeof forecast_item>;
@@ -30,16 +37,16 @@ export type ForecastItem = Static<typeof forecast_item>;
 export const resolution_item = Type.Object({
   ...source_members,
   outcome: Type.Optional(Type.Boolean()),
-  correct_options: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 10 })),
+  correct_options: Type.Optional(Type.Array(textSchema({ maxLength: 200 }), { maxItems: 10 })),
   outcome_value: Type.Optional(value_schema),
   void: Type.Optional(Type.Boolean()),
   known_at: resolve_body.properties.known_at,
-  resolution_note: Type.Optional(nullable(Type.String({ maxLength: 5_000 }))),
+  resolution_note: Type.Optional(nullable(textSchema({ maxLength: 5_000 }))),
 });
 export type ResolutionItem = Static<typeof resolution_item>;
 
 export const items_body = Type.Object({
-  items: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 100 }),
+  items: Type.Array(judgedAlone(Type.Unknown()), { minItems: 1, maxItems: 100 }),
 });
 
 /** Members of every result; each kind adds the name of the thing that it made or found. */

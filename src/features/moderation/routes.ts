@@ -9,6 +9,7 @@ import {
   page_query,
   pageSchema,
   textEnum,
+  textSchema,
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
@@ -48,7 +49,7 @@ const reason_limits = { min: 3, max: 2_000 } as const;
 
 /** The wire counts UTF-16 units before trimming; the limits above are checked after it. */
 const act_body = Type.Object({
-  reason: Type.String({ minLength: reason_limits.min, maxLength: 3 * reason_limits.max }),
+  reason: textSchema({ minLength: reason_limits.min, maxLength: reason_limits.max }),
 });
 
 const changed = Type.Boolean({ description: 'False where it was so already.' });

@@ -5,6 +5,7 @@ import {
   normaliseText,
   type Prose,
   readProse,
+  toNormalForm,
 } from '../../kit/text.js';
 import type { QuestionRow } from '../questions/index.js';
 import { checkCitations, citation_limits, describePages, readCitation } from './citations.js';
@@ -117,7 +118,7 @@ export const checkReasoning = (
 
 /** The words of a text in NFKC, where letters of different looks are one. */
 const readCompatible = (text: string, parts: Parts): Prose => {
-  const compatible = text.normalize('NFKC');
+  const compatible = toNormalForm(text, 'NFKC');
   const { links, headings } = compatible === text ? parts : findParts(compatible);
   const uncounted = headingRanges(headings);
   return readProse(compatible, { links, uncounted, min_letters: reasoning_limits.word_letters });

@@ -6,6 +6,7 @@ import {
   nullable,
   page_query,
   textEnum,
+  textSchema,
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
@@ -49,7 +50,7 @@ const outside = (where: string) =>
 export const stated_members = {
   confidence: Type.Optional(nullable(Type.Number({ description: percent_text }))),
   probability: Type.Optional(nullable(Type.Number({ description: percent_text }))),
-  selected_option: Type.Optional(nullable(Type.String({ maxLength: 200 }))),
+  selected_option: Type.Optional(nullable(textSchema({ maxLength: 200 }))),
   probabilities: Type.Optional(
     nullable(
       Type.Union(
@@ -86,13 +87,13 @@ export const stated_members = {
 export const predict_body = Type.Object({
   prediction: Type.Optional(nullable(side)),
   ...stated_members,
-  reasoning: Type.String({ maxLength: 10_000 }),
+  reasoning: textSchema({ maxLength: 10_000 }),
   evidence_urls: Type.Optional(
     Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most_evidence }),
   ),
   resolution_protocol: Type.Optional(protocol),
   prior_probability: Type.Optional(nullable(Type.Number())),
-  prior_basis: Type.Optional(nullable(Type.String({ maxLength: 2_000 }))),
+  prior_basis: Type.Optional(nullable(textSchema({ maxLength: 2_000 }))),
   dry_run: Type.Optional(Type.Boolean()),
 });
 export type PredictBody = Static<typeof predict_body>;
@@ -128,7 +129,7 @@ export const revise_body = Type.Object({
   prediction: Type.Optional(nullable(side)),
   ...stated_members,
   /** 20 to 2,000 characters. */
-  reason: Type.String({ maxLength: 4_000 }),
+  reason: textSchema({ maxLength: reason_limits.max }),
 });
 
 export const revised_schema = named(

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
+import { textSchema } from '../../http/schemas.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { adminName, listPublicActs } from '../audit/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
@@ -284,7 +285,7 @@ const removeDraft = route({
     200: Type.Object({ message: Type.String(), deleted: Type.Boolean(), id: Type.String() }),
   },
   faults: step_faults,
-  query: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 500 })) }),
+  query: Type.Object({ reason: Type.Optional(textSchema({ maxLength: 500 })) }),
   handle: async ({ params, query, caller }, deps) => {
     const { reason = null } = query;
     const call = { id: params.id, admin: adminName(caller), reason, body: { reason } };

@@ -6,6 +6,7 @@ import {
   page_query,
   pageSchema,
   textEnum,
+  textSchema,
   time_schema as time,
 } from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
@@ -42,7 +43,7 @@ export const range_schema = named(
   Type.Object({
     min: value_schema,
     max: value_schema,
-    unit: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+    unit: Type.Optional(nullable(textSchema({ maxLength: 100 }))),
     open_min: Type.Optional(Type.Boolean()),
     open_max: Type.Optional(Type.Boolean()),
   }),
@@ -94,14 +95,14 @@ export const question_params = Type.Object({ id });
 const optional_time = Type.Optional(nullable(time));
 
 const stated = {
-  question: Type.String({ minLength: 10, maxLength: 500 }),
-  description: Type.Optional(Type.String({ maxLength: 10_000 })),
+  question: textSchema({ minLength: 10, maxLength: 500 }),
+  description: Type.Optional(textSchema({ maxLength: 10_000 })),
   category: Type.String({ maxLength: 60 }),
   subcategory: Type.Optional(nullable(Type.String({ maxLength: 60 }))),
-  tags: Type.Optional(Type.Array(Type.String({ maxLength: 50 }), { maxItems: 20 })),
+  tags: Type.Optional(Type.Array(textSchema({ maxLength: 50 }), { maxItems: 20 })),
   question_type: Type.Optional(textEnum(question_types)),
   options: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 10 }),
+    Type.Array(textSchema({ minLength: 1, maxLength: 100 }), { maxItems: 10 }),
   ),
   range: Type.Optional(nullable(range_schema)),
   opens_at: optional_time,
@@ -109,7 +110,7 @@ const stated = {
     nullable(Type.String({ format: 'date-time', description: 'The resolution date unless told.' })),
   ),
   resolution_date: optional_time,
-  resolution_source: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+  resolution_source: Type.Optional(nullable(textSchema({ maxLength: 500 }))),
   resolution_url: Type.Optional(nullable(Type.String({ maxLength: 2048 }))),
 };
 
@@ -191,7 +192,7 @@ export const list_query = Type.Object({
   status: Type.Optional(textEnum(['open', 'closed', 'resolved', 'voided', 'all'] as const)),
   category: Type.Optional(Type.String({ maxLength: 60 })),
   subcategory: Type.Optional(Type.String({ maxLength: 60 })),
-  tag: Type.Optional(Type.String({ maxLength: 50 })),
+  tag: Type.Optional(textSchema({ maxLength: 50 })),
   question_type: Type.Optional(textEnum(question_types)),
   timeframe: Type.Optional(textEnum(timeframes)),
   q: Type.Optional(Type.String({ maxLength: 200 })),

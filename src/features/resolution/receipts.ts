@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { Caller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { reply, routeFor } from '../../http/route.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
+import { nullable, textEnum, textSchema, time_schema, uuid_schema } from '../../http/schemas.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
@@ -272,7 +272,7 @@ const simulate_body = Type.Object({
   /** Takes type, options and weight from a question; without it they are stated here. */
   question_id: Type.Optional(Type.String({ maxLength: 100 })),
   options: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 2, maxItems: 10 }),
+    Type.Array(textSchema({ minLength: 1, maxLength: 100 }), { minItems: 2, maxItems: 10 }),
   ),
   /** For a number or a date, with the outcome to tell the net of. */
   range: Type.Optional(range_schema),

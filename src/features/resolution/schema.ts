@@ -5,6 +5,7 @@ import {
   page_query,
   pageSchema,
   textEnum,
+  textSchema,
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
@@ -17,7 +18,7 @@ export const resolution_faults = defineFaults({
   INVALID_OUTCOME: [400, 'validation', 'The outcome does not fit the question.'],
 });
 
-const note = Type.Optional(nullable(Type.String({ maxLength: 5_000 })));
+const note = Type.Optional(nullable(textSchema({ maxLength: 5_000 })));
 const evidenceUrls = (most: number) =>
   Type.Optional(Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most }));
 
@@ -36,7 +37,7 @@ export const resolve_body = Type.Object({
   /** Of a yes/no question. */
   outcome: Type.Optional(Type.Boolean()),
   /** Of a question with options, by their texts. */
-  correct_options: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 10 })),
+  correct_options: Type.Optional(Type.Array(textSchema({ maxLength: 200 }), { maxItems: 10 })),
   outcome_value: Type.Optional(value_schema),
   known_at,
   resolution_note: note,
@@ -91,7 +92,7 @@ export const note_limits = { min: 3, max: 5_000 } as const;
 
 /** The wire counts UTF-16 units before trimming; the limits above are checked after it. */
 export const file_body = Type.Object({
-  reason: Type.String({ minLength: reason_limits.min, maxLength: 3 * reason_limits.max }),
+  reason: textSchema({ minLength: reason_limits.min, maxLength: reason_limits.max }),
   evidence_urls: evidenceUrls(10),
 });
 export type FileBody = Static<typeof file_body>;
@@ -106,7 +107,7 @@ export const decide_body = Type.Object({
   ),
   /** Without it, that of the resolution in dispute. */
   known_at,
-  note: Type.String({ minLength: note_limits.min, maxLength: 3 * note_limits.max }),
+  note: textSchema({ minLength: note_limits.min, maxLength: note_limits.max }),
   /** Goes with the new resolution; without it, what the dispute cites. */
   evidence_urls: evidenceUrls(10),
 });

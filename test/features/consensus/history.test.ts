@@ -9,9 +9,11 @@ import {
 } from '../../../src/features/consensus/index.js';
 import { computeConsensus, givenBy } from '../../../src/features/consensus/rules.js';
 import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
+import { countInTurns } from '../../../src/features/consensus/tally.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
+import { countTurns } from '../../help/turns.js';
 
 /** The running consensus is at each moment the consensus of the predictions until then. */
 
@@ -116,7 +118,7 @@ for (const shape of [binary, multi]) {
       assert.equal(course.total, new Set(all.map(({ agent }) => agent)).size);
       assert.equal(course.offset, all.length);
       assert.equal(course.moments, course.points.length);
-      const { points } = thinCourse(course, 7);
+      const { points } = await thinCourse(course, 7);
       assert.ok(points.length <= 7 && points.every((one) => course.points.includes(one)));
     });
     await holds(t, property);
@@ -134,4 +136,22 @@ t.test('of more moments than a chart shows, first, last and extremes are kept', 
   t.ok(course.points.length <= 1_000);
   t.match([course.points[0], course.points.at(-1)], [{ count: 1 }, { count: 3_000 }]);
   t.ok(course.points.some(({ count }) => count === 1_501));
+});
+
+t.test('a long history is counted in many turns of the event loop', async (t) => {
+  const count = 20_000;
+  const options = Array.from({ length: 10 }, (_, n) => `Option ${n}`);
+  const shape = { ...multi, options };
+  const all = Array.from({ length: count }, (_, n): TimedForecast => {
+    const who = { agent: String(n), owner: String(n), family: 'gpt' };
+    const given = options.map((_, k) => (k === n % 10 ? 9 * 10_000 : 0));
+    return { at: 1_700_000_000_000 + n * 60_000, ...who, side: n % 10, value: 10_000, given };
+  });
+  const turns = await countTurns(() =>
+    makeCourse(shape, { all, offset: count, fits: [], until_ms: 0 }),
+  );
+  t.ok(turns >= count / 100, `${turns} turns`);
+  const forecasts = all.map((one) => ({ ...one, yes: null, option: one.side }));
+  const counting = await countTurns(() => countInTurns(forecasts));
+  t.ok(counting >= count / 1_000, `${counting} turns`);
 });
