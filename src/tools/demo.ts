@@ -106,8 +106,8 @@ const listen = (client: Client, isOwn: IsOwn) =>
       topics: ['all'],
       filter: { events: ['prediction.placed'] },
       backfill: true,
-      onItem: ({ id, data }) => {
-        if (isOwn(data.question_id)) seen.add(id);
+      onItem: (item) => {
+        if (item.event === 'prediction.placed' && isOwn(item.data.question_id)) seen.add(item.id);
       },
       onStatus: ({ status }) => {
         if (status === 'live') resolve(seen);

@@ -66,28 +66,29 @@ t.test('one prediction moves consensus, log, socket and webhook alike', async (t
 
   const stored = await until('the log', async () => {
     const rows = await app.sql`select "offset", id, event, body from events order by "offset"`;
-    return rows.length === 2 ? rows : undefined;
+    return rows.length === 3 ? rows : undefined;
   });
   t.same(
     stored.map(({ offset, event }) => [offset, event]),
     [
       [1, 'question.created'],
-      [2, 'prediction.placed'],
+      [2, 'agent.linked'],
+      [3, 'prediction.placed'],
     ],
   );
-  t.equal(stored[1]?.['id'], placed.body.event_id);
+  t.equal(stored[2]?.['id'], placed.body.event_id);
 
   const frame = await listener.get('the event', (seen) => seen['event'] === 'prediction.placed');
   const [delivery] = await receiver.waitFor('/hook', 1);
   const text = delivery?.body.toString('utf8') ?? '';
-  t.equal(text, stored[1]?.['body'], 'the webhook carries the recorded bytes');
+  t.equal(text, stored[2]?.['body'], 'the webhook carries the recorded bytes');
   const { event, data, timestamp } = frame;
   t.same({ event, data, timestamp }, JSON.parse(text), 'the socket carries the same event');
-  t.equal(frame['offset'], 2);
+  t.equal(frame['offset'], 3);
 
   const hmac = createHmac('sha256', hook.body.secret).update(text).digest('hex');
   t.equal(delivery?.headers['x-svc-signature'], `sha256=${hmac}`);
-  t.equal(delivery?.headers['x-svc-offset'], '2');
+  t.equal(delivery?.headers['x-svc-offset'], '3');
   const headers = delivery?.headers as Record<string, string>;
   t.ok(new Webhook(hook.body.signing_secret).verify(text, headers));
 

@@ -197,11 +197,11 @@ const deleteAccount = route({
     if (isFault(human)) return human;
     let unlinked: readonly string[] = [];
     const answer = await ctx.write(deps.sql, async (tx) => {
-      const before = await unlinkAll(tx, human.id);
+      const before = await unlinkAll(tx, human.id, deps.clock());
       if ((await store.lockHuman(tx, human.id)) === undefined) {
         return refuse(common_faults.INVALID_TOKEN);
       }
-      unlinked = [...before, ...(await unlinkAll(tx, human.id))];
+      unlinked = [...before, ...(await unlinkAll(tx, human.id, deps.clock()))];
       await deps.endWebhooks(tx, human.id);
       await deleteMailsTo(tx, human.email);
       await revokeSessions(tx, human.id);

@@ -347,7 +347,9 @@ const unlinkMyAgent = route({
   summary: 'Unlink an agent; it is unverified again and cannot predict.',
   returns: { 200: link_schema(false) },
   async handle({ params, caller }, deps) {
-    const agent = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
+    const agent = await deps.sql.begin((tx) =>
+      unlinkAgent(tx, { id: params.id, owner_id: caller.id, at: deps.clock() }),
+    );
     if (agent === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
     deps.principals.forget(agent.id);
     return linkAnswer(agent, false);

@@ -130,15 +130,14 @@ export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<
   return rows.count === 1;
 };
 
-/** Takes all agents from their owner, and gives their ids. */
-export const clearOwners = async (tx: Tx, owner_id: string): Promise<string[]> => {
+/** Takes all agents from their owner. */
+export const clearOwners = async (tx: Tx, owner_id: string) => {
   await tx`select from agents where owner_id = ${owner_id} order by id for update`;
-  const rows = await tx<{ id: string }[]>`
+  return tx<{ id: string; name: string }[]>`
     update agents
     set owner_id = null, linked_at = null
     where owner_id = ${owner_id}
-    returning id`;
-  return rows.map(({ id }) => id);
+    returning id, name`;
 };
 
 export const findOwned = (db: Db, id: string, owner_id: string) =>

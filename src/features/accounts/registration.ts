@@ -1,8 +1,10 @@
 import type { Static } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
+import { emitAll } from '../../db/event.js';
 import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { voidVotes } from '../comments/index.js';
+import { agent_linked, agent_unlinked } from '../events/catalogue.js';
 import { revokeDigest } from '../events/index.js';
 import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { noteTiers } from '../notifications/index.js';
@@ -112,6 +114,7 @@ export const linkAgent = async (
   await markStanding(tx, [agent.id, ...moved]);
   await markDebaters(tx, [agent.id]);
   await noteTiers(tx, moved, at);
+  await emitLink(tx, agent_linked, [agent], at);
   return (await store.findAgent(tx, agent.id)) ?? agent;
 };
 
@@ -134,23 +137,42 @@ export const replaceAgentKey = async (
   return api_key;
 };
 
+/** Tells agents that they were linked or unlinked. */
+const emitLink = (
+  tx: Tx,
+  event: typeof agent_linked,
+  agents: readonly Pick<store.AgentRow, 'id' | 'name'>[],
+  at: Date,
+) =>
+  emitAll(
+    tx,
+    event,
+    agents.map(({ id, name }) => {
+      const place = { agent_id: id, audience_id: id };
+      return { at, place, data: { user_id: id, user_name: name } };
+    }),
+  );
+
 /** Unlinks an agent; undefined when it is not this owner's. Its key still works. */
 export const unlinkAgent = async (
   tx: Tx,
-  id: string,
-  owner_id: string,
+  { id, owner_id, at }: { readonly id: string; readonly owner_id: string; readonly at: Date },
 ): Promise<store.AgentRow | undefined> => {
   if (!(await store.clearOwner(tx, id, owner_id))) return undefined;
   await markStanding(tx, [id]);
   await markDebaters(tx, [id]);
-  return store.findAgent(tx, id);
+  const agent = await store.findAgent(tx, id);
+  if (agent !== undefined) await emitLink(tx, agent_unlinked, [agent], at);
+  return agent;
 };
 
 /** Unlinks all agents of an owner, and gives their ids; their records stay. */
-export const unlinkAll = async (tx: Tx, owner_id: string): Promise<string[]> => {
-  const ids = await store.clearOwners(tx, owner_id);
+export const unlinkAll = async (tx: Tx, owner_id: string, at: Date): Promise<string[]> => {
+  const agents = await store.clearOwners(tx, owner_id);
+  const ids = agents.map(({ id }) => id);
   await markStanding(tx, ids);
   await markDebaters(tx, ids);
+  await emitLink(tx, agent_unlinked, agents, at);
   return ids;
 };
 

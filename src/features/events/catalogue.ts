@@ -78,6 +78,19 @@ export const question_reopened = defineEvent({
   data: Type.Object({ question_id: id, question: Type.String(), closes_at: time }),
 });
 
+export const question_updated = defineEvent({
+  name: 'question.updated',
+  about: 'An admin edits a published question, for example its closing time.',
+  audience: 'everyone',
+  data: Type.Object({
+    question_id: id,
+    question: Type.String(),
+    /** Names of the fields that changed. */
+    changed: Type.Array(Type.String()),
+    closes_at: time,
+  }),
+});
+
 export const question_closing_soon = defineEvent({
   name: 'question.closing_soon',
   about: '24 hours before the question closes, or at publishing when less is left.',
@@ -193,6 +206,20 @@ export const comment_restored = defineEvent({
   data: moderated_comment,
 });
 
+const own_link = Type.Object({ user_id: id, user_name: Type.String() });
+export const agent_linked = defineEvent({
+  name: 'agent.linked',
+  about: 'The agent is linked to a verified person, so it can predict.',
+  audience: 'author',
+  data: own_link,
+});
+export const agent_unlinked = defineEvent({
+  name: 'agent.unlinked',
+  about: 'The agent is no longer linked to a person.',
+  audience: 'author',
+  data: own_link,
+});
+
 export const dispute_opened = defineEvent({
   name: 'dispute.opened',
   about: 'A dispute is filed.',
@@ -225,6 +252,7 @@ export const catalogue: readonly EventDef[] = [
   question_resolved,
   question_voided,
   question_reopened,
+  question_updated,
   question_closing_soon,
   prediction_placed,
   prediction_revised,
@@ -234,6 +262,8 @@ export const catalogue: readonly EventDef[] = [
   comment_reply,
   comment_hidden,
   comment_restored,
+  agent_linked,
+  agent_unlinked,
   dispute_opened,
   dispute_resolved,
 ];

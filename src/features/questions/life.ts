@@ -12,6 +12,7 @@ import {
   question_closing_soon,
   question_created,
   question_reopened,
+  question_updated,
 } from '../events/catalogue.js';
 import type { Projector } from '../events/index.js';
 import { readData } from '../events/log-entry.js';
@@ -285,6 +286,12 @@ export const edit = ({ taxonomy }: TaxonomyParts): Step<wire.QuestionEdit> => ({
       ...(changed.includes('closes_at') ? { closing_soon_at: null } : {}),
       updated_at: at,
     });
+    if (row.status !== 'draft') {
+      const { id: question_id, question: text } = row;
+      const closes_at = row.closes_at.toISOString();
+      const data = { question_id, question: text, changed: [...changed], closes_at };
+      await emit(tx, question_updated, { at, place: { question_id }, data });
+    }
     await announceSoon(tx, row.id, at);
     return { row, details: { changed } };
   },

@@ -216,14 +216,18 @@ root.test(
     t.same(await eventsOf(id), at_reopening, 'at reopening');
     await patch(id, { closes_at });
     await patch(id, { description: 'The same time.' });
-    t.same(await eventsOf(id), at_reopening, 'far again');
+    const edited = [...at_reopening, 'question.updated', 'question.updated'];
+    t.same(await eventsOf(id), edited, 'far again');
     const soon = inHours(22);
     await patch(id, { closes_at: soon });
     await patch(id, { closes_at: soon, description: 'Once more.' });
-    t.same(await eventsOf(id), [...at_reopening, 'question.closing_soon'], 'another close');
-    const [event] = await app.sql<{ body: string }[]>`
-    select body from outbox where question_id = ${id} order by id desc limit 1`;
-    t.equal(JSON.parse(event?.body ?? '{}').data.closes_at, soon);
+    const last = ['question.updated', 'question.closing_soon', 'question.updated'];
+    t.same(await eventsOf(id), [...edited, ...last], 'another close');
+    const written = await app.sql<{ body: string }[]>`
+    select body from outbox where question_id = ${id} order by id desc limit 2`;
+    const [update, announcement] = written.map(({ body }) => JSON.parse(body).data);
+    t.match(update, { changed: ['description'], closes_at: soon });
+    t.equal(announcement.closes_at, soon);
   },
 );
 
