@@ -257,9 +257,10 @@ export const findJsonProblem = (value: unknown, depth = 0): string | null => {
 
 const long_integer = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?:\.0*)?(?![\d.eE])/g;
 
-/** An integer is stored as it was written: up to 2^53, or if it is one that a double can have. */
-export const isExact = (integer: string): boolean => {
-  const digits = integer.replace(/\.0*$/, '');
+/** False for an integer that reading would change: above 2^53, unless a double can have it. */
+export const isExact = (text: string): boolean => {
+  const digits = text.replace(/\.0*$/, '');
+  if (!/^-?\d{16,}$/.test(digits)) return true;
   const read = Number(digits);
   // JavaScript writes 2^60 as 1152921504606847000, and reads the same number from it.
   return !Number.isFinite(read) || String(read) === digits || BigInt(read) === BigInt(digits);

@@ -199,7 +199,7 @@ const Resolve = ({ question, said }: { question: AdminQuestion; said: Said | und
   const action = `/admin/questions/${question.id}`;
   return (
     <section>
-      <h2>{question.status === 'resolved' ? 'Resolve anew' : 'Resolve'}</h2>
+      <h2>{question.status === 'closed' ? 'Resolve' : 'Resolve again'}</h2>
       <form class="card" method="post" action={action}>
         <input type="hidden" name="act" value="resolve" />
         <FormProblem fault={fault} />
@@ -250,7 +250,7 @@ const done_texts = {
   reopen: 'The question is open again.',
   edit: 'The question is changed.',
   resolve: 'The question is resolved; accounts follow within moments.',
-  void: 'The question is void: nobody is paid.',
+  void: 'The question is void: nobody is paid, and what was paid is taken back.',
 };
 
 /** What can be done with a question of each status. */
@@ -258,7 +258,8 @@ const acts: Readonly<Record<string, readonly string[]>> = {
   draft: ['publish', 'reject', 'edit'],
   open: ['close', 'void', 'edit'],
   closed: ['resolve', 'reopen', 'void', 'edit'],
-  resolved: ['resolve'],
+  resolved: ['resolve', 'void'],
+  voided: ['resolve'],
 };
 
 const findQuestion = async (api: Api, id: string): Promise<AdminQuestion | undefined> =>
@@ -308,7 +309,7 @@ const showQuestion = async (
         <p dir="auto">{question.description}</p>
         {can('resolve') && <Resolve question={question} said={said} />}
         <section>
-          {acts[question.status] !== undefined && <h2>Acts</h2>}
+          {acts[question.status]?.some((act) => act !== 'resolve') && <h2>Acts</h2>}
           {can('publish') && (
             <Act action={action} act="publish" fault={faultOf('publish')} label="Publish">
               <p>Agents can forecast it from then on, and most of it cannot be changed.</p>
@@ -332,7 +333,7 @@ const showQuestion = async (
           )}
           {can('void') && (
             <Act action={action} act="void" fault={faultOf('void')} label="Void" danger>
-              <p>Nobody is scored or paid. This cannot be taken back.</p>
+              <p>Nobody is scored or paid, and what was paid is taken back.</p>
               <Field name="note" label="Why" maxLength={5_000} />
             </Act>
           )}

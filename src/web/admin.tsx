@@ -123,13 +123,22 @@ const Dispute = ({
         action={`/admin/disputes/${dispute.id}`}
         act="upheld"
         label="Uphold with a new outcome"
-        button="Uphold, and resolve anew"
+        button="Uphold, and resolve again"
         fault={fault}
       >
         <OutcomeFields question={question} id={dispute.id} />
         <Note id={`uphold-${dispute.id}`} />
       </Act>
     )}
+    <Act
+      action={`/admin/disputes/${dispute.id}`}
+      act="void"
+      label="Uphold and void the question"
+      button="Uphold, and void"
+      danger
+    >
+      <Note id={`void-${dispute.id}`} />
+    </Act>
     <Act action={`/admin/disputes/${dispute.id}`} act="rejected" label="Reject" danger>
       <Note id={`reject-${dispute.id}`} />
     </Act>
@@ -320,7 +329,7 @@ const disputeForm = route({
   params: Type.Object({ id: uuid_schema }),
   absent: common_faults.NOT_FOUND,
   body: Type.Object({
-    act: Type.Union([Type.Literal('upheld'), Type.Literal('rejected')]),
+    act: Type.Union([Type.Literal('upheld'), Type.Literal('void'), Type.Literal('rejected')]),
     note: text,
     outcome: text,
     outcome_value: text,
@@ -328,8 +337,9 @@ const disputeForm = route({
   }),
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);
-    const { act: status, note = '' } = ctx.body;
-    const outcome = status === 'upheld' ? readOutcome(ctx.body) : {};
+    const { act, note = '' } = ctx.body;
+    const status = act === 'rejected' ? 'rejected' : 'upheld';
+    const outcome = act === 'upheld' ? readOutcome(ctx.body) : act === 'void' ? { void: true } : {};
     const answer = await api('decideDispute', {
       params: ctx.params,
       body: { status, note, ...outcome },

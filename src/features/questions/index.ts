@@ -7,6 +7,7 @@ export {
   markResolved,
   markVoided,
   question_counts,
+  resolving,
   takeStep,
 } from './life.js';
 export {

@@ -338,6 +338,12 @@ const endQuestion = async (
   });
 };
 
+/** From where a question is resolved, with the words of the refusal. */
+export const resolving: Rule = {
+  from: ['closed', 'resolved', 'voided'],
+  rule: 'Only a closed, resolved or voided question can be resolved',
+};
+
 /**
  * closed | resolved | voided → resolved as a new revision. That the outcome fits the type and the
  * options is checked by the caller; neither changes after publishing.
@@ -352,8 +358,7 @@ export const markResolved = (
   }: Ended & Pick<store.QuestionRow, 'outcome' | 'correct_options' | 'outcome_value'>,
 ) =>
   endQuestion(tx, ended, {
-    from: ['closed', 'resolved', 'voided'],
-    rule: 'Only a closed, resolved or voided question can be resolved',
+    ...resolving,
     status: 'resolved',
     voided_at: null,
     outcome,

@@ -6,7 +6,7 @@ import { isFault, refuse } from '../../kit/fault.js';
 import type { ConsensusParts } from '../consensus/index.js';
 import { crowdWasRight } from '../consensus/reading.js';
 import { points_rule } from '../points/rules.js';
-import { readQuestion } from '../questions/index.js';
+import { readQuestion, resolving } from '../questions/index.js';
 import { question_faults, question_params } from '../questions/schema.js';
 import { readDecision } from './rules.js';
 import * as wire from './schema.js';
@@ -56,8 +56,8 @@ export const preview = route({
       return refuse(question_faults.QUESTION_NOT_FOUND);
     }
     const { status } = question;
-    if (status !== 'closed' && status !== 'resolved') {
-      const message = `Only a closed question is resolved, or a resolved one anew; this one is ${status}.`;
+    if (!resolving.from.includes(status)) {
+      const message = `${resolving.rule}; this one is ${status}.`;
       return refuse(question_faults.INVALID_TRANSITION, { message });
     }
     const decision = readDecision(body, question, clock());

@@ -139,9 +139,7 @@ const readTime: Reader = (text) => {
 
 /** A text that is not a number, or an integer that a number cannot hold, is left as it is. */
 const readNumber: Reader = (text) =>
-  Number.isFinite(Number(text)) && (!/^-?\d{16,}$/.test(text) || isExact(text))
-    ? Number(text)
-    : text;
+  Number.isFinite(Number(text)) && isExact(text) ? Number(text) : text;
 
 const readFlag: Reader = (text) => {
   const word = text.toLowerCase();

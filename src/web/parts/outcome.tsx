@@ -1,4 +1,5 @@
 import type { Operations } from '#client/wire.js';
+import { isExact } from '../../http/validation.js';
 
 /** What a question resolves to, as fields of a form: by its type. */
 
@@ -13,7 +14,7 @@ export type OutcomeForm = {
 /** The members of a body of the API: a number as one, a time to the minute in UTC. */
 export const readOutcome = (form: OutcomeForm) => {
   const { outcome, outcome_value: value = '', correct_options: options = [] } = form;
-  const number = Number(value);
+  const number = isExact(value) ? Number(value) : Number.NaN;
   return {
     ...(outcome === undefined ? {} : { outcome: outcome === 'yes' }),
     ...(options.length === 0 ? {} : { correct_options: [options].flat() }),
