@@ -136,10 +136,10 @@ t.test('a resolution is previewed, decided, and pays just that', async (t) => {
   t.match(again.body, /Accounts that move<\/th><td class="n">3</);
 });
 
-t.test('a dispute is upheld with another outcome, or rejected', async (t) => {
+t.test('a dispute is upheld with another outcome or a void question, or rejected', async (t) => {
   const app = await start(t);
   const admin = await logIn(app);
-  for (const status of ['upheld', 'rejected']) {
+  for (const status of ['upheld', 'void', 'rejected']) {
     const id = await makeOpenQuestion(app);
     const [forecast] = await makeForecasts(app, id, [{ prediction: true, confidence: 80 }]);
     await act(app, id, 'close');
@@ -161,7 +161,9 @@ t.test('a dispute is upheld with another outcome, or rejected', async (t) => {
     t.equal(late.status, 409);
     t.match(late.body, /role="alert"/, 'that it was decided is said');
     const { body } = await app.call('GET', `/api/questions/${id}`);
-    t.equal(body.question.outcome, status === 'upheld');
+    const outcomes = { upheld: true, void: null, rejected: false };
+    t.equal(body.question.outcome, outcomes[status as keyof typeof outcomes]);
+    t.equal(body.question.status, status === 'void' ? 'voided' : 'resolved');
   }
 });
 
