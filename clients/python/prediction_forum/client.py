@@ -99,13 +99,18 @@ def _wait_before_retry_s(answer: httpx.Response | None, tries: int) -> float | N
     return max(after_s, usual_s) if answer.status_code in (502, 503, 504) else None
 
 
+def _refuse_constant(name: str) -> Any:
+    """Python reads NaN and Infinity, which are no JSON."""
+    raise ValueError(f"{name} is no JSON")
+
+
 def _value(answer: httpx.Response, expected: list[str]) -> Any:
     """What the answer holds; ValueError if it is nothing that the service sends."""
     if not answer.content and "" in expected:
         return None
     kind = _media_type(answer)
     if _is_json(kind) and "application/json" in expected:
-        return answer.json()
+        return answer.json(parse_constant=_refuse_constant)
     if kind not in expected:
         wanted = " or ".join(one for one in expected if one) or "no content"
         raise ValueError(f"{kind or 'no content type'} instead of {wanted}")

@@ -24,7 +24,10 @@ class Refused(Exception):
 def redirected(method: str, base_url: str, url: str, location: str, status: int) -> Refused:
     """The refusal of a redirect; it names the address to use instead."""
     target = url[len(base_url) :]
-    to = urljoin(url, location) if location else ""
+    try:
+        to = urljoin(url, location) if location else ""
+    except ValueError:
+        to = location
     use = f"Use {to[: -len(target)]}" if to.endswith(target) else "Use what it leads to"
     where = f" to {to}" if to else ""
     error = f"{method} {url} is redirected{where}. {use} as the address of the service."
