@@ -1,3 +1,5 @@
+import { common_faults, type FaultDef } from '../kit/fault.js';
+
 /** The caller, as far as a route needs to know. Credentials themselves never get this far. */
 
 interface Anonymous {
@@ -34,6 +36,15 @@ export const anonymous: Anonymous = { kind: 'anonymous' };
 
 export const isAdmin = (caller: Caller): boolean =>
   caller.kind === 'admin' || (caller.kind === 'human' && caller.is_admin);
+
+/** Why the caller may own no webhooks and no consumers: `member` in `Auth`. Null if it may. */
+export const whyNoMember = (caller: Caller): FaultDef | null => {
+  if (caller.kind === 'human') {
+    return caller.email_verified ? null : common_faults.EMAIL_NOT_VERIFIED;
+  }
+  if (caller.kind !== 'agent') return common_faults.MISSING_AUTH;
+  return caller.owner_id === null ? common_faults.AGENT_NOT_LINKED : null;
+};
 
 /** The id by which limits and logs count this caller; null for anonymous callers and the admin. */
 export const callerKey = (caller: Caller): string | null =>

@@ -14,7 +14,7 @@ import {
   type Request,
   request_durations,
 } from './call.js';
-import { type Caller, callerKey, isAdmin } from './caller.js';
+import { type Caller, callerKey, isAdmin, whyNoMember } from './caller.js';
 import { type Authenticate, identify, isCrossOrigin } from './credentials.js';
 import { deprecationHeaders } from './deprecation.js';
 import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
@@ -261,8 +261,8 @@ const admit = (route: Route, caller: Caller, public_url: string): Fault | null =
   }
   if (caller.kind === 'human') {
     if (auth === 'agent' || auth === 'linked') return refuse(common_faults.AGENTS_ONLY);
-    const is_refused = auth === 'member' && !caller.email_verified;
-    return is_refused ? refuse(common_faults.EMAIL_NOT_VERIFIED) : null;
+    const why_not = auth === 'member' ? whyNoMember(caller) : null;
+    return why_not === null ? null : refuse(why_not);
   }
   if (auth === 'human') return refuse(common_faults.HUMANS_ONLY);
   if ((auth === 'linked' || auth === 'member') && caller.owner_id === null) {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { callerKey } from '../../http/caller.js';
-import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { whyNoMember } from '../../http/caller.js';
+import { isFault, refuse } from '../../kit/fault.js';
 import { isOutage } from '../../kit/outage.js';
 import { errorFrame, makeFrame } from '../../socket/frames.js';
 import { defineOp, type Ops, type Session } from '../../socket/session.js';
@@ -84,7 +84,8 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
       schema: consume_frame,
       take(session, frame) {
         const { id, consumer, member, in_flight = usual.in_flight } = frame;
-        if (callerKey(session.caller) === null) return refuse(common_faults.MISSING_AUTH);
+        const why_not = whyNoMember(session.caller);
+        if (why_not !== null) return refuse(why_not);
         cancel(session, consumer);
         const one = { is_over: false, end: () => undefined };
         const all = open.get(session) ?? new Map<string, Consumption>();
