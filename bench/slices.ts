@@ -114,11 +114,14 @@ interface Call {
 const lines = (text: string): string[] => text.trim().split(/\s+/);
 
 const paths = [
-  ...lines('predictions revisions comments consensus-history questions resolutions').flatMap(
+  ...lines('predictions revisions consensus-history comments questions resolutions').flatMap(
     (name) =>
       lines('csv ndjson json parquet csv&gzip=true').map(
-        (format) => `/api/export/${name}?format=${format}`,
+        (format) => `/api/export/${name}?question_id={id}&format=${format}`,
       ),
+  ),
+  ...lines('multi number date done').flatMap((name) =>
+    lines('predictions consensus-history').map((of) => `/api/export/${of}?question_id={${name}}`),
   ),
   ...Object.keys(asked).flatMap((name) => [
     ...lines('/chart?points=1000 /chart.svg?points=1000 /chart.png?points=1000 /consensus /drift')
@@ -135,7 +138,7 @@ const paths = [
     (by) => `/api/leaderboard?limit=100&by=${by}`,
   ),
   ...lines(`
-    /api/export/consensus-history/manifest /api/questions?limit=100&include=headline
+    /api/export/consensus-history/manifest?question_id={number} /api/questions?limit=100&include=headline
     /api/questions?q=series+median /api/consensus?ids={id},{multi},{number},{date},{done}
     /api/agents?limit=100 /api/events?limit=1000 /api/log?limit=1000 /api/insights/daily
     /api/discussions?tab=debates /api/export/calibration /api/export/calibration?by=agent
@@ -295,9 +298,9 @@ export const bench: Bench = {
           await takeLongest();
           const answer = await send({ ...call, path: fillIn(call.path) }, round);
           round += 1;
-          const answered = await answer.text();
-          if (!answer.ok || answered.includes('"refused"')) {
-            context.log(`${name}: ${answer.status} ${answered.slice(0, 300)}`);
+          const answered = Buffer.from(await answer.arrayBuffer());
+          if (!answer.ok || (call.body !== undefined && answered.includes('"refused"'))) {
+            context.log(`${name}: ${answer.status} ${answered.subarray(0, 300)}`);
           }
           await delay(settle_ms);
           return { longest_ms: await takeLongest() };
