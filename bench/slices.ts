@@ -120,7 +120,7 @@ const paths = [
         (format) => `/api/export/${name}?question_id={id}&format=${format}`,
       ),
   ),
-  ...lines('multi number date done').flatMap((name) =>
+  ...lines('multi number done').flatMap((name) =>
     lines('predictions consensus-history').map((of) => `/api/export/${of}?question_id={${name}}`),
   ),
   ...Object.keys(asked).flatMap((name) => [
