@@ -140,7 +140,7 @@ const paths = [
   ...lines(`
     /api/export/consensus-history/manifest?question_id={number} /api/questions?limit=100&include=headline
     /api/questions?q=series+median /api/consensus?ids={id},{multi},{number},{date},{done}
-    /api/agents?limit=100 /api/events?limit=1000 /api/log?limit=1000 /api/insights/daily
+    /api/agents?limit=100 /api/events?limit=100 /api/insights/daily
     /api/discussions?tab=debates /api/export/calibration /api/export/calibration?by=agent
     /api/export/calibration.svg /feed.xml /openapi.json /asyncapi.json /llms.txt /docs /sitemap.xml
     / /questions /predictions/{pid} /agents /agents/{agent} /leaderboard /leaderboard.csv

@@ -32,7 +32,11 @@ export const withoutControls = (text: string): string =>
  * `withoutControls` and `readProse` leave them out.
  */
 const most_stacked = 30;
-const stacked = new RegExp(`(?<!\\p{M})\\p{M}(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${most_stacked}}`, 'u');
+/** It looks for a mark first, because looking behind every character takes three times as long. */
+const stacked = new RegExp(
+  `\\p{M}(?<!\\p{M}\\p{M})(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${most_stacked}}`,
+  'u',
+);
 
 const isStacked = (text: string): boolean => may_change.test(text) && stacked.test(text);
 

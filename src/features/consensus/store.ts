@@ -26,8 +26,8 @@ import { type Counted, type Counter, makeCounter, readCells, sumUpInTurns } from
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
 
-/** Rows in memory at a time; those of a number have some 400 figures each. */
-const portion = 500;
+/** Rows that are read at a time; those of a number have some 400 figures each. */
+const portion = 100;
 /** Forecasts that are counted in one turn of the event loop. */
 const counted_a_turn = 200;
 
