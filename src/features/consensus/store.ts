@@ -97,7 +97,8 @@ const isForecastOn = (db: Db, ids: Fragment) => db`
  * The latest forecasts on some questions. One statement sees one state of predictions, outbox and
  * counters; the offset is that of the newest forecast counted, and 0 where a time is asked for. Where
  * its event is no longer kept, the offset is at most the one before the oldest event.
- * Owners come in one text: a row each would cost several times as much.
+ * Equal forecasts come in one row, with their owners in one text: a row each would cost several
+ * times as much. Distributions are not compared, which took longer than a statement may.
  */
 export const readCounts = async (
   db: Tx,
@@ -126,14 +127,14 @@ export const readCounts = async (
       case when p.cdf is null then p.selected_option else 0 end as option,
       coalesce(p.probability, p.confidence) as value,
       p.probabilities,
-      p.cdf,
+      min(p.cdf) as cdf,
       string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
       max(p.forecast_at) as latest
     from questions q
     left join question_counts c on c.question_id = q.id
     left join (${standing(db, question_ids, until)}) p on p.question_id = q.id
     where q.id = any (${question_ids as string[]}::uuid[])
-    group by q.id, 4, 5, 6, 7, 8, 9`;
+    group by q.id, 4, 5, 6, 7, 8, case when p.cdf is not null then p.agent_id end`;
   const pause = makePause(counted_a_turn);
   const found = new Map<string, { counter: Counter; latest_ms: number | null; offset: number }>();
   for await (const page of readPages<CountRow>(db, rows, portion)) {

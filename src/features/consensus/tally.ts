@@ -229,8 +229,9 @@ export const setTally = async (
   prefix: string,
   { question_id, cells, owners, offset, updated_at }: Counted,
 ): Promise<void> => {
-  const args: (string | number)[] = [offset, updated_at ?? '', cells.size];
+  let said_by_owners = '';
+  for (const [owner, said] of owners) said_by_owners += `${owner}\n${said.join(' ')}\n`;
+  const args: (string | number)[] = [offset, updated_at ?? '', said_by_owners];
   for (const [field, count] of cells) args.push(field, count);
-  for (const [owner, said] of owners) args.push(owner, said.join(' '));
   await setScript(redis, tallyKeys(prefix, question_id), args);
 };
