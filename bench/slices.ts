@@ -220,7 +220,7 @@ const calls: Readonly<Record<string, Call>> = {
     agent: `Imported ${n}`,
     prediction: true,
     confidence: 70,
-    reasoning: long_text(n),
+    reasoning: `${predictBody(200_000 + n).reasoning}\n\n${long_text(n).slice(0, 8_000)}`,
   })),
   'import resolutions': importOf('resolutions', (n) => ({
     source: 'bench',
