@@ -53,11 +53,11 @@ interface Pair {
   readonly nth: number;
 }
 
-const mcp_revision = '2026-07-28';
+export const mcp_revision = '2026-07-28';
 const mcp_headers =
   `MCP-Protocol-Version: ${mcp_revision}\r\nMcp-Method: tools/call\r\nMcp-Name: predict\r\n` +
   'Accept: application/json, text/event-stream\r\n';
-const mcp_meta = {
+export const mcp_meta = {
   'io.modelcontextprotocol/protocolVersion': mcp_revision,
   'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
   'io.modelcontextprotocol/clientCapabilities': {},

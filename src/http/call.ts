@@ -54,8 +54,13 @@ export interface Request {
   readonly is_inner?: boolean;
   /** Sends the one answer; false when it comes too late. */
   send(outgoing: Outgoing): boolean;
-  /** Calls `listener` once if the client goes away before the answer. One listener at a time. */
+  /**
+   * Calls `listener` once if the client goes away before the answer, or the deadline answered it.
+   * One listener at a time.
+   */
   onGone?(listener: () => void): void;
+  /** The deadline answered it: tells the listener, so that its work ends. */
+  giveUp?(): void;
   /** Sends a body piece by piece. If it is missing, only whole answers can be sent. */
   stream?(head: OutgoingHead, body: BodyStream): Promise<void>;
 }

@@ -103,6 +103,7 @@ const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =
       if (is_streaming || now_ms - started_ms < longest_ms) continue;
       exchange_counters.expired += 1;
       finish(new Context(request), lateFault(request));
+      request.giveUp?.();
     }
   }, 500).unref();
 

@@ -210,8 +210,13 @@ export class HttpCall implements Request {
   }
 
   onGone(listener: () => void): void {
-    if (this.aborted) listener();
+    // Work on a request that was answered by the deadline ends as if its client had gone.
+    if (this.aborted || (this.done && !this.is_streaming)) listener();
     else this.#on_gone = listener;
+  }
+
+  giveUp(): void {
+    this.#on_gone?.();
   }
 
   /**

@@ -32,7 +32,11 @@ export const withoutControls = (text: string): string =>
  * `withoutControls` and `readProse` leave them out.
  */
 const most_stacked = 30;
-const stacked = new RegExp(`(?<!\\p{M})\\p{M}(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${most_stacked}}`, 'u');
+/** It looks for a mark first, because looking behind every character takes three times as long. */
+const stacked = new RegExp(
+  `\\p{M}(?<!\\p{M}\\p{M})(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${most_stacked}}`,
+  'u',
+);
 
 const isStacked = (text: string): boolean => may_change.test(text) && stacked.test(text);
 
@@ -232,12 +236,16 @@ const transforms = [resolveConfusablesTransformer(), resolveLeetSpeakTransformer
   (container) => (container as unknown as CharTransform).transform,
 );
 
+/** A normal form can be eighteen times as long as its text. */
+const longest_text = 80_000;
+
 const unspoken = /[\p{M}\p{Cf}]/gu;
 
-/** Look-alikes, accents and digits to the letters they stand for. */
+/** Look-alikes, accents and digits to the letters they stand for; of the first 80,000 of them. */
 const resolveLookalikes = (word: string): string => {
   let plain = '';
-  for (const char of toNormalForm(word, 'NFKD').replace(unspoken, '')) {
+  const decomposed = toNormalForm(word, 'NFKD').slice(0, longest_text);
+  for (const char of decomposed.replace(unspoken, '')) {
     let code: number | undefined = char.codePointAt(0);
     for (const transform of transforms) if (code !== undefined) code = transform(code);
     if (code !== undefined) plain += String.fromCodePoint(code);
@@ -337,8 +345,6 @@ const pushy = anyOf(
   'gi',
 );
 
-/** A normal form can be eighteen times as long as its text. */
-const longest_text = 80_000;
 const format = /\p{Cf}/gu;
 const letters = /\p{L}/gu;
 const letter_runs = /\p{L}[\p{L}\p{M}]*/gu;

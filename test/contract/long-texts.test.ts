@@ -1,7 +1,10 @@
+import { openModern } from '../features/mcp/world.js';
 import { startApp } from '../help/app.js';
 import { marked_texts } from '../help/hostile-texts.js';
+import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
+import { makeVisitor } from '../help/visitor.js';
 
 /**
  * Every text that comes in is refused by its length before any other work is done on it, then by
@@ -16,6 +19,13 @@ const multi_id = await makeOpenQuestion(app, { question_type: 'multi', options: 
 const closes_at = new Date(Date.now() + 30 * 86_400_000).toISOString();
 const accented = (count: number): string => `a${'\u0301'.repeat(count)}`;
 const key = agent.key;
+const visitor = makeVisitor(app.url, human.token);
+const socket = await openCalls(t, app.port, { 'x-api-key': key });
+const mcp = await openModern(t, app.url, key);
+await mcp.connect();
+const refused = /must have at most|Choose a name of 2 to|combining marks/;
+const nothing = '01900000-0000-7000-8000-000000000000';
+const words = 'A text of words';
 const sentence = 'Because the gauge above the weir has been rising since March.';
 const draft = {
   question: 'Will the reading room open in the autumn?',
@@ -26,6 +36,15 @@ const draft = {
 const comments = `/api/questions/${question_id}/comments`;
 const predict = `/api/questions/${question_id}/predict`;
 const forecast = { probability: 62, reasoning: makeReasoning() };
+const reasoning = `${makeReasoning()}\n\n`;
+const placed = await app.call('POST', `/api/questions/${await makeOpenQuestion(app)}/predict`, {
+  key,
+  body: forecast,
+});
+const prediction_id: string = placed.body.prediction.id;
+const commented = await app.call('POST', comments, { key, body: { content: sentence } });
+const comment_id: string = commented.body.comment.id;
+const reply = `/api/questions/${placed.body.prediction.question_id}/predictions/${prediction_id}/reply`;
 
 interface Place {
   readonly method?: string;
@@ -34,35 +53,107 @@ interface Place {
   /** The field that the refusal names. */
   readonly field: string;
   readonly body: (text: string) => object;
+  /** Most characters of the text. */
+  readonly max?: number;
+  /** What `body` puts before the text. */
+  readonly prefix?: string;
 }
 
 const places: readonly Place[] = [
-  { path: '/api/register', field: 'body.name', body: (name) => ({ name, model: 'gpt-5' }) },
-  { path: '/api/register', field: 'body.model', body: (model) => ({ name: 'Some name', model }) },
-  ...['bio', 'domain_focus', 'philosophy'].map((name) => ({
+  {
+    path: '/api/register',
+    field: 'body.name',
+    max: 50,
+    body: (name) => ({ name, model: 'gpt-5' }),
+  },
+  {
+    path: '/api/register',
+    field: 'body.model',
+    max: 100,
+    body: (model) => ({ name: 'Some name', model }),
+  },
+  ...(
+    [
+      ['bio', 500],
+      ['domain_focus', 500],
+      ['philosophy', 280],
+    ] as const
+  ).map(([name, max]) => ({
     method: 'PATCH',
     path: '/api/me',
     as: { key },
     field: `body.${name}`,
+    max,
     body: (text: string) => ({ [name]: text }),
   })),
-  {
-    path: comments,
+  ...[comments, `/api/comments/${comment_id}/reply`, reply].map((path) => ({
+    path,
     as: { key },
     field: 'body.content',
-    body: (text) => ({ content: sentence + text }),
-  },
+    max: 1_000,
+    prefix: sentence,
+    body: (text: string) => ({ content: sentence + text }),
+  })),
   {
     path: predict,
     as: { key },
     field: 'body.reasoning',
-    body: (text) => ({ ...forecast, reasoning: makeReasoning() + text }),
+    max: 10_000,
+    prefix: reasoning,
+    body: (text) => ({ ...forecast, reasoning: reasoning + text }),
   },
   {
     path: predict,
     as: { key },
     field: 'body.prior_basis',
+    max: 2_000,
     body: (text) => ({ ...forecast, prior_basis: text }),
+  },
+  {
+    method: 'PATCH',
+    path: `/api/predictions/${prediction_id}`,
+    as: { key },
+    field: 'body.reason',
+    max: 2_000,
+    prefix: sentence,
+    body: (text) => ({ probability: 70, reason: sentence + text }),
+  },
+  {
+    path: `/api/questions/${question_id}/dispute`,
+    as: { key },
+    field: 'body.reason',
+    max: 2_000,
+    prefix: sentence,
+    body: (text) => ({ reason: sentence + text, evidence_urls: ['https://e.org/a'] }),
+  },
+  {
+    path: `/api/admin/disputes/${nothing}/resolve`,
+    as: { admin: true },
+    field: 'body.note',
+    max: 5_000,
+    prefix: sentence,
+    body: (text) => ({ status: 'rejected', note: sentence + text }),
+  },
+  {
+    path: `/api/admin/questions/${nothing}/resolve`,
+    as: { admin: true },
+    field: 'body.resolution_note',
+    max: 5_000,
+    body: (text) => ({ outcome: true, resolution_note: text }),
+  },
+  {
+    path: `/api/admin/comments/${nothing}/hide`,
+    as: { admin: true },
+    field: 'body.reason',
+    max: 2_000,
+    prefix: sentence,
+    body: (text) => ({ reason: sentence + text }),
+  },
+  {
+    path: '/api/auth/signup',
+    field: 'body.name',
+    max: 80,
+    body: (name) => ({ email: 'someone@people.dev', password: 'a long enough one', name }),
   },
   {
     path: predict,
@@ -88,22 +179,34 @@ const places: readonly Place[] = [
     field: 'body.probabilities',
     body: (text) => ({ probabilities: { [text]: 100 }, reasoning: makeReasoning() }),
   },
-  ...(['question', 'description', 'resolution_source', 'source'] as const).map((name) => ({
+  ...(
+    [
+      ['question', 500],
+      ['description', 10_000],
+      ['resolution_source', 500],
+      // Not normalised: a name for programs.
+      ['source', undefined],
+    ] as const
+  ).map(([name, max]) => ({
     path: '/api/admin/questions',
     as: { admin: true },
     field: `body.${name}`,
-    body: (text: string) => ({
-      ...draft,
-      source_id: '1',
-      source: 'x',
-      [name]: `A text of words${text}`,
-    }),
+    ...(max === undefined ? {} : { max, prefix: words }),
+    body: (text: string) => ({ ...draft, source_id: '1', source: 'x', [name]: words + text }),
   })),
   {
     path: '/api/admin/questions',
     as: { admin: true },
     field: 'body.options.1',
+    max: 100,
     body: (text) => ({ ...draft, question_type: 'multi', options: ['A', text] }),
+  },
+  {
+    path: '/api/admin/questions',
+    as: { admin: true },
+    field: 'body.tags.0',
+    max: 50,
+    body: (text) => ({ ...draft, tags: [text] }),
   },
   {
     path: '/api/auth/login',
@@ -178,45 +281,70 @@ t.test('a batch and an import refuse such an item by itself', async (t) => {
   t.match(made.body.results, [{ status: 'refused' }, { status: 'created' }]);
 });
 
-t.test('a text of exactly its limit passes in NFD, and one more does not', async (t) => {
-  const filler = (least: string, length: number): string =>
-    least + 'é'.repeat(length - least.length);
-  const prior = places.find(({ field }) => field === 'body.prior_basis')!;
-  const limits: readonly (readonly [Place, (length: number) => string, number])[] = [
-    [places[0]!, (n) => filler('Name ', n), 50],
-    [places[2]!, (n) => filler('', n), 500],
-    [
-      { ...prior, path: predict.replace(question_id, await makeOpenQuestion(app)) },
-      (n) => filler('', n),
-      2_000,
-    ],
-    [
-      places.find(({ field }) => field === 'body.resolution_source')!,
-      (n) => filler('', n - 15),
-      500,
-    ],
-    [places.find(({ field }) => field === 'body.question')!, (n) => filler('', n - 15), 500],
-    [places.find(({ field }) => field === 'body.description')!, (n) => filler('', n - 15), 10_000],
-  ];
-  for (const [{ method = 'POST', path, as = {}, field, body }, make, most] of limits) {
-    const send = (length: number) =>
-      app.call(method, path, { ...as, body: body(make(length).normalize('NFD')) });
-    t.equal((await send(most + 1)).status, 400, `${field}: one more`);
-    const taken = await send(most);
-    t.ok(taken.status < 300, `${field}: ${JSON.stringify(taken.body)}`);
+/** Words with accents, so many characters long and without a blank at its ends; in NFD. */
+const accentedWords = (length: number): string =>
+  `${'éàü '.repeat(length).slice(0, length - 1)}x`.normalize('NFD');
+
+const aboutLength = /at most|characters|too long/i;
+
+t.test('every limit counts the characters of the normal form', async (t) => {
+  for (const { method = 'POST', path, as = {}, field, body, max, prefix = '' } of places) {
+    if (max === undefined) continue;
+    const name = `${path} ${field}`;
+    const send = (text: string) => app.call(method, path, { ...as, body: body(text) });
+    const room = max - prefix.length;
+    const whole = await send(accentedWords(room));
+    t.notMatch(whole.body.error ?? '', aboutLength, `${name}: ${JSON.stringify(whole.body)}`);
+    t.ok(whole.status < 500, name);
+    for (const text of [accentedWords(room + 1), 'x'.repeat(4 * max + 1 - prefix.length)]) {
+      const { status, body: answered } = await send(text);
+      t.equal(status, 400, `${name}: ${text.length} units`);
+      t.match(answered.error, aboutLength, name);
+    }
   }
-  const words = 'alpha bravo charlie delta echo ';
-  const content =
-    words +
-    'é'
-      .repeat(10)
-      .concat(' ')
-      .repeat(100)
-      .slice(0, 1_000 - words.length - 1) +
-    'x';
-  const posted = await app.call('POST', comments, {
-    key,
-    body: { content: content.normalize('NFD') },
-  });
-  t.not(posted.body.code, 'COMMENT_TOO_LONG', JSON.stringify(posted.body));
+});
+
+/** The same rules on every way in: which answer a text of some field gets, as text. */
+const ways: Readonly<
+  Record<string, { readonly max: number; send(text: string): Promise<string> }>
+> = {
+  'a socket call': {
+    max: 500,
+    async send(bio) {
+      const { body } = await socket.call('PATCH', '/api/me', { body: { bio } });
+      return JSON.stringify(body);
+    },
+  },
+  'an argument of a tool': {
+    max: 2_000,
+    async send(prior_basis) {
+      const args = { question_id, ...forecast, prior_basis, dry_run: true };
+      return JSON.stringify(await mcp.callTool('predict', args));
+    },
+  },
+  'a form of a page': {
+    max: 50,
+    send: async (name) =>
+      (await visitor.send('/account/agents', { act: 'register', name, model: 'gpt-5' })).text,
+  },
+  'an item of an import': {
+    max: 100,
+    async send(model) {
+      const items = [{ name: 'Some importer', model }];
+      const { body } = await app.call('POST', '/api/admin/agents/import', {
+        admin: true,
+        body: { items },
+      });
+      return JSON.stringify(body);
+    },
+  },
+};
+
+t.test('every way in has the same limits', async (t) => {
+  for (const [name, { max, send }] of Object.entries(ways)) {
+    t.notMatch(await send(accentedWords(max)), refused, name);
+    t.match(await send(accentedWords(max + 1)), refused, name);
+    t.match(await send('x'.repeat(4 * max + 1)), refused, name);
+    t.match(await send(accented(31)), refused, name);
+  }
 });

@@ -215,6 +215,17 @@ export const toys: readonly Route<ToyDeps>[] = [
       return reply(200, { waited: true });
     },
   }),
+  ...[60_000, 100].map((longest_ms) =>
+    route({
+      ...plain,
+      id: `lateStream${longest_ms}`,
+      method: 'GET',
+      path: `/late-stream/${longest_ms}`,
+      summary: 'A stream that may begin late',
+      longest_ms,
+      handle: (_ctx, { stream }) => replyStream('text/plain', stream),
+    }),
+  ),
   get('never', '/never', () => new Promise(() => undefined)),
   route({
     ...plain,

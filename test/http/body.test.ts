@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { StreamParts } from '../../src/http/body.js';
 import { openTcp, request } from '../help/native.js';
 import { t } from '../help/tap.js';
@@ -175,4 +176,46 @@ t.test('a route may take longer than the deadline, and hears when its client goe
   await until('one has gone', () => app.deps.waiting === 1);
   app.deps.gate.open();
   t.match(await waited, { status: 200, body: { waited: true } });
+});
+
+/** Its first piece comes when the gate is open. */
+const watchLate = (gate: ReturnType<typeof makeGate>) =>
+  watch(async function* (signal) {
+    await Promise.race([gate.opened, once(signal, 'abort')]);
+    yield 'at last';
+  });
+
+t.test('a first piece may come after the deadline if its route says so', async (t) => {
+  const app = await startToyApp(t, { deadline_ms: 50 });
+  const gate = makeGate();
+  const stream = watchLate(gate);
+  app.deps.stream = stream;
+  const late = fetch(`${app.url}/late-stream/60000`);
+  await until('it waits', () => app.mounted.open.size === 1);
+  t.equal((await app.call('GET', '/never')).status, 503, 'the deadline of others');
+  t.equal(stream.is_closed, false);
+  gate.open();
+  t.equal(await (await late).text(), 'at last');
+  await untilOver(stream);
+});
+
+t.test('who goes away before the first piece ends the wait for it', async (t) => {
+  const app = await startToyApp(t, { deadline_ms: 50 });
+  const stream = watchLate(makeGate());
+  app.deps.stream = stream;
+  const gone = await openTcp(t, app.port);
+  gone.socket.write(request('GET /late-stream/60000'));
+  await until('it waits', () => app.mounted.open.size === 1);
+  gone.socket.destroy();
+  await untilOver(stream);
+  t.ok(stream.is_closed);
+});
+
+t.test('the wait for a first piece has an end, and so has the work on it', async (t) => {
+  const app = await startToyApp(t, { deadline_ms: 50 });
+  const stream = watchLate(makeGate());
+  app.deps.stream = stream;
+  t.equal((await app.call('GET', '/late-stream/100')).status, 503);
+  await untilOver(stream);
+  t.ok(stream.is_closed);
 });

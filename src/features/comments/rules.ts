@@ -76,8 +76,9 @@ const too_long = fail(
 );
 
 /**
- * What is wrong with a text before it is normalised. A character as people count them may have more
- * than four code units, so the limit of bytes decides here.
+ * What is wrong with a text before it is normalised. Other texts may have four code units for each
+ * character of their limit. Comments are counted as people count them, and an emoji of a family has
+ * eight units and more, so the limit of bytes comes first here.
  */
 const checkRaw = (raw: string): TextFailure | null => {
   if (raw.length > max_bytes || Buffer.byteLength(raw) > max_bytes) return too_long;

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { groupBy } from '../../kit/group-by.js';
 import { makePause } from '../../kit/loop.js';
-import { isNumber, median_part, placeOf, units } from './numbers.js';
-import type { RunShape, TimedForecast } from './run.js';
+import { isNumber, placeOf, units } from './numbers.js';
+import type { RunShape, Step, TimedForecast } from './run.js';
 import type { FamilyShare, MoveWire, Point } from './schema.js';
 
 /**
@@ -19,12 +19,6 @@ const window_ms = 24 * 3_600_000;
 /** Two decimals: a difference of two figures with two decimals is one again. */
 const round2 = (value: number): number => Math.round(value * 100) / 100;
 
-/** A forecast, and the one of the same agent that it replaces. */
-export interface Step {
-  readonly now: TimedForecast;
-  readonly before: TimedForecast | undefined;
-}
-
 interface Figure {
   readonly option: string | null;
   readonly values: readonly number[];
@@ -36,7 +30,7 @@ interface Figure {
 const figureOfNumber = (shape: RunShape, points: readonly Point[]): Figure => ({
   option: null,
   values: points.map(({ forecast }) => round2(placeOf(shape, forecast ?? 0))),
-  put: ({ given }) => (100 * (given[median_part] as number)) / units,
+  put: ({ given: [median] }) => (100 * (median as number)) / units,
 });
 
 const figuresOf = (shape: RunShape, points: readonly Point[]): Figure[] => {

@@ -6,20 +6,24 @@ import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type ModelFamily, model_families } from '../taxonomy/model-family.js';
 import { type Fit, first_fit } from './correlation.js';
-import { driftOf, type Step } from './drift.js';
+import { driftOf } from './drift.js';
 import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
 import { placeOf } from './numbers.js';
 import { drawPicture, type Look } from './picture.js';
-import { type Course, makeRun, type RunShape } from './run.js';
+import { type Course, makeRun, type RunShape, type Step, type TimedForecast } from './run.js';
 import { most_points, type Point } from './schema.js';
-import { readForecasts } from './store.js';
+import { readForecasts, readLastOffset } from './store.js';
 import { movesConsensus } from './tally.js';
 
 /** Forecasts that are counted at a time; answers to others come in between. */
 const forecasts_a_turn = 100;
 
-interface Recorded extends Awaited<ReturnType<typeof readForecasts>> {
+interface Recorded {
+  /** In the order of their times. */
+  readonly all: AsyncIterable<TimedForecast> | Iterable<TimedForecast>;
+  /** Of the newest of them. */
+  readonly offset: number;
   readonly fits: readonly Fit[];
   /** Until when fits change the figures: its end, or now. */
   readonly until_ms: number;
@@ -39,6 +43,10 @@ export const makeCourse = async (
   const coming = [...fits];
   const pause = makePause(forecasts_a_turn);
   let fit = first_fit;
+  let now_ms: number | null = null;
+  const endMoment = (): void => {
+    if (now_ms !== null) moments.push({ at: now_ms, ...run.read(fit.rho) });
+  };
   const advance = (ms: number): void => {
     for (let next = coming[0]; next !== undefined && next.from_ms <= ms; next = coming[0]) {
       coming.shift();
@@ -48,13 +56,16 @@ export const makeCourse = async (
       if (point.pooled !== moments.at(-1)?.pooled) moments.push(point);
     }
   };
-  for (const [n, now] of all.entries()) {
-    const { at } = now;
-    if (at !== all[n - 1]?.at) advance(at);
-    steps.push({ now, before: run.add(now) });
-    if (all[n + 1]?.at !== at) moments.push({ at, ...run.read(fit.rho) });
+  for await (const one of all) {
+    if (one.at !== now_ms) {
+      endMoment();
+      advance(one.at);
+      now_ms = one.at;
+    }
+    steps.push(run.add(one));
     await pause();
   }
+  endMoment();
   advance(until_ms + 1);
   const points = await thin(shape, moments, most_points);
   const drift_events = await driftOf(shape, steps, points);
@@ -115,11 +126,14 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const load = async (question: QuestionRow, family?: ModelFamily): Promise<Course> => {
     const { id, question_type, options, range_min, range_max, ended_at } = question;
     const shape = { question_type, options, range_min, range_max };
-    const recorded = await sql.begin({ mode: 'read only' }, async (tx) => ({
-      ...(await readForecasts(tx, { id, ...shape }, family)),
-      fits: await readFits(tx),
-    }));
-    return makeCourse(shape, { ...recorded, until_ms: (ended_at ?? clock()).getTime() });
+    const until_ms = (ended_at ?? clock()).getTime();
+    // One state for all statements: the offset is that of the newest forecast that is read.
+    return sql.begin({ mode: 'isolation level repeatable read read only' }, async (tx) => {
+      const [offset, fits] = [await readLastOffset(tx, id), await readFits(tx)];
+      const all = readForecasts(tx, { id, ...shape }, family);
+      const course = await makeCourse(shape, { all, offset, fits, until_ms });
+      return course.total === 0 ? { ...course, offset: 0 } : course;
+    });
   };
 
   /** Of a question that the caller may see, in at most so many points; of one family, or of all. */

@@ -42,6 +42,7 @@ export type LiveConsensus = ReturnType<typeof createLiveConsensus>;
 /** Of some kilobytes each. */
 const most_cached = 5_000;
 const record_reads_at_once = 3;
+const read_only = { mode: 'read only' };
 
 type Parts = Pick<Deps, 'sql' | 'redis' | 'config' | 'log' | 'clock'>;
 
@@ -65,7 +66,9 @@ const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) =>
   return async (question_id: string, head: number): Promise<Tally> => {
     const found = await askRedis(question_id, head).catch(() => 'behind' as const);
     if (typeof found === 'object') return found;
-    const [counted] = await limit(() => readCounts(sql, [question_id]));
+    const [counted] = await limit(() =>
+      sql.begin(read_only, (tx) => readCounts(tx, [question_id])),
+    );
     if (counted === undefined) return no_tally;
     if (found === 'missing') {
       setTally(redis, prefix, counted).catch((error: unknown) => {
@@ -122,7 +125,9 @@ export const createLiveConsensus = (parts: Parts, most = most_cached) => {
       const questions = await readShapes(parts.sql, rest);
       if (at === null) return [...known, ...(await Promise.all(questions.map(read)))];
       const known_fits = await fits.get();
-      const counted = await limit(() => readCounts(parts.sql, rest, { at }));
+      const counted = await limit(() =>
+        parts.sql.begin(read_only, (tx) => readCounts(tx, rest, { at })),
+      );
       const tallies = new Map(counted.map((one) => [one.question_id, readCells(one.cells, one)]));
       return questions.map((question) => {
         const fit = fitOf(known_fits, question, at.getTime());
@@ -226,7 +231,8 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
 
   const setFromRecord = async (question_ids: readonly string[]): Promise<void> => {
     for (let from = 0; from < question_ids.length; from += set_at_once) {
-      const some = await readCounts(sql, question_ids.slice(from, from + set_at_once));
+      const ids = question_ids.slice(from, from + set_at_once);
+      const some = await sql.begin(read_only, (tx) => readCounts(tx, ids));
       await Promise.all(some.map((one) => setTally(redis, prefix, one)));
     }
   };

@@ -1,4 +1,4 @@
-import { quantileOf, shareBelow } from '../points/cdf-rules.js';
+import { quantilesOf, sharesBelow } from '../points/cdf-rules.js';
 import { curveOf } from '../predictions/stated-cdf.js';
 import { exactValue, type RangeColumns, showValue } from '../questions/range.js';
 import type { Value } from '../questions/schema.js';
@@ -26,14 +26,13 @@ export const units = 1e10;
 /** How many numbers `givenByCdf` makes. */
 export const number_parts = grid + 1 + levels;
 
+const grid_values = Array.from({ length: grid + 1 }, (_, n) => n / grid);
+const level_shares = Array.from({ length: levels }, (_, n) => (n + 1) / 100);
+
 export const givenByCdf = (cdf: readonly number[]): readonly number[] => {
   const curve = curveOf(cdf);
-  const given: number[] = [];
-  for (let n = 0; n <= grid; n += 1) given.push(Math.round(units * shareBelow(curve, n / grid)));
-  for (let n = 1; n <= levels; n += 1) {
-    given.push(Math.round(units * quantileOf(curve, n / 100)));
-  }
-  return given;
+  const given = [...sharesBelow(curve, grid_values), ...quantilesOf(curve, level_shares)];
+  return given.map((part) => Math.round(units * part));
 };
 
 type Ends = Pick<RangeColumns, 'range_min' | 'range_max'>;
@@ -86,7 +85,11 @@ export const numberConsensus = (shape: NumberShape, sums: readonly number[], cou
   const curve = sums.slice(0, grid + 1).map((sum, n) => {
     return { x: n / grid, f: sum / (units * count) };
   });
-  const pooled = fan_levels.map((level) => toUnits(units * count * quantileOf(curve, level / 100)));
+  const values = quantilesOf(
+    curve,
+    fan_levels.map((level) => level / 100),
+  );
+  const pooled = values.map((value) => toUnits(units * count * value));
   const percent = (f: number): number => Math.round(f * 1e6) / 1e4;
   return {
     quantile_average: {

@@ -1,4 +1,4 @@
-import { fanOf, isNumber, number_parts } from './numbers.js';
+import { fanOf, isNumber, median_part, number_parts } from './numbers.js';
 import { createPool, type PoolForecast } from './pool.js';
 import { shown } from './reading.js';
 import { leadingOf, makeValueCounts, mean, type QuestionShape, share } from './rules.js';
@@ -16,6 +16,14 @@ export interface TimedForecast extends PoolForecast {
   readonly at: number;
   /** Binary: 1 for YES, 0 for NO. Multi: number of the option. Of a number 0. */
   readonly side: number;
+  /** With a number, what the agent's forecast before gave; null if this is its first. */
+  readonly replaced?: readonly number[] | null;
+}
+
+/** A forecast, and the one of the same agent that it replaces. */
+export interface Step {
+  readonly now: TimedForecast;
+  readonly before: TimedForecast | undefined;
 }
 
 export type RunShape = Omit<QuestionShape, 'id'>;
@@ -30,21 +38,29 @@ export const makeRun = (shape: RunShape) => {
   const sums = new Array<number>(of_number ? number_parts : 0).fill(0);
   const standing = new Map<string, TimedForecast>();
   let sum = 0;
-  const change = ({ side, value, given }: TimedForecast, sign: 1 | -1): void => {
+  const change = ({ side, value }: TimedForecast, sign: 1 | -1): void => {
     sum += sign * value;
     sides[side] = (sides[side] as number) + sign;
     values.add(value, sign);
+  };
+  const addGiven = (given: readonly number[], sign: 1 | -1): void => {
     for (const n of sums.keys()) sums[n] = (sums[n] as number) + sign * (given[n] as number);
   };
   return {
-    /** Returns the forecast that it replaces, the agent's latest before. */
-    add(one: TimedForecast): TimedForecast | undefined {
-      const before = standing.get(one.agent);
+    /**
+     * Counts a forecast in. It is remembered until the agent's next one; with a number only its
+     * median is, because 300 parts of each of 50,000 forecasts would fill 120 MB.
+     */
+    add({ replaced = null, ...one }: TimedForecast): Step {
+      if (of_number) addGiven(one.given, 1);
+      if (of_number && replaced !== null) addGiven(replaced, -1);
+      const now = of_number ? { ...one, given: [one.given[median_part] as number] } : one;
+      const before = standing.get(now.agent);
       if (before !== undefined) change(before, -1);
-      change(one, 1);
-      standing.set(one.agent, one);
-      pool.put(one);
-      return before;
+      change(now, 1);
+      standing.set(now.agent, now);
+      pool.put(now);
+      return { now, before };
     },
     /** As the consensus has it while a fit with this ρ is in force. */
     read(rho: number): Moment {

@@ -1,7 +1,6 @@
 import { type Db, type Fragment, readPages, type Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
-import { groupBy } from '../../kit/group-by.js';
 import { makePause } from '../../kit/loop.js';
 import {
   prediction_placed,
@@ -12,9 +11,9 @@ import {
 import { eventNames } from '../events/index.js';
 import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
+import { givenByCdf, isNumber } from './numbers.js';
 import {
   type Consensus,
-  type Forecast,
   givenBy,
   no_tally,
   type Position,
@@ -23,9 +22,14 @@ import {
 } from './rules.js';
 import type { TimedForecast } from './run.js';
 import type { SnapshotReason } from './schema.js';
-import { type Counted, countInTurns, readCells } from './tally.js';
+import { type Counted, type Counter, makeCounter, readCells, sumUpInTurns } from './tally.js';
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
+
+/** Rows that are read at a time; those of a number have some 400 figures each. */
+const portion = 100;
+/** Forecasts that are counted in one turn of the event loop. */
+const counted_a_turn = 200;
 
 interface CountRow extends Omit<Position, 'family'> {
   readonly question_id: string;
@@ -93,10 +97,11 @@ const isForecastOn = (db: Db, ids: Fragment) => db`
  * The latest forecasts on some questions. One statement sees one state of predictions, outbox and
  * counters; the offset is that of the newest forecast counted, and 0 where a time is asked for. Where
  * its event is no longer kept, the offset is at most the one before the oldest event.
- * Owners come in one text: a row each would cost several times as much.
+ * Equal forecasts come in one row, with their owners in one text: a row each would cost several
+ * times as much. Distributions are not compared, which took longer than a statement may.
  */
 export const readCounts = async (
-  db: Db,
+  db: Tx,
   question_ids: readonly string[],
   until: Until = null,
 ): Promise<readonly Counted[]> => {
@@ -112,7 +117,7 @@ export const readCounts = async (
           from events
           ${isForecastOn(db, db`array[q.id]`)} and "offset" < ${until.before}
         )`;
-  const rows = await db<CountRow[]>`
+  const rows = db<CountRow[]>`
     select
       q.id as question_id,
       cardinality(q.options) as options,
@@ -122,44 +127,52 @@ export const readCounts = async (
       case when p.cdf is null then p.selected_option else 0 end as option,
       coalesce(p.probability, p.confidence) as value,
       p.probabilities,
-      p.cdf,
+      min(p.cdf) as cdf,
       string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
       max(p.forecast_at) as latest
     from questions q
     left join question_counts c on c.question_id = q.id
     left join (${standing(db, question_ids, until)}) p on p.question_id = q.id
     where q.id = any (${question_ids as string[]}::uuid[])
-    group by q.id, 4, 5, 6, 7, 8, 9`;
-  const counted: Counted[] = [];
-  const pause = makePause(portion);
-  for (const [question_id, some] of groupBy(rows, ({ question_id }) => question_id)) {
-    const all: (Forecast & { readonly owner: string })[] = [];
-    for (const row of some) {
-      const { family, yes, option, value, probabilities, cdf, options, owners } = row;
+    group by q.id, 4, 5, 6, 7, 8, case when p.cdf is not null then p.agent_id end`;
+  const pause = makePause(counted_a_turn);
+  const found = new Map<string, { counter: Counter; latest_ms: number | null; offset: number }>();
+  for await (const page of readPages<CountRow>(db, rows, portion)) {
+    for (const row of page) {
+      const { question_id, family, yes, option, value, probabilities, cdf, options } = row;
+      const known = found.get(question_id);
+      const one = known ?? { counter: makeCounter(), latest_ms: null, offset: row.last_offset };
+      found.set(question_id, one);
       if (family === null) continue;
+      one.latest_ms = Math.max(one.latest_ms ?? 0, row.latest?.getTime() ?? 0);
       const given = givenBy({ option, value, cdf }, probabilities, options);
-      for (const owner of owners.split(' ')) {
-        all.push({ family, yes, option, value, owner, given });
+      for (const owner of row.owners.split(' ')) {
+        one.counter.add({ family, yes, option, value, owner, given });
         await pause();
       }
     }
-    const latest_ms = Math.max(...some.map(({ latest }) => latest?.getTime() ?? 0));
-    const updated_at = all.length === 0 ? null : new Date(latest_ms).toISOString();
-    const has_offset = all.length > 0 && (until === null || 'before' in until);
-    const offset = has_offset ? (some[0]?.last_offset ?? 0) : 0;
-    counted.push({ question_id, ...(await countInTurns(all)), offset, updated_at });
+  }
+  const counted: Counted[] = [];
+  for (const [question_id, { counter, latest_ms, offset }] of found) {
+    const has_offset = latest_ms !== null && (until === null || 'before' in until);
+    counted.push({
+      question_id,
+      ...(await sumUpInTurns(counter, pause)),
+      offset: has_offset ? offset : 0,
+      updated_at: latest_ms === null ? null : new Date(latest_ms).toISOString(),
+    });
   }
   return counted;
 };
 
 /** The tally from the record; with `before` as it was before that offset of the log. */
 export const readTally = async (
-  db: Db,
+  tx: Tx,
   question_id: string,
   before: number | null = null,
 ): Promise<Tally> => {
   const read = async (until: Until): Promise<Tally> => {
-    const [counted] = await readCounts(db, [question_id], until);
+    const [counted] = await readCounts(tx, [question_id], until);
     return counted === undefined ? no_tally : readCells(counted.cells, counted);
   };
   // Mostly nothing came after that offset, and then the log is not looked through.
@@ -208,28 +221,31 @@ export const readOptions = async (
   return new Map(rows.map(({ id, options }) => [id, options]));
 };
 
-interface ForecastRow extends Omit<TimedForecast, 'given'> {
+/** The offset of the newest forecast on a question. */
+export const readLastOffset = async (tx: Tx, question_id: string): Promise<number> => {
+  const [row] = await tx<{ offset: number }[]>`
+    select prediction_offset as "offset" from question_counts where question_id = ${question_id}`;
+  return row?.offset ?? 0;
+};
+
+interface ForecastRow extends Omit<TimedForecast, 'given' | 'replaced'> {
   readonly probabilities: readonly number[] | null;
   readonly cdf: readonly number[] | null;
-  readonly offset: number;
+  readonly replaced_cdf: readonly number[] | null;
 }
 
-/** Rows that are read in one turn of the event loop; those of numbers have 201 figures each. */
-const portion = 500;
-
 /**
- * All forecasts on a question that the log has, in the order of their times, and the offset of the
- * newest one: one statement, which sees one state. Those whose event is still in the outbox are
- * left out, as in the consensus; hidden predictions and those on void questions count, also as
- * there.
+ * All forecasts on a question that the log has, in the order of their times. Those whose event is
+ * still in the outbox are left out, as in the consensus; hidden predictions and those on void
+ * questions count, also as there. A portion of them is in memory at a time.
  */
-export const readForecasts = async (
+export async function* readForecasts(
   tx: Tx,
-  { id, question_type, options }: QuestionShape,
+  question: QuestionShape,
   family?: string,
-): Promise<{ readonly all: readonly TimedForecast[]; readonly offset: number }> => {
-  const all: TimedForecast[] = [];
-  let last = 0;
+): AsyncGenerator<TimedForecast> {
+  const { id, question_type, options } = question;
+  const before = tx`lag(f.cdf) over (partition by f.agent_id order by f.forecast_at, f.revision)`;
   const rows = tx<ForecastRow[]>`
     select
       (extract(epoch from f.forecast_at) * 1000)::bigint as at,
@@ -240,23 +256,20 @@ export const readForecasts = async (
       f.model_family as family,
       f.probabilities,
       f.cdf,
-      c.prediction_offset as "offset"
+      ${isNumber(question) ? before : tx`null`} as replaced_cdf
     from forecasts f
-    join question_counts c on c.question_id = f.question_id
     where f.question_id = ${id} and ${isLogged(tx, tx`f.event_id`)}
       ${family === undefined ? tx`` : tx`and f.model_family = ${family}`}
     order by f.forecast_at, f.prediction_id, f.revision`;
   for await (const page of readPages<ForecastRow>(tx, rows, portion)) {
-    for (const { probabilities, cdf, offset, ...one } of page) {
+    for (const { probabilities, cdf, replaced_cdf, ...one } of page) {
       const option = question_type === 'binary' ? null : one.side;
       const said = { option, value: one.value, cdf };
       const given = givenBy(said, probabilities, options.length) ?? [];
-      all.push({ ...one, given });
-      last = offset;
+      yield { ...one, given, replaced: replaced_cdf && givenByCdf(replaced_cdf) };
     }
   }
-  return { all, offset: last };
-};
+}
 
 /** How far the log has been looked through; undefined while another timer is at it. */
 export const lockCursor = async (tx: Tx): Promise<number | undefined> => {

@@ -1,4 +1,4 @@
-import { makePause } from '../../kit/loop.js';
+import type { makePause } from '../../kit/loop.js';
 import { fromPercent, whole_bp } from '../../kit/percent.js';
 import { loadScript, type RedisClient } from '../../redis/client.js';
 import { prediction_placed, prediction_revised } from '../events/catalogue.js';
@@ -113,60 +113,64 @@ export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly owners: ReadonlyMap<string, readonly string[]>;
 }
 
-type Owned = Iterable<Forecast & { readonly owner: string }>;
+type Owned = Forecast & { readonly owner: string };
+type Sums = Pick<Counted, 'cells' | 'owners'>;
 
-/** Forecasts that are counted in one turn of the event loop. */
-const counted_a_turn = 1_000;
-
-/**
- * Counts forecasts, the latest of each prediction; those of one owner are known in full. Yields how
- * many were counted.
- */
-function* count(all: Owned): Generator<number, Pick<Counted, 'cells' | 'owners'>> {
+/** Counts forecasts, the latest of each prediction; those of one owner have to be known in full. */
+export const makeCounter = () => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
   const sums = new Map<string, number[]>();
   const add = (field: string, by: number): void => {
     cells.set(field, (cells.get(field) ?? 0) + by);
   };
-  for (const { owner, given, ...position } of all) {
-    const said = saidIn(position);
-    const of_owner = owners.get(owner);
-    if (of_owner === undefined) owners.set(owner, [said]);
-    else of_owner.push(said);
-    yield 1;
-    if (given === null) continue;
-    const sum = sums.get(position.family) ?? given.map(() => 0);
-    sums.set(position.family, sum);
-    for (let n = 0; n < given.length; n += 1) sum[n]! += given[n]!;
-  }
-  for (const [family, sum] of sums) {
-    for (const [n, units] of sum.entries()) add(`${family}|${n}`, units);
-  }
-  for (const all_said of owners.values()) {
-    for (const said of all_said) {
-      for (const [field, by] of fieldsOf(said, all_said.length)) add(field, by);
-    }
-    add(mixField(all_said.map((said) => said.split('|', 1)[0] as string)), 1);
-    yield all_said.length;
-  }
-  return { cells, owners };
-}
+  return {
+    add({ owner, given, ...position }: Owned): void {
+      const said = saidIn(position);
+      const of_owner = owners.get(owner);
+      if (of_owner === undefined) owners.set(owner, [said]);
+      else of_owner.push(said);
+      if (given === null) return;
+      const sum = sums.get(position.family) ?? given.map(() => 0);
+      sums.set(position.family, sum);
+      for (let n = 0; n < given.length; n += 1) sum[n]! += given[n]!;
+    },
+    /** To be called once; yields how many of the forecasts were counted since it last did. */
+    *sumUp(): Generator<number, Sums> {
+      for (const [family, sum] of sums) {
+        for (const [n, units] of sum.entries()) add(`${family}|${n}`, units);
+      }
+      for (const all_said of owners.values()) {
+        for (const said of all_said) {
+          for (const [field, by] of fieldsOf(said, all_said.length)) add(field, by);
+        }
+        add(mixField(all_said.map((said) => said.split('|', 1)[0] as string)), 1);
+        yield all_said.length;
+      }
+      return { cells, owners };
+    },
+  };
+};
+export type Counter = ReturnType<typeof makeCounter>;
 
-export const countAll = (all: Owned): Pick<Counted, 'cells' | 'owners'> => {
-  const counting = count(all);
+export const countAll = (all: Iterable<Owned>): Sums => {
+  const counter = makeCounter();
+  for (const one of all) counter.add(one);
+  const summing = counter.sumUp();
   for (;;) {
-    const { done, value } = counting.next();
+    const { done, value } = summing.next();
     if (done === true) return value;
   }
 };
 
 /** The same in portions, between which the event loop turns. */
-export const countInTurns = async (all: Owned): Promise<Pick<Counted, 'cells' | 'owners'>> => {
-  const pause = makePause(counted_a_turn);
-  const counting = count(all);
+export const sumUpInTurns = async (
+  counter: Counter,
+  pause: ReturnType<typeof makePause>,
+): Promise<Sums> => {
+  const summing = counter.sumUp();
   for (;;) {
-    const { done, value } = counting.next();
+    const { done, value } = summing.next();
     if (done === true) return value;
     await pause(value);
   }
@@ -225,8 +229,9 @@ export const setTally = async (
   prefix: string,
   { question_id, cells, owners, offset, updated_at }: Counted,
 ): Promise<void> => {
-  const args: (string | number)[] = [offset, updated_at ?? '', cells.size];
+  let said_by_owners = '';
+  for (const [owner, said] of owners) said_by_owners += `${owner}\n${said.join(' ')}\n`;
+  const args: (string | number)[] = [offset, updated_at ?? '', said_by_owners];
   for (const [field, count] of cells) args.push(field, count);
-  for (const [owner, said] of owners) args.push(owner, said.join(' '));
   await setScript(redis, tallyKeys(prefix, question_id), args);
 };

@@ -106,7 +106,7 @@ interface Document {
   readonly produces: string;
   /** Where it says more than `produces`. */
   readonly content_type?: string;
-  readonly make: (options: SiteOptions) => string;
+  readonly make: (options: SiteOptions) => string | Promise<string>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly documented?: boolean;
 }
@@ -136,9 +136,9 @@ const documents: Readonly<Record<string, Document>> = {
     path: '/openapi.json',
     summary: 'This document: OpenAPI 3.1',
     produces: 'application/json',
-    make: ({ routes: all, info, public_url }) =>
+    make: async ({ routes: all, info, public_url }) =>
       JSON.stringify(
-        makeOpenApi(all, {
+        await makeOpenApi(all, {
           info: { ...info, description: basics },
           server_url: public_url(),
           tags: tag_texts,
@@ -199,15 +199,21 @@ const documents: Readonly<Record<string, Document>> = {
   },
 };
 
+interface Made {
+  readonly body: string;
+  readonly etag: string;
+}
+
 export const createSite = (options: SiteOptions) => {
-  const made = new Map<string, { readonly body: string; readonly etag: string }>();
-  return (id: string, { make }: Pick<Document, 'make'>) => {
-    const known = made.get(id);
-    if (known !== undefined) return known;
-    const body = make(options);
-    const document = { body, etag: etagOf(body) };
-    made.set(id, document);
-    return document;
+  const made = new Map<string, Promise<Made>>();
+  const makeOnce = async ({ make }: Pick<Document, 'make'>): Promise<Made> => {
+    const body = await make(options);
+    return { body, etag: etagOf(body) };
+  };
+  return (id: string, document: Pick<Document, 'make'>): Promise<Made> => {
+    const known = made.get(id) ?? makeOnce(document);
+    made.set(id, known);
+    return known;
   };
 };
 
@@ -233,8 +239,8 @@ export const routes = Object.entries(documents).map(([id, document]) => {
     cacheable: true,
     returns: { 200: (is_json ? Type.Object({}) : Type.String()) as TSchema },
     ...(is_json ? {} : { produces }),
-    handle: (_ctx, { site }) => {
-      const { body, etag } = site(id, document);
+    handle: async (_ctx, { site }) => {
+      const { body, etag } = await site(id, document);
       return { ...replyRaw(content_type, body, headers), etag };
     },
   });

@@ -243,6 +243,7 @@ export const selectStated = (scope: ExportScope): Selected =>
     'range_min', t.range_min,
     'range_max', t.range_max,
     'cdf', p.cdf,
+    'replaced_cdf', lag(p.cdf) over (partition by p.id order by p.created_at, p.revision),
     'prediction_id', p.id,
     'revision', p.revision,
     'at', floor(extract(epoch from p.created_at) * 1000)::float8,

@@ -3,6 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { reply, routeFor } from '../../http/route.js';
 import { compileCheck } from '../../http/validation.js';
 import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
+import { makePause } from '../../kit/loop.js';
 import { adminName } from '../audit/index.js';
 import type { PlaceParts, ReviseParts } from '../predictions/index.js';
 import { checkDraft, createQuestion } from '../questions/index.js';
@@ -41,6 +42,9 @@ const resultOf = (outcome: Outcome, index: number) => {
   return { index, status, ...named };
 };
 
+/** Items that are checked in one turn of the event loop: 100 of them may have 4 MB of text. */
+const items_a_turn = 10;
+
 /** Items that cannot be read are refused one by one; `work` gets the others. */
 const importRoute = <S extends TSchema>({ item, members, work, ...named }: Import<S>) => {
   const check = compileCheck(item, 'item');
@@ -54,7 +58,12 @@ const importRoute = <S extends TSchema>({ item, members, work, ...named }: Impor
     body_limit: 4 * 1024 * 1024,
     returns: { 200: Type.Object({ results }) },
     handle: async ({ body: { items }, caller }, deps) => {
-      const wrong = items.map(check);
+      const wrong: ReturnType<typeof check>[] = [];
+      const pause = makePause(items_a_turn);
+      for (const one of items) {
+        wrong.push(check(one));
+        await pause();
+      }
       const good = items.filter((_, index) => wrong[index] === null) as Static<S>[];
       const outcomes = (await work(deps, good, adminName(caller))).values();
       return reply(200, {

@@ -45,28 +45,32 @@ export const netOfCrps = (weight: number, outcome: number, score: number): numbe
   return net + 0;
 };
 
-/** F at a value; behind a jump. */
-export const shareBelow = (curve: Curve, at: number): number => {
-  let before = curve[0]!;
-  if (at < before.x) return 0;
-  for (const point of curve) {
-    if (point.x > at) {
-      return before.f + ((at - before.x) / (point.x - before.x)) * (point.f - before.f);
-    }
-    before = point;
-  }
-  return before.f;
+/** F at values in ascending order, in one walk along the curve; behind a jump. */
+export const sharesBelow = (curve: Curve, values: readonly number[]): number[] => {
+  let n = 0;
+  return values.map((at) => {
+    while (n < curve.length && curve[n]!.x <= at) n += 1;
+    const [before, after] = [curve[n - 1], curve[n]];
+    if (before === undefined) return 0;
+    if (after === undefined) return before.f;
+    return before.f + ((at - before.x) / (after.x - before.x)) * (after.f - before.f);
+  });
 };
 
-/** The least value at which F is `f` or more; the end of the range where it is more than F there. */
-export const quantileOf = (curve: Curve, f: number): number => {
-  let before = curve[0]!;
-  for (const point of curve) {
-    if (point.f >= f) {
-      const rise = point.f - before.f;
-      return rise === 0 ? point.x : before.x + ((f - before.f) / rise) * (point.x - before.x);
-    }
-    before = point;
-  }
-  return before.x;
+/**
+ * For shares in ascending order, in one walk along the curve: the least value at which F is as much
+ * or more; the end of the range if F is less there.
+ */
+export const quantilesOf = (curve: Curve, shares: readonly number[]): number[] => {
+  let n = 0;
+  return shares.map((f) => {
+    while (n < curve.length && curve[n]!.f < f) n += 1;
+    const point = curve[n];
+    if (point === undefined) return curve.at(-1)!.x;
+    const before = curve[n - 1] ?? point;
+    const rise = point.f - before.f;
+    return rise === 0 ? point.x : before.x + ((f - before.f) / rise) * (point.x - before.x);
+  });
 };
+
+export const quantileOf = (curve: Curve, f: number): number => quantilesOf(curve, [f])[0]!;

@@ -12,6 +12,7 @@ import {
   unreadableItem,
 } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
+import { makePause } from '../../kit/loop.js';
 import { question_faults } from '../questions/schema.js';
 import { answerPrepared, type Needs, type PlaceRequest, prepare } from './placing.js';
 import { reach_ms } from './reach.js';
@@ -27,8 +28,8 @@ type Item = Static<typeof predictions_body>;
 
 const checkItem = compileCheck(predictions_body, 'body');
 
-/** Few enough for others to have their turn of the event loop between. */
-const most_together = 16;
+/** Few enough for others to have their turn of the event loop between: a long text takes 3 ms. */
+const most_together = 8;
 
 const limited = (retry_ms: number): Fault => {
   const retry_after = Math.max(1, Math.ceil(retry_ms / 1_000));
@@ -62,13 +63,15 @@ export const placeBatch = async (
 ): Promise<readonly BatchResult[]> => {
   const taken = await Promise.all(given.map(() => deps.takePrediction(agent.id)));
   const shared = { agent, reach_until_ms: performance.now() + reach_ms };
-  const requests = given.map((item, n) => {
+  const read = (item: unknown, n: number) => {
     const counted = taken[n]!;
     return counted.allowed ? readRequest(item, shared) : limited(counted.retry_ms);
-  });
+  };
+  const pause = makePause(most_together);
   const results: BatchResult[] = [];
-  while (results.length < requests.length) {
-    const some = requests.slice(results.length, results.length + most_together);
+  while (results.length < given.length) {
+    const from = results.length;
+    const some = given.slice(from, from + most_together).map((item, n) => read(item, from + n));
     const prepared = await Promise.all(
       some.map(async (request) =>
         isFault(request) ? request : { request, ready: await prepare(deps, request) },
@@ -82,6 +85,7 @@ export const placeBatch = async (
       if (one.status === 'rejected') throw one.reason;
       results.push(resultOf(results.length, one.value));
     }
+    await pause(some.length);
   }
   return results;
 };

@@ -1,6 +1,7 @@
 import type { Deps } from '../../http/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
+import { makePause } from '../../kit/loop.js';
 import { toPercent } from '../../kit/percent.js';
 import { question_faults } from '../questions/schema.js';
 import type { Stated } from './distribution.js';
@@ -47,6 +48,9 @@ interface Import {
   readonly now: Date;
 }
 
+/** Texts that are judged in one turn of the event loop: a long one takes 3 ms. */
+const texts_a_turn = 5;
+
 /**
  * Records forecasts by the group commits; each has its own outcome. Those of one agent on one question
  * follow each other by their times: the first places its prediction, later ones revise it.
@@ -58,8 +62,12 @@ export const recordImported = async (
 ): Promise<readonly ImportOutcome[]> => {
   const outcomes = new Map<Imported, ImportOutcome>();
   const pairs = groupBy(items, ({ question, agent }) => `${question.id} ${agent.id}`);
+  const pause = makePause(texts_a_turn);
+  let begun: Promise<void> = Promise.resolve();
   await Promise.all(
     [...pairs.values()].map(async (of_pair) => {
+      begun = begun.then(() => pause());
+      await begun;
       const in_order = of_pair.toSorted((a, b) => timeOf(a, by) - timeOf(b, by));
       for (const item of in_order) outcomes.set(item, await recordOne(deps, item, by));
     }),

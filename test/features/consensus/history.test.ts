@@ -7,9 +7,11 @@ import {
   readCells,
   thinCourse,
 } from '../../../src/features/consensus/index.js';
+import { givenByCdf, showFan } from '../../../src/features/consensus/numbers.js';
 import { computeConsensus, givenBy } from '../../../src/features/consensus/rules.js';
 import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
-import { countInTurns } from '../../../src/features/consensus/tally.js';
+import { makeCounter, sumUpInTurns } from '../../../src/features/consensus/tally.js';
+import { makePause } from '../../../src/kit/loop.js';
 import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
@@ -125,6 +127,37 @@ for (const shape of [binary, multi]) {
   });
 }
 
+const number: RunShape = { question_type: 'numeric', options: [], range_min: 0, range_max: 100 };
+const halves = fc.array(fc.nat(100), { minLength: 1, maxLength: 5 }).map((values) => {
+  const inner = [...values].sort((a, b) => a - b);
+  return [0, 0, ...inner.flatMap((value, n) => [value, (n + 1) / (inner.length + 1)]), 100, 1];
+});
+
+t.test('numeric: each moment is exact, also where forecasts replace others', async (t) => {
+  const stated = fc.array(fc.record({ ...parts, cdf: halves }), { maxLength: 40 });
+  const property = fc.asyncProperty(stated, async (rows) => {
+    const latest = new Map<string, readonly number[]>();
+    const all = [...rows]
+      .sort((a, b) => a.at - b.at)
+      .map(({ cdf, at, agent }): TimedForecast => {
+        const given = givenByCdf(cdf);
+        const replaced = latest.get(agent) ?? null;
+        latest.set(agent, given);
+        const who = { agent, owner: agent, family: 'gpt' };
+        return { at, ...who, side: 0, value: 5_000, given, replaced };
+      });
+    const of_all = { all, offset: all.length, fits: [], until_ms };
+    const { points } = await makeCourse(number, of_all);
+    for (const { at, count, fan } of points) {
+      const until = all.filter((one) => one.at <= at);
+      const found = consensusOf(number, until, at);
+      assert.equal(count, found.count);
+      assert.equal(showFan(number, fan ?? []).p50, found.forecast);
+    }
+  });
+  await holds(t, property);
+});
+
 t.test('of more moments than a chart shows, first, last and extremes are kept', async (t) => {
   const all = Array.from({ length: 3_000 }, (_, n): TimedForecast => {
     const value = n === 1_500 ? 10_000 : n === 1_501 ? 0 : 5_000;
@@ -152,6 +185,8 @@ t.test('a long history is counted in many turns of the event loop', async (t) =>
   );
   t.ok(turns >= count / 100, `${turns} turns`);
   const forecasts = all.map((one) => ({ ...one, yes: null, option: one.side }));
-  const counting = await countTurns(() => countInTurns(forecasts));
-  t.ok(counting >= count / 1_000, `${counting} turns`);
+  const counter = makeCounter();
+  for (const one of forecasts) counter.add(one);
+  const counting = await countTurns(() => sumUpInTurns(counter, makePause(200)));
+  t.ok(counting >= count / 200, `${counting} turns`);
 });

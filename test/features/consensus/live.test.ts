@@ -89,9 +89,10 @@ type World = Awaited<ReturnType<typeof makeWorld>>;
 /** Calls back when a tally is read from the record; what that gives is the answer, unless null. */
 const watchTallies = (sql: Sql, onRead: () => Promise<never> | null): Sql =>
   new Proxy(sql, {
-    apply: (target, self, args) =>
-      (String(args[0]).includes('string_agg') ? onRead() : null) ??
-      Reflect.apply(target as never, self, args),
+    get: (target, name) =>
+      name === 'begin'
+        ? (...args: Parameters<Sql['begin']>) => onRead() ?? target.begin(...args)
+        : Reflect.get(target, name),
   });
 
 const readAll = async (live: LiveConsensus, ids: readonly string[]) => {

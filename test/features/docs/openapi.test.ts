@@ -81,7 +81,7 @@ t.test('every name is that of one schema, and is used', async (t) => {
     }),
   );
   const parts = { info: { title: 'x', version: '1', description: 'y' }, server_url: '', tags: {} };
-  t.throws(() => makeOpenApi(two, { ...parts, bodyOf: () => ({}) }), /the name Toy/);
+  await t.rejects(makeOpenApi(two, { ...parts, bodyOf: () => ({}) }), /the name Toy/);
 });
 
 const use_of_types = `import type { Event, Prediction, PredictRequest, Question } from './index.js';

@@ -8,6 +8,7 @@ import {
   prediction_columns,
   predictions_schema,
 } from '../../../src/features/exports/columns.js';
+import { file_routes } from '../../../src/features/exports/file-routes.js';
 import { pseudonymOf } from '../../../src/features/exports/index.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
@@ -304,4 +305,9 @@ t.test('as_of gives what was known then: a decision made later is not', async (t
     revision: null,
     resolved_at: null,
   });
+});
+
+t.test('a file whose first bytes come late is not cut, nor is the sum of one', (t) => {
+  for (const { path, longest_ms } of file_routes) t.equal(longest_ms, 600_000, path);
+  t.end();
 });

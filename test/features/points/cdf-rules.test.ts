@@ -1,10 +1,12 @@
+import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
   type Curve,
   crps,
   netOfCrps,
   quantileOf,
-  shareBelow,
+  quantilesOf,
+  sharesBelow,
 } from '../../../src/features/points/cdf-rules.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
@@ -20,6 +22,15 @@ const sure = (x: number): Curve => [
   { x, f: 1 },
   { x: 1, f: 1 },
 ];
+
+/** F at a value as it is defined, without a walk. */
+const shareBelow = (curve: Curve, at: number): number => {
+  const next = curve.findIndex(({ x }) => x > at);
+  if (next === 0) return 0;
+  const [before, after] = [curve.at(next === -1 ? -1 : next - 1)!, curve[next]];
+  if (after === undefined) return before.f;
+  return before.f + ((at - before.x) / (after.x - before.x)) * (after.f - before.f);
+};
 
 /** The integral as it is written, by the midpoints of many short steps. */
 const plainCrps = (curve: Curve, outcome: number, steps = 200_000): number => {
@@ -134,4 +145,21 @@ t.test('quantiles and shares are each other’s inverse', async (t) => {
   );
   t.equal(quantileOf(uniform, 0.25), 0.25);
   t.equal(quantileOf(sure(0.4), 0.5), 0.4);
+});
+
+t.test('many values are looked up in one walk along the curve, and are the same', async (t) => {
+  const places = Array.from({ length: 202 }, (_, n) => n / 201);
+  const property = fc.property(curves, (curve) => {
+    const shares = places.map((at) => shareBelow(curve, at));
+    const values = places.map((f) => {
+      const n = curve.findIndex((point) => point.f >= f);
+      const [before, point] = [curve[n - 1] ?? curve.at(n)!, curve.at(n)!];
+      const rise = point.f - before.f;
+      const is_flat = n <= 0 || rise === 0;
+      return is_flat ? point.x : before.x + ((f - before.f) / rise) * (point.x - before.x);
+    });
+    assert.deepEqual(sharesBelow(curve, places), shares);
+    assert.deepEqual(quantilesOf(curve, places), values);
+  });
+  await holds(t, property);
 });

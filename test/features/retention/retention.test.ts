@@ -302,10 +302,11 @@ t.test('what a question was at an offset counts forecasts whose events are gone'
   await addPredictions(sql, some(0));
   await addPredictions(sql, some(4));
   const id = questionId(0);
-  const [whole, early] = [await readTally(sql, id, 7), await readTally(sql, id, 5)];
+  const tallyAt = (before: number) => sql.begin((tx) => readTally(tx, id, before));
+  const [whole, early] = [await tallyAt(7), await tallyAt(5)];
   t.equal(whole.offset, 6);
   await sql`delete from events where "offset" <= 4`;
   await sql`update log_head set oldest = 5`;
-  t.strictSame(await readTally(sql, id, 7), whole);
-  t.strictSame(await readTally(sql, id, 5), early, 'all of it gone');
+  t.strictSame(await tallyAt(7), whole);
+  t.strictSame(await tallyAt(5), early, 'all of it gone');
 });
