@@ -386,7 +386,8 @@ const compileRoute = <D>(route: Route<D>) => ({
   route,
   checkParams: route.params === undefined ? null : compileCheck(route.params, 'params'),
   readQuery: route.query === undefined ? null : compileQuery(route.query),
-  checkBody: route.body === undefined ? null : compileCheck(route.body, 'body'),
+  checkBody:
+    route.body === undefined ? null : compileCheck(route.body, 'body', { is_form: route.is_page }),
   /** Of every answer. */
   fixed_headers: deprecationHeaders(route.deprecated),
 });

@@ -154,11 +154,19 @@ const findStacked = (
   return null;
 };
 
-/** Compiles a schema; the check returns null for a good value, else what is wrong and where. */
-export const compileCheck = (schema: TSchema, root: string): Check => {
+/**
+ * Compiles a schema; the check returns null for a good value, else what is wrong and where. The
+ * form of a page leaves its texts to the call that it makes, whose refusal names the field.
+ */
+export const compileCheck = (
+  schema: TSchema,
+  root: string,
+  { is_form = false }: { readonly is_form?: boolean } = {},
+): Check => {
   const compiled = TypeCompiler.Compile(schema);
   return (value) => {
     if (!compiled.Check(value)) return collect(compiled.Errors(value), root);
+    if (is_form) return null;
     const unsafe = findStacked(schema, value, root);
     return unsafe === null ? null : [unsafe];
   };

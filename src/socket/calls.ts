@@ -7,6 +7,7 @@ import {
   type Outgoing,
 } from '../http/call.js';
 import type { Mounted, WholeCall } from '../http/pipeline.js';
+import { judgedAlone } from '../http/schemas.js';
 import { findInexactProblem, findJsonProblem } from '../http/validation.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
 import { close_codes, makeFrame, ws_faults } from './frames.js';
@@ -44,7 +45,8 @@ export const call_frame = Type.Object({
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String({ pattern: '^[\\t -~\\u0080-\\u00ff]*$' })),
   ),
-  body: Type.Optional(Type.Unknown()),
+  /** The route of the call looks at it. */
+  body: Type.Optional(judgedAlone(Type.Unknown())),
 });
 type CallFrame = Static<typeof call_frame>;
 

@@ -98,7 +98,7 @@ t.test('a voided question leaves the n of boards, records, families and calibrat
   await expectN(11);
 });
 
-t.test('voiding a closed question is one event, the same at every door', async (t) => {
+t.test('voiding a closed question is one event, the same at every transport', async (t) => {
   const owner = await makeHuman(app);
   const { id } = await makeClosed({ probability: 70 });
   const hook = await app.call('POST', '/api/webhooks', {
@@ -119,7 +119,7 @@ t.test('voiding a closed question is one event, the same at every door', async (
   const message = await until('the message', () =>
     sse.messages.find(({ data }) => data?.event === 'question.voided'),
   );
-  for (const [door, one] of [
+  for (const [transport, one] of [
     ['socket', frame],
     ['server-sent events', message.data],
   ] as const) {
@@ -127,7 +127,7 @@ t.test('voiding a closed question is one event, the same at every door', async (
     t.same(
       { offset, id: event_id, data, timestamp },
       { offset: event.offset, id: event.id, data: event.data, timestamp: event.timestamp },
-      door,
+      transport,
     );
   }
   const [delivery] = await until('the delivery', () => {
@@ -192,8 +192,8 @@ t.test('every change of state emits its event, once, and a repeat emits none', a
     const first = await app.call(method, path, { ...admin, body: sent });
     t.ok(first.status < 300, `${event}: ${JSON.stringify(first.body)}`);
     await app.call(method, path, { ...admin, body: sent });
-    const [told] = await untilEvents(id, event, 1);
-    t.match(told.data, data, event);
+    const [notices] = await untilEvents(id, event, 1);
+    t.match(notices.data, data, event);
   }
   // What comes later in the log than all of them.
   await decideAndSettle(app, id, 'void');
@@ -283,8 +283,8 @@ t.test('a decision that is repeated pays nobody twice, whatever way it went befo
   const receipt = await receiptOf(prediction_id);
   t.same(pluck(receipt.decisions, 'revision'), [1, 2, 3, 4, 5]);
   t.same(pluck(receipt.decisions, 'net'), [96, 0, 96, 0, 96]);
-  const told = await app.call('GET', '/api/me/notifications?limit=100', { key: agent.key });
-  const types: string[] = pluck(told.body.notifications, 'type');
+  const notices = await app.call('GET', '/api/me/notifications?limit=100', { key: agent.key });
+  const types: string[] = pluck(notices.body.notifications, 'type');
   t.equal(types.filter((type) => /void/.test(type)).length, 2, `voided twice: ${types}`);
 });
 
@@ -372,8 +372,8 @@ t.test(
     await untilSettled(app.sql, id);
     const [voided] = await untilEvents(id, 'question.voided', 1);
     t.match(voided.data, { question_id: id, revision: 2 });
-    const [told] = await untilEvents(id, 'dispute.resolved', 1);
-    t.match(told.data, { dispute_id: first.id, status: 'upheld' });
+    const [notices] = await untilEvents(id, 'dispute.resolved', 1);
+    t.match(notices.data, { dispute_id: first.id, status: 'upheld' });
     const other = await uphold(second);
     t.ok(other.status < 500, 'a second one for the same end is answered');
     await untilSettled(app.sql, id);
@@ -393,52 +393,55 @@ t.test(
     const types: string[] = pluck(notes.body.notifications, 'type');
     t.ok(
       types.some((type) => /dispute/.test(type)),
-      `told of the dispute: ${types}`,
+      `notices of the dispute: ${types}`,
     );
     t.ok(
       types.some((type) => /void/.test(type)),
-      `told of the voiding: ${types}`,
+      `notices of the voiding: ${types}`,
     );
   },
 );
 
-t.test('exports have no scores of a voided question, and say what was decided before', async (t) => {
-  const { id, forecasts } = await makeClosed({ probability: 80 });
-  await decideAndSettle(app, id, 'resolve', { outcome: true });
-  const pid = forecasts[0]!.prediction_id;
-  const exported = async (name: string, more = ''): Promise<readonly Any[]> => {
-    const path = `/api/export/${name}?format=ndjson&question_id=${id}${more}`;
-    const { status, body } = await app.call('GET', path);
-    if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
-    if (typeof body !== 'string') return [body];
-    return body
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
-  };
-  const untilRow = (what: string, matches: (row: Any) => boolean) =>
-    until(what, async () => (await exported('predictions')).find(matches), 30_000, 200);
-  const scored = await untilRow('it is scored', (row) => row.net === 84);
-  t.ok(Math.abs(scored.brier - 0.04) < 1e-6, `its Brier score is ${scored.brier}`);
-  const [{ now }] = (await app.sql`select now()`) as unknown as [{ now: Date }];
-  await decideAndSettle(app, id, 'void');
-  const empty = await untilRow('it is voided', (row) => row.question_status === 'voided');
-  for (const name of ['brier', 'log_score', 'baseline', 'relative', 'skill', 'net']) {
-    t.notOk(empty[name], `${name} is empty: ${empty[name]}`);
-  }
-  t.equal(empty.prediction_id ?? empty.id, pid);
-  t.equal(empty.probability, 80, 'the forecast stays');
-  const [before] = await exported('predictions', `&as_of=${now.toISOString()}`);
-  t.match(before, { question_status: 'resolved', outcome: true }, 'as of the moment before');
-  t.equal(before.net, null, 'scores are those of the latest decision');
-  const decisions = await exported('resolutions');
-  t.equal(decisions.length, 2, 'both decisions are in the record');
-  const [question] = await exported('questions');
-  t.equal(question.question_status, 'voided');
-  t.notOk(question.outcome, 'without an outcome');
-  await decideAndSettle(app, id, 'resolve', { outcome: false });
-  await untilRow('it is scored anew', (row) => row.net === -156);
-});
+t.test(
+  'exports have no scores of a voided question, and say what was decided before',
+  async (t) => {
+    const { id, forecasts } = await makeClosed({ probability: 80 });
+    await decideAndSettle(app, id, 'resolve', { outcome: true });
+    const pid = forecasts[0]!.prediction_id;
+    const exported = async (name: string, more = ''): Promise<readonly Any[]> => {
+      const path = `/api/export/${name}?format=ndjson&question_id=${id}${more}`;
+      const { status, body } = await app.call('GET', path);
+      if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+      if (typeof body !== 'string') return [body];
+      return body
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+    };
+    const untilRow = (what: string, matches: (row: Any) => boolean) =>
+      until(what, async () => (await exported('predictions')).find(matches), 30_000, 200);
+    const scored = await untilRow('it is scored', (row) => row.net === 84);
+    t.ok(Math.abs(scored.brier - 0.04) < 1e-6, `its Brier score is ${scored.brier}`);
+    const [{ now }] = (await app.sql`select now()`) as unknown as [{ now: Date }];
+    await decideAndSettle(app, id, 'void');
+    const empty = await untilRow('it is voided', (row) => row.question_status === 'voided');
+    for (const name of ['brier', 'log_score', 'baseline', 'relative', 'skill', 'net']) {
+      t.notOk(empty[name], `${name} is empty: ${empty[name]}`);
+    }
+    t.equal(empty.prediction_id ?? empty.id, pid);
+    t.equal(empty.probability, 80, 'the forecast stays');
+    const [before] = await exported('predictions', `&as_of=${now.toISOString()}`);
+    t.match(before, { question_status: 'resolved', outcome: true }, 'as of the moment before');
+    t.equal(before.net, null, 'scores are those of the latest decision');
+    const decisions = await exported('resolutions');
+    t.equal(decisions.length, 2, 'both decisions are in the record');
+    const [question] = await exported('questions');
+    t.equal(question.question_status, 'voided');
+    t.notOk(question.outcome, 'without an outcome');
+    await decideAndSettle(app, id, 'resolve', { outcome: false });
+    await untilRow('it is scored anew', (row) => row.net === -156);
+  },
+);
 
 t.test('lists, pages, refusals and the client follow a question back and forth', async (t) => {
   const { id, forecasts } = await makeClosed({ probability: 60 });

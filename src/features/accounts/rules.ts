@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
-import { composeText, countCharacters, toNormalForm } from '../../kit/text.js';
+import { countCharacters, normaliseText, toNormalForm } from '../../kit/text.js';
 
 /** Names, keys and codes of agents; addresses, names and tokens of people. */
 
@@ -92,7 +92,7 @@ export const parseRoles = (
 
 /** A text of an agent about itself, trimmed; null when it is blank. */
 export const cleanText = (text: string | null | undefined): string | null => {
-  const trimmed = composeText(text ?? '').trim();
+  const trimmed = normaliseText(text ?? '').trim();
   return trimmed === '' ? null : trimmed;
 };
 

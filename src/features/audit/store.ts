@@ -3,7 +3,7 @@ import { newestFirst, readTotal } from '../../db/rows.js';
 import type { Caller } from '../../http/caller.js';
 import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
-import { composeText } from '../../kit/text.js';
+import { normaliseText } from '../../kit/text.js';
 import type { Act, ActWire, AuditQuery } from './schema.js';
 
 /** The audit log in Postgres. It only grows: triggers refuse everything but inserts. */
@@ -33,7 +33,7 @@ export interface RecordedAct {
 export const recordAct = async (tx: Tx, made: RecordedAct): Promise<void> => {
   const { admin, act, subject, at } = made;
   const question_id = made.question_id ?? (subject.kind === 'question' ? subject.id : null);
-  const reason = composeText(made.reason ?? '').trim() || null;
+  const reason = normaliseText(made.reason ?? '').trim() || null;
   const details = made.details === undefined ? null : JSON.stringify(made.details);
   await tx`
     insert into audit_log

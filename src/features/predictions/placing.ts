@@ -10,7 +10,7 @@ import { type Answer, type Claim, type Reply, reply } from '../../http/route.js'
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
 import { toPercent } from '../../kit/percent.js';
-import { composeText } from '../../kit/text.js';
+import { normaliseText } from '../../kit/text.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/catalogue.js';
 import { readAccount } from '../points/index.js';
@@ -172,7 +172,7 @@ const compose = (
       citations: checked.citations,
       resolution_protocol: body.resolution_protocol ?? null,
       prior_probability: prior,
-      prior_basis: body.prior_basis == null ? null : composeText(body.prior_basis),
+      prior_basis: body.prior_basis == null ? null : normaliseText(body.prior_basis),
       body_digest,
     },
   });

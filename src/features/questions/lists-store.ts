@@ -1,6 +1,7 @@
 import type { Db, Fragment } from '../../db/client.js';
 import { newestFirst, readTotal } from '../../db/rows.js';
 import type { CursorKey, CursorKind, PageRequest } from '../../http/page.js';
+import { normaliseText } from '../../kit/text.js';
 import { tagOf } from '../taxonomy/rules.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';
@@ -48,7 +49,8 @@ const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   return status === 'resolved' ? db`q.status = 'resolved'` : db`q.status = ${status}`;
 };
 
-const matches = (db: Db, text: string) => db`websearch_to_tsquery('english', ${text})`;
+const matches = (db: Db, text: string) =>
+  db`websearch_to_tsquery('english', ${normaliseText(text)})`;
 
 const conditions = (db: Db, list: ListRequest) => {
   const { filter, sort, drafts } = list;

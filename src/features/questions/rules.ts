@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { composeText, countCharacters, hasControls, normaliseText } from '../../kit/text.js';
+import { countCharacters, hasControls, normaliseText } from '../../kit/text.js';
 import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
 import * as wire from './schema.js';
 
@@ -17,7 +17,7 @@ export const timeframeOf = (opens_at: Date, resolution_date: Date): 'short' | 'm
 
 const tidy = (text: string): string => normaliseText(text).trim();
 const shownOrNone = (text: string | null | undefined): string | null =>
-  text == null ? null : composeText(text);
+  text == null ? null : normaliseText(text);
 
 const checkOptions = (draft: wire.QuestionDraft): string[] | Fault => {
   const options = (draft.options ?? []).map(tidy);
@@ -138,7 +138,7 @@ export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
     description,
     category: draft.category,
     subcategory: draft.subcategory ?? null,
-    tags: [...new Set((draft.tags ?? []).map(composeText))],
+    tags: [...new Set((draft.tags ?? []).map(normaliseText))],
     question_type: draft.question_type ?? 'binary',
     options,
     ...range,
@@ -294,7 +294,7 @@ export const checkRange = ({
   if (!(range_min! < range_max!) || !Number.isFinite(range_max! - range_min!)) {
     return refuseRange('.max', 'max has to be more than min.');
   }
-  const unit = composeText(range.unit ?? '').trim();
+  const unit = normaliseText(range.unit ?? '').trim();
   if (is_date && unit !== '') return refuseRange('.unit', 'A date has no unit.');
   if (countCharacters(unit) > longest_unit) {
     return refuseRange('.unit', `A unit has at most ${longest_unit} characters.`);
