@@ -1,4 +1,4 @@
-import { exclusive_port, us_listen_socket_close } from '../../src/http/uws.js';
+import { exclusive_port, toBytes, us_listen_socket_close } from '../../src/http/uws.js';
 import { openTcp, request, startBare, startChild } from '../help/native.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { t } from '../help/tap.js';
@@ -314,7 +314,11 @@ t.test('16: endWithoutBody with a length waits for a body, then closes', async (
   await until('both', () => written.text().split('200 OK').length === 3);
 });
 
-t.test('17: a first line that comes in pieces is 505, pieces after it are not', async (t) => {
+/** Node 20 has an older parser than the other two. */
+const is_node_20 = process.versions.node.startsWith('20.');
+const refuses_pieces = is_node_20 ? 'is 505' : 'is read';
+
+t.test(`17: a first line that comes in pieces ${refuses_pieces}, later pieces are`, async (t) => {
   const { port } = await startBare(t, (app) => {
     app.get('/thing', (res) => {
       res.end('thing');
@@ -331,7 +335,35 @@ t.test('17: a first line that comes in pieces is 505, pieces after it are not', 
     const before = other.pieces();
     await until('the other answer', () => other.pieces() > before);
     tcp.socket.write(whole.slice(at));
-    const expected = at < first_line ? /^HTTP\/1\.1 505 / : /^HTTP\/1\.1 200 OK[\s\S]*thing$/;
-    t.match(await tcp.answer(at < first_line ? '505' : 'thing'), expected, `${at} bytes first`);
+    const is_505 = is_node_20 && at < first_line;
+    const expected = is_505 ? /^HTTP\/1\.1 505 / : /^HTTP\/1\.1 200 OK[\s\S]*thing$/;
+    t.match(await tcp.answer(is_505 ? '505' : 'thing'), expected, `${at} bytes first`);
   }
+});
+
+t.test('18: a string of Latin-1 is Latin-1 on Node 24; bytes are UTF-8 everywhere', async (t) => {
+  const { port } = await startBare(t, (app) => {
+    app.get('/strings', (res) => {
+      res.writeHeader('X-Name', 'bär').end('bär');
+    });
+    app.get('/wide', (res) => {
+      res.end('bär €');
+    });
+    app.get('/bytes', (res) => {
+      res.writeHeader('X-Name', toBytes('bär')).end(toBytes('bär'));
+    });
+  });
+  const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
+  const said = process.versions.node.startsWith('24.') ? 'bär' : latin1('bär');
+  const ask = async (path: string, last: string) =>
+    (await send(t, port, `GET ${path}`)).answer(`\r\n\r\n${last}`);
+  for (const [path, text] of [
+    ['/strings', said],
+    ['/bytes', latin1('bär')],
+  ] as const) {
+    const answer = await ask(path, text);
+    t.ok(answer.includes(`X-Name: ${text}\r\n`), path);
+    t.ok(answer.endsWith(`\r\n\r\n${text}`), path);
+  }
+  t.ok((await ask('/wide', latin1('bär €'))).endsWith(latin1('bär €')), 'wider text is right');
 });
