@@ -78,7 +78,7 @@ const expectAll = async (t: Test, receive: Receive): Promise<void> => {
 const fetchText = async (url: string): Promise<string> =>
   Buffer.from(await (await fetch(url)).arrayBuffer()).toString();
 
-t.test('answers over HTTP, whole and cached', async (t) => {
+t.test('answers over HTTP, whole and cached', { timeout: 0 }, async (t) => {
   const app = await startToyApp(t);
   await expectAll(t, async (text) => {
     app.deps.text = text;
@@ -94,7 +94,7 @@ t.test('answers over HTTP, whole and cached', async (t) => {
   t.equal(app.cache.stats().hits, batches.length, 'the second answers came from the cache');
 });
 
-t.test('server-sent events', async (t) => {
+t.test('server-sent events', { timeout: 0 }, async (t) => {
   const app = await startToyApp(t);
   app.deps.stream = {
     produce: async function* () {
@@ -119,28 +119,32 @@ const within = async (ws: WebSocket, text: string, send: () => void): Promise<st
   return (await message).includes(text) ? text : 'another';
 };
 
-t.test('frames of a socket, events of the hub, and the reason of a close', async (t) => {
-  let answer = '';
-  const next = defineOp({ schema: Type.Object({}), is_counted: false, take: () => answer });
-  const server = await startHub(t, {}, 0, { ops: { next } });
-  const { ws, subscribe } = await connect(t, server.port);
-  await subscribe(['all']);
-  ws.removeAllListeners('message');
-  await expectAll(t, (text) =>
-    within(ws, text, () => server.publish(1, ['all'], `{"texts":${text}}`)),
-  );
-  await expectAll(t, (text) =>
-    within(ws, text, () => {
-      answer = `{"texts":${text}}`;
-      ws.send('{"op":"next"}');
-    }),
-  );
-  const closed = once(ws, 'close');
-  server.hub.closeWhere({ matches: () => true, code: close_codes.FORBIDDEN, reason: 'bär' });
-  t.equal(String((await closed)[1]), 'bär');
-});
+t.test(
+  'frames of a socket, events of the hub, and the reason of a close',
+  { timeout: 0 },
+  async (t) => {
+    let answer = '';
+    const next = defineOp({ schema: Type.Object({}), is_counted: false, take: () => answer });
+    const server = await startHub(t, {}, 0, { ops: { next } });
+    const { ws, subscribe } = await connect(t, server.port);
+    await subscribe(['all']);
+    ws.removeAllListeners('message');
+    await expectAll(t, (text) =>
+      within(ws, text, () => server.publish(1, ['all'], `{"texts":${text}}`)),
+    );
+    await expectAll(t, (text) =>
+      within(ws, text, () => {
+        answer = `{"texts":${text}}`;
+        ws.send('{"op":"next"}');
+      }),
+    );
+    const closed = once(ws, 'close');
+    server.hub.closeWhere({ matches: () => true, code: close_codes.FORBIDDEN, reason: 'bär' });
+    t.equal(String((await closed)[1]), 'bär');
+  },
+);
 
-t.test("the engine's own publish", async (t) => {
+t.test("the engine's own publish", { timeout: 0 }, async (t) => {
   let app: TemplatedApp | undefined;
   const { port } = await startBare(t, (bare) => {
     app = bare;
