@@ -13,6 +13,9 @@ import { until } from '../help/until.js';
 // Each test has its own server, and the longest waits for 12 seconds.
 t.jobs = 3;
 
+/** Its build of the engine is older than those for Node 22 and 24. */
+const is_node_20 = process.versions.node.startsWith('20.');
+
 type Owner = Parameters<typeof openTcp>[0];
 
 /** A connection on which something was sent. */
@@ -261,7 +264,7 @@ t.test('14: closing cuts what is under way; not listening cuts nothing', async (
   await until('cut', () => tcp.closed() && aborted);
 });
 
-t.test('15: too many headers are never answered, long ones in pieces get a page', async (t) => {
+t.test('15: too many headers get a page or no answer, and so do long ones', async (t) => {
   let calls = 0;
   const { port } = await startBare(t, (app) => {
     app.any('/*', (res, req) => {
@@ -278,16 +281,20 @@ t.test('15: too many headers are never answered, long ones in pieces get a page'
   const most = await send(t, port, 'GET /', headers(98));
   t.match(await most.answer('.'), /count 98\./);
   const over = await send(t, port, 'GET /', headers(99));
-  const whole = await send(t, port, 'GET /', `X: ${'y'.repeat(20_000)}\r\n`);
-  t.match(await whole.answer('.'), /count 2\./, 'one piece of any length is taken');
+  const long = await send(t, port, 'GET /', `X: ${'y'.repeat(16_000)}\r\n`);
+  t.match(await long.answer('.'), /count 2\./, 'set by UWS_HTTP_MAX_HEADERS_SIZE');
+  const longer = await send(t, port, 'GET /', `X: ${'y'.repeat(20_000)}\r\n`);
+  const expected = is_node_20 ? /count 2\./ : /^HTTP\/1\.1 431 /;
+  t.match(await longer.answer('.'), expected, 'Node 20 takes any length in one piece');
   const pieces = await openTcp(t, port);
-  pieces.socket.write(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(5_000)}`);
+  pieces.socket.write(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(20_000)}`);
   t.match(await pieces.answer('431'), /^HTTP\/1\.1 431 /);
-  t.equal(over.text(), '', 'neither an answer nor a close');
-  t.equal(calls, 2);
+  if (is_node_20) t.equal(over.text(), '', 'neither an answer nor a close');
+  else t.match(await over.answer('431'), /^HTTP\/1\.1 431 /);
+  t.equal(calls, is_node_20 ? 3 : 2);
 });
 
-t.test('16: endWithoutBody with a length waits for a body, then closes', async (t) => {
+t.test('16: endWithoutBody with a length writes it, and on Node 20 waits for a body', async (t) => {
   const { port } = await startBare(t, (app) => {
     // Without an abort handler the process would end: the response does not count as given.
     app.any('/told', (res) => {
@@ -305,7 +312,9 @@ t.test('16: endWithoutBody with a length waits for a body, then closes', async (
   const sized = await send(t, port, 'HEAD /told');
   await sized.answer('Content-Length: 5\r\n\r\n');
   sized.socket.write(request('HEAD /told'));
-  await until('it is closed', () => sized.closed());
+  const isOver = () => sized.closed() || sized.text().split('200 OK').length === 3;
+  await until('it is closed, or answered again', isOver);
+  t.equal(sized.closed(), is_node_20);
   const none = await (await send(t, port, 'HEAD /undefined')).answer('\r\n\r\n');
   t.match(none, /Content-Length: 9223372036854775808/, 'taken for a number');
   const written = await send(t, port, 'HEAD /written');
@@ -314,8 +323,6 @@ t.test('16: endWithoutBody with a length waits for a body, then closes', async (
   await until('both', () => written.text().split('200 OK').length === 3);
 });
 
-/** Node 20 has an older parser than the other two. */
-const is_node_20 = process.versions.node.startsWith('20.');
 const refuses_pieces = is_node_20 ? 'is 505' : 'is read';
 
 t.test(`17: a first line that comes in pieces ${refuses_pieces}, later pieces are`, async (t) => {
