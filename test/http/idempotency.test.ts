@@ -412,6 +412,7 @@ t.test('success and judgements of the state of things are kept, and nothing else
       'AGENTS_ONLY',
       'AGENT_NOT_LINKED',
       'CROSS_ORIGIN',
+      'EMAIL_NOT_VERIFIED',
       'HUMANS_ONLY',
       'IDEMPOTENCY_IN_PROGRESS',
       'NOT_FOUND',
