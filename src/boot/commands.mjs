@@ -24,6 +24,7 @@ export const commands = {
 export const checkout_commands = {
   test: 'test/run.js',
   'test:fault': 'test/run-fault.js',
+  'test:platforms': 'test/platforms.js',
   check: 'test/check.js',
   bench: 'bench/run.js',
   docs: 'src/tools/docs.js',

@@ -10,6 +10,12 @@ import { engineProblem, readMachine, startProblem } from './machine.mjs';
  * runs before anything is installed.
  */
 
+/**
+ * Bytes that a first line with its headers may have. The engine reads this when it is loaded; without it
+ * Node 22 and 24 refuse requests above 4 KiB, such as a GET with 100 ids and a signature.
+ */
+process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384';
+
 const pad = Math.max(...Object.keys(commands).map((name) => name.length));
 
 const help = `Usage: prediction-forum COMMAND [options]

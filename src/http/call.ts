@@ -149,6 +149,12 @@ export const makeAddressReader = (trusted_proxies: readonly string[]): AddressRe
   };
 };
 
+/**
+ * Whether a header may have this value: printable ASCII. The engine writes it as it is, so that a line
+ * break would begin another header, and other characters come out wrong on Node 24.
+ */
+export const isHeaderText = (value: string): boolean => /^[\t -~]*$/.test(value);
+
 /** Maximum number of headers, and of bytes in them. A request with more gets 431. */
 const header_limit = 64;
 const header_bytes_limit = 8_192;

@@ -51,7 +51,7 @@ const auth_faults: Record<Auth, readonly FaultDef[]> = {
 
 /** Every fault a route can answer: its own, those of its kind of caller, and the general ones. */
 export const faultsOf = (route: Route): readonly FaultDef[] => {
-  const { method, query, body, absent, auth } = route;
+  const { query, body, absent, auth } = route;
   const keyed = [f.INVALID_REQUEST, f.IDEMPOTENCY_MISMATCH, f.IDEMPOTENCY_IN_PROGRESS];
   const of_body = [f.INVALID_JSON, f.UNSUPPORTED_MEDIA_TYPE, f.BODY_TOO_LARGE, f.REQUEST_TIMEOUT];
   const all = [
@@ -61,7 +61,7 @@ export const faultsOf = (route: Route): readonly FaultDef[] => {
     f.UNAVAILABLE,
     ...(auth === 'public' ? [] : [f.ACCOUNT_SUSPENDED]),
     ...(query === undefined && body === undefined ? [] : [f.INVALID_REQUEST]),
-    ...(takesKey(method) ? keyed : []),
+    ...(takesKey(route) ? keyed : []),
     ...(body === undefined ? [] : of_body),
     ...(absent === undefined ? [] : [absent]),
   ];
@@ -167,7 +167,7 @@ const parametersOf = (route: Route): unknown[] => {
     const about = description === undefined ? {} : { description };
     list.push({ name, in: 'query', required: must, ...about, schema });
   }
-  if (takesKey(route.method)) list.push(idempotency_parameter);
+  if (takesKey(route)) list.push(idempotency_parameter);
   return list;
 };
 

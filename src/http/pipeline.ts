@@ -9,6 +9,7 @@ import {
   type BodyRead,
   commonHeaders,
   exchange_counters,
+  isHeaderText,
   makeAddressReader,
   type Outgoing,
   type Request,
@@ -328,7 +329,7 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     const { route, fixed_headers } = entry;
     const handle = () => route.handle(ctx, deps);
     const is_keyed =
-      takesKey(route.method) && !route.is_endless && request.headers[key_header] !== undefined;
+      takesKey(route) && !route.is_endless && request.headers[key_header] !== undefined;
     if (is_keyed && idempotency !== undefined) {
       return answerOnce(ctx, { route, idempotency }, handle);
     }
@@ -410,9 +411,9 @@ const encode = (outgoing: Reply | Fault, request_id: string) => {
   return { status, body: JSON.stringify(body), content_type: json_type };
 };
 
-/** uWS writes a value as it is: a line break in it would begin another header. */
 const checkHeader = (name: string, value: string): [string, string] => {
-  if (/[\r\n\0]/.test(value)) throw new Error(`the header ${name} has a line break`);
+  if (!isHeaderText(value))
+    throw new Error(`the header ${name} has a character that none may have`);
   return [name, value];
 };
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { isFault } from '../kit/fault.js';
 import { namedTypes } from './accept.js';
 import { etagOf, matchesEtag } from './body.js';
-import { type Headers, type Request, requestId } from './call.js';
+import { type Headers, isHeaderText, type Request, requestId } from './call.js';
 import type { Answer, CacheRule, Reply, Route } from './route.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
 
@@ -67,7 +67,7 @@ const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entr
   const { status, content_type, headers = {} } = reply;
   const is_text = content_type === undefined || typeof reply.body === 'string';
   if (status !== 200 || !is_text || headers['Cache-Control'] !== undefined) return null;
-  if (Object.values(headers).some((value) => /[\r\n\0]/.test(value))) return null;
+  if (!Object.values(headers).every(isHeaderText)) return null;
   const text = content_type === undefined ? JSON.stringify(reply.body) : (reply.body as string);
   const body = Buffer.from(text);
   if (body.byteLength > most_entry_bytes) return null;

@@ -22,9 +22,6 @@ export type Auth = 'public' | 'agent' | 'linked' | 'human' | 'either' | 'member'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
-/** Calls that an `Idempotency-Key` is for. */
-export const takesKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
-
 export interface Reply {
   readonly kind: 'reply';
   readonly status: number;
@@ -121,9 +118,14 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
 /**
  * Where a POST or PATCH route keeps the answer to a call with an Idempotency-Key. `inside`: in the
  * transaction of its effect, by `ctx.keep` or `keepAll`. `after`: mount stores it when the handler
- * is done; for what has no effect, or has the same one when it is done again.
+ * is done; for what has no effect, or has the same one when it is done again. `nothing`: the call is a
+ * read, and a key changes nothing.
  */
-type Keeps = 'inside' | 'after';
+type Keeps = 'inside' | 'after' | 'nothing';
+
+/** Calls that an `Idempotency-Key` is for. */
+export const takesKey = ({ method, keeps }: Pick<Route, 'method' | 'keeps'>): boolean =>
+  keeps !== 'nothing' && (method === 'POST' || method === 'PATCH');
 
 type CallerOf<A extends Auth> = A extends 'agent' | 'linked'
   ? Extract<Caller, { kind: 'agent' }>

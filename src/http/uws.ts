@@ -42,6 +42,14 @@ export const remoteAddress = (res: HttpResponse): string =>
 
 export const { App, DISABLED, us_listen_socket_close, us_socket_local_port } = uWS;
 
+/**
+ * Text for the engine: bodies, frames and reasons of closing go to it as bytes. On Node 24 it writes
+ * a string such as "bär", which has a character above ASCII and none above Latin-1, as Latin-1.
+ * Status lines and headers are ASCII (`isHeaderText`), which is right as a string everywhere.
+ */
+export const toBytes = (text: string | Uint8Array): Uint8Array =>
+  typeof text === 'string' ? Buffer.from(text) : text;
+
 /** Listen option: a second process on the same port fails instead of taking half of its traffic. */
 export const exclusive_port: number = (
   uWS as unknown as { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
@@ -268,7 +276,7 @@ export class HttpCall implements Request {
 
   async #sendPieces(body: BodyStream, untilRead: () => Promise<void>): Promise<void> {
     for (let piece = await body.next(); piece !== null; piece = await body.next()) {
-      const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+      const bytes = toBytes(piece);
       for (let at = 0; at < bytes.byteLength; at += write_bytes) {
         if (this.aborted) return;
         let is_read = true;
@@ -294,7 +302,7 @@ export class HttpCall implements Request {
     this.#writeHead(outgoing);
     if (status === 204 || status === 304) this.#endWithoutBody(close);
     else if (this.method === 'HEAD') this.#endHead(body, close);
-    else res.end(body, close);
+    else res.end(toBytes(body), close);
   }
 
   /** Passes no argument, because uWS takes `undefined` for a length. */
@@ -305,8 +313,7 @@ export class HttpCall implements Request {
 
   /** If uWS got the length as an argument, it would wait for the body and drop the connection. */
   #endHead(body: string | Uint8Array, close: boolean): void {
-    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
-    if (!close) this.#res.writeHeader('Content-Length', String(length));
+    if (!close) this.#res.writeHeader('Content-Length', String(toBytes(body).byteLength));
     this.#endWithoutBody(close);
   }
 

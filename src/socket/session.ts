@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Address, AddressReader } from '../http/call.js';
 import { anonymous, type Caller, callerKey } from '../http/caller.js';
 import type { Credentials } from '../http/credentials.js';
-import type { WebSocket } from '../http/uws.js';
+import { toBytes, type WebSocket } from '../http/uws.js';
 import type { Fault } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import type { ConnectionCounter } from './connections.js';
@@ -335,9 +335,9 @@ export class Session {
   }
 
   /** Sends a text frame; an empty text is none. */
-  send(text: string | Buffer): void {
+  send(text: string | Uint8Array): void {
     if (!this.is_usable || text.length === 0) return;
-    if (this.ws?.send(text, false) === 2) this.markBroken();
+    if (this.ws?.send(toBytes(text), false) === 2) this.markBroken();
   }
 
   /** Sends several frames in one write. */
@@ -352,7 +352,7 @@ export class Session {
   end(code: CloseCode, reason: string): void {
     if (this.is_ending) return;
     this.close_code = code;
-    this.ws?.end(code, reason);
+    this.ws?.end(code, toBytes(reason));
     this.core.log.debug({ session: this.id, code }, 'ws: closed');
   }
 

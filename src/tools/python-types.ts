@@ -1,5 +1,5 @@
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
-import type { Route } from '../http/route.js';
+import { type Route, takesKey } from '../http/route.js';
 import type { EventDef } from '../kit/event.js';
 
 /**
@@ -110,7 +110,7 @@ const printMethod = (route: Route, is_async: boolean): string => {
     const one = print(schema, `${pascal(id)}${pascal(name)}`, true);
     return `${word}: ${one}${needed ? '' : ' | None = None'}`;
   });
-  const keyed = method === 'POST' || method === 'PATCH';
+  const keyed = takesKey(route);
   const options = [...named, ...(keyed ? ['idempotency_key: str | None = None'] : [])];
   const list = ['self', ...sent, ...(options.length > 0 ? ['*', ...options] : [])];
   const values = asked.map(([name]) => `${asText(name)}: ${isName(name) ? name : `${name}_`}`);

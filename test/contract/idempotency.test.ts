@@ -1,4 +1,4 @@
-import type { Route } from '../../src/http/route.js';
+import { type Route, takesKey } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { api_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp, type TestApp } from '../help/app.js';
@@ -10,7 +10,7 @@ import { type ExampleCall, prepareExamples } from './example-calls.js';
 /** Every POST route with an Idempotency-Key: one effect, one answer, in one transaction. */
 
 const posts = (api_routes as readonly Route[]).filter(
-  ({ method, is_endless }) => method === 'POST' && !is_endless,
+  (route) => route.method === 'POST' && takesKey(route) && !route.is_endless,
 );
 const inside = posts.filter(({ keeps }) => keeps === 'inside');
 

@@ -44,6 +44,8 @@ export interface ToyDeps {
   made: number;
   /** What `/stream` sends. */
   stream: StreamParts;
+  /** What `/text` and `/api/text` answer. */
+  text: string;
 }
 
 const route = routeFor<ToyDeps>();
@@ -226,6 +228,19 @@ export const toys: readonly Route<ToyDeps>[] = [
       handle: (_ctx, { stream }) => replyStream('text/plain', stream),
     }),
   ),
+  get('text', '/text', (_ctx, { text }) => replyRaw('text/plain', text)),
+  route({
+    ...plain,
+    id: 'cachedText',
+    method: 'GET',
+    path: '/api/text',
+    summary: 'A text that is cached',
+    query: Type.Object({ n: Type.Integer() }),
+    produces: 'text/plain',
+    cacheable: true,
+    cache: { tag: () => 'text' },
+    handle: (_ctx, { text }) => replyRaw('text/plain', text),
+  }),
   get('never', '/never', () => new Promise(() => undefined)),
   route({
     ...plain,
@@ -336,6 +351,7 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     waiting: 0,
     made: 0,
     stream: { produce: async function* () {} },
+    text: '',
   };
   const local = makeLocalWindows(1);
   const limiter: Limiter = {

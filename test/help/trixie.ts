@@ -5,12 +5,15 @@ import { project_root } from './own-stores.js';
 
 /**
  * A tree of Debian 13, for tests that need newer packages than this machine has. It is made once by
- * debootstrap (80 s, 330 MB) and kept below `.data`. Programs run in it by chroot.
+ * debootstrap (80 s, 340 MB) and kept below `.data`. Programs run in it by chroot.
  */
 
 export const trixie = path.join(project_root, '.data', 'debian', 'trixie');
 
-const packages = ['python3-build', 'python3-setuptools', 'python3-wheel', 'python3-venv'];
+const packages = [
+  ...['python3-build', 'python3-setuptools', 'python3-wheel', 'python3-venv'],
+  ...['redis-tools', 'ca-certificates'],
+];
 /** The dependencies of the Python client: nothing is installed from elsewhere. */
 const dependencies = ['python3-httpx', 'python3-websockets'];
 

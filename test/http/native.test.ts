@@ -1,4 +1,4 @@
-import { exclusive_port, us_listen_socket_close } from '../../src/http/uws.js';
+import { exclusive_port, toBytes, us_listen_socket_close } from '../../src/http/uws.js';
 import { openTcp, request, startBare, startChild } from '../help/native.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { t } from '../help/tap.js';
@@ -12,6 +12,9 @@ import { until } from '../help/until.js';
 
 // Each test has its own server, and the longest waits for 12 seconds.
 t.jobs = 3;
+
+/** Its build of the engine is older than those for Node 22 and 24. */
+const is_node_20 = process.versions.node.startsWith('20.');
 
 type Owner = Parameters<typeof openTcp>[0];
 
@@ -261,7 +264,7 @@ t.test('14: closing cuts what is under way; not listening cuts nothing', async (
   await until('cut', () => tcp.closed() && aborted);
 });
 
-t.test('15: too many headers are never answered, long ones in pieces get a page', async (t) => {
+t.test('15: too many headers get a page or no answer, and so do long ones', async (t) => {
   let calls = 0;
   const { port } = await startBare(t, (app) => {
     app.any('/*', (res, req) => {
@@ -278,16 +281,20 @@ t.test('15: too many headers are never answered, long ones in pieces get a page'
   const most = await send(t, port, 'GET /', headers(98));
   t.match(await most.answer('.'), /count 98\./);
   const over = await send(t, port, 'GET /', headers(99));
-  const whole = await send(t, port, 'GET /', `X: ${'y'.repeat(20_000)}\r\n`);
-  t.match(await whole.answer('.'), /count 2\./, 'one piece of any length is taken');
+  const long = await send(t, port, 'GET /', `X: ${'y'.repeat(16_000)}\r\n`);
+  t.match(await long.answer('.'), /count 2\./, 'set by UWS_HTTP_MAX_HEADERS_SIZE');
+  const longer = await send(t, port, 'GET /', `X: ${'y'.repeat(20_000)}\r\n`);
+  const expected = is_node_20 ? /count 2\./ : /^HTTP\/1\.1 431 /;
+  t.match(await longer.answer('.'), expected, 'Node 20 takes any length in one piece');
   const pieces = await openTcp(t, port);
-  pieces.socket.write(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(5_000)}`);
+  pieces.socket.write(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(20_000)}`);
   t.match(await pieces.answer('431'), /^HTTP\/1\.1 431 /);
-  t.equal(over.text(), '', 'neither an answer nor a close');
-  t.equal(calls, 2);
+  if (is_node_20) t.equal(over.text(), '', 'neither an answer nor a close');
+  else t.match(await over.answer('431'), /^HTTP\/1\.1 431 /);
+  t.equal(calls, is_node_20 ? 3 : 2);
 });
 
-t.test('16: endWithoutBody with a length waits for a body, then closes', async (t) => {
+t.test('16: endWithoutBody with a length writes it, and on Node 20 waits for a body', async (t) => {
   const { port } = await startBare(t, (app) => {
     // Without an abort handler the process would end: the response does not count as given.
     app.any('/told', (res) => {
@@ -305,7 +312,9 @@ t.test('16: endWithoutBody with a length waits for a body, then closes', async (
   const sized = await send(t, port, 'HEAD /told');
   await sized.answer('Content-Length: 5\r\n\r\n');
   sized.socket.write(request('HEAD /told'));
-  await until('it is closed', () => sized.closed());
+  const isOver = () => sized.closed() || sized.text().split('200 OK').length === 3;
+  await until('it is closed, or answered again', isOver);
+  t.equal(sized.closed(), is_node_20);
   const none = await (await send(t, port, 'HEAD /undefined')).answer('\r\n\r\n');
   t.match(none, /Content-Length: 9223372036854775808/, 'taken for a number');
   const written = await send(t, port, 'HEAD /written');
@@ -314,7 +323,9 @@ t.test('16: endWithoutBody with a length waits for a body, then closes', async (
   await until('both', () => written.text().split('200 OK').length === 3);
 });
 
-t.test('17: a first line that comes in pieces is 505, pieces after it are not', async (t) => {
+const refuses_pieces = is_node_20 ? 'is 505' : 'is read';
+
+t.test(`17: a first line that comes in pieces ${refuses_pieces}, later pieces are`, async (t) => {
   const { port } = await startBare(t, (app) => {
     app.get('/thing', (res) => {
       res.end('thing');
@@ -331,7 +342,35 @@ t.test('17: a first line that comes in pieces is 505, pieces after it are not', 
     const before = other.pieces();
     await until('the other answer', () => other.pieces() > before);
     tcp.socket.write(whole.slice(at));
-    const expected = at < first_line ? /^HTTP\/1\.1 505 / : /^HTTP\/1\.1 200 OK[\s\S]*thing$/;
-    t.match(await tcp.answer(at < first_line ? '505' : 'thing'), expected, `${at} bytes first`);
+    const is_505 = is_node_20 && at < first_line;
+    const expected = is_505 ? /^HTTP\/1\.1 505 / : /^HTTP\/1\.1 200 OK[\s\S]*thing$/;
+    t.match(await tcp.answer(is_505 ? '505' : 'thing'), expected, `${at} bytes first`);
   }
+});
+
+t.test('18: a string of Latin-1 is Latin-1 on Node 24; bytes are UTF-8 everywhere', async (t) => {
+  const { port } = await startBare(t, (app) => {
+    app.get('/strings', (res) => {
+      res.writeHeader('X-Name', 'bär').end('bär');
+    });
+    app.get('/wide', (res) => {
+      res.end('bär €');
+    });
+    app.get('/bytes', (res) => {
+      res.writeHeader('X-Name', toBytes('bär')).end(toBytes('bär'));
+    });
+  });
+  const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
+  const said = process.versions.node.startsWith('24.') ? 'bär' : latin1('bär');
+  const ask = async (path: string, last: string) =>
+    (await send(t, port, `GET ${path}`)).answer(`\r\n\r\n${last}`);
+  for (const [path, text] of [
+    ['/strings', said],
+    ['/bytes', latin1('bär')],
+  ] as const) {
+    const answer = await ask(path, text);
+    t.ok(answer.includes(`X-Name: ${text}\r\n`), path);
+    t.ok(answer.endsWith(`\r\n\r\n${text}`), path);
+  }
+  t.ok((await ask('/wide', latin1('bär €'))).endsWith(latin1('bär €')), 'wider text is right');
 });

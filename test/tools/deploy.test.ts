@@ -1,8 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import path from 'node:path';
+import type { Test } from 'tap';
 import { parseAllDocuments } from 'yaml';
 import { commands } from '../../src/boot/commands.mjs';
+import { engineProblem } from '../../src/boot/machine.mjs';
 import { settings } from '../../src/config.js';
 import { project_root } from '../help/own-stores.js';
 import { runProgram, startProgram } from '../help/run-command.js';
@@ -27,14 +37,48 @@ const readYaml = (name: string): readonly Json[] =>
 const areSettings = (names: readonly string[]): readonly string[] =>
   names.filter((name) => !Object.hasOwn(settings, name));
 
-t.test('the image has all that the program needs, and no more', async (t) => {
+/** As the Dockerfile does: production packages without what this Node never loads. Returns the folder. */
+const makePackages = (t: Pick<Test, 'equal'>, build: string): string => {
+  const packages = path.join(build, 'node_modules');
+  const run = (command: string, ...words: string[]) =>
+    execFileSync(command, words, { cwd: build, stdio: 'pipe', encoding: 'utf8' });
+  for (const name of ['package.json', 'package-lock.json', 'examples/deploy/trim.mjs']) {
+    cpSync(path.join(project_root, name), path.join(build, name));
+  }
+  run('cp', '-al', path.join(project_root, 'node_modules'), packages);
+  // npm writes into this file, which is that of the checkout too.
+  rmSync(path.join(packages, '.package-lock.json'));
+  const steps = [
+    ...read('Dockerfile').matchAll(/^ {2}&& (npm prune .*?|node examples.*?)(?: \\)?$/gm),
+  ];
+  t.equal(steps.length, 2);
+  for (const [, step = ''] of steps) run('sh', '-ec', step);
+  return packages;
+};
+
+t.test('the image has a Node that the engine has a binary for', async (t) => {
+  const { engines } = JSON.parse(readFileSync(path.join(project_root, 'package.json'), 'utf8'));
+  const [, major = ''] = /^FROM node:(\d+)-trixie-slim$/m.exec(read('Dockerfile')) ?? [];
+  t.equal(engines.node, '^20.11 || ^22 || ^24');
+  const machine = { platform: 'linux', node: `${major}.1.0`, glibc: '2.41', descriptors: 65_536 };
+  t.equal(engineProblem(machine), null);
+});
+
+t.test('the image has all that the program needs, and no more', { timeout: 0 }, async (t) => {
   const app = t.testdir({});
+  const packages = makePackages(t, path.join(app, 'build'));
+  const mb = Number(execFileSync('du', ['-sm', packages], { encoding: 'utf8' }).split('\t')[0]);
+  t.ok(mb <= 120, `the packages have ${mb} MB`);
+  t.strictSame(
+    readdirSync(path.join(packages, 'uWebSockets.js')).filter((name) => name.endsWith('.node')),
+    [`uws_${process.platform}_${process.arch}_${process.versions.modules}.node`],
+  );
   const copies = [...read('Dockerfile').matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S+)$/gm)];
   t.ok(copies.length > 5);
   for (const [, from = '', to = ''] of copies) {
     const [source, target] = [path.join(project_root, from), path.join(app, to)];
     mkdirSync(path.dirname(target), { recursive: true });
-    if (from === 'node_modules') symlinkSync(source, target);
+    if (from === 'node_modules') renameSync(packages, target);
     else cpSync(source, target, { recursive: true });
   }
   const stores = await openStores(t);

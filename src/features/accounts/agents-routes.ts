@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
+import { queryByPost } from '../../http/query-by-post.js';
 import { reply, routeFor } from '../../http/route.js';
 import { page_query, pageSchema, uuid_schema } from '../../http/schemas.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
@@ -362,6 +363,7 @@ export const agent_routes = [
   updateMe,
   rotateKey,
   listAgents,
+  queryByPost(listAgents, 'queryAgents'),
   agentProfile,
   myTransactions,
 ];

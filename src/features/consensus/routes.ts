@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
+import { queryByPost } from '../../http/query-by-post.js';
 import { picture_headers, reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
@@ -234,6 +235,7 @@ const getDrift = route({
 export const routes = [
   getConsensus,
   getMany,
+  queryByPost(getMany, 'queryConsensus'),
   getQuestion,
   listQuestionSnapshots,
   getChart,

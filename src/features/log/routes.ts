@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { etagOf } from '../../http/body.js';
 import type { Deps } from '../../http/deps.js';
 import { pageHeaders, refuseCursor } from '../../http/page.js';
+import { queryByPost } from '../../http/query-by-post.js';
 import {
   type Context,
   type Reply,
@@ -363,4 +364,11 @@ const plainSocket = route({
     }),
 });
 
-export const routes = [events, digest, stream, plainSocket];
+export const routes = [
+  events,
+  queryByPost(events, 'queryEvents'),
+  digest,
+  stream,
+  queryByPost(stream, 'queryStream'),
+  plainSocket,
+];

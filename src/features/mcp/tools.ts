@@ -180,21 +180,24 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
   const { name, title, description, names = {}, without = [], own = {}, operations } = def;
   const { choose = () => operations[0] } = def;
   const nameOf = (of_path: string): string => names[of_path] ?? of_path;
-  const inputs = routes.map(({ params, query, body, method }) => ({
-    members: {
-      ...Object.fromEntries(
-        Object.entries(membersOf(params)).map(([of_path, schema]) => [nameOf(of_path), schema]),
-      ),
-      ...membersOf(query),
-      ...membersOf(body),
-      ...(takesKey(method) && body !== undefined ? { idempotency_key: key_schema } : {}),
-    } as Readonly<Record<string, TSchema | JsonSchema>>,
-    required: [
-      ...Object.keys(membersOf(params)).map(nameOf),
-      ...requiredOf(query),
-      ...requiredOf(body),
-    ],
-  }));
+  const inputs = routes.map((route) => {
+    const { params, query, body } = route;
+    return {
+      members: {
+        ...Object.fromEntries(
+          Object.entries(membersOf(params)).map(([of_path, schema]) => [nameOf(of_path), schema]),
+        ),
+        ...membersOf(query),
+        ...membersOf(body),
+        ...(takesKey(route) && body !== undefined ? { idempotency_key: key_schema } : {}),
+      } as Readonly<Record<string, TSchema | JsonSchema>>,
+      required: [
+        ...Object.keys(membersOf(params)).map(nameOf),
+        ...requiredOf(query),
+        ...requiredOf(body),
+      ],
+    };
+  });
   const [first, ...others] = inputs as [(typeof inputs)[number], ...typeof inputs];
   const members = Object.assign({}, ...inputs.map((one) => one.members), own);
   for (const left_out of without) delete members[left_out];

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
+import { queryByPost } from '../../http/query-by-post.js';
 import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
 import { textSchema } from '../../http/schemas.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
@@ -301,11 +302,13 @@ const removeDraft = route({
 export const routes = [
   ...sitemap_routes,
   getQuestions,
+  queryByPost(getQuestions, 'queryQuestions'),
   getChanges,
   suggest,
   getSuggestions,
   postQuestion,
   getAdminQuestions,
+  queryByPost(getAdminQuestions, 'queryAdminQuestions'),
   patchQuestion,
   removeDraft,
   publish,
