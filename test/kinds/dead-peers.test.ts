@@ -276,74 +276,79 @@ const listenHeaders = {
   'mcp-method': 'subscriptions/listen',
 };
 
-t.test('streams, waits, takes and subscriptions of the dead make room at every door', async (t) => {
-  const key = await newKey();
-  await app.call('PUT', '/api/me/consumers/mine', { key, body: {} });
-  const { body: log } = await app.call('GET', '/api/events?limit=1');
-  const key_line = `X-API-Key: ${key}`;
-  const vanished = [
-    [['GET /api/stream HTTP/1.1', key_line]],
-    [[`GET /api/events?after=${log.head}&wait=50 HTTP/1.1`, key_line]],
-    [
-      ['POST /api/me/consumers/mine/take HTTP/1.1', key_line, 'Content-Type: application/json'],
-      '{"member":"gone","wait":50}',
-    ],
-  ] as const;
-  for (const [head, body] of vanished) await sendAndVanish(t, head, body);
-  const refusals: unknown[] = [];
-  const open: (() => void)[] = [];
-  /** A newcomer at each door; all hold their places. */
-  const doors: Readonly<Record<string, () => Promise<{ status: number; refusal?: unknown }>>> = {
-    'a stream': async () => {
-      const stream = await openSse(t, `${app.url}/api/stream`, { 'x-api-key': key });
-      open.push(stream.close);
-      return { status: stream.status, refusal: stream.headers['retry-after'] };
-    },
-    'a subscription over MCP': async () => {
-      const gone = new AbortController();
-      t.teardown(() => gone.abort());
-      const answer = await fetch(`${app.url}/mcp`, {
-        method: 'POST',
-        headers: { ...listenHeaders, authorization: `Bearer ${key}` },
-        body: listenBody,
-        signal: gone.signal,
-      });
-      if (answer.status !== 200) t.match(await answer.json(), { code: 'TOO_MANY_CONNECTIONS' });
-      return { status: answer.status, refusal: answer.headers.get('retry-after') };
-    },
-    'a wait': async () => {
-      const path = `/api/events?after=${log.head}&wait=1&topic=system`;
-      const answer = await app.call('GET', path, { key });
-      if (answer.status !== 200) {
-        const passing = { code: 'TOO_MANY_CONNECTIONS', retryable: true, status: 429 };
-        t.match(answer.body, passing);
-      }
-      return { status: answer.status, refusal: answer.headers.get('retry-after') };
-    },
-    'a take': async () => {
-      const body = { member: 'newcomer', wait: 1 };
-      const answer = await app.call('POST', '/api/me/consumers/mine/take', { key, body });
-      return { status: answer.status, refusal: answer.headers.get('retry-after') };
-    },
-  };
-  for (const [door, knock] of Object.entries(doors)) {
-    const entered = await until(
-      `a place for ${door}`,
-      async () => {
-        const { status, refusal } = await knock();
-        if (status === 200) return true;
-        t.equal(status, 429, `${door}: sent away for now`);
-        t.ok(Number(refusal) >= 1, `${door}: with Retry-After, ${refusal}`);
-        refusals.push(refusal);
-        return false;
+t.test(
+  'streams, waits, takes and subscriptions of the dead make room at every transport',
+  async (t) => {
+    const key = await newKey();
+    await app.call('PUT', '/api/me/consumers/mine', { key, body: {} });
+    const { body: log } = await app.call('GET', '/api/events?limit=1');
+    const key_line = `X-API-Key: ${key}`;
+    const vanished = [
+      [['GET /api/stream HTTP/1.1', key_line]],
+      [[`GET /api/events?after=${log.head}&wait=50 HTTP/1.1`, key_line]],
+      [
+        ['POST /api/me/consumers/mine/take HTTP/1.1', key_line, 'Content-Type: application/json'],
+        '{"member":"gone","wait":50}',
+      ],
+    ] as const;
+    for (const [head, body] of vanished) await sendAndVanish(t, head, body);
+    const refusals: unknown[] = [];
+    const open: (() => void)[] = [];
+    /** A newcomer at each transport; all hold their places. */
+    const transports: Readonly<
+      Record<string, () => Promise<{ status: number; refusal?: unknown }>>
+    > = {
+      'a stream': async () => {
+        const stream = await openSse(t, `${app.url}/api/stream`, { 'x-api-key': key });
+        open.push(stream.close);
+        return { status: stream.status, refusal: stream.headers['retry-after'] };
       },
-      20_000,
-      250,
-    );
-    t.ok(entered, door);
-  }
-  t.comment(`${refusals.length} refusals`);
-});
+      'a subscription over MCP': async () => {
+        const gone = new AbortController();
+        t.teardown(() => gone.abort());
+        const answer = await fetch(`${app.url}/mcp`, {
+          method: 'POST',
+          headers: { ...listenHeaders, authorization: `Bearer ${key}` },
+          body: listenBody,
+          signal: gone.signal,
+        });
+        if (answer.status !== 200) t.match(await answer.json(), { code: 'TOO_MANY_CONNECTIONS' });
+        return { status: answer.status, refusal: answer.headers.get('retry-after') };
+      },
+      'a wait': async () => {
+        const path = `/api/events?after=${log.head}&wait=1&topic=system`;
+        const answer = await app.call('GET', path, { key });
+        if (answer.status !== 200) {
+          const passing = { code: 'TOO_MANY_CONNECTIONS', retryable: true, status: 429 };
+          t.match(answer.body, passing);
+        }
+        return { status: answer.status, refusal: answer.headers.get('retry-after') };
+      },
+      'a take': async () => {
+        const body = { member: 'newcomer', wait: 1 };
+        const answer = await app.call('POST', '/api/me/consumers/mine/take', { key, body });
+        return { status: answer.status, refusal: answer.headers.get('retry-after') };
+      },
+    };
+    for (const [transport, knock] of Object.entries(transports)) {
+      const entered = await until(
+        `a place for ${transport}`,
+        async () => {
+          const { status, refusal } = await knock();
+          if (status === 200) return true;
+          t.equal(status, 429, `${transport}: sent away for now`);
+          t.ok(Number(refusal) >= 1, `${transport}: with Retry-After, ${refusal}`);
+          refusals.push(refusal);
+          return false;
+        },
+        20_000,
+        250,
+      );
+      t.ok(entered, transport);
+    }
+    t.comment(`${refusals.length} refusals`);
+  },
+);
 
 t.test('both client libraries come back by themselves when the dead are gone', async (t) => {
   const key = await newKey();

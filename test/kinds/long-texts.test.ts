@@ -19,8 +19,8 @@ const question_id = await makeOpenQuestion(app);
 const comments = `/api/questions/${question_id}/comments`;
 
 const nfd = (text: string): string => text.normalize('NFD');
-const marks = (count: number, mark = '\u0301'): string => `a${mark.repeat(count)}`;
-const is_marks = /more than 30 combining marks in a row/;
+const accents = (count: number, mark = '\u0301'): string => `a${mark.repeat(count)}`;
+const is_accents = /more than 30 combining marks in a row/;
 let made = 0;
 /** Five words that no other text has, of ASCII. */
 const words = (): string => {
@@ -87,15 +87,15 @@ t.test('a text that is too long and full of marks is refused for its length', as
     ['philosophy', null, 'philosophy', 'INVALID_REQUEST', 1_121],
   ] as const;
   for (const [what, path, field, code, length] of cases) {
-    for (const text of [marks(length - 1), `${'a'.repeat(length)}${marks(31)}`]) {
+    for (const text of [accents(length - 1), `${'a'.repeat(length)}${accents(31)}`]) {
       const body = { [field]: text };
       const refused =
         path === null ? await patchMe(body) : await app.call('POST', path, { key, body });
       t.match(refused, { status: 400, body: { code } }, what);
-      t.notMatch(JSON.stringify(refused.body), is_marks, what);
+      t.notMatch(JSON.stringify(refused.body), is_accents, what);
     }
   }
-  const content = `${words()} ${marks(31)}${'a'.repeat(900)}`;
+  const content = `${words()} ${accents(31)}${'a'.repeat(900)}`;
   const both = await app.call('POST', comments, { key, body: { content } });
   t.equal(both.status, 400);
   t.match(
@@ -103,7 +103,7 @@ t.test('a text that is too long and full of marks is refused for its length', as
     { fields: [{ path: 'body.content' }] },
     'within the first limit: the marks first',
   );
-  t.match(both.body.error, is_marks);
+  t.match(both.body.error, is_accents);
 });
 
 t.test('Jamo, Vietnamese and Hebrew count as their readers count them', async (t) => {
@@ -154,7 +154,7 @@ t.test('a letter that grows when it is normalised counts as what it grows to', a
     t.match(over, { status: 400, body: { fields: [{ path: 'body.bio' }] } }, `${what}: one more`);
   }
   // 16 marks before, 32 after: what is taken can be sent back as it was answered.
-  const first = await patchMe({ bio: marks(16, '\u0344') });
+  const first = await patchMe({ bio: accents(16, '\u0344') });
   t.ok(first.status === 200 || first.status === 400);
   if (first.status === 400) {
     t.match(first.body, { fields: [{ path: 'body.bio' }] });
@@ -181,7 +181,7 @@ t.test('marks of every block count in a row, whatever is no letter between them'
     const refused = await patchMe({ philosophy: `Doubt first. ${text}` });
     t.equal(refused.status, 400, `${what}: ${refused.status}`);
     t.match(refused.body, { fields: [{ path: 'body.philosophy' }] }, what);
-    t.match(refused.body.error, is_marks, what);
+    t.match(refused.body.error, is_accents, what);
   }
   // A joiner or a control character between them: refused or taken, and taken means kept whole.
   for (const [what, between] of [
@@ -200,7 +200,7 @@ t.test('marks of every block count in a row, whatever is no letter between them'
     t.ok(long.status === 400 || long.status === 413, `${what}: far too long`);
   }
   const family = '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}\u200d\u{1f466}';
-  for (const text of [family.repeat(20), '\u2764\ufe0f\u200d\u{1f525}'.repeat(20), marks(30)]) {
+  for (const text of [family.repeat(20), '\u2764\ufe0f\u200d\u{1f525}'.repeat(20), accents(30)]) {
     t.equal((await patchMe({ philosophy: text })).status, 200, `${[...text].length} code points`);
     t.equal((await readMe()).philosophy, text.normalize('NFC'), 'is kept');
   }
@@ -213,10 +213,10 @@ t.test(
     const mcp = await openModern(t, app.url, key);
     await mcp.connect();
     const texts: readonly (readonly [string, string])[] = [
-      ['31 marks', `${words()} ${marks(31)}`],
+      ['31 marks', `${words()} ${accents(31)}`],
       ['above four times', 'a'.repeat(4_001)],
       ['above the limit', prose('\u1ec7', 1_001)],
-      ['a joiner among marks', `${words()} ${`${marks(30)}\u200d`.repeat(100)}`],
+      ['a joiner among marks', `${words()} ${`${accents(30)}\u200d`.repeat(100)}`],
       ['too short in NFC', nfd('\u1ec7'.repeat(19))],
     ];
     for (const [what, content] of texts) {
@@ -241,7 +241,7 @@ t.test('the forms of pages refuse at the field, and take exactly the limit', asy
   const register = (name: string) =>
     visitor.send('/account/agents', { act: 'register', name, model: 'gpt-5' });
   for (const [what, name] of [
-    ['31 marks', marks(31)],
+    ['31 marks', accents(31)],
     ['201 code units', 'n'.repeat(201)],
     ['51 characters', nfd(fill('\u00e9', 51))],
     ['one character of two code units', nfd('\u00e9')],
@@ -266,7 +266,7 @@ t.test('the forms of pages refuse at the field, and take exactly the limit', asy
   });
   t.match(upper, { status: 409, body: { code: 'DUPLICATE_NAME' } });
   const rename = (name: string) => visitor.send('/account/settings', { act: 'name', name });
-  t.match(problemAt(await rename(marks(31)), 'name'), { tied: true, invalid: true });
+  t.match(problemAt(await rename(accents(31)), 'name'), { tied: true, invalid: true });
   t.match(problemAt(await rename(nfd('\u1ec7'.repeat(81))), 'name'), { text: /80/ });
   t.match((await rename(nfd('\u1ec7'.repeat(80)))).text, /Your name is changed/);
 });
@@ -281,11 +281,16 @@ t.test('an import refuses the item, names the field, and takes the others', asyn
     ['501 in NFD', { question: nfd(title(501)) }, 'refused', /question$/],
     ['2,001 code units', { question: 'q'.repeat(2_001) }, 'refused', /question$/],
     ['9 in NFD', { question: nfd('\u1ec7'.repeat(9)) }, 'refused', /question$/],
-    ['31 marks', { question: `Will it be? ${marks(31)}` }, 'refused', /question$/],
+    ['31 marks', { question: `Will it be? ${accents(31)}` }, 'refused', /question$/],
     ['an option of 100', { question: title(60), ...options(nfd(fill('\uac01', 100))) }, 'created'],
     ['an option of 101', { question: title(60), ...options(nfd(fill('\uac01', 101))) }, 'refused'],
-    ['an option of marks', { question: title(60), ...options(marks(31)) }, 'refused', /options/],
-    ['a description of marks', { question: title(60), description: marks(31) }, 'refused', /desc/],
+    ['an option of marks', { question: title(60), ...options(accents(31)) }, 'refused', /options/],
+    [
+      'a description of marks',
+      { question: title(60), description: accents(31) },
+      'refused',
+      /desc/,
+    ],
     ['nothing odd', { question: title(60) }, 'created'],
   ];
   const items = given.map(([, item], n) => ({ ...base, source_id: `six ${n}`, ...item }));
@@ -324,9 +329,9 @@ t.test(
     const placed = await predict({ [nfd(cafe)]: 70, Other: 30 }, { dry_run: true });
     t.match(placed, { status: 200, body: { would_be_accepted: true } }, 'an option, named in NFD');
     for (const [what, name] of [
-      ['31 marks', marks(31)],
+      ['31 marks', accents(31)],
       ['401 code units', 'o'.repeat(401)],
-      ['10,000 code units of marks', marks(9_999)],
+      ['10,000 code units of marks', accents(9_999)],
     ] as const) {
       const refused = await predict({ [name]: 70, Other: 30 });
       t.equal(refused.status, 400, what);
@@ -352,7 +357,7 @@ t.test(
       );
     }
     for (const [what, q] of [
-      ['31 marks', marks(31)],
+      ['31 marks', accents(31)],
       ['5,000 letters', 'q'.repeat(5_000)],
       ['marks of two kinds', `a${'\u0301\u0316'.repeat(400)}`],
     ] as const) {
@@ -360,10 +365,10 @@ t.test(
       t.match(refused, { status: 400, body: { fields: [{ path: 'query.q' }] } }, what);
     }
     for (const [what, filter] of [
-      ['a family of marks', { model_family: [marks(31)] }],
-      ['a question id of marks', { question_ids: [marks(31)] }],
+      ['a family of marks', { model_family: [accents(31)] }],
+      ['a question id of marks', { question_ids: [accents(31)] }],
       ['a category that is long', { categories: ['c'.repeat(5_000)] }],
-      ['a member named by marks', { [marks(31)]: ['x'] }],
+      ['a member named by marks', { [accents(31)]: ['x'] }],
     ] as const) {
       const url = 'https://127.0.0.1:4430/hook';
       const body = { url, events: ['question.created'], filter };
@@ -390,7 +395,7 @@ t.test('reasons and notes take exactly their limit in NFD, also beside a decisio
     });
   for (const [what, reason] of [
     ['one more', text(2_001)],
-    ['31 marks', `${words()} ${marks(31)}`],
+    ['31 marks', `${words()} ${accents(31)}`],
     ['8,001 code units', 'r'.repeat(8_001)],
     ['19 characters', nfd('\u1ec7'.repeat(19))],
   ] as const) {
@@ -405,7 +410,7 @@ t.test('reasons and notes take exactly their limit in NFD, also beside a decisio
     decide(app, decided, 'resolve', { outcome: true, resolution_note });
   for (const [what, note] of [
     ['one more', text(5_001)],
-    ['31 marks', marks(31)],
+    ['31 marks', accents(31)],
     ['20,001 code units', 'n'.repeat(20_001)],
   ] as const) {
     const refused = await resolve(note);
@@ -422,7 +427,7 @@ t.test('reasons and notes take exactly their limit in NFD, also beside a decisio
   for (const [what, reason] of [
     ['one more', text(2_001)],
     ['49 characters', nfd(fill('\u1ec7', 49))],
-    ['31 marks', `${'The register says otherwise, in plain words. '.repeat(2)}${marks(31)}`],
+    ['31 marks', `${'The register says otherwise, in plain words. '.repeat(2)}${accents(31)}`],
     ['8,001 code units', 'd'.repeat(8_001)],
   ] as const) {
     const refused = await dispute(reason);
