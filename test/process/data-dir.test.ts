@@ -60,3 +60,10 @@ t.test('on a full disk a large log is emptied all the same, which is said', { sk
   t.same(said, [`The log ${file} was emptied: its disk has no room for ${file}.1.`]);
   t.equal(statSync(file).size, 0);
 });
+
+t.test('a folder that cannot be made is refused at once, with the way out', async (t) => {
+  const refused = { name: 'CannotStart', message: /^DATA_DIR .* cannot be made .*: set another/ };
+  for (const folder of ['/proc/forum', '/dev/null/forum']) {
+    await t.rejects(claimDataDir(folder), refused, folder);
+  }
+});

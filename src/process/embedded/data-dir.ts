@@ -18,17 +18,30 @@ import {
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { takeLock } from '../../boot/processes.mjs';
+import { CannotStart } from '../../kit/service.js';
 
 /** The folder DATA_DIR: its lock, its small files, and its logs. */
 
 /** Tells the person at the terminal. */
 export type Say = (line: string) => void;
 
+/** One folder after the other: `recursive` of Node never returns below /proc. */
+const makeFolders = (folder: string): void => {
+  if (existsSync(folder)) return;
+  makeFolders(path.dirname(folder));
+  mkdirSync(folder);
+};
+
 /** Lets the account of Postgres pass through a data folder that was just made. */
 export const makeDataFolder = (data_dir: string): void => {
   if (existsSync(data_dir)) return;
-  mkdirSync(data_dir, { recursive: true });
-  chmodSync(data_dir, 0o711);
+  try {
+    makeFolders(data_dir);
+    chmodSync(data_dir, 0o711);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CannotStart(`DATA_DIR ${data_dir} cannot be made (${why}): set another one.`);
+  }
 };
 
 export type DataDirClaim = Awaited<ReturnType<typeof claimDataDir>>;
