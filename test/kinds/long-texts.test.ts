@@ -29,21 +29,21 @@ const words = (): string => {
   return ['weir', 'gauge', 'ferry', 'harbour', 'timetable'].map((one) => `${one}${name}`).join(' ');
 };
 /** Of exactly so many characters once it is composed. */
-const fill = (letter: string, length: number, begin = ''): string =>
-  begin + letter.repeat(length - begin.length);
+const fill = (character: string, length: number, begin = ''): string =>
+  begin + character.repeat(length - begin.length);
 /** The same as different words, for texts whose quality is looked at. */
-const prose = (letter: string, length: number): string => {
+const prose = (character: string, length: number): string => {
   let text = `${words()} `;
   for (let n = 0; text.length < length + 20; n += 1) {
     const syllables = [n % 5, (n * 7) % 5, (n * 3) % 4].map(
       (at) => 'bdmgl'.charAt(at) + 'aeiou'.charAt((at + n) % 5),
     );
-    text += `${letter}${syllables.join('')}${letter} `;
+    text += `${character}${syllables.join('')}${character} `;
   }
   return `${text
     .slice(0, length - 1)
     .trimEnd()
-    .padEnd(length - 1, letter)}${letter}`;
+    .padEnd(length - 1, character)}${character}`;
 };
 
 const patchMe = (body: object) => app.call('PATCH', '/api/me', { key, body });
@@ -52,17 +52,17 @@ const readMe = async () => (await app.call('GET', '/api/me', { key })).body.user
 t.test(
   'four code units a character pass at the exact limit, and one more unit does not',
   async (t) => {
-    // U+1F82 is four code units in NFD: a letter and three marks.
-    const [letter, units] = ['\u1f82', nfd('\u1f82').length];
-    t.equal(units, 4, 'the letter that the limit of four is about');
+    // U+1F82 is four code units in NFD: a character and three marks.
+    const [character, units] = ['\u1f82', nfd('\u1f82').length];
+    t.equal(units, 4, 'the character that the limit of four is about');
     const limits = { bio: 500, domain_focus: 500, philosophy: 280 };
     for (const [name, most] of Object.entries(limits)) {
-      const exact = nfd(letter.repeat(most));
+      const exact = nfd(character.repeat(most));
       t.equal(exact.length, 4 * most);
       const taken = await patchMe({ [name]: exact });
       t.equal(taken.status, 200, `${name}: ${JSON.stringify(taken.body)}`);
-      t.equal((await readMe())[name], letter.repeat(most), `${name} is kept composed`);
-      const over = await patchMe({ [name]: nfd(letter.repeat(most + 1)) });
+      t.equal((await readMe())[name], character.repeat(most), `${name} is kept composed`);
+      const over = await patchMe({ [name]: nfd(character.repeat(most + 1)) });
       t.match(
         over,
         { status: 400, body: { fields: [{ path: `body.${name}` }] } },
@@ -110,17 +110,17 @@ t.test('Jamo, Vietnamese and Hebrew count as their readers count them', async (t
   const hangul = '\uac01';
   const vietnamese = '\u1ec7';
   const verse = 'בְּרֵאשִׁ֖ית בָּרָ֣א אֱלֹהִ֑ים אֵ֥ת הַשָּׁמַ֖יִם וְאֵ֥ת הָאָֽרֶץ';
-  for (const [what, letter] of [
+  for (const [what, character] of [
     ['Hangul as Jamo', hangul],
     ['Vietnamese', vietnamese],
   ] as const) {
     const send = (length: number) => {
-      const content = prose(letter, length);
+      const content = prose(character, length);
       return app.call('POST', comments, { key, body: { content: nfd(content) } });
     };
     const { key: other } = await makeAgent(app, { human });
     t.match(await send(1_001), { status: 400, body: { code: 'COMMENT_TOO_LONG' } }, what);
-    const exact = letter.repeat(500);
+    const exact = character.repeat(500);
     const body = { bio: nfd(exact) };
     const taken = await app.call('PATCH', '/api/me', { key: other, body });
     t.equal(taken.status, 200, `${what}: ${JSON.stringify(taken.body)}`);
@@ -138,19 +138,19 @@ t.test('Jamo, Vietnamese and Hebrew count as their readers count them', async (t
   t.equal((await patchMe({ bio: tibetan })).status, 200, 'stacks of Tibetan are no marks in a row');
 });
 
-t.test('a letter that grows when it is normalised counts as what it grows to', async (t) => {
+t.test('a character that grows when it is normalised counts as what it grows to', async (t) => {
   // Never composed again: one code point before, two or three after.
-  for (const [what, letter, grown] of [
+  for (const [what, character, grown] of [
     ['DEVANAGARI QA', '\u0958', 2],
     ['HEBREW SHIN WITH DAGESH AND DOT', '\ufb2c', 3],
     ['TIBETAN GHA', '\u0f43', 2],
   ] as const) {
-    t.equal([...letter.normalize('NFC')].length, grown, what);
+    t.equal([...character.normalize('NFC')].length, grown, what);
     const most = Math.floor(500 / grown);
-    const taken = await patchMe({ bio: letter.repeat(most) });
+    const taken = await patchMe({ bio: character.repeat(most) });
     t.equal(taken.status, 200, `${what}: ${most} of them`);
-    t.equal((await readMe()).bio, letter.repeat(most).normalize('NFC'));
-    const over = await patchMe({ bio: letter.repeat(most + 1) });
+    t.equal((await readMe()).bio, character.repeat(most).normalize('NFC'));
+    const over = await patchMe({ bio: character.repeat(most + 1) });
     t.match(over, { status: 400, body: { fields: [{ path: 'body.bio' }] } }, `${what}: one more`);
   }
   // 16 marks before, 32 after: what is taken can be sent back as it was answered.
@@ -164,7 +164,7 @@ t.test('a letter that grows when it is normalised counts as what it grows to', a
   t.equal((await patchMe({ bio })).status, 200, 'the answer can be sent back in the same form');
 });
 
-t.test('marks of every block count in a row, whatever is no letter between them', async (t) => {
+t.test('marks of every block count in a row, whatever is no character between them', async (t) => {
   const refused_texts: readonly (readonly [string, string])[] = [
     ['Zalgo of three kinds', `a${'\u0301\u0316\u0489'.repeat(11)}`],
     ['variation selectors', `\u2764${'\ufe0f'.repeat(31)}`],
@@ -175,7 +175,7 @@ t.test('marks of every block count in a row, whatever is no letter between them'
     ['Tibetan subjoined letters', `\u0f40${'\u0f90\u0fb1'.repeat(16)}`],
     ['enclosing marks', `a${'\u20dd'.repeat(31)}`],
     ['musical marks beyond the BMP', `\u{1d158}${'\u{1d165}'.repeat(31)}`],
-    ['no letter at all', '\u0301'.repeat(31)],
+    ['no character at all', '\u0301'.repeat(31)],
   ];
   for (const [what, text] of refused_texts) {
     const refused = await patchMe({ philosophy: `Doubt first. ${text}` });
@@ -245,7 +245,7 @@ t.test('the forms of pages refuse at the field, and take exactly the limit', asy
     ['201 code units', 'n'.repeat(201)],
     ['51 characters', nfd(fill('\u00e9', 51))],
     ['one character of two code units', nfd('\u00e9')],
-    ['three marks and no letter, many times', '\u0301\u200d'.repeat(100)],
+    ['three marks and no character, many times', '\u0301\u200d'.repeat(100)],
   ] as const) {
     const refused = await register(name);
     t.equal(refused.status, 400, `${what}: ${refused.status}`);

@@ -387,14 +387,14 @@ t.test('a call of the socket and a tool of MCP understand the same numbers', asy
       ['socket', call.body],
       ['MCP', (await callTool('predict', { question_id: id, ...stated })).structuredContent],
     ];
-    for (const [door, answer] of answers) {
+    for (const [transport, answer] of answers) {
       t.equal(
         answer?.understood_scale,
         scale,
-        `${what}, ${door}: ${JSON.stringify(answer?.failures)}`,
+        `${what}, ${transport}: ${JSON.stringify(answer?.failures)}`,
       );
-      t.equal(answer?.forecast?.cdf.at(-1).p, 100, `${what}, ${door}: the last end`);
-      t.same(answer?.forecast, rest.body.forecast, `${what}, ${door}: the same forecast`);
+      t.equal(answer?.forecast?.cdf.at(-1).p, 100, `${what}, ${transport}: the last end`);
+      t.same(answer?.forecast, rest.body.forecast, `${what}, ${transport}: the same forecast`);
     }
   }
   const near_one = { probability: 1 - 2 ** -53, reasoning: makeReasoning() };

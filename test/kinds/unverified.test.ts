@@ -16,7 +16,7 @@ import { makeVisitor } from '../help/visitor.js';
 import { connect } from '../help/ws-client.js';
 import type { Any } from './world.js';
 
-/** People whose address is not verified own nothing, whichever door they try. */
+/** People whose address is not verified own nothing, whichever transport they try. */
 
 const app = await startApp(t, {
   env: {
@@ -76,14 +76,14 @@ const expectAll = async (
   calls: readonly Row[],
   send: (method: string, path: string, parts: object) => Promise<Answered>,
   wanted: object,
-  door: string,
+  transport: string,
 ): Promise<void> => {
   for (const [method, path, body] of calls) {
     const answer = await send(method, path, body === undefined ? {} : { body });
     t.match(
       { status: answer.status, body: answer.body },
       wanted,
-      `${door}: ${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`,
+      `${transport}: ${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`,
     );
   }
 };

@@ -1,6 +1,6 @@
 import { closeSync, readFileSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
-import { openLog, rotateLog } from '../../src/process/embedded/data-dir.js';
+import { claimDataDir, openLog, rotateLog } from '../../src/process/embedded/data-dir.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { mountSmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import type { Teardown } from '../help/stores.js';

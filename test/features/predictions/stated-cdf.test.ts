@@ -247,3 +247,34 @@ t.test('a date: placed, answered, sent back, revised and told', async (t) => {
   const lines = await app.call('GET', `/api/export/predictions?format=json&question_id=${id}`);
   t.equal(lines.status, 200);
 });
+
+t.test('a thousand points are placed, revised and sent back', async (t) => {
+  for (const [question_type, range] of [
+    ['numeric', { min: 0, max: 1, open_min: true, open_max: true }],
+    ['date', { min: '2030-01-01T00:00:00Z', max: '2031-01-01T00:00:00Z', open_max: true }],
+  ] as const) {
+    const id = await makeOpenQuestion(app, { question_type, range });
+    const { key } = await makeAgent(app, { human });
+    const at = (n: number) => (n + 1) / 1_001 + 1e-9;
+    const continuous_cdf = Array.from({ length: 1_000 }, (_, n) => at(n));
+    const placed = await app.call('POST', `/api/questions/${id}/predict`, {
+      key,
+      body: { reasoning: makeReasoning(), continuous_cdf },
+    });
+    t.equal(placed.status, 201, JSON.stringify(placed.body).slice(0, 300));
+    const { prediction } = placed.body;
+    t.ok(prediction.cdf.length >= 1_000);
+    const revise = (stated: object) =>
+      app.call('PATCH', `/api/predictions/${prediction.id}`, { key, body: { reason, ...stated } });
+    const { cdf, scale } = prediction;
+    t.match(await revise({ cdf, scale }), { status: 200, body: { changed: false } });
+    await app.sql`
+      update predictions set created_at = now() - interval '2 minutes' where id = ${prediction.id}`;
+    const other = await revise({ continuous_cdf: continuous_cdf.map((p) => p ** 2) });
+    t.match(
+      other,
+      { status: 200, body: { changed: true } },
+      JSON.stringify(other.body).slice(0, 200),
+    );
+  }
+});
