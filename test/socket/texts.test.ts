@@ -126,7 +126,7 @@ t.test(
     let answer = '';
     const next = defineOp({ schema: Type.Object({}), is_counted: false, take: () => answer });
     // A tick would be taken for an answer.
-  const server = await startHub(t, { tick_ms: 3_600_000 }, 0, { ops: { next } });
+    const server = await startHub(t, { tick_ms: 3_600_000 }, 0, { ops: { next } });
     const { ws, subscribe } = await connect(t, server.port);
     await subscribe(['all']);
     ws.removeAllListeners('message');
