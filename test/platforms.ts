@@ -57,6 +57,8 @@ const enter_tree = `
   mount --bind "$ROOT" "$TREE$ROOT"
   mount --rbind /proc "$TREE/proc"
   mount --rbind /dev "$TREE/dev"
+  touch "$TREE/etc/hosts"
+  mount --bind /etc/hosts "$TREE/etc/hosts"
   exec chroot "$TREE" env "PATH=$BIN:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 \\
     sh -ec 'cd "$ROOT"; exec node "$@"' sh "$@"`;
 
