@@ -39,16 +39,16 @@ const runSuites = (node: string, command: string, words: readonly string[]): Pro
     child.once('close', () => resolve({ node, totals }));
   });
 
-/** The folder with this version of Node, which comes from the npm registry; null if it does not. */
+/** The folder with this version of Node and an npm, from the npm registry; null if it fails. */
 const fetchNode = (major: string): string | null => {
   const folder = path.join(project_root, '.data', 'node', major);
-  const name = `node-linux-${process.arch}`;
-  const bin = path.join(folder, 'node_modules', name, 'bin');
-  if (existsSync(path.join(bin, 'node'))) return bin;
+  const packages = [`node-linux-${process.arch}@${major}`, 'npm@10'];
+  const bin = path.join(folder, 'node_modules', '.bin');
+  if (existsSync(path.join(bin, 'npm'))) return bin;
   mkdirSync(folder, { recursive: true });
   const words = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'];
-  const { status } = spawnSync('npm', [...words, `${name}@${major}`], { stdio: 'inherit' });
-  return status === 0 && existsSync(path.join(bin, 'node')) ? bin : null;
+  const { status } = spawnSync('npm', [...words, ...packages], { stdio: 'inherit' });
+  return status === 0 ? bin : null;
 };
 
 /** Mounts the checkout into the tree, under its own path, for as long as the command runs. */
@@ -57,6 +57,8 @@ const enter_tree = `
   mount --bind "$ROOT" "$TREE$ROOT"
   mount --rbind /proc "$TREE/proc"
   mount --rbind /dev "$TREE/dev"
+  touch "$TREE/etc/hosts"
+  mount --bind /etc/hosts "$TREE/etc/hosts"
   exec chroot "$TREE" env "PATH=$BIN:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 \\
     sh -ec 'cd "$ROOT"; exec node "$@"' sh "$@"`;
 
