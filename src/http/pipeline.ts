@@ -388,7 +388,9 @@ const compileRoute = <D>(route: Route<D>) => ({
   checkParams: route.params === undefined ? null : compileCheck(route.params, 'params'),
   readQuery: route.query === undefined ? null : compileQuery(route.query),
   checkBody:
-    route.body === undefined ? null : compileCheck(route.body, 'body', { is_form: route.is_page }),
+    route.body === undefined
+      ? null
+      : compileCheck(route.body, 'body', { leaves_texts: route.is_page }),
   /** Of every answer. */
   fixed_headers: deprecationHeaders(route.deprecated),
 });

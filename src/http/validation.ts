@@ -161,12 +161,12 @@ const findStacked = (
 export const compileCheck = (
   schema: TSchema,
   root: string,
-  { is_form = false }: { readonly is_form?: boolean } = {},
+  { leaves_texts = false }: { readonly leaves_texts?: boolean } = {},
 ): Check => {
   const compiled = TypeCompiler.Compile(schema);
   return (value) => {
     if (!compiled.Check(value)) return collect(compiled.Errors(value), root);
-    if (is_form) return null;
+    if (leaves_texts) return null;
     const unsafe = findStacked(schema, value, root);
     return unsafe === null ? null : [unsafe];
   };

@@ -9,7 +9,8 @@ import { common_faults, isFault, refuse } from '../../src/kit/fault.js';
 export const checkAnswers = <D>(route: Route<D>): Route<D> => {
   const checks = new Map<number, Check>();
   for (const [status, schema] of Object.entries(route.returns)) {
-    if (schema !== null) checks.set(Number(status), compileCheck(schema, 'answer'));
+    if (schema !== null)
+      checks.set(Number(status), compileCheck(schema, 'answer', { leaves_texts: true }));
   }
   return {
     ...route,
