@@ -34,7 +34,7 @@ const forecast = (text: string) => ({
   reasoning: makeReasoning(text),
 });
 
-/** These write nothing. */
+/** These write nothing, nor do the reads that are made by POST. */
 const harmless = ['simulatePoints', 'testWebhook', 'previewResolution', 'mcp'];
 
 t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go on', async (t) => {
@@ -69,7 +69,7 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
     made.map(async ({ id, path, send }) => ({ id, ...(await call('POST', path, send)) })),
   );
   for (const { id, status, headers, body } of answers) {
-    if (harmless.includes(id)) continue;
+    if (harmless.includes(id) || id.startsWith('query')) continue;
     t.equal(status, 503, `${id}: ${JSON.stringify(body)}`);
     t.equal(headers.get('retry-after'), '1', id);
   }
