@@ -62,6 +62,7 @@ const compareConsensus = async ({ url, sql, questions }: TestService): Promise<s
       const {
         offset: _,
         updated_at: __,
+        scale: ___,
         ...rest
       } = (await answer.json()) as Record<string, unknown>;
       return [id, JSON.stringify(rest)] as const;
