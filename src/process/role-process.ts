@@ -34,7 +34,7 @@ interface ToRole {
 export interface RoleProcess {
   /** The port it listens on, if it does. */
   readonly ready: Promise<number | undefined>;
-  /** Rejects if it cannot work: it ended several times by itself, each time within seconds. */
+  /** Rejects if the role cannot work: it ended several times, each time within seconds. */
   readonly failed: Promise<never>;
   /** Asks it to stop and ends it by force when it takes longer. */
   stop(within_ms: number): Promise<void>;
@@ -53,7 +53,7 @@ interface RoleProcessOptions {
   readonly say: Say;
 }
 
-/** A process that ends so often by itself, each time so soon, has never worked: nobody waits for it. */
+/** A process that ends this often by itself, each time this soon, cannot work, so the service stops. */
 const first_tries = 3;
 const first_ms = 5_000;
 
@@ -98,6 +98,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
   const stopped = new AbortController();
   let child: ChildProcess | null = null;
   let tries = 0;
+  let was_ready = false;
   let onReady = (_: number | undefined): void => undefined;
   let onFailed = (_: Error): void => undefined;
   const ready = new Promise<number | undefined>((resolve) => {
@@ -109,13 +110,17 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
   const live = async (): Promise<string> => {
     const from_ms = performance.now();
     child = forkRole(options);
-    const { why, is_by_itself } = await watchRole(child, onReady);
+    const { why, is_by_itself } = await watchRole(child, (port) => {
+      was_ready = true;
+      onReady(port);
+    });
     child = null;
-    if (performance.now() - from_ms >= first_ms) tries = Number.NEGATIVE_INFINITY;
-    if (is_by_itself) tries += 1;
+    if (was_ready && performance.now() - from_ms >= first_ms) tries = Number.NEGATIVE_INFINITY;
+    // Until it is ready for the first time every end counts, however long it took.
+    if (!was_ready || is_by_itself) tries += 1;
     if (tries >= first_tries) {
       stopped.abort();
-      onFailed(new Error(`${name} ended ${tries} times within seconds of its start: ${why}`));
+      onFailed(new Error(`${name} ended ${tries} times at its start. The last reason: ${why}`));
     }
     return why;
   };

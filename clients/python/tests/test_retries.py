@@ -1,4 +1,4 @@
-"""Which calls are tried again, and which answers are none, by a server that answers as it is told."""
+"""Retries and unusable answers, against a server that answers what a test tells it to."""
 
 from __future__ import annotations
 

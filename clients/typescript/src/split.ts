@@ -77,7 +77,7 @@ const joinLists = (pages: readonly ListPage[]): ListPage => {
   return { ...first, total, [name]: pages.flatMap((page) => page[name]), next_cursor: null };
 };
 
-/** The last answer, or that of all parts; rejects with `NoAnswer` if there was none. */
+/** The joined answer of all parts; rejects with `NoAnswer` if one part has no usable answer. */
 export const performAll = async (
   defaults: CallDefaults,
   operation: OperationId,

@@ -83,7 +83,7 @@ const moveBy =
   (step: Step, mean: number): number =>
     put(step.now) - (step.before === undefined ? mean : put(step.before));
 
-/** Of all steps before one. */
+/** Sums over all steps before one step. */
 interface Sums {
   readonly sum: number;
   /** Steps that replace none. */

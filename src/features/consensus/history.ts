@@ -22,7 +22,7 @@ const forecasts_a_turn = 100;
 interface Recorded {
   /** In the order of their times. */
   readonly all: AsyncIterable<TimedForecast> | Iterable<TimedForecast>;
-  /** Of the newest of them. */
+  /** Offset of the newest forecast. */
   readonly offset: number;
   readonly fits: readonly Fit[];
   /** Until when fits change the figures: its end, or now. */

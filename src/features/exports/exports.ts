@@ -44,7 +44,7 @@ interface StatedRow extends Omit<TimedForecast, 'given' | 'replaced'> {
   readonly range_min: number | null;
   readonly range_max: number | null;
   readonly cdf: readonly number[] | null;
-  /** Of the agent's forecast before. */
+  /** The distribution that this forecast replaces. */
   readonly replaced_cdf: readonly number[] | null;
   readonly prediction_id: string;
   readonly revision: number;

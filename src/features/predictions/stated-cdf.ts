@@ -34,7 +34,7 @@ export interface CdfBody {
 }
 type Given = { readonly [N in keyof CdfBody]: CdfBody[N] | null };
 
-/** Of a call. An answer also has the two ends of the range, and can be sent back. */
+/** Most points in a call. An answer may have the two ends of the range as well. */
 export const most_points = 1_000;
 
 /** So that p in percent and back is the same number. */
@@ -68,12 +68,12 @@ export const scaleOfCdf = (body: Given): Scale | null => {
 };
 
 interface ReadPoint {
-  /** Null if it is not of the kind that the question asks for. */
+  /** Null if it is not a number, or not a date, as the question asks. */
   readonly value: number | null;
   readonly p: number;
 }
 
-/** The points as they were given, with values in their range and p as fractions. */
+/** The given points, with values in the range and p as fractions. */
 const readPoints = (
   given: readonly (Point | Value)[],
   { form, range, share }: { form: Form; range: Range; share(p: number): number },
@@ -93,7 +93,7 @@ const readPoints = (
   });
 };
 
-/** The given form, and its points; or why there are none. */
+/** The form that the body uses, with its points; or what is wrong. */
 const findForm = (body: CdfBody): { form: Form; given: readonly (Point | Value)[] } | Wrong => {
   const [form, other] = forms.filter((one) => body[one] !== undefined);
   if (form === undefined || other !== undefined) {
@@ -108,7 +108,7 @@ const findForm = (body: CdfBody): { form: Form; given: readonly (Point | Value)[
   return wrong(`${form}.${mixed}`, 'Send points with value and p, or numbers alone, not both.');
 };
 
-/** The points of an answer begin and end at the ends of the range, and name their scale. */
+/** An answer begins and ends at the ends of the range and names its scale: it may be two longer. */
 const isTooLong = (points: readonly ReadPoint[], range: Range, scale: Scale | undefined) => {
   if (points.length <= most_points) return false;
   return !(

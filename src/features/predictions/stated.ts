@@ -120,9 +120,11 @@ export const showStated = (
 export const understoodScale = (body: StatedBody): Scale | null => {
   const { scale, probabilities, probability, confidence } = body;
   if (scale) return scale;
+  // Answers to questions for a number have a confidence beside the distribution.
+  if (body.quantiles ?? body.cdf ?? body.continuous_cdf) return scaleOfCdf(body);
   if (probabilities) return sumOf(Object.values(probabilities)) > 50 ? 'percent' : 'fraction';
   const single = probability ?? confidence ?? null;
-  return single === null ? scaleOfCdf(body) : scaleOf(single, null);
+  return single === null ? null : scaleOf(single, null);
 };
 
 type Code = 'INVALID_CONFIDENCE' | 'INVALID_OPTION';

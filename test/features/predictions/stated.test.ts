@@ -6,6 +6,7 @@ import {
   readStated,
   type StatedBody,
   showStated,
+  understoodScale,
 } from '../../../src/features/predictions/stated.js';
 import { no_range } from '../../help/number.js';
 import { t } from '../../help/tap.js';
@@ -119,6 +120,15 @@ t.test('probabilities as a list in the order of the options, with noise below 0'
   t.match(messages(choose({ probabilities: [70, 30] })), /Send 4 probabilities/);
   const negative = choose({ probabilities: [70, 20, 11, -1] });
   t.same(codes(negative), ['INVALID_CONFIDENCE body.probabilities']);
+});
+
+t.test('the scale that was understood is that of the numbers that count', async (t) => {
+  t.equal(understoodScale({ probability: 0.8 }), 'fraction');
+  t.equal(understoodScale({ prediction: true, confidence: 80 }), 'percent');
+  t.equal(understoodScale({ probabilities: [0.7, 0.3, 0, 0] }), 'fraction');
+  t.equal(understoodScale({ continuous_cdf: [0, 0.5, 1], confidence: 50 }), 'fraction');
+  t.equal(understoodScale({ quantiles: [1, 2, 3], confidence: 50 }), null, 'values have none');
+  t.equal(understoodScale({ probability: 0.8, scale: 'percent' }), 'percent');
 });
 
 t.test('an answer is the same forecast when it is sent back, whatever was stated', async (t) => {
