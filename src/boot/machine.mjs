@@ -61,7 +61,7 @@ export const publicUrlProblem = (url) => {
   const { pathname, search, hash, username, password } = new URL(url);
   return pathname.replace(/\/+$/, '') + search + hash + username + password === ''
     ? null
-    : 'has more than a scheme, a host and a port: give the service a host name of its own, such as https://forum.example.org';
+    : 'The address has more than a scheme, a host and a port: give the service a host name of its own, such as https://forum.example.org.';
 };
 
 const readOrEmpty = (file) => {
@@ -76,7 +76,9 @@ const readOrEmpty = (file) => {
 export const clusterProblem = (cluster, version) => {
   const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
   const [major] = version.split('.');
-  if (found === '' || major === '' || found === major) return null;
+  // Postgres itself refuses a file that is none of its own.
+  if (!/^\d+(\.\d+)?$/.test(found) || found.length > 9) return null;
+  if (major === '' || found === major) return null;
   return (
     `${cluster} was made by Postgres ${found} and this program has Postgres ${major}: make a backup with the ` +
     'program that made it (npm run backup), move that folder away, start, stop, and put the backup back ' +
@@ -84,20 +86,25 @@ export const clusterProblem = (cluster, version) => {
   );
 };
 
+/** A setting under any of the names that src/config.ts reads; '' where it is not set. */
+const readSetting = (env, name) => {
+  const given = env[`PF_${name}`] || env[name];
+  const file = env[`PF_${name}_FILE`] || env[`${name}_FILE`];
+  return given || (file ? readOrEmpty(file) : '');
+};
+
+const problemOfPublicUrl = (env) => {
+  const problem = publicUrlProblem(readSetting(env, 'PUBLIC_URL'));
+  return problem === null ? null : `PUBLIC_URL: ${problem}`;
+};
+
 const problemOfData = (env, embedded_postgres) => {
-  const isSet = (name) => (env[`PF_${name}`] ?? env[name] ?? '') !== '';
-  if (isSet('DATABASE_URL') || isSet('DATABASE_URL_FILE')) return null;
-  const data_dir = env.PF_DATA_DIR || env.DATA_DIR || '.data';
+  if (readSetting(env, 'DATABASE_URL') !== '') return null;
+  const data_dir = readSetting(env, 'DATA_DIR') || '.data';
   const outside = readOrEmpty(path.join(data_dir, 'postgres.place'));
   return clusterProblem(outside || path.join(data_dir, 'postgres'), embedded_postgres);
 };
 
 /** Why `start` cannot work, as far as that is known before the settings are read. */
-export const startProblem = (env, embedded_postgres, machine = readMachine()) => {
-  const url = publicUrlProblem(env.PF_PUBLIC_URL || env.PUBLIC_URL || '');
-  return (
-    descriptorProblem(machine) ??
-    (url === null ? null : `PUBLIC_URL ${url}.`) ??
-    problemOfData(env, embedded_postgres)
-  );
-};
+export const startProblem = (env, embedded_postgres, machine = readMachine()) =>
+  descriptorProblem(machine) ?? problemOfPublicUrl(env) ?? problemOfData(env, embedded_postgres);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { ConnectionError, isOutage } from '../kit/outage.js';
+import { CannotStart } from '../kit/service.js';
 
 /**
  * Where Postgres is: a URL as libpq reads it, with one host or several, and which of them is
@@ -40,7 +41,7 @@ export interface Address {
 const not_encoded = 'characters of the user or the password need to be percent-encoded';
 
 const wrong = (why: string): never => {
-  throw new Error(`The address of Postgres is not right: ${why}.`);
+  throw new CannotStart(`The address of Postgres is not right: ${why}.`);
 };
 
 const url_form = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#@]*)([^#]*)$/;

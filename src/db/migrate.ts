@@ -109,9 +109,9 @@ const readState = async (tx: Tx, migrations: readonly Migration[]) => {
   return { adopts, last: adopts === undefined ? names.length : 1 };
 };
 
-/** Throws if the database has the earlier migrations and cannot be adopted. */
+/** Throws if the database is ahead of this program, or cannot be adopted. Changes nothing. */
 export const checkAge = async (sql: Sql): Promise<void> => {
-  await sql.begin({ statement_ms: 60_000 }, (tx) => readState(tx, readMigrations()));
+  await planMigrations(sql);
 };
 
 const listPending = (migrations: readonly Migration[], last: number): readonly Migration[] => {

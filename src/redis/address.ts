@@ -65,13 +65,12 @@ const readDb = (path: string): number => {
 
 /** Throws with a sentence for a person, which has no password in it. */
 export const readRedisAddress = (text: string): RedisAddress => {
-  if (text.startsWith('unix:')) return { kind: 'server', url: text.slice('unix:'.length) };
+  const socket = text.replace(/^unix:/, '');
+  if (socket.startsWith('/')) return { kind: 'server', url: socket };
   const parts = parts_of.exec(text);
-  if (parts === null && !/[?&](?:cluster|sentinel)\b|,/.test(text)) {
-    return { kind: 'server', url: text };
-  }
   const [, scheme, credentials, hosts = '', path = '', members = ''] = parts ?? [];
-  if (scheme === undefined) throw new Error('redis:// or rediss:// is needed, then the hosts');
+  if (scheme === undefined)
+    throw new Error('redis:// or rediss:// and then the host is needed, or unix:/PATH');
   const query = new URLSearchParams(members);
   const [is_cluster, name] = [query.has('cluster'), query.get('sentinel')];
   if (!is_cluster && name === null) {

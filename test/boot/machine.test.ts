@@ -75,5 +75,5 @@ t.test('data of another Postgres, and nothing where there are none', async (t) =
   writeFileSync(path.join(data_dir, 'postgres.place'), `${elsewhere}\n`);
   t.match(here(), `${elsewhere} was made by Postgres 16`);
   t.match(clusterProblem(elsewhere, '18.4.0'), /Postgres 16/);
-  t.match(here({ PUBLIC_URL: 'https://a.example/x' }), /^PUBLIC_URL has more than/);
+  t.match(here({ PUBLIC_URL: 'https://a.example/x' }), /^PUBLIC_URL: The address has more than/);
 });

@@ -48,7 +48,8 @@ const makeTree = (): boolean => {
     fresh,
     findMirror(),
   );
-  if (is_made) renameSync(fresh, trixie);
+  // Another test file may have made it meanwhile.
+  if (is_made && !existsSync(trixie)) renameSync(fresh, trixie);
   else rmSync(fresh, { recursive: true, force: true });
   return is_made;
 };

@@ -61,8 +61,8 @@ t.test('on a full disk a large log is emptied all the same, which is said', { sk
   t.equal(statSync(file).size, 0);
 });
 
-t.test('a folder that cannot be made is refused at once, with the way out', async (t) => {
-  const refused = { name: 'CannotStart', message: /^DATA_DIR .* cannot be made .*: set another/ };
+t.test('a folder that cannot be used is refused at once, with the way out', async (t) => {
+  const refused = { name: 'CannotStart', message: /^DATA_DIR .* cannot be used .*: set another/ };
   for (const folder of ['/proc/forum', '/dev/null/forum']) {
     await t.rejects(claimDataDir(folder), refused, folder);
   }

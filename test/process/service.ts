@@ -8,7 +8,7 @@ import { runSupervisor } from '../../src/process/supervisor.js';
 /**
  * A service under the real supervisor whose roles do next to nothing: the api answers every request
  * with its pid and what it was given, the others only run. `/exit` ends the api process, `/spin`
- * keeps it in a loop. The role in `CRASHES` throws soon after it is ready.
+ * keeps it in a loop, `/busy?8` for eight seconds. The role in `CRASHES` throws soon after it is ready.
  */
 const startRole = async (config: ReturnType<typeof readConfig>, role: string) => {
   if (process.env['CRASHES'] === role) {
@@ -23,6 +23,9 @@ const startRole = async (config: ReturnType<typeof readConfig>, role: string) =>
   const server = createServer((request, response) => {
     if (request.url === '/exit') process.exit(7);
     while (request.url === '/spin');
+    const [path, seconds] = request.url?.split('?') ?? [];
+    const until_ms = performance.now() + 1_000 * Number(seconds);
+    while (path === '/busy' && performance.now() < until_ms);
     const { DATABASE_URL, REDIS_URL, ADMIN_KEY, WEBHOOK_ALLOW_CIDRS, WEBHOOK_CA_FILE } = config;
     const body = { DATABASE_URL, REDIS_URL, ADMIN_KEY, WEBHOOK_ALLOW_CIDRS, WEBHOOK_CA_FILE };
     response.setHeader('connection', 'close');

@@ -60,7 +60,9 @@ const wrong: readonly (readonly [url: string, says: RegExp])[] = [
   ['redis://a:65536/?cluster', /"a:65536" is not a host/],
   ['redis://a:b:c/?cluster', /"a:b:c" is not a host/],
   ['redis:///?cluster', /"" is not a host/],
-  ['http://a,b/?cluster', /redis:\/\/ or rediss:\/\/ is needed, then/],
+  ['http://a,b/?cluster', /redis:\/\/ or rediss:\/\/ and then the host/],
+  ['http://cache:6379', /or unix:\/PATH/],
+  ['cache:6379', /or unix:\/PATH/],
 ];
 
 t.test('a wrong address says what is wrong with it', (t) => {

@@ -34,13 +34,15 @@ const makeFolders = (folder: string): void => {
 
 /** Lets the account of Postgres pass through a data folder that was just made. */
 export const makeDataFolder = (data_dir: string): void => {
-  if (existsSync(data_dir)) return;
   try {
-    makeFolders(data_dir);
-    chmodSync(data_dir, 0o711);
+    if (!existsSync(data_dir)) {
+      makeFolders(data_dir);
+      chmodSync(data_dir, 0o711);
+    }
+    makeFolders(path.join(data_dir, 'log'));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CannotStart(`DATA_DIR ${data_dir} cannot be made (${why}): set another one.`);
+    throw new CannotStart(`DATA_DIR ${data_dir} cannot be used (${why}): set another one.`);
   }
 };
 
@@ -72,7 +74,6 @@ export const readStatus = (data_dir: string): ServiceStatus => {
  */
 export const claimDataDir = async (data_dir: string) => {
   makeDataFolder(data_dir);
-  mkdirSync(path.join(data_dir, 'log'), { recursive: true });
   const started = Date.now();
   for (;;) {
     const { holder, release } = takeLock(path.join(data_dir, 'service.lock'));
