@@ -11,7 +11,7 @@ import { dialectOf, startSubscribers } from './sockets.js';
  * What one, two and three api processes do with the same load: predictions and comments on ten hot
  * questions and on 10,000, reads, and events to sockets. Subjects are named by the load and the
  * number of processes: `predict_hot_64_2`. The load generator has the same cores, so that the rate
- * says only that nothing is lost by more processes; `cpu_ms` says what more cores would give: the
+ * says only that nothing is lost by more processes; `us_all` says what more cores would give: the
  * CPU of all processes of the service, of Postgres and of Redis, for one operation.
  */
 
@@ -36,18 +36,13 @@ const figuresOf = (name: string, with_cpu: boolean): Record<string, Figure> =>
     ([2, 3] as const).flatMap((count) => {
       const [more, one] = [`${name}_${count}`, `${name}_1`];
       const rate = { of: ratioOf(more, one), min: 0.9 };
-      const cpu = { of: ratioOf(more, one, 'cpu_ms'), max: 1.2 };
+      const cpu = { of: ratioOf(more, one, 'us_all'), max: 1.2 };
       return [
         [`${name}_rate_${count}`, rate] as const,
         ...(with_cpu ? [[`${name}_cpu_${count}`, cpu] as const] : []),
       ];
     }),
   );
-
-const withCpu = (sample: Sample): Sample => {
-  const { cores = 0, per_second = 0, rss_mb: _, ...rest } = sample;
-  return { ...rest, per_second, cores, cpu_ms: (1_000 * cores) / per_second };
-};
 
 export const bench: Bench = {
   question: 'What do two and three api processes do with the load of one?',
@@ -73,16 +68,11 @@ export const bench: Bench = {
       const own = { ...env, REDIS_PREFIX: `pf${count}` };
       targets.push(await startService(setup, own, `service_${count}`));
     }
-    const metered = targets.map((target) => ({
-      ...target,
-      watched: () => [...target.all(), ...setup.stores()],
-    }));
-
     let next_question = 0;
     const nextHot = (): readonly string[] =>
       Array.from({ length: hot_questions }, () => questionId(next_question++));
     const writesOf = (load: (typeof writes)[number]) => () =>
-      metered.map((target, n): Subject => {
+      targets.map((target, n): Subject => {
         const { kind, spread, in_flight } = load;
         const countRows = kind === 'predict' ? countPredictions : countComments;
         const run = makeLoad(setup, target, { kind, keys_file, agents, in_flight, countRows });
@@ -95,11 +85,11 @@ export const bench: Bench = {
         return {
           name: `${nameOf(load)}_${counts[n]}`,
           warmUp: () => go(quick ? 1 : 3),
-          round: async () => withCpu(await go(seconds)),
+          round: () => go(seconds),
         };
       });
 
-    const reads = metered.map((target, n): Subject => {
+    const reads = targets.map((target, n): Subject => {
       const paths = wide
         .slice(0, hot_questions)
         .flatMap((id) => [`/api/questions/${id}/consensus`, `/api/questions/${id}`]);
@@ -109,8 +99,7 @@ export const bench: Bench = {
         const job = { requests, in_flight: 64, seconds: length, wanted_status: 200 };
         return (await runRound(setup, { target, job })).sample;
       };
-      const round = async () => withCpu(await go(seconds));
-      return { name: `read_${counts[n]}`, warmUp: () => go(1), round };
+      return { name: `read_${counts[n]}`, warmUp: () => go(1), round: () => go(seconds) };
     });
 
     const group = startSubscribers(context);

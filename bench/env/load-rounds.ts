@@ -20,6 +20,8 @@ export interface Round {
   beforeGo?(): Promise<void>;
   /** Goes on during the load, from its beginning; its figures join those of the round. */
   during?(): Promise<Sample>;
+  /** What the target does after its answers; its CPU counts too. */
+  settle?(): Promise<void>;
 }
 
 /**
@@ -28,18 +30,19 @@ export interface Round {
  * wanted answer came.
  */
 export const runRound = async (
-  { admin, loader }: Setup,
-  { target, job, beforeGo, during }: Round,
+  { admin, loader, partsOf }: Setup,
+  { target, job, beforeGo, during, settle }: Round,
 ): Promise<{ readonly done: number; readonly sample: Sample }> => {
   await loader.call('prepare', { ...job, port: target.port });
   await beforeGo?.();
   await admin`checkpoint`;
-  const meter = startMeter(target.watched);
+  const meter = startMeter(target.watched, () => partsOf(target));
   const other = during?.();
   // Awaited below; a failure must not end the process before that.
   other?.catch(() => undefined);
   const { problems, sent, done, ...figures } = await loader.call('go');
-  const metered = meter.stop();
+  await settle?.();
+  const metered = { ...meter.stop(), ...meter.cpu(done) };
   if (problems.length > 0) {
     throw new Error(`${target.name}: ${problems.join('\n')}\n${target.lastErrors()}`);
   }
@@ -49,7 +52,7 @@ export const runRound = async (
 };
 
 export interface LoadOptions
-  extends Pick<PairOptions, 'kind' | 'keys_file' | 'agents'>,
+  extends Pick<PairOptions, 'kind' | 'keys_file' | 'agents' | 'idempotent'>,
     Pick<LoadJob, 'own_connections' | 'in_flight'> {
   /** A round is so many requests of each agent at once. */
   readonly burst?: number;
@@ -76,10 +79,13 @@ export type RunRound = (plan: RoundPlan) => Promise<Sample>;
 let next_subject = 0;
 let next_text = 0;
 
+/** Empty when the service has done what it does after its answers. */
+const after_work = ['outbox', 'debater_changes'];
+
 /** Runs rounds on one target. After each the rows are counted: one for each wanted answer. */
 export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): RunRound => {
   const { idOf = questionId, countRows = countPredictions, burst, ...fixed } = options;
-  const { kind, keys_file, agents, ...connections } = fixed;
+  const { kind, keys_file, agents, idempotent, ...connections } = fixed;
   const { sql, name } = target;
   return async ({ at_most = 0, subjects: given, during, ...plan }) => {
     const subjects = given ?? Array.from({ length: block }, () => idOf(next_subject++));
@@ -92,18 +98,20 @@ export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): Ru
     const { done, sample } = await runRound(setup, {
       target,
       job: {
-        requests: { kind, keys_file, agents, subjects, count, first_text },
+        requests: {
+          ...{ kind, keys_file, agents, subjects, count, first_text },
+          ...(idempotent === undefined ? {} : { idempotent }),
+        },
         wanted_status: kind === 'predict' || kind === 'call' || kind === 'comment' ? 201 : 200,
         whole: burst !== undefined,
         ...connections,
         ...plan,
       },
       ...(during === undefined ? {} : { during }),
+      ...(name.startsWith('service') ? { settle: () => waitUntilEmpty(sql, after_work) } : {}),
     });
     const rows = (await countRows(sql, subjects)) - rows_before;
     if (rows !== done) throw new Error(`${name}: ${done} answers were wanted, ${rows} rows.`);
-    // The work that the service does after its answers is part of the round.
-    if (name.startsWith('service')) await waitUntilEmpty(sql, ['outbox', 'debater_changes']);
     // Else Postgres does it by itself, in the middle of a round of another subject.
     await sql`vacuum analyze`;
     return sample;

@@ -53,14 +53,22 @@ const busySeconds = (): number => {
   return (user! + nice! + system! + irq! + softirq!) / ticks_per_second;
 };
 
+/** The processes of each part, by its name. */
+export type PartPids = Readonly<Record<string, readonly number[]>>;
+
 /**
  * Measures from now on. Its end returns the CPU of the watched processes (`cores`), their peak
  * memory, and the CPU of all that has nothing to do with the bench (`others_cores`), so that a
- * disturbed round shows.
+ * disturbed round shows. `cpu`: the microseconds of CPU that each part has used since then, and all
+ * of them together.
  */
-export const startMeter = (watched: () => readonly number[] = () => []) => {
+export const startMeter = (
+  watched: () => readonly number[] = () => [],
+  parts: () => PartPids = () => ({}),
+) => {
   // Listing processes reads all of /proc, which would disturb the measurement.
   const pids = watched();
+  const begun = Object.entries(parts()).map(([name, of]) => ({ name, of, used_s: cpuOf(of) }));
   const look = () => ({
     used_s: cpuOf(pids),
     others_s: busySeconds() - cpuOf(treeOf(process.pid)),
@@ -73,6 +81,13 @@ export const startMeter = (watched: () => readonly number[] = () => []) => {
   };
   const timer = setInterval(lookAtMemory, 200);
   return {
+    cpu(operations: number): Sample {
+      const each = begun.map(({ name, of, used_s }) => {
+        return [`us_${name}`, ((cpuOf(of) - used_s) * 1e6) / operations] as const;
+      });
+      const us_all = each.reduce((sum, [, us]) => sum + us, 0);
+      return each.length === 0 ? {} : { ...Object.fromEntries(each), us_all };
+    },
     stop(): Sample {
       clearInterval(timer);
       lookAtMemory();

@@ -14,7 +14,7 @@ import { startRedis } from '../../src/process/embedded/redis.js';
 import type { BenchContext } from '../frame/bench.js';
 import type { LoadHandlers } from '../load/load-process.js';
 import { type Child, type Handlers, startChild } from './child.js';
-import { commandOf, treeOf } from './processes.js';
+import { commandOf, type PartPids, treeOf } from './processes.js';
 import { seed } from './seed.js';
 
 /**
@@ -30,7 +30,7 @@ export interface Target {
   readonly port: number;
   /** A pool on the database of its name, for counting what it stored. */
   readonly sql: Sql;
-  /** The processes that are metered. */
+  /** The processes whose memory is metered: those that answer. */
   watched(): readonly number[];
   /** All processes of it. */
   all(): readonly number[];
@@ -69,13 +69,17 @@ const startSetup = async (context: BenchContext) => {
     onClose(() => sql.end({ timeout: 5 }));
     return sql;
   };
-  const stores = (): readonly number[] => [postgres, redis].flatMap(({ pid }) => treeOf(pid));
   return {
     context,
     admin,
     urlOf,
     open,
-    stores,
+    /** All that works for a target: its processes that answer, the others, and the stores. */
+    partsOf: (target: Pick<Target, 'watched' | 'all'>): PartPids => {
+      const api = target.watched();
+      const background = target.all().filter((pid) => !api.includes(pid));
+      return { api, background, postgres: treeOf(postgres.pid), redis: treeOf(redis.pid) };
+    },
     redis_url: redis.url,
     loader: startLoader(context),
   };

@@ -16,6 +16,8 @@ export interface PairOptions {
   readonly count: number;
   /** The first text, so that no text comes twice in a run. */
   readonly first_text: number;
+  /** Each prediction or comment has an Idempotency-Key. */
+  readonly idempotent?: boolean;
 }
 
 export interface ReadOptions {
@@ -51,6 +53,8 @@ interface Pair {
   /** Number of the text, and of the request in its round. */
   readonly text: number;
   readonly nth: number;
+  /** Further headers. */
+  readonly more: string;
 }
 
 export const mcp_revision = '2026-07-28';
@@ -64,7 +68,8 @@ export const mcp_meta = {
 };
 
 const makePair: Record<PairOptions['kind'], (pair: Pair) => Buffer> = {
-  predict: ({ subject, key, text }) => send(`POST ${predictPath(subject)}`, key, predictBody(text)),
+  predict: ({ subject, key, text, more }) =>
+    send(`POST ${predictPath(subject)}`, key, predictBody(text), more),
   call: ({ subject, text, nth }) => {
     const route = `POST ${predictPath(subject)}`;
     return makeFrame(JSON.stringify({ op: 'call', id: nth, route, body: predictBody(text) }));
@@ -81,8 +86,8 @@ const makePair: Record<PairOptions['kind'], (pair: Pair) => Buffer> = {
       probability: Math.floor(makeConfidence(text) / 2) + 0.37,
       reason: makeComment(text),
     }),
-  comment: ({ subject, key, text }) =>
-    send(`POST /api/questions/${subject}/comments`, key, { content: makeComment(text) }),
+  comment: ({ subject, key, text, more }) =>
+    send(`POST /api/questions/${subject}/comments`, key, { content: makeComment(text) }, more),
   vote: ({ subject, key }) => send(`POST /api/comments/${subject}/upvote`, key, {}),
 };
 
@@ -93,7 +98,7 @@ export const makeRequests = (options: PairOptions | ReadOptions): readonly Buffe
     );
     return Array.from({ length: options.count }, (_, k) => texts[k % texts.length]!);
   }
-  const { subjects, count, first_text, kind } = options;
+  const { subjects, count, first_text, kind, idempotent = false } = options;
   const keys = readKeys(options);
   if (count > keys.length * subjects.length) throw new Error('More requests than pairs.');
   return Array.from({ length: count }, (_, nth) => {
@@ -101,6 +106,7 @@ export const makeRequests = (options: PairOptions | ReadOptions): readonly Buffe
     const text = first_text + nth;
     const subject = subjects[(text + Math.floor(text / keys.length)) % subjects.length]!;
     const agent = kind === 'revise' ? Number.parseInt(subject.slice(-12), 16) : text;
-    return makePair[kind]({ subject, key: keys[agent % keys.length]!, text, nth });
+    const more = idempotent ? `Idempotency-Key: bench-${text}\r\n` : '';
+    return makePair[kind]({ subject, key: keys[agent % keys.length]!, text, nth, more });
   });
 };

@@ -26,8 +26,8 @@ import { type Counted, type Counter, makeCounter, readCells, sumUpInTurns } from
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
 
-/** Rows that are read at a time; those of a number have some 400 figures each. */
-const portion = 100;
+/** Rows that are read at a time; one of a number has some 400 figures, or twice as many. */
+const portion = { usual: 100, of_number: 20 } as const;
 /** Forecasts that are counted in one turn of the event loop. */
 const counted_a_turn = 200;
 
@@ -137,7 +137,7 @@ export const readCounts = async (
     group by q.id, 4, 5, 6, 7, 8, case when p.cdf is not null then p.agent_id end`;
   const pause = makePause(counted_a_turn);
   const found = new Map<string, { counter: Counter; latest_ms: number | null; offset: number }>();
-  for await (const page of readPages<CountRow>(db, rows, portion)) {
+  for await (const page of readPages<CountRow>(db, rows, portion.of_number)) {
     for (const row of page) {
       const { question_id, family, yes, option, value, probabilities, cdf, options } = row;
       const known = found.get(question_id);
@@ -261,7 +261,8 @@ export async function* readForecasts(
     where f.question_id = ${id} and ${isLogged(tx, tx`f.event_id`)}
       ${family === undefined ? tx`` : tx`and f.model_family = ${family}`}
     order by f.forecast_at, f.prediction_id, f.revision`;
-  for await (const page of readPages<ForecastRow>(tx, rows, portion)) {
+  const most = isNumber(question) ? portion.of_number : portion.usual;
+  for await (const page of readPages<ForecastRow>(tx, rows, most)) {
     for (const { probabilities, cdf, replaced_cdf, ...one } of page) {
       const option = question_type === 'binary' ? null : one.side;
       const said = { option, value: one.value, cdf };
