@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { groupBy } from '../../kit/group-by.js';
 import { makePause } from '../../kit/loop.js';
 import { isNumber, placeOf, units } from './numbers.js';
 import type { RunShape, Step, TimedForecast } from './run.js';
@@ -131,14 +130,26 @@ const countUntil = (steps: readonly Step[], at: number): number => {
  * in between, where w is what a forecast replaces, and m for the first of an agent; each of these is
  * the contribution of its family. `m` is taken from all forecasts before, not from a rounded figure.
  */
-const shareMove = (before: Sums, between: readonly Step[], put: Figure['put']): FamilyShare[] => {
+const shareMove = async (
+  before: Sums,
+  between: readonly Step[],
+  put: Figure['put'],
+): Promise<FamilyShare[]> => {
+  const pause = makePause(steps_a_turn);
   const moveOf = moveBy(put);
   const mean = before.sum / before.firsts;
-  const count = before.firsts + between.filter((step) => step.before === undefined).length;
-  return [...groupBy(between, ({ now }) => now.family)]
-    .map(([model_family, all]) => {
-      const moved = all.reduce((total, step) => total + moveOf(step, mean), 0);
-      return { model_family, predictions: all.length, contribution: round2(moved / count) };
+  const shares = new Map<string, { predictions: number; moved: number }>();
+  let count = before.firsts;
+  for (const step of between) {
+    const { family } = step.now;
+    const { predictions, moved } = shares.get(family) ?? { predictions: 0, moved: 0 };
+    shares.set(family, { predictions: predictions + 1, moved: moved + moveOf(step, mean) });
+    if (step.before === undefined) count += 1;
+    await pause();
+  }
+  return [...shares]
+    .map(([model_family, { predictions, moved }]) => {
+      return { model_family, predictions, contribution: round2(moved / count) };
     })
     .sort(byContribution);
 };
@@ -154,11 +165,11 @@ export const driftOf = async (
   points: readonly Point[],
 ): Promise<readonly MoveWire[]> => {
   const times = points.map(({ at }) => at);
-  const showMove = (
+  const showMove = async (
     { option, values, put }: Figure,
     [from, to]: Move,
     sums: ReadonlyMap<number, Sums>,
-  ): MoveWire => {
+  ): Promise<MoveWire> => {
     const end = times[to] as number;
     const endOf = (place: number, time: number) => ({
       at: new Date(time).toISOString(),
@@ -176,7 +187,7 @@ export const driftOf = async (
       to: ended,
       change: round2(ended.percent - began.percent),
       predictions: between.length,
-      families: shareMove(sums.get(first) as Sums, between, put),
+      families: await shareMove(sums.get(first) as Sums, between, put),
     };
   };
   const shown: MoveWire[] = [];
@@ -184,7 +195,7 @@ export const driftOf = async (
     const moves = findMoves(times, figure.values);
     const ends = moves.map(([from]) => countUntil(steps, times[from] as number));
     const sums = await sumUpTo(steps, ends, figure.put);
-    for (const move of moves) shown.push(showMove(figure, move, sums));
+    for (const move of moves) shown.push(await showMove(figure, move, sums));
     await nextTurn();
   }
   return shown.sort((a, b) => (a.to.at < b.to.at ? -1 : a.to.at > b.to.at ? 1 : 0));
