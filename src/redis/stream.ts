@@ -99,6 +99,15 @@ export class GroupReader extends StreamReader<GroupOptions> {
     });
   }
 
+  /** Hands out what comes after `offset`, and nothing before it. */
+  async moveTo(redis: RedisClient, offset: number): Promise<void> {
+    const { key, group } = this.options;
+    await redis.xgroup('SETID', key, group, `${offset}-0`).catch((error: Error) => {
+      // A group that is not there is made by the next reading, at the same place.
+      if (!/^NOGROUP|requires the key/i.test(error.message)) throw error;
+    });
+  }
+
   async acknowledge(redis: RedisClient, offsets: readonly number[]): Promise<void> {
     const { key, group } = this.options;
     if (offsets.length > 0) await redis.xack(key, group, ...offsets.map((offset) => `${offset}-0`));

@@ -59,6 +59,21 @@ export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<st
   return [...recent.webhook_ids, ...older];
 };
 
+/**
+ * Where nobody has a webhook: takes all of the log for planned, and returns true. A webhook that is
+ * being made waits for it, or it for the webhook (`insertWebhook`).
+ */
+export const passOver = (sql: Sql): Promise<boolean> =>
+  sql.begin(async (tx) => {
+    await tx`select from delivery_plan for no key update`;
+    const passed = await tx`
+      update delivery_plan set planned_offset = (select "offset" from log_head)
+      where not exists (select from webhooks)
+      returning planned_offset`;
+    if (passed.length > 0) await tx`delete from planned_ranges`;
+    return passed.length > 0;
+  });
+
 const insertPlanned = async (
   tx: Tx,
   { first, last }: Range,

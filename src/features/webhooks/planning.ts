@@ -3,14 +3,21 @@ import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { GroupReader } from '../../redis/stream.js';
 import { streamKey } from '../events/log-entry.js';
-import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './planning-store.js';
+import {
+  findUnplanned,
+  passOver,
+  planDeliveries,
+  type Range,
+  readPlannedOffset,
+} from './planning-store.js';
 
 /**
  * The planning of deliveries. Signers are a consumer group of the log's stream: each reads a
  * portion, plans its runs of consecutive offsets from Postgres, and acknowledges it after the
  * commit. The stream only says that there is something and whose turn it is. Each second events
  * that are unplanned and some seconds old are planned from the log, so that the loss of a reader,
- * of the group, of the stream or of Redis is a delay.
+ * of the group, of the stream or of Redis is a delay. While nobody has a webhook the stream is not
+ * read: once a second all of the log counts as planned.
  */
 
 interface PlanningOptions {
@@ -53,6 +60,16 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
     startAfter: () => readPlannedOffset(sql),
   });
 
+  /** Nobody has a webhook. */
+  let is_idle = false;
+  const look = async (): Promise<void> => {
+    const was_idle = is_idle;
+    is_idle = await passOver(sql);
+    if (!was_idle || is_idle) return;
+    if (redis.status === 'ready') await reader.moveTo(redis, await readPlannedOffset(sql));
+    reading.nudge();
+  };
+
   const plan = async (range: Range): Promise<void> =>
     onPlanned(await sql.begin({ statement_ms }, (tx) => planDeliveries(tx, range)));
 
@@ -62,6 +79,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   };
 
   const readTurn = async (): Promise<'again' | 'rest'> => {
+    if (is_idle) return 'rest';
     const asked_ms = performance.now();
     const entries = await reader.readNext();
     if (entries === null) return 'rest';
@@ -71,6 +89,8 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   };
 
   const lateTurn = async (): Promise<'again' | 'rest'> => {
+    await look();
+    if (is_idle) return 'rest';
     const late = await findUnplanned(sql, { late_ms, most: most_planned });
     if (late !== null) await plan(late);
     if (redis.status === 'ready') await planAll(await reader.takeOver(redis, late_ms));

@@ -52,6 +52,8 @@ const owner_lock = 7_366_144;
 export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRow | null> => {
   const { id, owner, url, events, secret_sealed, filter, signature = 'standard' } = hook;
   await db`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
+  // Before the end of the log is read: see `passOver`.
+  await db`select from delivery_plan for share`;
   const [row] = await db<WebhookRow[]>`
     insert into webhooks
       (id, owner_kind, owner_id, slot, url, events, secret_sealed, filter_questions,

@@ -75,6 +75,26 @@ t.test('what comes over the stream is planned, acknowledged and sent at once', a
   t.same(await sql`select from planned_ranges`, [], 'what touches is one');
 });
 
+t.test('without a webhook the stream is not read, and a first one misses nothing', async (t) => {
+  const log = openLog();
+  await world.startSigner();
+  await log.write(5);
+  await plannedUpTo(5);
+  t.equal((await groupOf())?.['entries-read'] ?? 0, 0, 'nothing was handed out');
+  const hook = await world.addHook();
+  await log.write(2, wanted);
+  await world.settled(2, 'delivered');
+  t.same(await offsetsOf(hook.id), [6, 7]);
+  await sql`delete from webhooks`;
+  await log.write(3, wanted);
+  await plannedUpTo(10);
+  const again = await world.addHook();
+  await log.write(1, wanted);
+  await until('it is delivered', async () => (await offsetsOf(again.id)).length === 1);
+  t.same(await offsetsOf(again.id), [11]);
+  t.same(await sql`select from planned_ranges`, []);
+});
+
 t.test('signers share the stream: nothing is sent twice, and limits hold for all', async (t) => {
   const log = openLog();
   const owner = newAgent();
