@@ -23,14 +23,20 @@ export interface Draft<S extends TObject> {
   readonly id?: string;
 }
 
-/** The row of the outbox; `body` is exactly what a webhook receives, serialised once. */
+/** An event as it is told everywhere: exactly what a webhook receives, serialised once. */
+export const bodyOf = <S extends TObject>(
+  { name }: EventDef<S>,
+  { data, at }: Pick<Draft<S>, 'data' | 'at'>,
+): string => JSON.stringify({ event: name, data, timestamp: at.toISOString() });
+
+/** The row of the outbox. */
 const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
-  const { data, place, at, id = makeId() } = draft;
+  const { place, id = makeId() } = draft;
   if ((def.audience === 'author') !== (place.audience_id !== undefined)) {
     throw new Error(`${def.name}: an audience of "${def.audience}" does not fit its place`);
   }
   const { question_id = null, agent_id = null, audience_id = null, owner_id = null } = place;
-  const body = JSON.stringify({ event: def.name, data, timestamp: at.toISOString() });
+  const body = bodyOf(def, draft);
   return { id, event: def.name, question_id, agent_id, audience_id, owner_id, body };
 };
 

@@ -141,8 +141,10 @@ const readPlans = (file: string): readonly Explained[] =>
 
 /** Statements that look once, by an index, into each partition: they know no question. */
 const by_other_keys = [
-  /** The last prediction or comment of an agent, when it writes another. */
-  /where [pc]\.agent_id = d\.agent_id order by [pc]\.id desc limit 1/,
+  /** The last comment of an agent, when it writes another. */
+  /where c\.agent_id = d\.agent_id order by c\.id desc limit 1/,
+  /** What an agent cited in predictions that a process does not know. */
+  /where agent_id = d\.agent_id and id > d\.known_id/,
   /** How many predictions an agent has. */
   /count\(\*\)::integer from predictions p where p\.agent_id = \w+\./,
   /** A prediction or a comment of which only the id is given. */

@@ -7,11 +7,12 @@ import { question_faults } from '../questions/schema.js';
 import type { Stated } from './distribution.js';
 import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
 import { type ComparedText, checkReasoning, comparedOf } from './gates.js';
-import { composePlaced, type Placing } from './placing.js';
+import { composePlaced } from './placing.js';
 import { isSameForecast, type ReviseParts } from './revising.js';
 import { readForecastAt } from './revising-store.js';
 import { readStated, type StatedBody, type StatedQuestion } from './stated.js';
 import { showCdf } from './stated-cdf.js';
+import type { Placing } from './storing.js';
 
 export interface ImportedQuestion extends StatedQuestion {
   readonly id: string;

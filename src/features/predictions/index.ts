@@ -5,7 +5,7 @@ export {
   recordImported,
 } from './imported.js';
 export { createOriginality, QuestionMemory } from './originality.js';
-export { answerRequest, createPlacing, type PlaceParts, type PlaceRequest } from './placing.js';
+export { answerRequest, type PlaceParts, type PlaceRequest } from './placing.js';
 export { createReach } from './reach.js';
 export { createRevising, type ReviseParts } from './revising.js';
 export { seesReasoning, showPredictions, sightHeaders } from './sight.js';
@@ -17,3 +17,4 @@ export {
   stoodAt,
   timedForecasts,
 } from './store.js';
+export { createPlacing } from './storing.js';

@@ -2,13 +2,20 @@ import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.js';
 import type { Db } from '../../db/client.js';
 import { type ComparedText, comparedOf, type Finding, pagesOf } from './gates.js';
-import { type EarlierRow, readCitedSince, readStoredSince } from './placing-store.js';
+import {
+  type AgentRow,
+  type AgentState,
+  type EarlierRow,
+  type Outcome,
+  readAgents,
+  readStoredSince,
+} from './placing-store.js';
 
 /**
  * What the gates that compare a prediction with others compare it with, in the memory of an api
  * process: of questions their predictions up to a number, of agents the pages they cited up to a
- * prediction. Other processes store predictions as well, so the user of a memory holds the
- * lock of its question or agent and brings it up to date first (placing.ts).
+ * prediction. Other processes store predictions as well, so a batch is stored only where the memories
+ * that it was judged by were up to date (storing.ts).
  */
 
 /** The predictions of one question up to number `seq`. */
@@ -48,14 +55,21 @@ export class QuestionMemory {
     return findings;
   }
 
-  /** The next prediction on the question; its number. */
-  add({ words, sources, model_family }: ComparedText): number {
+  /** The next prediction on the question; what takes it out again, while it is the last one. */
+  add({ words, sources, model_family }: ComparedText): () => void {
     this.seq += 1;
     this.sets.add(words);
     this.seqs.push(this.seq);
-    for (const source of sources) this.sources.add(source);
-    this.families.set(model_family, (this.families.get(model_family) ?? 0) + 1);
-    return this.seq;
+    const family = this.families.get(model_family) ?? 0;
+    this.families.set(model_family, family + 1);
+    const forgetSources = addNew(this.sources, sources);
+    return () => {
+      this.seq -= 1;
+      this.sets.removeLast();
+      this.seqs.pop();
+      this.families.set(model_family, family);
+      forgetSources();
+    };
   }
 
   /** One that another process stored. */
@@ -65,9 +79,19 @@ export class QuestionMemory {
   }
 }
 
+/** Adds members; what takes those out again that were not there before. */
+const addNew = (set: Set<string>, members: readonly string[]): (() => void) => {
+  const added = members.filter((one) => !set.has(one));
+  for (const one of added) set.add(one);
+  return () => {
+    for (const one of added) set.delete(one);
+  };
+};
+
 /** What an agent cited, up to its prediction `last_id`; null: it has none. */
 export class AgentMemory {
   last_id: string | null = null;
+  points = 0;
   private readonly cited = new Set<string>();
 
   constructor(readonly agent_id: string) {}
@@ -81,27 +105,39 @@ export class AgentMemory {
     return is_reused ? [{ kind: 'reused', by: 'self' }] : [];
   }
 
-  add(id: string, sources: readonly string[]): void {
+  /** The agent's next prediction; what takes it out again, while it is the last one. */
+  add(id: string, sources: readonly string[]): () => void {
+    const { last_id } = this;
     this.last_id = id;
-    for (const source of sources) this.cited.add(source);
+    const forgetSources = addNew(this.cited, sources);
+    return () => {
+      this.last_id = last_id;
+      forgetSources();
+    };
+  }
+
+  take({ last_id, points, citations }: AgentRow): void {
+    this.last_id = last_id;
+    this.points = points;
+    if (citations !== null) addNew(this.cited, pagesOf(citations));
+  }
+
+  isAt({ last_id, points }: AgentState): boolean {
+    return this.last_id === last_id && this.points === points;
   }
 }
 
+/** Those of one batch; what Postgres does not know is left out. */
 export interface Memories {
-  readonly questions: ReadonlyMap<string, QuestionMemory>;
-  readonly agents: ReadonlyMap<string, AgentMemory>;
+  readonly questions: Map<string, QuestionMemory>;
+  readonly agents: Map<string, AgentMemory>;
 }
 
 export interface Originality {
-  /**
-   * The memories, up to date; the transaction holds the locks of all these questions and agents,
-   * and gives the last number of each question and the last prediction of each agent.
-   */
-  open(
-    tx: Db,
-    seqs: ReadonlyMap<string, number>,
-    last_ids: ReadonlyMap<string, string | null>,
-  ): Promise<Memories>;
+  /** The memories, as old as they are; those that are not there are read. */
+  open(db: Db, question_ids: readonly string[], agent_ids: readonly string[]): Promise<Memories>;
+  /** Brings memories to where questions and agents were found to be. */
+  catchUp(db: Db, memories: Memories, found: Pick<Outcome, 'questions' | 'agents'>): Promise<void>;
   /** After the commit. */
   keep(memories: Memories): void;
   /** After a failure: nothing is known of what was stored. */
@@ -136,22 +172,11 @@ const readQuestions = async (
   }
 };
 
-const openAgents = async (
-  agents: LRUCache<string, AgentMemory>,
-  tx: Db,
-  last_ids: ReadonlyMap<string, string | null>,
-): Promise<ReadonlyMap<string, AgentMemory>> => {
-  const opened = new Map<string, AgentMemory>();
-  const behind: AgentMemory[] = [];
-  for (const [id, last_id] of last_ids) {
-    const known = agents.get(id) ?? new AgentMemory(id);
-    opened.set(id, known);
-    if (known.last_id !== last_id) behind.push(known);
-  }
-  for (const { agent_id, id, citations } of await readCitedSince(tx, behind)) {
-    opened.get(agent_id)?.add(id, pagesOf(citations));
-  }
-  return opened;
+/** Brings agents to their last predictions. */
+const readAgentsInto = async (db: Db, agents: ReadonlyMap<string, AgentMemory>, ids: string[]) => {
+  if (ids.length === 0) return;
+  const known = ids.map((id) => ({ id, last_id: agents.get(id)?.last_id ?? null }));
+  for (const row of await readAgents(db, known)) agents.get(row.id)?.take(row);
 };
 
 /** The largest memory stays even where it takes more than all of the room. */
@@ -176,20 +201,6 @@ export const createOriginality = (
   });
   const preparing = new Map<string, Promise<void>>();
 
-  const openQuestions = async (tx: Db, seqs: ReadonlyMap<string, number>) => {
-    const opened = new Map<string, QuestionMemory>();
-    const behind: QuestionMemory[] = [];
-    for (const [id, seq] of seqs) {
-      const known = questions.get(id);
-      const is_usable = known !== undefined && known.seq <= seq;
-      const memory = is_usable ? known : new QuestionMemory(id, MODEL_FAMILY_CAP);
-      opened.set(id, memory);
-      if (memory.seq < seq) behind.push(memory);
-    }
-    await readQuestions(tx, behind, seqs);
-    return opened;
-  };
-
   const prepare = async (id: string): Promise<void> => {
     const memory = new QuestionMemory(id, MODEL_FAMILY_CAP);
     await readQuestions(sql, [memory], null);
@@ -197,9 +208,48 @@ export const createOriginality = (
   };
 
   return {
-    async open(tx, seqs, last_ids) {
-      const opened = await openQuestions(tx, seqs);
-      return { questions: opened, agents: await openAgents(agents, tx, last_ids) };
+    async open(db, question_ids, agent_ids) {
+      const of_questions = new Map<string, QuestionMemory>();
+      const of_agents = new Map<string, AgentMemory>();
+      const new_questions: QuestionMemory[] = [];
+      const new_agents: string[] = [];
+      for (const id of question_ids) {
+        const known = questions.get(id);
+        const memory = known ?? new QuestionMemory(id, MODEL_FAMILY_CAP);
+        of_questions.set(id, memory);
+        if (known === undefined) new_questions.push(memory);
+      }
+      for (const id of agent_ids) {
+        const known = agents.get(id);
+        of_agents.set(id, known ?? new AgentMemory(id));
+        if (known === undefined) new_agents.push(id);
+      }
+      await Promise.all([
+        readQuestions(db, new_questions, null),
+        readAgentsInto(db, of_agents, new_agents),
+      ]);
+      return { questions: of_questions, agents: of_agents };
+    },
+    async catchUp(db, memories, found) {
+      const seqs = new Map(found.questions.map(({ id, seq }) => [id, seq]));
+      const behind: QuestionMemory[] = [];
+      for (const [id, { seq }] of memories.questions) {
+        const now = seqs.get(id);
+        // Where the database lost its last transactions there are fewer.
+        if (now === undefined) memories.questions.delete(id);
+        else if (now < seq) memories.questions.set(id, new QuestionMemory(id, MODEL_FAMILY_CAP));
+        const memory = memories.questions.get(id);
+        if (memory !== undefined && memory.seq !== now) behind.push(memory);
+      }
+      const states = new Map(found.agents.map((one) => [one.id, one]));
+      const changed: string[] = [];
+      for (const [id, memory] of memories.agents) {
+        const state = states.get(id);
+        if (state === undefined) memories.agents.delete(id);
+        else if (!memory.isAt(state)) changed.push(id);
+      }
+      await readQuestions(db, behind, seqs);
+      await readAgentsInto(db, memories.agents, changed);
     },
     keep(memories) {
       // Taken out first: what is set again as it is keeps the size it was set with.
@@ -313,6 +363,15 @@ export class SimilarSets {
     this.places += set.length;
     if (entry >= this.counts.length) this.counts = new Uint16Array(2 * entry);
     return entry;
+  }
+
+  /** Takes the last set out again. */
+  removeLast(): void {
+    const entry = this.sets.length - 1;
+    for (const id of this.sets.pop() ?? []) {
+      if (this.lists[id]!.at(-1) === entry) this.lists[id]!.pop();
+    }
+    this.places -= this.sizes.pop() ?? 0;
   }
 
   /** `known`: the members that any set has, of a set of `size` members. */

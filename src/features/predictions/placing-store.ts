@@ -1,9 +1,10 @@
-import type { Db, Tx } from '../../db/client.js';
+import type { Db } from '../../db/client.js';
+import { prediction_placed } from '../events/catalogue.js';
 import { insert_sql, type NewPrediction } from './columns.js';
 
-/** What a batch of predictions locks, reads and writes. */
+/** What a batch of predictions is judged by, and the statement that stores it. */
 
-export interface LockedQuestion {
+export interface QuestionState {
   readonly id: string;
   /** The number of its last prediction. */
   readonly seq: number;
@@ -12,69 +13,156 @@ export interface LockedQuestion {
   readonly takes_imports: boolean;
 }
 
-/** Locks questions in the order of their ids; those that are not there are left out. */
-export const lockQuestions = (tx: Tx, ids: readonly string[]): Promise<LockedQuestion[]> => tx<
-  LockedQuestion[]
->`
-  with locked as materialized (
-    select q.id, q.status, q.opens_at, q.closes_at, q.source, s.seq
-    from questions q
-    join question_seqs s on s.question_id = q.id
-    where q.id = any (${ids as string[]}::uuid[])
-    order by q.id
-    for no key update
-  )
-  -- Not now(): that is the time before the wait for the locks.
-  select
-    id, seq,
-    status = 'open' and opens_at <= clock_timestamp() and closes_at > clock_timestamp() as is_open,
-    status in ('open', 'closed') and source is not null as takes_imports
-  from locked`;
-
-/** What is known of the agent of a draft, and of the agent on the draft's question. */
-export interface Standing {
-  readonly points: number;
-  /** The agent's last prediction. */
+export interface AgentState {
+  readonly id: string;
+  /** The agent's last prediction; null: it has none. */
   readonly last_id: string | null;
-  /** The agent's prediction on the question. */
-  readonly own_id: string | null;
+  readonly points: number;
 }
 
-interface Pair {
+/** A prediction that an agent has on a question. */
+export interface OwnPrediction {
   readonly question_id: string;
   readonly agent_id: string;
+  readonly id: string;
 }
 
-/** Locks the agents of drafts against other placings, and then reads their standings. */
-export const lockAgents = async (tx: Tx, drafts: readonly Pair[]): Promise<Standing[]> => {
-  const agent_ids = drafts.map(({ agent_id }) => agent_id);
-  // In the order of the locks. An advisory lock writes nothing and waits for no settlement.
-  const locked = tx`
-    select pg_advisory_xact_lock(number)
-    from (
-      select distinct hashtextextended(id, 0) as number
-      from unnest(${[...new Set(agent_ids)]}::text[]) as id
-      order by number
-    ) as numbers`.execute();
-  // A statement of its own, whose view is younger than the locks.
-  const read = tx<Standing[]>`
+export interface BatchToStore {
+  /** As the batch was judged; `open` and `imports` say what its predictions need. */
+  readonly questions: readonly {
+    readonly id: string;
+    readonly seq: number;
+    readonly open: boolean;
+    readonly imports: boolean;
+  }[];
+  readonly agents: readonly AgentState[];
+  /** Of all drafts, also of those that store nothing. */
+  readonly pairs: readonly Omit<OwnPrediction, 'id'>[];
+  readonly rows: readonly (NewPrediction & {
+    readonly seq: number;
+    /** The event, as it is told. */
+    readonly body: string;
+  })[];
+}
+
+export interface Outcome {
+  /** Whether all is as it was judged. If not, nothing was stored. */
+  readonly fits: boolean;
+  readonly questions: readonly QuestionState[];
+  readonly agents: readonly AgentState[];
+  readonly own: readonly OwnPrediction[];
+}
+
+/**
+ * Stores the predictions of a batch with their events, unless a question or an agent is another than
+ * it was judged by. Locks the questions and then the agents, each in the order of their ids, and
+ * tells how they are under the locks.
+ */
+export const storeBatch = async (
+  db: Db,
+  { questions, agents, pairs, rows }: BatchToStore,
+): Promise<Outcome> => {
+  const question_ids = questions.map(({ id }) => id);
+  const agent_ids = agents.map(({ id }) => id);
+  const [outcome] = await db<[Outcome]>`
+    with
+    locked_questions as materialized (
+      select q.id, q.status, q.opens_at, q.closes_at, q.source, s.seq
+      from questions q
+      join question_seqs s on s.question_id = q.id
+      where q.id = any (${question_ids}::uuid[])
+      order by q.id
+      for no key update
+    ),
+    locked_agents as materialized (
+      select agent_id, prediction_id
+      from last_predictions
+      where agent_id = any (${agent_ids}::uuid[])
+        and (select count(*) from locked_questions) >= 0
+      order by agent_id
+      for no key update
+    ),
+    -- Not now(): that is the time before the wait for the locks.
+    question_states as materialized (
+      select
+        id, seq,
+        status = 'open' and opens_at <= clock_timestamp() and closes_at > clock_timestamp()
+          as is_open,
+        status in ('open', 'closed') and source is not null as takes_imports
+      from locked_questions
+    ),
+    agent_states as materialized (
+      select l.agent_id as id, l.prediction_id as last_id, coalesce(a.balance, 0) as points
+      from locked_agents l
+      left join accounts a on a.agent_id = l.agent_id
+    ),
+    own as materialized (
+      select p.question_id, p.agent_id, p.id
+      from unnest(
+        ${pairs.map(({ question_id }) => question_id)}::uuid[],
+        ${pairs.map(({ agent_id }) => agent_id)}::uuid[]
+      ) as pair (question_id, agent_id)
+      join predictions p
+        on p.question_id = pair.question_id and p.agent_id = pair.agent_id
+    ),
+    d as materialized (
+      select *
+      from json_to_recordset(${JSON.stringify(rows)}::text::json)
+        as d (${db.unsafe(insert_sql.record)}, seq integer, body text)
+    ),
+    judged as materialized (
+      select
+        (
+          select count(*)
+          from question_states s
+          join json_to_recordset(${JSON.stringify(questions)}::text::json)
+            as w (id uuid, seq integer, open boolean, imports boolean) on w.id = s.id
+          where w.seq = s.seq and s.is_open >= w.open and s.takes_imports >= w.imports
+        ) = cardinality(${question_ids}::uuid[])
+        and (
+          select count(*)
+          from agent_states s
+          join json_to_recordset(${JSON.stringify(agents)}::text::json)
+            as w (id uuid, last_id uuid, points integer) on w.id = s.id
+          where w.last_id is not distinct from s.last_id and w.points = s.points
+        ) = cardinality(${agent_ids}::uuid[])
+        and not exists (
+          select from own join d on d.question_id = own.question_id and d.agent_id = own.agent_id
+        ) as fits
+    ),
+    stored as (
+      insert into predictions (${db.unsafe(insert_sql.names)}, seq)
+      select ${db.unsafe(insert_sql.taken)}, seq from d where (select fits from judged)
+    ),
+    emitted as (
+      insert into outbox (id, event, question_id, agent_id, owner_id, body)
+      select event_id, ${prediction_placed.name}, question_id, agent_id, owner_id, body
+      from d
+      where (select fits from judged)
+    ),
+    numbered as (
+      update question_seqs s
+      set seq = last.seq
+      from (select question_id, max(seq) as seq from d group by question_id) as last
+      where s.question_id = last.question_id
+        and s.question_id = any (${question_ids}::uuid[])
+        and (select fits from judged)
+    ),
+    noted as (
+      update last_predictions l
+      set prediction_id = last.id
+      from (select distinct on (agent_id) agent_id, id from d order by agent_id, id desc) as last
+      where l.agent_id = last.agent_id
+        and l.agent_id = any (${agent_ids}::uuid[])
+        and (select fits from judged)
+    )
     select
-      coalesce((select a.balance from accounts a where a.agent_id = d.agent_id), 0) as points,
-      (
-        select p.id from predictions p where p.agent_id = d.agent_id order by p.id desc limit 1
-      ) as last_id,
-      (
-        select p.id
-        from predictions p
-        where p.question_id = d.question_id and p.agent_id = d.agent_id
-      ) as own_id
-    from unnest(
-      ${drafts.map(({ question_id }) => question_id)}::uuid[],
-      ${agent_ids}::uuid[]
-    ) with ordinality as d (question_id, agent_id, n)
-    order by d.n`.execute();
-  const [standings] = await Promise.all([read, locked]);
-  return standings;
+      fits,
+      coalesce((select json_agg(s) from question_states s), '[]') as questions,
+      coalesce((select json_agg(s) from agent_states s), '[]') as agents,
+      coalesce((select json_agg(own) from own), '[]') as own
+    from judged`;
+  return outcome;
 };
 
 export interface EarlierRow {
@@ -107,49 +195,34 @@ export const readStoredSince = (
   order by p.question_id, p.seq
   limit ${limit}`;
 
-export interface CitedRow {
-  readonly agent_id: string;
-  readonly id: string;
-  readonly citations: readonly string[];
+export interface AgentRow extends AgentState {
+  /** One that it made after the last one known, with what it cites; null: there is none. */
+  readonly prediction_id: string | null;
+  readonly citations: readonly string[] | null;
 }
 
-/** What each agent cited after its prediction `last_id`, in the order of its predictions. */
-export const readCitedSince = async (
+/** Agents, each with its predictions after the one that is known, in their order. */
+export const readAgents = (
   db: Db,
-  known: readonly { readonly agent_id: string; readonly last_id: string | null }[],
-): Promise<readonly CitedRow[]> => {
-  if (known.length === 0) return [];
+  known: readonly { readonly id: string; readonly last_id: string | null }[],
+): Promise<readonly AgentRow[]> => {
   const before_all = '00000000-0000-0000-0000-000000000000';
-  return db<CitedRow[]>`
-    select p.*
+  return db<AgentRow[]>`
+    select
+      l.agent_id as id, l.prediction_id as last_id, coalesce(a.balance, 0) as points,
+      p.id as prediction_id, p.citations
     from unnest(
-      ${known.map(({ agent_id }) => agent_id)}::uuid[],
+      ${known.map(({ id }) => id)}::uuid[],
       ${known.map(({ last_id }) => last_id ?? before_all)}::uuid[]
-    ) as d (agent_id, last_id)
-    cross join lateral (
-      select agent_id, id, citations
+    ) as d (agent_id, known_id)
+    join last_predictions l on l.agent_id = d.agent_id
+    left join accounts a on a.agent_id = d.agent_id
+    left join lateral (
+      select id, citations
       from predictions
-      where agent_id = d.agent_id and id > d.last_id
+      where agent_id = d.agent_id and id > d.known_id
       order by id
       offset 0
-    ) as p
-    order by p.agent_id, p.id`;
+    ) as p on true
+    order by l.agent_id, p.id`;
 };
-
-/** Stores predictions under their numbers, and the last number of each question; sent at once. */
-export const insertPredictions = (
-  tx: Tx,
-  rows: readonly (NewPrediction & { readonly seq: number })[],
-): Promise<unknown> =>
-  tx`
-    with d as (
-      select *
-      from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (${tx.unsafe(insert_sql.record)}, seq integer)
-    ),
-    stored as (
-      insert into predictions (${tx.unsafe(insert_sql.names)}, seq) select ${tx.unsafe(insert_sql.taken)}, seq from d
-    )
-    update question_seqs s
-    set seq = last.seq
-    from (select question_id, max(seq) as seq from d group by question_id) as last
-    where s.question_id = last.question_id`.execute();

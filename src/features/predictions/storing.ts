@@ -1,0 +1,273 @@
+import type { Db, Sql, Tx } from '../../db/client.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import { keepAll } from '../../http/idempotency.js';
+import type { Answer, Claim } from '../../http/route.js';
+import { makeId, makeIdAfter } from '../../kit/ids.js';
+import { recordAct } from '../audit/index.js';
+import type { NewPrediction } from './columns.js';
+import type { ComparedText, Finding } from './gates.js';
+import type { Memories, Originality } from './originality.js';
+import { type Outcome, type QuestionState, storeBatch } from './placing-store.js';
+
+/**
+ * The only way in which a prediction is stored: a group commit that
+ *
+ *   judges the drafts in order, against what this process remembers of their questions and agents,
+ *   and against the drafts before · stores all of them in one statement, which locks the questions
+ *   and agents and stores nothing where one of them is another by now than it was judged by
+ *     └─ something changed: what is new is read, and the drafts are judged again, in a transaction
+ *        that keeps the locks, so that the third time at the latest nothing can have changed
+ *
+ * What is remembered of a question reaches up to the number of its last prediction, and of an agent
+ * up to its last prediction. Predictions of an agent have growing ids and those of a question growing
+ * numbers. After a failure the memories of the batch are forgotten. `unique (question_id, seq)`
+ * refuses a batch that was numbered wrongly.
+ */
+
+export interface PlaceDraft {
+  readonly question_id: string;
+  readonly agent_id: string;
+  readonly text: ComparedText;
+  /** What is stored when nothing speaks against it; null: it is judged only. */
+  readonly compose: ((id: string) => Composed) | null;
+  /** For a call with an Idempotency-Key: its answer is kept with the prediction. */
+  readonly idempotent: { readonly claim: Claim; answer(stored: Stored): Answer } | null;
+  /**
+   * The admin who imports it: the question may be closed, and what was never written for this forum
+   * is not compared with others.
+   */
+  readonly imported_by: string | null;
+}
+
+export interface Composed {
+  readonly row: NewPrediction;
+  /** The event, as it is told. */
+  readonly body: string;
+}
+
+export interface Stored {
+  readonly row: NewPrediction;
+  /** What the agent has. */
+  readonly points: number;
+}
+
+export interface Verdict {
+  /** Null: something speaks against it, or it was to be judged only. */
+  readonly placed: Stored | null;
+  /** Whether the question takes predictions. */
+  readonly is_open: boolean;
+  /** The agent's prediction on the question, which is there already. */
+  readonly own_id: string | null;
+  /** What the comparison with others found; nothing where the agent has a prediction. */
+  readonly findings: readonly Finding[];
+  readonly points: number;
+}
+
+export type Placing = GroupCommit<PlaceDraft, Verdict>;
+
+interface PlacingOptions {
+  readonly sql: Sql;
+  readonly originality: Originality;
+  readonly clock: () => Date;
+  /** Told after each commit. */
+  readonly committed: () => void;
+}
+
+const pairOf = ({ question_id, agent_id }: Pick<PlaceDraft, 'question_id' | 'agent_id'>): string =>
+  `${question_id} ${agent_id}`;
+
+/** What the last attempt at this batch found out; a first one takes every question for open. */
+class Known {
+  #questions: ReadonlyMap<string, QuestionState> | null = null;
+  #own: ReadonlyMap<string, string> = new Map();
+
+  learn({ questions, own }: Outcome): void {
+    this.#questions = new Map(questions.map((one) => [one.id, one]));
+    this.#own = new Map(own.map((one) => [pairOf(one), one.id]));
+  }
+
+  takes({ question_id, imported_by }: PlaceDraft): boolean {
+    if (this.#questions === null) return true;
+    const question = this.#questions.get(question_id);
+    return (imported_by === null ? question?.is_open : question?.takes_imports) === true;
+  }
+
+  ownOf(draft: PlaceDraft): string | null {
+    return this.#own.get(pairOf(draft)) ?? null;
+  }
+}
+
+interface Judged extends Verdict {
+  readonly composed: Composed | null;
+  readonly seq: number;
+  /** Takes it out of the memories again. */
+  readonly undo: () => void;
+}
+
+const nothing = { placed: null, composed: null, seq: 0, undo: () => undefined };
+
+/** Judges one draft, and adds it to the memories where nothing speaks against it. */
+const judge = (draft: PlaceDraft, { memories, known, placed_ids }: Readonly<Under>): Judged => {
+  const { question_id, agent_id, text, compose, imported_by } = draft;
+  const question = memories.questions.get(question_id);
+  const agent = memories.agents.get(agent_id);
+  const own_id = known.ownOf(draft) ?? placed_ids.get(pairOf(draft)) ?? null;
+  const is_open = known.takes(draft);
+  if (question === undefined || agent === undefined) {
+    return { ...nothing, is_open: false, own_id, findings: [], points: agent?.points ?? 0 };
+  }
+  const findings =
+    own_id !== null || imported_by !== null
+      ? []
+      : [...question.check(text), ...agent.check(text.sources)];
+  const { points } = agent;
+  if (compose === null || !is_open || own_id !== null || findings.length > 0) {
+    return { ...nothing, is_open, own_id, findings, points };
+  }
+  const id = agent.last_id === null ? makeId() : makeIdAfter(agent.last_id);
+  const composed = compose(id);
+  placed_ids.set(pairOf(draft), id);
+  const forgetCited = agent.add(id, text.sources);
+  const forgetText = question.add(text);
+  const undo = (): void => {
+    forgetText();
+    forgetCited();
+  };
+  const placed = { row: composed.row, points };
+  return { placed, is_open, own_id, findings, points, composed, seq: question.seq, undo };
+};
+
+interface Under {
+  readonly memories: Memories;
+  readonly known: Known;
+  /** Of drafts of this batch, by question and agent. */
+  readonly placed_ids: Map<string, string>;
+}
+
+const distinct = (ids: readonly string[]): string[] => [...new Set(ids)];
+
+interface Attempt {
+  readonly drafts: readonly PlaceDraft[];
+  readonly memories: Memories;
+  readonly known: Known;
+}
+
+/** Judges the drafts and stores them, or learns why they were judged wrongly. */
+const attempt = async (
+  db: Db,
+  { drafts, memories, known }: Attempt,
+): Promise<{ readonly judged: readonly Judged[]; readonly outcome: Outcome }> => {
+  const questions = [...memories.questions.values()].map(({ question_id: id, seq }) => ({
+    id,
+    seq,
+  }));
+  const agents = [...memories.agents.values()].map(({ agent_id: id, last_id, points }) => {
+    return { id, last_id, points };
+  });
+  const under = { memories, known, placed_ids: new Map<string, string>() };
+  const judged = drafts.map((draft) => judge(draft, under));
+  const stores = (imports: boolean): ReadonlySet<string> =>
+    new Set(
+      drafts.flatMap(({ question_id, imported_by }, n) =>
+        judged[n]?.composed != null && (imported_by !== null) === imports ? [question_id] : [],
+      ),
+    );
+  const [open, imports] = [stores(false), stores(true)];
+  const outcome = await storeBatch(db, {
+    questions: questions.map(({ id, seq }) => {
+      return { id, seq, open: open.has(id), imports: imports.has(id) };
+    }),
+    agents,
+    pairs: drafts,
+    rows: judged.flatMap(({ composed, seq }) =>
+      composed === null ? [] : [{ ...composed.row, seq, body: composed.body }],
+    ),
+  });
+  known.learn(outcome);
+  if (!outcome.fits) for (const { undo } of judged.toReversed()) undo();
+  return { judged, outcome };
+};
+
+/** Under the locks nothing changes any more: the second attempt in a transaction is the last. */
+const most_attempts = 2;
+
+/** One line of the audit log for what an admin imported in this batch. */
+const recordImports = async (
+  tx: Tx,
+  drafts: readonly PlaceDraft[],
+  judged: readonly Judged[],
+  at: Date,
+): Promise<void> => {
+  const imported = drafts.filter((draft, n) => draft.imported_by !== null && judged[n]?.placed);
+  for (const admin of new Set(imported.map(({ imported_by }) => imported_by ?? ''))) {
+    const of_admin = imported.filter(({ imported_by }) => imported_by === admin);
+    await recordAct(tx, {
+      admin,
+      act: 'prediction.import',
+      at,
+      subject: { kind: 'import', id: of_admin[0]?.question_id ?? '' },
+      details: { predictions: of_admin.length },
+    });
+  }
+};
+
+/** What the statement that stored the batch found out about a draft that is not stored. */
+const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known): Verdict => {
+  if (placed !== null) return { ...verdict, placed };
+  const own_id = known.ownOf(draft) ?? verdict.own_id;
+  const findings = own_id === null ? verdict.findings : [];
+  return { placed, is_open: known.takes(draft), own_id, findings, points: verdict.points };
+};
+
+export const createPlacing = ({ sql, originality, clock, committed }: PlacingOptions): Placing => {
+  /** In a transaction what else belongs to the batch is written with it. */
+  const storeIn = async (tx: Tx, batch: Attempt): Promise<readonly Judged[]> => {
+    for (let n = 1; n <= most_attempts; n += 1) {
+      const { judged, outcome } = await attempt(tx, batch);
+      if (!outcome.fits) {
+        await originality.catchUp(tx, batch.memories, outcome);
+        continue;
+      }
+      await recordImports(tx, batch.drafts, judged, clock());
+      const kept = batch.drafts.flatMap(({ idempotent }, n) => {
+        const placed = judged[n]?.placed ?? null;
+        if (idempotent === null || placed === null) return [];
+        return { claim: idempotent.claim, answer: idempotent.answer(placed) };
+      });
+      await keepAll(tx, kept);
+      return judged;
+    }
+    throw new Error('a batch did not fit under its own locks');
+  };
+
+  const store = async (batch: Attempt): Promise<readonly Judged[]> => {
+    const is_alone = batch.drafts.every(
+      ({ idempotent, imported_by }) => idempotent === null && imported_by === null,
+    );
+    if (is_alone) {
+      const { judged, outcome } = await attempt(sql, batch);
+      if (outcome.fits) return judged;
+      await originality.catchUp(sql, batch.memories, outcome);
+    }
+    return sql.begin((tx) => storeIn(tx, batch));
+  };
+
+  return createGroupCommit<PlaceDraft, Verdict>({
+    key: ({ agent_id }) => agent_id,
+    async commit({ drafts }) {
+      const question_ids = distinct(drafts.map(({ question_id }) => question_id));
+      const agent_ids = distinct(drafts.map(({ agent_id }) => agent_id));
+      try {
+        const memories = await originality.open(sql, question_ids, agent_ids);
+        const known = new Known();
+        const judged = await store({ drafts, memories, known });
+        originality.keep(memories);
+        if (judged.some(({ placed }) => placed !== null)) committed();
+        return judged.map((one, n) => refine(drafts[n] as PlaceDraft, one, known));
+      } catch (error) {
+        originality.forget(question_ids, agent_ids);
+        throw error;
+      }
+    },
+  });
+};
