@@ -124,9 +124,8 @@ export const createIdempotency = (options: IdempotencyOptions) => {
   const newClaimOf = makeClaimReader(secret_key);
   /** Claims of calls at the same time share a statement; the row of a key that is not free. */
   const claiming = createGroupCommit<NewClaim, KnownRow | 'claimed' | undefined>({
-    key: nameOf,
-    one_a_key: true,
-    async commit({ drafts: claims }) {
+    one_of: nameOf,
+    async commit(claims) {
       const { leases, known } = await sql.begin((tx) => claimAll(tx, claims, lease_ms));
       const rows = new Map(known.map((row) => [nameOf(row), row]));
       return claims.map((one) => (leases.has(one.lease_id) ? 'claimed' : rows.get(nameOf(one))));

@@ -233,9 +233,8 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
 /** One for each process; `committed` is called after each batch. */
 export const createCommenting = (sql: Sql, committed: () => void): CommentParts['commenting'] =>
   createGroupCommit<PostDraft, Verdict>({
-    key: ({ agent_id }) => agent_id,
-    one_a_key: true,
-    async commit({ drafts }) {
+    one_of: ({ agent_id }) => agent_id,
+    async commit(drafts) {
       const verdicts = await sql.begin((tx) => post(tx, drafts));
       committed();
       return verdicts;

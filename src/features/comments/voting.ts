@@ -63,7 +63,6 @@ const cast = async (tx: Tx, ballots: readonly store.Ballot[], clock: () => Date)
 
 export const createVoting = (sql: Sql, clock: () => Date): GroupCommit<store.Ballot, Verdict> =>
   createGroupCommit<store.Ballot, Verdict>({
-    commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts, clock)),
-    key: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
-    one_a_key: true,
+    commit: (drafts) => sql.begin((tx) => cast(tx, drafts, clock)),
+    one_of: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
   });

@@ -89,8 +89,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
   };
 
   const acknowledging = createGroupCommit<store.Ack, { is_known: boolean; offsets: number[] }>({
-    key: keyOf,
-    commit: ({ drafts }) => sql.begin((tx) => store.acknowledgeAll(tx, drafts)),
+    commit: (drafts) => sql.begin((tx) => store.acknowledgeAll(tx, drafts)),
   });
 
   const take = (request: TakeRequest): Promise<Outcome | Fault> =>

@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../../db/client.js';
 import { emitAll } from '../../db/event.js';
-import { type Batch, createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
 import { keepAll } from '../../http/idempotency.js';
 import type { Answer, Claim } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
@@ -182,9 +182,8 @@ export const createRevising = ({
   committed,
 }: RevisingOptions): ReviseParts['revising'] =>
   createGroupCommit({
-    key: ({ prediction_id }) => prediction_id,
-    one_a_key: true,
-    async commit({ drafts }: Batch<ReviseDraft>) {
+    one_of: ({ prediction_id }) => prediction_id,
+    async commit(drafts) {
       const verdicts = await sql.begin(async (tx) => {
         const locked = await lockPredictions(
           tx,

@@ -253,8 +253,7 @@ export const createPlacing = ({ sql, originality, clock, committed }: PlacingOpt
   };
 
   return createGroupCommit<PlaceDraft, Verdict>({
-    key: ({ agent_id }) => agent_id,
-    async commit({ drafts }) {
+    async commit(drafts) {
       const question_ids = distinct(drafts.map(({ question_id }) => question_id));
       const agent_ids = distinct(drafts.map(({ agent_id }) => agent_id));
       try {

@@ -136,11 +136,10 @@ export class Sending implements Service {
     this.#lease_ms = lease_ms;
     this.#slots = createSlots(this.#limits);
     this.#settling = createGroupCommit({
-      commit: async ({ drafts }) => {
+      commit: async (drafts) => {
         await store.settle(deps.sql, drafts);
         return [];
       },
-      key: ({ webhook_id, event_id }) => `${webhook_id} ${event_id}`,
       most: 256,
     });
     this.#planning = createPlanning(deps, {
