@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
 import { openCalls } from '../../help/socket-calls.js';
@@ -26,6 +27,8 @@ const start = async () => {
 };
 const apps = [await start(), await start()] as const;
 const [app] = apps;
+// Each looks twice a second who else lives: then both name the same owner.
+await pause(1_200);
 const human = await makeHuman(app);
 const questions = (count: number) => openQuestions(app, human, count);
 
