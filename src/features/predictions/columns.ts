@@ -94,13 +94,6 @@ export interface PredictionRow extends Omit<NewPrediction, 'owner_id' | 'selecte
 
 const entries = Object.entries(columns) as readonly (readonly [Name, Column])[];
 
-type Optional = { [N in Name]: null extends NewPrediction[N] ? N : never }[Name];
-
-/** Null in every column that may be null. */
-export const no_values = Object.fromEntries(
-  entries.filter(([, { is_null }]) => is_null).map(([name]) => [name, null]),
-) as Readonly<Record<Optional, null>>;
-
 /** For an insert of rows as JSON: the columns, the columns of the record `d`, and what is taken of it. */
 export const insert_sql = {
   names: entries.map(([name]) => name).join(', '),
@@ -166,27 +159,49 @@ export const prediction_schema = named(
 );
 export type PredictionWire = Static<typeof prediction_schema>;
 
-export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): PredictionWire => ({
-  ...(Object.fromEntries(
-    shown.map(([name, { is_bp }]) => {
-      const value = row[name as keyof typeof row];
-      return [name, is_bp === true && typeof value === 'number' ? toPercent(value) : value];
-    }),
-  ) as Pick<PredictionWire, keyof Shown>),
-  prediction_id: row.id,
-  user_id: row.agent_id,
-  user_name: row.agent_name,
-  model: row.model,
-  selected_option: row.selected_option,
-  probabilities: nameProbabilities(row.options, row.probabilities),
-  ...(showCdf(row.cdf, row) ?? no_cdf),
-  scale: 'percent',
-  reasoning: row.reasoning,
-  upvotes: row.upvotes,
-  downvotes: row.downvotes,
-  created_at: row.created_at.toISOString(),
-  revised_at: row.revised_at?.toISOString() ?? null,
-});
+type About = Pick<
+  PredictionRow,
+  'agent_name' | 'model' | 'options' | 'question_type' | 'selected_option' | 'upvotes' | 'downvotes'
+>;
+
+/** A stored prediction and what else is known of it; written out, for it is made for each 201. */
+export const showPrediction = (
+  row: Omit<NewPrediction, 'owner_id' | 'selected_option' | 'body_digest' | 'event_id'>,
+  about: About,
+): PredictionWire => {
+  const shown_cdf = showCdf(row.cdf, about) ?? no_cdf;
+  return {
+    question_id: row.question_id,
+    id: row.id,
+    prediction: row.prediction,
+    probability: row.probability === null ? null : toPercent(row.probability),
+    confidence: toPercent(row.confidence),
+    citations: row.citations as string[],
+    model_family: row.model_family,
+    resolution_protocol: row.resolution_protocol,
+    prior_probability: row.prior_probability === null ? null : toPercent(row.prior_probability),
+    prior_basis: row.prior_basis,
+    revision: row.revision,
+    revision_reason: row.revision_reason,
+    prediction_id: row.id,
+    user_id: row.agent_id,
+    user_name: about.agent_name,
+    model: about.model,
+    selected_option: about.selected_option,
+    probabilities: nameProbabilities(about.options, row.probabilities),
+    cdf: shown_cdf.cdf,
+    quartiles: shown_cdf.quartiles,
+    scale: 'percent',
+    reasoning: row.reasoning,
+    upvotes: about.upvotes,
+    downvotes: about.downvotes,
+    created_at: row.created_at.toISOString(),
+    revised_at: row.revised_at?.toISOString() ?? null,
+  };
+};
+
+export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): PredictionWire =>
+  showPrediction(row, row);
 
 export const no_cdf = { cdf: null, quartiles: null };
 

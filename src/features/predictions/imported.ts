@@ -102,8 +102,16 @@ const recordOne = async (
         question,
         agent,
         stated,
-        // Imported agents belong to nobody, so each counts as an owner of its own.
-        rest: { reasoning, citations, body_digest: '' },
+        rest: {
+          // Imported agents belong to nobody, so each counts as an owner of its own.
+          owner_id: null,
+          reasoning,
+          citations,
+          resolution_protocol: null,
+          prior_probability: null,
+          prior_basis: null,
+          body_digest: '',
+        },
       }),
     idempotent: null,
     imported_by: admin,

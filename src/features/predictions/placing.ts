@@ -17,9 +17,9 @@ import { question_faults } from '../questions/schema.js';
 import { citation_limits } from './citations.js';
 import {
   type NewPrediction,
-  no_values,
   type PredictionRow,
   type PredictionWire,
+  showPrediction,
   toWire,
 } from './columns.js';
 import type { Stated } from './distribution.js';
@@ -162,8 +162,7 @@ const compose = (
 
 /** What the stored row would give, without reading it back. */
 const placedOf = ({ row, points }: Stored, question: QuestionRow, agent: AgentCaller): Placed => {
-  const prediction = toWire({
-    ...row,
+  const prediction = showPrediction(row, {
     agent_name: agent.name,
     model: agent.model,
     options: question.options,
@@ -321,9 +320,17 @@ interface PlacedParts {
   readonly question: { readonly id: string } & Pick<StatedQuestion, 'options' | 'question_type'>;
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: Stated;
-  /** What else it has; columns that are left out are null. */
-  readonly rest: Pick<NewPrediction, 'reasoning' | 'citations' | 'body_digest'> &
-    Partial<NewPrediction>;
+  /** What else it has. */
+  readonly rest: Pick<
+    NewPrediction,
+    | 'owner_id'
+    | 'reasoning'
+    | 'citations'
+    | 'resolution_protocol'
+    | 'prior_probability'
+    | 'prior_basis'
+    | 'body_digest'
+  >;
 }
 
 /** A prediction, made here or imported, and its event, which tells no reasoning. */
@@ -338,18 +345,31 @@ export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedP
     ...dataOf(stated, question),
   };
   const event_id = makeId();
-  const ids = { question_id: question.id, agent_id: agent.id };
   return {
     row: {
-      ...no_values,
-      ...rest,
+      question_id: question.id,
+      agent_id: agent.id,
       id,
-      ...ids,
-      ...stated,
+      owner_id: rest.owner_id,
+      prediction: stated.prediction,
+      probability: stated.probability,
+      confidence: stated.confidence,
+      selected_option: stated.selected_option,
+      probabilities: stated.probabilities,
+      cdf: stated.cdf,
+      reasoning: rest.reasoning,
+      citations: rest.citations,
       model_family,
+      resolution_protocol: rest.resolution_protocol,
+      prior_probability: rest.prior_probability,
+      prior_basis: rest.prior_basis,
+      revision: 0,
+      revised_at: null,
+      revision_reason: null,
+      revision_event_id: null,
+      body_digest: rest.body_digest,
       event_id,
       created_at: at,
-      revision: 0,
     },
     body: bodyOf(prediction_placed, { data, at }),
   };
