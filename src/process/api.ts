@@ -361,9 +361,12 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
       parts.mcp.onEvents(events);
     },
   });
-  const revocations = createRevocationWatch(deps, (revoked) => {
-    sockets.onRevoked(revoked);
-    parts.log_watch.connections.onRevoked(revoked);
+  const revocations = createRevocationWatch(deps, {
+    onRead: parts.principals.confirm,
+    onRevoked(revoked) {
+      sockets.onRevoked(revoked);
+      parts.log_watch.connections.onRevoked(revoked);
+    },
   });
   const services = [follower, parts.digests, connections, revocations, handOver];
   return { app, parts, limiter, mounted, sockets, follower, handOver, services, system };

@@ -12,14 +12,16 @@ import { bearerToken, digestSecret, isWellFormedKey, looksLikeSession } from './
 import type { Sessions } from './sessions.js';
 
 /**
- * Who calls: the agent of a key, the person of a token, or the admin. An entry of the cache lives for less than a second: then every process learns
- * that the key was replaced or that its agent was suspended. Only linked agents are cached, so that
- * linking takes effect everywhere at once.
+ * Who calls: the agent of a key, the person of a token, or the admin. Agents are cached, and
+ * forgotten when a reading of `revocations` says that they changed. Where the last reading is older
+ * than `doubted_ms`, every call asks Postgres. Only linked agents are cached, so that linking takes
+ * effect everywhere at once.
  */
 export type Principals = ReturnType<typeof createPrincipals>;
 
 /** A key has to stop within a second, the next call and its reading included. */
-const life_ms = 900;
+const doubted_ms = 900;
+const life_ms = 30_000;
 const most_entries = 50_000;
 /** A refusal takes at least this long, whether or not Postgres was queried. */
 const refusal_floor_ms = 25;
@@ -52,6 +54,7 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
     ttl_ms: life_ms,
     isKept: (caller) => !isFault(caller) && caller.owner_id !== null,
   });
+  let confirmed_ms = Number.NEGATIVE_INFINITY;
   const read = async (digest: string): Promise<AgentCaller | Fault> => {
     const started_ms = performance.now();
     const row = await find(digest);
@@ -64,7 +67,13 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
     byKey(api_key: string): AgentCaller | Fault | Promise<AgentCaller | Fault> {
       if (!isWellFormedKey(api_key)) return refuseKey(performance.now());
       const digest = sha256(api_key, 'hex');
-      return cache.get(digest, () => read(digest));
+      const is_doubted = performance.now() - confirmed_ms > doubted_ms;
+      return is_doubted ? read(digest) : cache.get(digest, () => read(digest));
+    },
+    /** What is cached of other digests than these was right at that time. */
+    confirm(changed: ReadonlySet<string>, at_ms: number): void {
+      for (const digest of changed) cache.forget(digest);
+      confirmed_ms = at_ms;
     },
     /** For the process that changed the agent; call after the commit. */
     forget: (agent_id: string) =>

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../db/client.js';
 
 type RevocationReason = 'revoked' | 'suspended';
 
-/** By the SHA-256 of the credential, in hex. */
+/** By the SHA-256 of the credential, in hex. An agent's key that only changed is none of them. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
 
 export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {
@@ -34,18 +34,23 @@ export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
 };
 
 /**
- * A revocation is read for so long after it was made: its transaction may have committed late, and
+ * A row is read for so long after it was made: its transaction may have committed late, and
  * a socket may be let in by what was cached of its key a second ago.
  */
 const shown_for_s = 10;
 
-export const readRevoked = async (db: Db): Promise<Revoked> => {
-  const rows = await db<{ digest: string; reason: RevocationReason }[]>`
+export const readRevocations = async (
+  db: Db,
+): Promise<{ readonly revoked: Revoked; readonly changed: ReadonlySet<string> }> => {
+  const rows = await db<{ digest: string; reason: RevocationReason | 'changed' }[]>`
     select encode(digest, 'hex') as digest, reason
     from revocations
     where created_at > clock_timestamp() - make_interval(secs => ${shown_for_s})
     order by created_at`;
-  return new Map(rows.map(({ digest, reason }) => [digest, reason]));
+  const revoked = rows.flatMap(({ digest, reason }) =>
+    reason === 'changed' ? [] : [[digest, reason] as const],
+  );
+  return { revoked: new Map(revoked), changed: new Set(rows.map(({ digest }) => digest)) };
 };
 
 export const deleteOldRevocations = async (db: Db): Promise<void> => {

@@ -14,7 +14,7 @@ import type { HubOptions, LogSource } from '../../socket/session.js';
 import type { Taxonomy } from '../taxonomy/index.js';
 import { readFilter } from './filter.js';
 import { countMatching, nthNewest, readMatching, readNewest } from './matching-store.js';
-import { type Revoked, readRevoked } from './revocations-store.js';
+import { type Revoked, readRevocations } from './revocations-store.js';
 import { defaultTopics, PublishedEvent, resolveTopic } from './topics.js';
 
 /** The log at `/ws`: which events go to which sockets, and what they may ask for. */
@@ -106,21 +106,33 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
   };
 };
 
+export interface RevocationListeners {
+  /** Gets each more than once. */
+  readonly onRevoked: (revoked: Revoked) => void;
+  /**
+   * Whatever was read of other keys before `asked_ms` still held then. `digests`: of credentials that
+   * ended or changed within the last seconds.
+   */
+  readonly onRead: (digests: ReadonlySet<string>, asked_ms: number) => void;
+}
+
 /**
- * Reads credentials that hold no longer, so that every api process closes the sockets, streams and
- * waits that they opened within a second; `onRevoked` gets each more than once. Calls need none of
- * this: what a process remembers of a key lives for a second.
+ * Reads twice a second which credentials hold no longer, so that every api process closes the
+ * sockets, streams and waits that they opened, and forgets whose they were, within a second.
  */
 export const createRevocationWatch = (
   { sql, log }: Pick<Deps, 'sql' | 'log'>,
-  onRevoked: (revoked: Revoked) => void,
+  { onRevoked, onRead }: RevocationListeners,
 ): Service =>
   makeLoop({
     name: 'revocations',
     log,
     every_ms: 500,
     async turn() {
-      const revoked = await withDeadline(readRevoked(sql), 10_000, 'Reading revocations');
+      const asked_ms = performance.now();
+      const reading = readRevocations(sql);
+      const { revoked, changed } = await withDeadline(reading, 10_000, 'Reading revocations');
+      onRead(changed, asked_ms);
       if (revoked.size > 0) onRevoked(revoked);
       return 'rest';
     },

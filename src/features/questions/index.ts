@@ -12,7 +12,6 @@ export {
 } from './life.js';
 export {
   createQuestionCache,
-  type NumberedQuestion,
   type QuestionCache,
   type QuestionParts,
   type QuestionRow,

@@ -253,29 +253,23 @@ export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<vo
     where c.question_id = d.question_id`;
 };
 
-/** A question with the number of its newest prediction when it was read; 0: it had none. */
-export interface NumberedQuestion extends QuestionRow {
-  readonly last_seq: number;
-}
-
 /** In no order; unknown ids are left out. */
-const readQuestions = (db: Db, ids: readonly string[]): Promise<NumberedQuestion[]> => db<
-  NumberedQuestion[]
->`
-  select ${questionColumns(db)}, s.seq as last_seq
+const readQuestions = (db: Db, ids: readonly string[]): Promise<QuestionRow[]> => db<QuestionRow[]>`
+  select ${questionColumns(db)}
   from questions q
-  join question_seqs s on s.question_id = q.id
   left join question_counts c on c.question_id = q.id
   where q.id = any (${ids}::uuid[])`;
 
 /**
  * Questions in the memory of an api process, for the checks before a prediction. The commit checks
  * status and times again under the question's lock, and the rest stands while a question is open,
- * so a copy may be a second old. Only a question that takes predictions is kept, so every process
+ * so a copy may be old. Only a question that takes predictions is kept, so every process
  * sees at once that one is opened, reopened or closes later; the events of its life drop it.
  */
 
-type Found = NumberedQuestion | undefined;
+type Found = QuestionRow | undefined;
+
+const cached_ms = 30_000;
 
 export type QuestionCache = ReturnType<typeof createQuestionCache>;
 
@@ -291,10 +285,13 @@ export const createQuestionCache = (
     return ids.map((id) => rows.get(id));
   }, options);
   const isKept = (row: Found): boolean => row !== undefined && whyNotOpen(row, clock()) === null;
-  const cache = makeCache<Found>({ most: 20_000, ttl_ms: 1_000, isKept });
+  const cache = makeCache<Found>({ most: 20_000, ttl_ms: cached_ms, isKept });
   return {
     get(question_id: string): Found | Promise<Found> {
       const id = question_id.toLowerCase();
+      // It may close later by now than it was to.
+      const known = cache.peek(id);
+      if (known !== undefined && !isKept(known)) cache.forget(id);
       return cache.get(id, () => read(id));
     },
     forget(question_id: string) {

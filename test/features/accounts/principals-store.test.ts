@@ -2,6 +2,7 @@ import { replaceKey } from '../../../src/features/accounts/agents-store.js';
 import { createPrincipals } from '../../../src/features/accounts/principals-store.js';
 import { registerAgent } from '../../../src/features/accounts/registration.js';
 import { digestSecret, makeApiKey } from '../../../src/features/accounts/rules.js';
+import { createRevocationWatch } from '../../../src/features/events/sockets.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { range } from '../../help/hub.js';
@@ -58,7 +59,16 @@ const startProcess = async (t: Teardown) => {
     });
     return release;
   };
-  return { parts, queries, holdUp, principals: createPrincipals({ sql }) };
+  const principals = createPrincipals({ sql });
+  principals.confirm(new Set(), performance.now());
+  const { deps } = parts;
+  const watch = createRevocationWatch(deps, {
+    onRead: principals.confirm,
+    onRevoked: () => undefined,
+  });
+  await watch.start();
+  t.teardown(() => watch.stop());
+  return { parts, queries, holdUp, principals };
 };
 
 t.test('a linked agent is read once and then answered without a promise', async (t) => {
@@ -122,17 +132,58 @@ t.test('a suspended agent stops within a second in each process, at once in its 
   t.match(await other.principals.byKey(api_key), { kind: 'agent', id: agent.id });
 });
 
-t.test('a life is counted from the beginning of the reading', async (t) => {
+t.test('what changes of an agent is seen within a second', async (t) => {
+  const { parts, principals } = await startProcess(t);
+  const { sql } = parts.deps;
+  const { agent, api_key } = await addAgent(parts);
+  const owner_id = await addOwner(parts);
+  for (const change of [
+    { name: `Renamed ${makeId().slice(-12)}` },
+    { model: 'claude-5' },
+    { model_family: 'claude' },
+    { owner_id },
+  ]) {
+    await principals.byKey(api_key);
+    t.notOk(principals.byKey(api_key) instanceof Promise, 'cached');
+    await sql`update agents set ${sql(change)} where id = ${agent.id}`;
+    await until(`${Object.keys(change)}`, async () => {
+      const who = await principals.byKey(api_key);
+      return Object.entries(change).every(([name, value]) => Object(who)[name] === value);
+    });
+  }
+});
+
+t.test('without a reading of what changed, nothing that is cached is believed', async (t) => {
+  const parts = await openParts(t, { stores });
+  const principals = createPrincipals(parts.deps);
+  const { api_key } = await addAgent(parts);
+  await principals.byKey(api_key);
+  const second = principals.byKey(api_key);
+  t.ok(second instanceof Promise, 'before the first one');
+  await second;
+  principals.confirm(new Set(), performance.now());
+  await principals.byKey(api_key);
+  t.notOk(principals.byKey(api_key) instanceof Promise);
+  principals.confirm(new Set(), performance.now() - 1_000);
+  const again = principals.byKey(api_key);
+  t.ok(again instanceof Promise, 'the last one is a second old');
+  await again;
+});
+
+t.test('what was read while it changed is not kept', async (t) => {
   const { parts, queries, holdUp, principals } = await startProcess(t);
   const { api_key } = await addAgent(parts);
   const release = holdUp();
   const early = principals.byKey(api_key);
   await until('it is read', () => queries.answered === 1);
   queries.held = null;
-  await until('a second has passed', () => principals.byKey(api_key) !== early, 2_000);
+  principals.confirm(new Set([digestSecret(api_key).toString('hex')]), performance.now());
   release();
-  await Promise.all([early, principals.byKey(api_key)]);
-  t.equal(queries.made, 2, 'what was read for longer than a life is not believed');
+  await early;
+  const late = principals.byKey(api_key);
+  t.ok(late instanceof Promise);
+  await late;
+  t.equal(queries.made, 2);
 });
 
 t.test('keys asked for in one turn are read by one query, each answer in its place', async (t) => {
