@@ -286,7 +286,7 @@ interface ProseRequest {
   readonly links: Ranges;
   /** Ranges whose words do not count towards `distinct`, such as headings. */
   readonly uncounted: Ranges;
-  /** Least letters of a word that counts; in scripts without blanks and in Korean it is two. */
+  /** Least letters of a word that counts, at least two; in scripts without blanks and in Korean it is two. */
   readonly min_letters: number;
 }
 
@@ -297,8 +297,8 @@ interface Objection {
 }
 
 export interface Prose {
-  /** Different words that count, folded, in the order of their first use. */
-  readonly distinct: ReadonlySet<string>;
+  /** The words that count. */
+  readonly distinct: WordHashes;
   readonly objection: Objection | null;
 }
 
@@ -308,10 +308,12 @@ const share_limit = 0.4;
 const share_from_words = 20;
 
 /** Only a text with one of these words is searched for the phrases below. */
-const promo_words = words(`
-  click buy money offer promo discount coupon giveaway whatsapp telegram viagra cialis casino
-  subscribe guaranteed followers
-`);
+const promo_words = new Set(
+  words(`
+    click buy money offer promo discount coupon giveaway whatsapp telegram viagra cialis casino
+    subscribe guaranteed followers
+  `),
+);
 
 /** One expression for phrases that are separated by commas. */
 const anyOf = (phrases: string, flags: string): RegExp => {
@@ -414,17 +416,41 @@ const makeLengthCheck = (text: string, least: number): ((word: string) => boolea
   return (word) => count(word) >= (dense.test(word) ? least_of_dense : least);
 };
 
-/** Words that were found innocent: judging one costs a microsecond, looking it up a tenth. */
-const innocent = new Set<string>();
-const most_innocent = { words: 50_000, length: 30 } as const;
+/**
+ * Hashes of the different words of a text, in ascending order. The seed is secret and a hash has 53
+ * bits, so two different words are never equal in practice, and nobody can look for some that are.
+ */
+export type WordHashes = Float64Array;
 
+const [seed_one = 0, seed_other = 0] = crypto.getRandomValues(new Int32Array(2));
+
+/** Of the letters from `start` to `end`; capitals from A to Z are the same as small letters. */
+const hashWord = (text: string, start = 0, end = text.length): number => {
+  let one = seed_one;
+  let other = seed_other;
+  for (let at = start; at < end; at += 1) {
+    const code = text.charCodeAt(at);
+    const letter = code < 91 ? code | 32 : code;
+    one = Math.imul(one ^ letter, 0x9e3779b1);
+    other = Math.imul(other ^ letter, 0x85ebca6b);
+  }
+  return (one >>> 0) * 2 ** 21 + (other >>> 11);
+};
+
+/**
+ * Words that were found innocent: judging one costs a microsecond, looking it up a tenth. Each has
+ * one place, by its hash, which a later word may take.
+ */
+const innocent = new Float64Array(65_536);
+
+const isInnocent = (hash: number): boolean => innocent[hash & (innocent.length - 1)] === hash;
+
+/** A word of advertising is not remembered, so that `readPlainProse` meets it each time. */
 const isOffence = (word: string): boolean => {
-  if (innocent.has(word)) return false;
+  const hash = hashWord(word);
+  if (isInnocent(hash)) return false;
   if (isProfane(word)) return true;
-  if (word.length > most_innocent.length) return false;
-  if (innocent.size >= most_innocent.words) innocent.clear();
-  // A copy, because a slice would keep the whole text it was cut from.
-  innocent.add(Buffer.from(word).toString());
+  if (!promo_words.has(word)) innocent[hash & (innocent.length - 1)] = hash;
   return false;
 };
 
@@ -508,7 +534,7 @@ const objectionOf = (request: ObjectionRequest): Objection | null => {
     const shown = shownAs(word).slice(0, 40);
     return spam(`“${shown}” makes up ${count} of its ${words.length} words.`);
   }
-  const is_suspect = promo_words.some((word) => different.has(word));
+  const is_suspect = [...promo_words].some((word) => different.has(word));
   return is_suspect && isPromotion(text) ? spam('It reads like advertising.') : null;
 };
 
@@ -516,7 +542,10 @@ const objectionOf = (request: ObjectionRequest): Objection | null => {
 const normal = (text: string): string => fold(text.replace(format, ''));
 
 /** Words and objections of a text, for callers that have found its links already. */
-export const readProse = (text: string, request: ProseRequest): Prose => {
+export const readProse = (text: string, request: ProseRequest): Prose =>
+  readPlainProse(text, request) ?? readAnyProse(text, request);
+
+export const readAnyProse = (text: string, request: ProseRequest): Prose => {
   const { links, uncounted, min_letters } = request;
   const readable = blank(text.slice(0, longest_text), links);
   const plain = readable.replace(format, '');
@@ -524,9 +553,76 @@ export const readProse = (text: string, request: ProseRequest): Prose => {
   const has_uncounted = uncounted.length > 0;
   const body = wordsOf(has_uncounted ? normal(blank(readable, uncounted)) : folded);
   const rest = has_uncounted ? wordsOf(normal(pick(readable, uncounted))) : [];
-  const distinct = new Set(body.filter(makeLengthCheck(folded, min_letters)));
+  const counted = new Set(body.filter(makeLengthCheck(folded, min_letters)));
+  const distinct = Float64Array.from(counted, (word) => hashWord(word)).sort();
   const objection = objectionOf({ text, plain, folded, links, words: [...rest, ...body] });
   return { distinct, objection };
+};
+
+const space = 32;
+const isLetter = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
+const beyond_plain = /[\p{L}\p{M}\p{Cf}\p{Cs}]/u;
+const may_disguise = /^[0-9@$!*]{1,2}$/;
+const most_letters = 30;
+/** Room for the words of one text. Those that do not count are negative. */
+const found = new Float64Array(longest_text);
+
+/**
+ * The same in one walk, for a text that has no letters but A to Z and nothing suspicious. Null if it
+ * cannot vouch for the text.
+ */
+export const readPlainProse = (text: string, request: ProseRequest): Prose | null => {
+  const { links, uncounted, min_letters } = request;
+  if (links.length / 2 > link_limit) return null;
+  const readable = blank(text.slice(0, longest_text), links);
+  let [at, word_end, bound, words, uncounted_words] = [0, -3, 0, 0, 0];
+  /** Equal characters and single letters in a row. */
+  let [last, equal, singles] = [0, 0, 0];
+  let is_suspect = false;
+  while (at < readable.length) {
+    const code = readable.charCodeAt(at);
+    if (!isLetter(code)) {
+      if (code > 127 && beyond_plain.test(readable.charAt(at))) return null;
+      equal = code === last && code !== space ? equal + 1 : 1;
+      if (equal > run_limit) return null;
+      last = code;
+      at += 1;
+      continue;
+    }
+    const start = at;
+    while (isLetter(readable.charCodeAt(at))) at += 1;
+    const length = at - start;
+    while (uncounted[bound]! <= start) bound += 1;
+    if (length > most_letters || uncounted[bound]! < at) return null;
+    const is_close = start - word_end <= 2;
+    if (is_close && last !== space && may_disguise.test(readable.slice(word_end, start)))
+      return null;
+    singles = length > 1 ? 0 : is_close ? singles + 1 : 1;
+    if (singles === 4) return null;
+    word_end = at;
+    last = 0;
+    if (length === 1) continue;
+    const hash = hashWord(readable, start, at);
+    if (!isInnocent(hash)) {
+      const word = readable.slice(start, at).toLowerCase();
+      if (isOffence(word)) return null;
+      is_suspect ||= promo_words.has(word);
+    }
+    const is_counted = bound % 2 === 0;
+    if (!is_counted) uncounted_words += 1;
+    found[words++] = is_counted && length >= min_letters ? hash : -hash;
+  }
+  if (is_suspect && isPromotion(text)) return null;
+  // The words of headings may all be the most frequent word, so they are added to each count.
+  const most = words < share_from_words ? words : share_limit * words - uncounted_words;
+  const sorted = found.subarray(0, words).sort();
+  let [in_a_row, distinct] = [0, 0];
+  for (let n = 0; n < words; n += 1) {
+    in_a_row = n > 0 && sorted[n] === sorted[n - 1] ? in_a_row + 1 : 1;
+    if (in_a_row > most) return null;
+    if (in_a_row === 1 && sorted[n]! > 0) sorted[distinct++] = sorted[n]!;
+  }
+  return { distinct: sorted.slice(0, distinct), objection: null };
 };
 
 /**
@@ -535,4 +631,4 @@ export const readProse = (text: string, request: ProseRequest): Prose => {
  * Links are not read for profanity. Linear in the length of the text.
  */
 export const findObjection = (text: string): Objection | null =>
-  readProse(text, { links: findLinks(text), uncounted: [], min_letters: 1 }).objection;
+  readProse(text, { links: findLinks(text), uncounted: [], min_letters: 2 }).objection;
