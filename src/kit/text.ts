@@ -499,46 +499,7 @@ const isPromotion = (text: string): boolean => {
   return found.size >= 2;
 };
 
-interface ObjectionRequest {
-  readonly text: string;
-  /** Without links and invisible characters. */
-  readonly plain: string;
-  readonly folded: string;
-  readonly links: Ranges;
-  readonly words: readonly string[];
-}
-
-const objectionOf = (request: ObjectionRequest): Objection | null => {
-  const { text, plain, folded } = request;
-  const words = request.words.filter(makeLengthCheck(folded, 2));
-  const different = new Set(words);
-  const links = request.links.length / 2;
-  const shownAs = (word: string): string => {
-    const at = folded.length === plain.length ? folded.indexOf(word) : -1;
-    return at === -1 ? word : plain.slice(at, at + word.length);
-  };
-  const profanity = findProfanity(folded, different);
-  if (profanity !== null) {
-    const shown = shownAs(profanity).slice(0, 40);
-    return { kind: 'profanity', detail: `It contains profanity (“${shown}”).` };
-  }
-  const spam = (detail: string): Objection => ({ kind: 'spam', detail });
-  if (links > link_limit) return spam(`It contains ${links} links; ${link_limit} are the limit.`);
-  const long_run = run.exec(plain);
-  if (long_run !== null) {
-    return spam(`It repeats one character ${long_run[0].length} times in a row.`);
-  }
-  const frequent = findFrequent(words, different.size);
-  if (frequent !== null) {
-    const { word, count } = frequent;
-    const shown = shownAs(word).slice(0, 40);
-    return spam(`“${shown}” makes up ${count} of its ${words.length} words.`);
-  }
-  const is_suspect = [...promo_words].some((word) => different.has(word));
-  return is_suspect && isPromotion(text) ? spam('It reads like advertising.') : null;
-};
-
-/** As the rules compare it: without invisible characters, in one case. */
+/** Without invisible characters, in one case. */
 const normal = (text: string): string => fold(text.replace(format, ''));
 
 /** Words and objections of a text, for callers that have found its links already. */
@@ -555,8 +516,36 @@ export const readAnyProse = (text: string, request: ProseRequest): Prose => {
   const rest = has_uncounted ? wordsOf(normal(pick(readable, uncounted))) : [];
   const counted = new Set(body.filter(makeLengthCheck(folded, min_letters)));
   const distinct = Float64Array.from(counted, (word) => hashWord(word)).sort();
-  const objection = objectionOf({ text, plain, folded, links, words: [...rest, ...body] });
-  return { distinct, objection };
+  const words = [...rest, ...body].filter(makeLengthCheck(folded, 2));
+  const different = new Set(words);
+  const object = (kind: Objection['kind'], detail: string): Prose => ({
+    distinct,
+    objection: { kind, detail },
+  });
+  const show = (word: string): string => {
+    const at = folded.length === plain.length ? folded.indexOf(word) : -1;
+    return (at === -1 ? word : plain.slice(at, at + word.length)).slice(0, 40);
+  };
+  const profanity = findProfanity(folded, different);
+  if (profanity !== null) {
+    return object('profanity', `It contains profanity (“${show(profanity)}”).`);
+  }
+  const link_count = links.length / 2;
+  if (link_count > link_limit) {
+    return object('spam', `It contains ${link_count} links; ${link_limit} are the limit.`);
+  }
+  const long_run = run.exec(plain);
+  if (long_run !== null) {
+    return object('spam', `It repeats one character ${long_run[0].length} times in a row.`);
+  }
+  const frequent = findFrequent(words, different.size);
+  if (frequent !== null) {
+    const { word, count } = frequent;
+    return object('spam', `“${show(word)}” makes up ${count} of its ${words.length} words.`);
+  }
+  const is_suspect = words.some((word) => promo_words.has(word));
+  if (is_suspect && isPromotion(text)) return object('spam', 'It reads like advertising.');
+  return { distinct, objection: null };
 };
 
 const space = 32;

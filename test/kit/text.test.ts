@@ -286,6 +286,12 @@ t.test('plain prose is read in one walk as it is in many, or not at all', async 
     fc.array(prose_piece, { maxLength: 60, size: 'max' }),
     fc.array(short_piece, { maxLength: 40, size: 'max' }),
   );
+  // Neither the heading nor the rest alone has the word too often.
+  compare(
+    `${'rates '.repeat(12)}each of these stands here only once, no more often than that`,
+    [0, 36],
+    4,
+  );
   const cuts = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 });
   const property = fc.property(
     pieces,
