@@ -42,9 +42,11 @@ const stacked = new RegExp(
 const isStacked = (text: string): boolean =>
   may_change.test(text) && (stacked.test(text) || stacked.test(text.normalize('NFC')));
 
+const beyond_ascii = /[^\0-\x7f]/;
+
 /** The only caller of `String.normalize`: a text with too many marks in a row stays as it is. */
 export const toNormalForm = (text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string =>
-  isStacked(text) ? text : text.normalize(form);
+  !beyond_ascii.test(text) || isStacked(text) ? text : text.normalize(form);
 
 /** A text as it is judged, kept and shown: in NFC and without controls; most texts are already. */
 export const normaliseText = (text: string): string =>
@@ -478,12 +480,8 @@ const findProfanity = (text: string, words: Iterable<string>): string | null => 
 /** Runs of the excepted characters draw lines and tables. */
 const run = new RegExp(`([^\\s=_*~.#|+:─━═—–…-])\\1{${run_limit},}`);
 
-const findFrequent = (
-  words: readonly string[],
-  different: number,
-): { word: string; count: number } | null => {
-  const most_others = (1 - share_limit) * words.length;
-  if (words.length < share_from_words || different > most_others + 1) return null;
+const findFrequent = (words: readonly string[]): { word: string; count: number } | null => {
+  if (words.length < share_from_words) return null;
   const counts = new Map<string, number>();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
   for (const [word, count] of counts) {
@@ -517,7 +515,6 @@ export const readAnyProse = (text: string, request: ProseRequest): Prose => {
   const counted = new Set(body.filter(makeLengthCheck(folded, min_letters)));
   const distinct = Float64Array.from(counted, (word) => hashWord(word)).sort();
   const words = [...rest, ...body].filter(makeLengthCheck(folded, 2));
-  const different = new Set(words);
   const object = (kind: Objection['kind'], detail: string): Prose => ({
     distinct,
     objection: { kind, detail },
@@ -526,19 +523,18 @@ export const readAnyProse = (text: string, request: ProseRequest): Prose => {
     const at = folded.length === plain.length ? folded.indexOf(word) : -1;
     return (at === -1 ? word : plain.slice(at, at + word.length)).slice(0, 40);
   };
-  const profanity = findProfanity(folded, different);
+  const profanity = findProfanity(folded, new Set(words));
   if (profanity !== null) {
     return object('profanity', `It contains profanity (“${show(profanity)}”).`);
   }
-  const link_count = links.length / 2;
-  if (link_count > link_limit) {
-    return object('spam', `It contains ${link_count} links; ${link_limit} are the limit.`);
+  if (links.length / 2 > link_limit) {
+    return object('spam', `It contains ${links.length / 2} links; ${link_limit} are the limit.`);
   }
   const long_run = run.exec(plain);
   if (long_run !== null) {
     return object('spam', `It repeats one character ${long_run[0].length} times in a row.`);
   }
-  const frequent = findFrequent(words, different.size);
+  const frequent = findFrequent(words);
   if (frequent !== null) {
     const { word, count } = frequent;
     return object('spam', `“${show(word)}” makes up ${count} of its ${words.length} words.`);
@@ -549,12 +545,14 @@ export const readAnyProse = (text: string, request: ProseRequest): Prose => {
 };
 
 const space = 32;
-const isLetter = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
+const isLatin = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
 const beyond_plain = /[\p{L}\p{M}\p{Cf}\p{Cs}]/u;
 const may_disguise = /^[0-9@$!*]{1,2}$/;
 const most_letters = 30;
-/** Room for the words of one text. Those that do not count are negative. */
+/** Room for the words that count in one text. */
 const found = new Float64Array(longest_text);
+/** Counts words by the last byte of their hash, so no word occurs more often than it says. */
+const times = new Uint32Array(256);
 
 /**
  * The same in one walk, for a text that has no letters but A to Z and nothing suspicious. Null if it
@@ -564,13 +562,14 @@ export const readPlainProse = (text: string, request: ProseRequest): Prose | nul
   const { links, uncounted, min_letters } = request;
   if (links.length / 2 > link_limit) return null;
   const readable = blank(text.slice(0, longest_text), links);
-  let [at, word_end, bound, words, uncounted_words] = [0, -3, 0, 0, 0];
+  let [at, word_end, bound, words, counted, most] = [0, -3, 0, 0, 0, 0];
+  times.fill(0);
   /** Equal characters and single letters in a row. */
   let [last, equal, singles] = [0, 0, 0];
   let is_suspect = false;
   while (at < readable.length) {
     const code = readable.charCodeAt(at);
-    if (!isLetter(code)) {
+    if (!isLatin(code)) {
       if (code > 127 && beyond_plain.test(readable.charAt(at))) return null;
       equal = code === last && code !== space ? equal + 1 : 1;
       if (equal > run_limit) return null;
@@ -579,7 +578,7 @@ export const readPlainProse = (text: string, request: ProseRequest): Prose | nul
       continue;
     }
     const start = at;
-    while (isLetter(readable.charCodeAt(at))) at += 1;
+    while (isLatin(readable.charCodeAt(at))) at += 1;
     const length = at - start;
     while (uncounted[bound]! <= start) bound += 1;
     if (length > most_letters || uncounted[bound]! < at) return null;
@@ -597,21 +596,18 @@ export const readPlainProse = (text: string, request: ProseRequest): Prose | nul
       if (isOffence(word)) return null;
       is_suspect ||= promo_words.has(word);
     }
-    const is_counted = bound % 2 === 0;
-    if (!is_counted) uncounted_words += 1;
-    found[words++] = is_counted && length >= min_letters ? hash : -hash;
+    words += 1;
+    most = Math.max(most, ++times[hash & 255]!);
+    if (bound % 2 === 0 && length >= min_letters) found[counted++] = hash;
   }
   if (is_suspect && isPromotion(text)) return null;
-  // The words of headings may all be the most frequent word, so they are added to each count.
-  const most = words < share_from_words ? words : share_limit * words - uncounted_words;
-  const sorted = found.subarray(0, words).sort();
-  let [in_a_row, distinct] = [0, 0];
-  for (let n = 0; n < words; n += 1) {
-    in_a_row = n > 0 && sorted[n] === sorted[n - 1] ? in_a_row + 1 : 1;
-    if (in_a_row > most) return null;
-    if (in_a_row === 1 && sorted[n]! > 0) sorted[distinct++] = sorted[n]!;
+  if (words >= share_from_words && most > share_limit * words) return null;
+  const sorted = found.subarray(0, counted).sort();
+  let distinct = 0;
+  for (let n = 0; n < counted; n += 1) {
+    if (n === 0 || sorted[n] !== sorted[distinct - 1]) sorted[distinct++] = sorted[n]!;
   }
-  return { distinct: sorted.slice(0, distinct), objection: null };
+  return { distinct: found.slice(0, distinct), objection: null };
 };
 
 /**

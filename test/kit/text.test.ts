@@ -286,7 +286,7 @@ t.test('plain prose is read in one walk as it is in many, or not at all', async 
     fc.array(prose_piece, { maxLength: 60, size: 'max' }),
     fc.array(short_piece, { maxLength: 40, size: 'max' }),
   );
-  // Neither the heading nor the rest alone has the word too often.
+  // The word is too frequent, but only with those in the heading.
   compare(
     `${'rates '.repeat(12)}each of these stands here only once, no more often than that`,
     [0, 36],

@@ -249,7 +249,7 @@ const row_length = 9;
 const rowOf = (set: WordHashes): Int32Array => {
   const row = new Int32Array(row_length);
   row[0] = set.length;
-  for (const member of set) row[1 + ((member >>> 5) & 7)]! |= 1 << (member & 31);
+  for (let n = 0; n < set.length; n += 1) row[1 + ((set[n]! >>> 5) & 7)]! |= 1 << (set[n]! & 31);
   return row;
 };
 
@@ -259,10 +259,12 @@ const countBits = (word: number): number => {
   return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 };
 
-/** How many bits the sketch in `row` has in common with that in the row at `at`. */
-const countShared = (row: Int32Array, rows: Int32Array, at: number): number => {
+/** How many bits the sketch in `row` has and that at `at` lacks. It stops above `most`. */
+const countLacking = (row: Int32Array, rows: Int32Array, at: number, most: number): number => {
   let count = 0;
-  for (let n = 1; n < row_length; n += 1) count += countBits(row[n]! & rows[at + n]!);
+  for (let n = 1; n < row_length && count <= most; n += 1) {
+    count += countBits(row[n]! & ~rows[at + n]!);
+  }
   return count;
 };
 
@@ -280,9 +282,8 @@ const countOverlap = (one: WordHashes, other: WordHashes, needed: number): numbe
 
 /**
  * Finds, among many sets of words, the one that is most similar to a given set. A search looks at
- * the sizes first. Then it compares sketches of 256 bits, one of which each member sets. Two sets
- * have at most as many members in common as their sketches have bits in common, and one more for
- * each member of `x` whose bit another member of `x` has set already. Nearly everything ends here.
+ * the sizes first. Then it compares sketches of 256 bits: each member sets one, so each bit that the
+ * other sketch lacks is at least one member that the other set lacks. Nearly everything ends here.
  * What is left is counted exactly, so the result is that of comparing with every set.
  */
 export class SimilarSets {
@@ -311,13 +312,13 @@ export class SimilarSets {
     const size = set.length;
     if (size === 0) return null;
     const row = rowOf(set);
-    const extra = size - countShared(row, row, 0);
     let best: SimilarSet | null = null;
     for (let entry = 0, at = 0; entry < sets.length; entry += 1, at += row_length) {
       const other = rows[at]!;
       const needed = leastOverlap(size, other);
       if (needed > size || needed > other) continue;
-      if (countShared(row, rows, at) + extra < needed) continue;
+      const most = size - needed;
+      if (countLacking(row, rows, at, most) > most) continue;
       const overlap = countOverlap(set, sets[entry]!, needed);
       if (overlap < needed) continue;
       const similarity = overlap / (size + other - overlap);
