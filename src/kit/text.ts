@@ -42,9 +42,11 @@ const stacked = new RegExp(
 const isStacked = (text: string): boolean =>
   may_change.test(text) && (stacked.test(text) || stacked.test(text.normalize('NFC')));
 
+const beyond_ascii = /[^\0-\x7f]/;
+
 /** The only caller of `String.normalize`: a text with too many marks in a row stays as it is. */
 export const toNormalForm = (text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string =>
-  isStacked(text) ? text : text.normalize(form);
+  !beyond_ascii.test(text) || isStacked(text) ? text : text.normalize(form);
 
 /** A text as it is judged, kept and shown: in NFC and without controls; most texts are already. */
 export const normaliseText = (text: string): string =>
@@ -286,7 +288,7 @@ interface ProseRequest {
   readonly links: Ranges;
   /** Ranges whose words do not count towards `distinct`, such as headings. */
   readonly uncounted: Ranges;
-  /** Least letters of a word that counts; in scripts without blanks and in Korean it is two. */
+  /** Least letters of a word that counts, at least two; in scripts without blanks and in Korean it is two. */
   readonly min_letters: number;
 }
 
@@ -297,8 +299,8 @@ interface Objection {
 }
 
 export interface Prose {
-  /** Different words that count, folded, in the order of their first use. */
-  readonly distinct: ReadonlySet<string>;
+  /** The words that count. */
+  readonly distinct: WordHashes;
   readonly objection: Objection | null;
 }
 
@@ -308,10 +310,12 @@ const share_limit = 0.4;
 const share_from_words = 20;
 
 /** Only a text with one of these words is searched for the phrases below. */
-const promo_words = words(`
-  click buy money offer promo discount coupon giveaway whatsapp telegram viagra cialis casino
-  subscribe guaranteed followers
-`);
+const promo_words = new Set(
+  words(`
+    click buy money offer promo discount coupon giveaway whatsapp telegram viagra cialis casino
+    subscribe guaranteed followers
+  `),
+);
 
 /** One expression for phrases that are separated by commas. */
 const anyOf = (phrases: string, flags: string): RegExp => {
@@ -414,17 +418,41 @@ const makeLengthCheck = (text: string, least: number): ((word: string) => boolea
   return (word) => count(word) >= (dense.test(word) ? least_of_dense : least);
 };
 
-/** Words that were found innocent: judging one costs a microsecond, looking it up a tenth. */
-const innocent = new Set<string>();
-const most_innocent = { words: 50_000, length: 30 } as const;
+/**
+ * Hashes of the different words of a text, in ascending order. The seed is secret and a hash has 53
+ * bits, so two different words are never equal in practice, and nobody can look for some that are.
+ */
+export type WordHashes = Float64Array;
 
+const [seed_one = 0, seed_other = 0] = crypto.getRandomValues(new Int32Array(2));
+
+/** Of the letters from `start` to `end`; capitals from A to Z are the same as small letters. */
+const hashWord = (text: string, start = 0, end = text.length): number => {
+  let one = seed_one;
+  let other = seed_other;
+  for (let at = start; at < end; at += 1) {
+    const code = text.charCodeAt(at);
+    const letter = code < 91 ? code | 32 : code;
+    one = Math.imul(one ^ letter, 0x9e3779b1);
+    other = Math.imul(other ^ letter, 0x85ebca6b);
+  }
+  return (one >>> 0) * 2 ** 21 + (other >>> 11);
+};
+
+/**
+ * Words that were found innocent: judging one costs a microsecond, looking it up a tenth. Each has
+ * one place, by its hash, which a later word may take.
+ */
+const innocent = new Float64Array(65_536);
+
+const isInnocent = (hash: number): boolean => innocent[hash & (innocent.length - 1)] === hash;
+
+/** A word of advertising is not remembered, so that `readPlainProse` meets it each time. */
 const isOffence = (word: string): boolean => {
-  if (innocent.has(word)) return false;
+  const hash = hashWord(word);
+  if (isInnocent(hash)) return false;
   if (isProfane(word)) return true;
-  if (word.length > most_innocent.length) return false;
-  if (innocent.size >= most_innocent.words) innocent.clear();
-  // A copy, because a slice would keep the whole text it was cut from.
-  innocent.add(Buffer.from(word).toString());
+  if (!promo_words.has(word)) innocent[hash & (innocent.length - 1)] = hash;
   return false;
 };
 
@@ -452,12 +480,8 @@ const findProfanity = (text: string, words: Iterable<string>): string | null => 
 /** Runs of the excepted characters draw lines and tables. */
 const run = new RegExp(`([^\\s=_*~.#|+:─━═—–…-])\\1{${run_limit},}`);
 
-const findFrequent = (
-  words: readonly string[],
-  different: number,
-): { word: string; count: number } | null => {
-  const most_others = (1 - share_limit) * words.length;
-  if (words.length < share_from_words || different > most_others + 1) return null;
+const findFrequent = (words: readonly string[]): { word: string; count: number } | null => {
+  if (words.length < share_from_words) return null;
   const counts = new Map<string, number>();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
   for (const [word, count] of counts) {
@@ -473,50 +497,14 @@ const isPromotion = (text: string): boolean => {
   return found.size >= 2;
 };
 
-interface ObjectionRequest {
-  readonly text: string;
-  /** Without links and invisible characters. */
-  readonly plain: string;
-  readonly folded: string;
-  readonly links: Ranges;
-  readonly words: readonly string[];
-}
-
-const objectionOf = (request: ObjectionRequest): Objection | null => {
-  const { text, plain, folded } = request;
-  const words = request.words.filter(makeLengthCheck(folded, 2));
-  const different = new Set(words);
-  const links = request.links.length / 2;
-  const shownAs = (word: string): string => {
-    const at = folded.length === plain.length ? folded.indexOf(word) : -1;
-    return at === -1 ? word : plain.slice(at, at + word.length);
-  };
-  const profanity = findProfanity(folded, different);
-  if (profanity !== null) {
-    const shown = shownAs(profanity).slice(0, 40);
-    return { kind: 'profanity', detail: `It contains profanity (“${shown}”).` };
-  }
-  const spam = (detail: string): Objection => ({ kind: 'spam', detail });
-  if (links > link_limit) return spam(`It contains ${links} links; ${link_limit} are the limit.`);
-  const long_run = run.exec(plain);
-  if (long_run !== null) {
-    return spam(`It repeats one character ${long_run[0].length} times in a row.`);
-  }
-  const frequent = findFrequent(words, different.size);
-  if (frequent !== null) {
-    const { word, count } = frequent;
-    const shown = shownAs(word).slice(0, 40);
-    return spam(`“${shown}” makes up ${count} of its ${words.length} words.`);
-  }
-  const is_suspect = promo_words.some((word) => different.has(word));
-  return is_suspect && isPromotion(text) ? spam('It reads like advertising.') : null;
-};
-
-/** As the rules compare it: without invisible characters, in one case. */
+/** Without invisible characters, in one case. */
 const normal = (text: string): string => fold(text.replace(format, ''));
 
 /** Words and objections of a text, for callers that have found its links already. */
-export const readProse = (text: string, request: ProseRequest): Prose => {
+export const readProse = (text: string, request: ProseRequest): Prose =>
+  readPlainProse(text, request) ?? readAnyProse(text, request);
+
+export const readAnyProse = (text: string, request: ProseRequest): Prose => {
   const { links, uncounted, min_letters } = request;
   const readable = blank(text.slice(0, longest_text), links);
   const plain = readable.replace(format, '');
@@ -524,9 +512,102 @@ export const readProse = (text: string, request: ProseRequest): Prose => {
   const has_uncounted = uncounted.length > 0;
   const body = wordsOf(has_uncounted ? normal(blank(readable, uncounted)) : folded);
   const rest = has_uncounted ? wordsOf(normal(pick(readable, uncounted))) : [];
-  const distinct = new Set(body.filter(makeLengthCheck(folded, min_letters)));
-  const objection = objectionOf({ text, plain, folded, links, words: [...rest, ...body] });
-  return { distinct, objection };
+  const counted = new Set(body.filter(makeLengthCheck(folded, min_letters)));
+  const distinct = Float64Array.from(counted, (word) => hashWord(word)).sort();
+  const words = [...rest, ...body].filter(makeLengthCheck(folded, 2));
+  const object = (kind: Objection['kind'], detail: string): Prose => ({
+    distinct,
+    objection: { kind, detail },
+  });
+  const show = (word: string): string => {
+    const at = folded.length === plain.length ? folded.indexOf(word) : -1;
+    return (at === -1 ? word : plain.slice(at, at + word.length)).slice(0, 40);
+  };
+  const profanity = findProfanity(folded, new Set(words));
+  if (profanity !== null) {
+    return object('profanity', `It contains profanity (“${show(profanity)}”).`);
+  }
+  if (links.length / 2 > link_limit) {
+    return object('spam', `It contains ${links.length / 2} links; ${link_limit} are the limit.`);
+  }
+  const long_run = run.exec(plain);
+  if (long_run !== null) {
+    return object('spam', `It repeats one character ${long_run[0].length} times in a row.`);
+  }
+  const frequent = findFrequent(words);
+  if (frequent !== null) {
+    const { word, count } = frequent;
+    return object('spam', `“${show(word)}” makes up ${count} of its ${words.length} words.`);
+  }
+  const is_suspect = words.some((word) => promo_words.has(word));
+  if (is_suspect && isPromotion(text)) return object('spam', 'It reads like advertising.');
+  return { distinct, objection: null };
+};
+
+const space = 32;
+const isLatin = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
+const beyond_plain = /[\p{L}\p{M}\p{Cf}\p{Cs}]/u;
+const may_disguise = /^[0-9@$!*]{1,2}$/;
+const most_letters = 30;
+/** Room for the words that count in one text. */
+const found = new Float64Array(longest_text);
+/** Counts words by the last byte of their hash, so no word occurs more often than it says. */
+const times = new Uint32Array(256);
+
+/**
+ * The same in one walk, for a text that has no letters but A to Z and nothing suspicious. Null if it
+ * cannot vouch for the text.
+ */
+export const readPlainProse = (text: string, request: ProseRequest): Prose | null => {
+  const { links, uncounted, min_letters } = request;
+  if (links.length / 2 > link_limit) return null;
+  const readable = blank(text.slice(0, longest_text), links);
+  let [at, word_end, bound, words, counted, most] = [0, -3, 0, 0, 0, 0];
+  times.fill(0);
+  /** Equal characters and single letters in a row. */
+  let [last, equal, singles] = [0, 0, 0];
+  let is_suspect = false;
+  while (at < readable.length) {
+    const code = readable.charCodeAt(at);
+    if (!isLatin(code)) {
+      if (code > 127 && beyond_plain.test(readable.charAt(at))) return null;
+      equal = code === last && code !== space ? equal + 1 : 1;
+      if (equal > run_limit) return null;
+      last = code;
+      at += 1;
+      continue;
+    }
+    const start = at;
+    while (isLatin(readable.charCodeAt(at))) at += 1;
+    const length = at - start;
+    while (uncounted[bound]! <= start) bound += 1;
+    if (length > most_letters || uncounted[bound]! < at) return null;
+    const is_close = start - word_end <= 2;
+    if (is_close && last !== space && may_disguise.test(readable.slice(word_end, start)))
+      return null;
+    singles = length > 1 ? 0 : is_close ? singles + 1 : 1;
+    if (singles === 4) return null;
+    word_end = at;
+    last = 0;
+    if (length === 1) continue;
+    const hash = hashWord(readable, start, at);
+    if (!isInnocent(hash)) {
+      const word = readable.slice(start, at).toLowerCase();
+      if (isOffence(word)) return null;
+      is_suspect ||= promo_words.has(word);
+    }
+    words += 1;
+    most = Math.max(most, ++times[hash & 255]!);
+    if (bound % 2 === 0 && length >= min_letters) found[counted++] = hash;
+  }
+  if (is_suspect && isPromotion(text)) return null;
+  if (words >= share_from_words && most > share_limit * words) return null;
+  const sorted = found.subarray(0, counted).sort();
+  let distinct = 0;
+  for (let n = 0; n < counted; n += 1) {
+    if (n === 0 || sorted[n] !== sorted[distinct - 1]) sorted[distinct++] = sorted[n]!;
+  }
+  return { distinct: found.slice(0, distinct), objection: null };
 };
 
 /**
@@ -535,4 +616,4 @@ export const readProse = (text: string, request: ProseRequest): Prose => {
  * Links are not read for profanity. Linear in the length of the text.
  */
 export const findObjection = (text: string): Objection | null =>
-  readProse(text, { links: findLinks(text), uncounted: [], min_letters: 1 }).objection;
+  readProse(text, { links: findLinks(text), uncounted: [], min_letters: 2 }).objection;

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { findHeadings, headingRanges } from '../../src/features/predictions/reasoning.js';
 import {
   countCharacters,
   findLinks,
@@ -6,9 +7,15 @@ import {
   hasControls,
   isProfane,
   normaliseText,
+  readAnyProse,
+  readPlainProse,
   readProse,
   withoutControls,
 } from '../../src/kit/text.js';
+import { good_reasonings } from '../features/predictions/samples.js';
+import { in_scripts } from '../features/predictions/scripts.js';
+import { marked_texts } from '../help/hostile-texts.js';
+import { holds } from '../help/property.js';
 import { timeAtBest } from '../help/stopwatch.js';
 import { t } from '../help/tap.js';
 
@@ -213,7 +220,7 @@ t.test('distinct words are counted as the definition says, in any script', async
     fc.property(fc.array(char, { maxLength: 60 }), least, (chars, min_letters) => {
       const text = chars.join('');
       const { distinct } = readProse(text, { links: [], uncounted: [], min_letters });
-      return distinct.size === plainDistinct(text, min_letters);
+      return distinct.length === plainDistinct(text, min_letters);
     }),
     { numRuns: 10_000 },
   );
@@ -225,7 +232,7 @@ t.test('the count stays right when more words came than are remembered', async (
   for (let i = 0; i < 60; i += 1) {
     const words = Array.from({ length: 1_500 }, (_, j) => `word${letters(i * 1_500 + j + 30_000)}`);
     const expected = new Set(words).size;
-    t.equal(readProse(words.join(' '), request).distinct.size, expected, `text ${i}`);
+    t.equal(readProse(words.join(' '), request).distinct.length, expected, `text ${i}`);
   }
 });
 
@@ -234,14 +241,72 @@ t.test('uncounted ranges and links do not count, but are read for profanity', as
     'Heading words here\nplain words follow https://linked.words/inside and heading again';
   const request = { links: findLinks(text), uncounted: [0, 18], min_letters: 4 };
   // plain, words, follow, heading, again
-  t.equal(readProse(text, request).distinct.size, 5);
+  t.equal(readProse(text, request).distinct.length, 5);
   const rude = readProse('bullshit heading\ntext', {
     links: [],
     uncounted: [0, 16],
     min_letters: 4,
   });
   t.match(rude.objection, { kind: 'profanity' });
-  t.equal(rude.distinct.size, 1);
+  t.equal(rude.distinct.length, 1);
+});
+
+const clean = good_reasonings.join('\n\n').match(/\S+\s*/g) ?? [];
+const odd = 'é ž \u0301 \u200b \u00ad 😀 中文 한국 ſ K … “ ’ — ° Ⓐ ǅ \ud83d'.split(' ');
+const suspicious = [
+  ...'fuck f.u.c.k sh1t $hit a1b s $ h ! i t b2b GPT4o x f u c k assab money buy'.split(' '),
+  ...['buy now ', 'click here for ', 'Promo code ', 'free crypto ', 'the '.repeat(12)],
+  ...['!'.repeat(31), 'a'.repeat(31), '-'.repeat(31), ' '.repeat(40), 'https://a.org/b ', 'Abc'],
+];
+const prose_piece = fc.oneof(
+  { weight: 20, arbitrary: fc.constantFrom(...clean) },
+  { weight: 8, arbitrary: fc.constantFrom(' ', '\n', '. ', '', '  ', '1', '$', '*') },
+  { weight: 2, arbitrary: fc.constantFrom(...suspicious) },
+  { weight: 1, arbitrary: fc.constantFrom(...odd) },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 3 }) },
+);
+const short_piece = fc.constantFrom(...'abAB  ,.-1$*é', 'ab', 'it ', 'the ', '\n');
+
+t.test('plain prose is read in one walk as it is in many, or not at all', async (t) => {
+  let [vouched, tried] = [0, 0];
+  const compare = (text: string, uncounted: readonly number[], min_letters: number): void => {
+    const request = { links: findLinks(text), uncounted, min_letters };
+    const plain = readPlainProse(text, request);
+    tried += 1;
+    if (plain === null) return;
+    vouched += 1;
+    const any = readAnyProse(text, request);
+    if (any.objection !== null || `${any.distinct}` !== `${plain.distinct}`) {
+      throw new Error(`${JSON.stringify(text)}: ${any.objection?.detail ?? any.distinct.length}`);
+    }
+  };
+  const corpora = [...good_reasonings, ...Object.values(in_scripts), ...marked_texts];
+  for (const text of corpora) compare(text, headingRanges(findHeadings(text)), 4);
+  const pieces = fc.oneof(
+    fc.array(prose_piece, { maxLength: 60, size: 'max' }),
+    fc.array(short_piece, { maxLength: 40, size: 'max' }),
+  );
+  // The word is too frequent, but only with those in the heading.
+  compare(
+    `${'rates '.repeat(12)}each of these stands here only once, no more often than that`,
+    [0, 36],
+    4,
+  );
+  const cuts = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 });
+  const property = fc.property(
+    pieces,
+    cuts,
+    fc.integer({ min: 2, max: 5 }),
+    (parts, widths, min) => {
+      const text = parts.join('');
+      const ends = widths.map((_, n) => widths.slice(0, n + 1).reduce((sum, one) => sum + one, 0));
+      const cut = ends.slice(0, ends.length & ~1).filter((end) => end < text.length);
+      compare(text, cut.slice(0, cut.length & ~1), min);
+      compare(text, headingRanges(findHeadings(text)), min);
+    },
+  );
+  await holds(t, property, { numRuns: 5_000 });
+  t.ok(vouched > tried / 10 && vouched < tried, `${vouched} of ${tried}`);
 });
 
 t.test('text is brought to NFC', async (t) => {

@@ -130,7 +130,7 @@ export const checkText = (raw: string): TextCheck => {
   const plain = links.length === 0 ? text : blank(text, links);
   const tokens = tokensOf(plain);
   const failures: TextFailure[] = length === null ? [] : [length];
-  const distinct = prose.distinct.size;
+  const distinct = prose.distinct.length;
   if (distinct < min_words) {
     const message =
       `Use at least ${min_words} different words of ${word_letters} letters or more (two in ` +

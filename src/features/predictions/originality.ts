@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.js';
 import type { Db } from '../../db/client.js';
+import type { WordHashes } from '../../kit/text.js';
 import { type ComparedText, comparedOf, type Finding, pagesOf } from './gates.js';
 import {
   type AgentRow,
@@ -275,20 +276,6 @@ export const createOriginality = (
   };
 };
 
-/**
- * Finds, among many sets, the one that is most similar to a given set: exactly, and without
- * comparing it with them all. Similar means a Jaccard similarity |x ∩ y| / |x ∪ y| of at least 3/5,
- * which is an overlap of at least ⌈3(|x| + |y|)/8⌉. The method is the prefix filter of all-pairs
- * (Bayardo, Ma, Srikant 2007) over an inverted index:
- *
- * - A similar set has between 3/5 and 5/3 of the members of `x`, and so shares at least ⌈3|x|/5⌉.
- *   Hence it has one of any |x| − ⌈3|x|/5⌉ + 1 members of `x`. Only the lists of so many are read,
- *   the shortest ones, so the members that everybody has cost nothing.
- * - A set with c of these has at most c more than the other members of `x` in common with it.
- *   Nearly everything ends here.
- * - The other sets are compared member by member.
- */
-
 export interface SimilarSet {
   /** The number that `add` gave. */
   readonly entry: number;
@@ -296,108 +283,103 @@ export interface SimilarSet {
   readonly similarity: number;
 }
 
-/** Exact, because it is a fraction of whole numbers. */
-const leastSize = (size: number): number => Math.ceil((3 * size) / 5);
-/** The least members that sets of these sizes have in common when they are similar. */
+/**
+ * The least members that sets of these sizes have in common if they are similar: if
+ * |x ∩ y| / |x ∪ y|, their Jaccard similarity, is at least 3/5.
+ */
 export const leastOverlap = (one: number, other: number): number =>
   Math.ceil((3 * (one + other)) / 8);
 
-const countIn = (own: ReadonlySet<number>, members: Int32Array): number => {
+/** Bytes that a set takes besides its members, as measured: two objects and its row. */
+const bytes_a_set = 450;
+
+/** The row of a set: its size, then its sketch, 8 × 32 bits of which each member sets one. */
+const row_length = 9;
+
+const rowOf = (set: WordHashes): Int32Array => {
+  const row = new Int32Array(row_length);
+  row[0] = set.length;
+  for (let n = 0; n < set.length; n += 1) row[1 + ((set[n]! >>> 5) & 7)]! |= 1 << (set[n]! & 31);
+  return row;
+};
+
+const countBits = (word: number): number => {
+  let bits = word - ((word >>> 1) & 0x55555555);
+  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
+  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+};
+
+/** How many bits the sketch in `row` has and that at `at` lacks. It stops above `most`. */
+const countLacking = (row: Int32Array, rows: Int32Array, at: number, most: number): number => {
   let count = 0;
-  for (const member of members) if (own.has(member)) count += 1;
+  for (let n = 1; n < row_length && count <= most; n += 1) {
+    count += countBits(row[n]! & ~rows[at + n]!);
+  }
   return count;
 };
 
-/** Bytes that a member, a place in a list and a set take, as measured. */
-const bytes_each = { member: 120, place: 16, set: 250 } as const;
+/** How many members the sets have in common. It stops early if they are fewer than `needed`. */
+const countOverlap = (one: WordHashes, other: WordHashes, needed: number): number => {
+  let [overlap, i, j] = [0, 0, 0];
+  while (i - overlap <= one.length - needed && i < one.length && j < other.length) {
+    const difference = one[i]! - other[j]!;
+    if (difference === 0) overlap += 1;
+    if (difference <= 0) i += 1;
+    if (difference >= 0) j += 1;
+  }
+  return overlap;
+};
 
+/**
+ * Finds, among many sets of words, the one that is most similar to a given set. A search looks at
+ * the sizes first. Then it compares sketches of 256 bits: each member sets one, so each bit that the
+ * other sketch lacks is at least one member that the other set lacks. Nearly everything ends here.
+ * What is left is counted exactly, so the result is that of comparing with every set.
+ */
 export class SimilarSets {
-  /** Members → their places in `lists`. */
-  private readonly ids = new Map<string, number>();
-  /** By member: the sets that have it. */
-  private readonly lists: number[][] = [];
-  /** By set: the ids of its members. */
-  private readonly sets: Int32Array[] = [];
-  /** By set: how many members it has. */
-  private readonly sizes: number[] = [];
-  /** By set: the members it shares with the prefix; zero between two searches. */
-  private counts = new Uint16Array(64);
-  private places = 0;
-
-  get size(): number {
-    return this.sets.length;
-  }
-
+  private readonly sets: WordHashes[] = [];
+  private rows = new Int32Array(16 * row_length);
   /** About how much memory this takes. */
-  get bytes(): number {
-    const { member, place, set } = bytes_each;
-    return this.ids.size * member + this.places * place + this.sets.length * set;
-  }
+  bytes = 0;
 
-  /** The most similar set, the earliest of equals; null when none reaches 3/5. */
-  find(set: readonly string[]): SimilarSet | null {
-    const known: number[] = [];
-    for (const one of set) {
-      const id = this.ids.get(one);
-      if (id !== undefined) known.push(id);
+  /** Keeps the set; its number. */
+  add(set: WordHashes): number {
+    const entry = this.sets.push(set) - 1;
+    const at = entry * row_length;
+    if (at === this.rows.length) {
+      const { rows } = this;
+      this.rows = new Int32Array(2 * rows.length);
+      this.rows.set(rows);
     }
-    return this.search(known, set.length);
-  }
-
-  /** Keeps the set; its number. Different members only. */
-  add(set: readonly string[]): number {
-    const entry = this.sets.length;
-    const members = new Int32Array(set.length);
-    for (const [n, member] of set.entries()) {
-      let id = this.ids.get(member);
-      if (id === undefined) {
-        // A list of one takes a third of the room of one that was begun empty; most have only one.
-        id = this.lists.push([entry]) - 1;
-        // A copy, because a slice would keep the whole text it was cut from.
-        this.ids.set(Buffer.from(member).toString(), id);
-      } else this.lists[id]!.push(entry);
-      members[n] = id;
-    }
-    this.sets.push(members);
-    this.sizes.push(set.length);
-    this.places += set.length;
-    if (entry >= this.counts.length) this.counts = new Uint16Array(2 * entry);
+    this.rows.set(rowOf(set), at);
+    this.bytes += bytes_a_set + set.byteLength;
     return entry;
   }
 
   /** Takes the last set out again. */
   removeLast(): void {
-    const entry = this.sets.length - 1;
-    for (const id of this.sets.pop() ?? []) {
-      if (this.lists[id]!.at(-1) === entry) this.lists[id]!.pop();
-    }
-    this.places -= this.sizes.pop() ?? 0;
+    const set = this.sets.pop();
+    if (set !== undefined) this.bytes -= bytes_a_set + set.byteLength;
   }
 
-  /** `known`: the members that any set has, of a set of `size` members. */
-  private search(known: readonly number[], size: number): SimilarSet | null {
-    const { counts, sizes } = this;
-    const lists = known.map((id) => this.lists[id]!);
-    lists.sort((one, other) => one.length - other.length);
-    // Unknown members have the shortest lists of all.
-    const rest = Math.min(lists.length, leastSize(size) - 1);
-    const prefix = lists.slice(0, lists.length - rest);
-    for (const list of prefix) for (const entry of list) counts[entry]! += 1;
-    const least = Math.max(1, leastSize(size) - rest);
-    let own: ReadonlySet<number> | undefined;
+  /** The most similar set, the earliest of equals; null when none reaches 3/5. */
+  find(set: WordHashes): SimilarSet | null {
+    const { sets, rows } = this;
+    const size = set.length;
+    if (size === 0) return null;
+    const row = rowOf(set);
     let best: SimilarSet | null = null;
-    for (let entry = 0; entry < sizes.length; entry += 1) {
-      const other = sizes[entry]!;
-      if (counts[entry]! < least) continue;
+    for (let entry = 0, at = 0; entry < sets.length; entry += 1, at += row_length) {
+      const other = rows[at]!;
       const needed = leastOverlap(size, other);
-      if (counts[entry]! + rest < needed) continue;
-      own ??= new Set(known);
-      const overlap = countIn(own, this.sets[entry]!);
+      if (needed > size || needed > other) continue;
+      const most = size - needed;
+      if (countLacking(row, rows, at, most) > most) continue;
+      const overlap = countOverlap(set, sets[entry]!, needed);
       if (overlap < needed) continue;
       const similarity = overlap / (size + other - overlap);
       if (best === null || similarity > best.similarity) best = { entry, overlap, similarity };
     }
-    counts.fill(0, 0, sizes.length);
     return best;
   }
 }

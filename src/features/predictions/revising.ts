@@ -232,7 +232,7 @@ export const readReason = (text: string): string | Fault => {
     const message = `The reason was not accepted. ${objection.detail}`;
     return refuse(prediction_faults.CONTENT_REJECTED, { message, fields: [{ path, message }] });
   }
-  if (distinct.size >= words) return reason;
+  if (distinct.length >= words) return reason;
   const message = `Say in at least ${words} different words of ${word_letters} letters or more why the forecast changed.`;
   return refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
 };

@@ -1,8 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
 import { openCalls } from '../../help/socket-calls.js';
-import { openStores } from '../../help/stores.js';
+import { openStores, openTestRedis } from '../../help/stores.js';
 import {
   type Agent,
   makeAgent,
@@ -27,8 +26,20 @@ const start = async () => {
 };
 const apps = [await start(), await start()] as const;
 const [app] = apps;
-// Each looks twice a second who else lives: then both name the same owner.
-await pause(1_200);
+const redis = await openTestRedis(t, stores.redis_url);
+/** Until when each of the processes counts; each says so anew when it looks who else lives. */
+const readPresence = async (): Promise<readonly number[]> => {
+  const key = `${stores.redis_prefix}:{hand-over}:processes`;
+  const flat = await redis.zrange(key, 0, '-1', 'WITHSCORES');
+  return flat.flatMap((one, n) => (n % 2 === 1 ? [Number(one)] : []));
+};
+const both = await until('both are there', async () => {
+  const found = await readPresence();
+  return found.length === apps.length && found;
+});
+await until('each has looked since, and both name the same owner', async () =>
+  (await readPresence()).every((until_ms) => until_ms > Math.max(...both) + 500),
+);
 const human = await makeHuman(app);
 const questions = (count: number) => openQuestions(app, human, count);
 
