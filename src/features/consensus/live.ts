@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
@@ -198,10 +199,20 @@ export const rebuildTallies = async (deps: Deps): Promise<void> => {
 const countScript = loadScript('tally-n.lua');
 const set_at_once = 100;
 
+const most_options = 20_000;
+
 type Moved = readonly [question_id: string, entries: readonly LogEntry[]];
 
 export const createConsensusProjector = ({ sql, redis, config }: Deps): Projector => {
   const prefix = config.REDIS_PREFIX;
+  /** By question; they do not change once it is published. */
+  const known_options = new LRUCache<string, readonly string[]>({ max: most_options });
+  const findOptions = async (ids: readonly string[]) => {
+    const unknown = ids.filter((id) => !known_options.has(id));
+    const read = unknown.length === 0 ? [] : await readOptions(sql, unknown);
+    for (const [id, options] of read) known_options.set(id, options);
+    return new Map(ids.map((id) => [id, known_options.get(id) ?? []]));
+  };
   /** Questions of one tag; the ids of those that have no tally. */
   const count = async (
     moved: readonly Moved[],
@@ -245,7 +256,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
       const by_question = groupBy(moving, ({ question_id }) => question_id ?? '');
       const revised = entries.filter(({ event }) => event === prediction_revised.name);
       const [options_of, owner_of] = await Promise.all([
-        readOptions(sql, [...by_question.keys()]),
+        findOptions([...by_question.keys()]),
         // An agent that has another owner by now revises a prediction of the one before.
         readOwners(sql, revised),
       ]);

@@ -250,7 +250,9 @@ export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<vo
       from given
       group by question_id
     ) d
-    where c.question_id = d.question_id`;
+    where c.question_id = d.question_id
+      -- By the index, however many questions there are.
+      and c.question_id = any (${counted.map(({ question_id }) => question_id)}::uuid[])`;
 };
 
 /** In no order; unknown ids are left out. */

@@ -60,18 +60,19 @@ export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<st
 };
 
 /**
- * Where nobody has a webhook: takes all of the log for planned, and returns true. A webhook that is
- * being made waits for it, or it for the webhook (`insertWebhook`).
+ * Where nobody has a webhook: takes all of the log for planned, and returns its end; else null. A
+ * webhook that is being made waits for it, or it for the webhook (`insertWebhook`).
  */
-export const passOver = (sql: Sql): Promise<boolean> =>
+export const passOver = (sql: Sql): Promise<number | null> =>
   sql.begin(async (tx) => {
     await tx`select from delivery_plan for no key update`;
-    const passed = await tx`
+    const [passed] = await tx<{ planned_offset: number }[]>`
       update delivery_plan set planned_offset = (select "offset" from log_head)
       where not exists (select from webhooks)
       returning planned_offset`;
-    if (passed.length > 0) await tx`delete from planned_ranges`;
-    return passed.length > 0;
+    if (passed === undefined) return null;
+    await tx`delete from planned_ranges`;
+    return passed.planned_offset;
   });
 
 const insertPlanned = async (

@@ -64,10 +64,11 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   let is_idle = false;
   const look = async (): Promise<void> => {
     const was_idle = is_idle;
-    is_idle = await passOver(sql);
-    if (!was_idle || is_idle) return;
-    if (redis.status === 'ready') await reader.moveTo(redis, await readPlannedOffset(sql));
-    reading.nudge();
+    const passed = await passOver(sql);
+    is_idle = passed !== null;
+    // Also so that the stream is not kept for the group.
+    if (passed !== null && redis.status === 'ready') await reader.moveTo(redis, passed);
+    if (was_idle && !is_idle) reading.nudge();
   };
 
   const plan = async (range: Range): Promise<void> =>
