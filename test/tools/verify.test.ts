@@ -177,6 +177,8 @@ const record_cases: readonly Case[] = [
   ],
   [/which is not for it/, 'update events set audience_id = gen_random_uuid()'],
   [/numbered predictions up to/, 'update predictions set seq = seq + 100'],
+  [/no row for its last prediction/, 'delete from last_predictions'],
+  [/last prediction that is not there/, 'update last_predictions set prediction_id = agent_id'],
   [/has no account/, 'delete from accounts'],
   [
     /was paid for 1 recruits, the last as number 2/,

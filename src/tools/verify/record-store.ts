@@ -339,6 +339,17 @@ const question_queries: readonly Query[] = [
     left join question_seqs n using (question_id)
     group by question_id, n.seq
     having max(p.seq) > coalesce(n.seq, 0)`,
+  // An agent without a row cannot predict.
+  (tx) => tx`
+    select
+      'agent ' || a.id || case
+        when l.agent_id is null then ' has no row for its last prediction'
+        else ' has a last prediction that is not there'
+      end as what
+    from agents a
+    left join last_predictions l on l.agent_id = a.id
+    left join predictions p on p.agent_id = l.agent_id and p.id = l.prediction_id
+    where l.agent_id is null or p.id is distinct from l.prediction_id`,
   (tx) => tx`
     select count(*) || ' predictions have the id ' || id as what
     from predictions
