@@ -179,14 +179,16 @@ const letsOthersIn = async <T>(
   const made = seen.filter(({ work_us }) => work_us >= heaviest / 2);
   const answered = Math.max(...made.map((one) => one.answered));
   const share = Math.min(...made.map((one) => one.share));
-  // What takes 50 ms of CPU altogether holds nobody up for longer.
-  if (heaviest < 50_000) {
+  // A turn may take 50 ms of CPU; what takes two of them altogether has nothing to divide.
+  if (heaviest < 100_000) {
     t.pass(`${what}: hardly any work`);
     return result;
   }
   t.comment(`${what}: ${answered} answered, ${share.toFixed(2)} in one turn, ${delay_ms} ms`);
   t.ok(answered >= least, `${what}: ${answered} others were answered, of ${least}`);
-  t.ok(share <= most, `${what}: ${share.toFixed(2)} of the work was done in one turn`);
+  const longest_us = Math.min(...made.map((one) => one.share * one.work_us));
+  const is_short = share <= most || longest_us <= 50_000;
+  t.ok(is_short, `${what}: ${share.toFixed(2)} of the work was done in one turn`);
   return result;
 };
 
