@@ -76,7 +76,7 @@ const readOrEmpty = (file) => {
 export const clusterProblem = (cluster, version) => {
   const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
   const [major] = version.split('.');
-  // Postgres itself refuses a file that is none of its own.
+  // Postgres refuses any other file by itself.
   if (!/^\d+(\.\d+)?$/.test(found) || found.length > 9) return null;
   if (major === '' || found === major) return null;
   return (

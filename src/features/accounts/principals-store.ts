@@ -70,9 +70,10 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
       const is_doubted = performance.now() - confirmed_ms > doubted_ms;
       return is_doubted ? read(digest) : cache.get(digest, () => read(digest));
     },
-    /** What is cached of other digests than these was right at that time. */
-    confirm(changed: ReadonlySet<string>, at_ms: number): void {
-      for (const digest of changed) cache.forget(digest);
+    /** Forgets these agents, or all for null; what else is cached was right at `at_ms`. */
+    confirm(changed: ReadonlySet<string> | null, at_ms: number): void {
+      if (changed === null) cache.forgetWhere(() => true);
+      for (const digest of changed ?? []) cache.forget(digest);
       confirmed_ms = at_ms;
     },
     /** For the process that changed the agent; call after the commit. */

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../db/client.js';
 
 type RevocationReason = 'revoked' | 'suspended';
 
-/** By the SHA-256 of the credential, in hex. An agent's key that only changed is none of them. */
+/** By the SHA-256 of the credential, in hex. Keys whose agent only changed are left out. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
 
 export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {
@@ -30,7 +30,7 @@ export const suspendKey = async (tx: Tx, agent_id: string): Promise<void> => {
 export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
   await tx`
     delete from revocations
-    where digest = (select key_digest from agents where id = ${agent_id})`;
+    where digest = (select key_digest from agents where id = ${agent_id}) and reason = 'suspended'`;
 };
 
 /**

@@ -110,11 +110,14 @@ export interface RevocationListeners {
   /** Gets each more than once. */
   readonly onRevoked: (revoked: Revoked) => void;
   /**
-   * Whatever was read of other keys before `asked_ms` still held then. `digests`: of credentials that
-   * ended or changed within the last seconds.
+   * The digests of credentials that ended or changed within the last seconds; null if some may have
+   * been missed. All others were at `asked_ms` as they had been read before.
    */
-  readonly onRead: (digests: ReadonlySet<string>, asked_ms: number) => void;
+  readonly onRead: (digests: ReadonlySet<string> | null, asked_ms: number) => void;
 }
+
+/** After a longer gap between readings rows may be too old to be shown. */
+const most_gap_ms = 5_000;
 
 /**
  * Reads twice a second which credentials hold no longer, so that every api process closes the
@@ -123,8 +126,9 @@ export interface RevocationListeners {
 export const createRevocationWatch = (
   { sql, log }: Pick<Deps, 'sql' | 'log'>,
   { onRevoked, onRead }: RevocationListeners,
-): Service =>
-  makeLoop({
+): Service => {
+  let read_ms = Number.NEGATIVE_INFINITY;
+  return makeLoop({
     name: 'revocations',
     log,
     every_ms: 500,
@@ -132,8 +136,10 @@ export const createRevocationWatch = (
       const asked_ms = performance.now();
       const reading = readRevocations(sql);
       const { revoked, changed } = await withDeadline(reading, 10_000, 'Reading revocations');
-      onRead(changed, asked_ms);
+      onRead(asked_ms - read_ms > most_gap_ms ? null : changed, asked_ms);
+      read_ms = asked_ms;
       if (revoked.size > 0) onRevoked(revoked);
       return 'rest';
     },
   });
+};

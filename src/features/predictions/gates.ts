@@ -71,15 +71,18 @@ export interface ReasoningCheck {
   readonly failures: readonly Failure[];
 }
 
+const findParts = (text: string) => ({ links: findLinks(text), headings: findHeadings(text) });
+
 /** Linear in the length of the text; some 20 µs for 1,000 characters. */
 export const checkReasoning = (
   raw: string,
   evidence_urls: readonly string[] = [],
 ): ReasoningCheck => {
   const text = restoreBreaks(normaliseText(raw)).trim();
-  const { distinct: words, objection } = readCompatible(text);
-  const headings = findHeadings(text);
-  const sources = checkCitations(text, findLinks(text), evidence_urls);
+  const parts = findParts(text);
+  const { links, headings } = parts;
+  const { distinct: words, objection } = readCompatible(text, parts);
+  const sources = checkCitations(text, links, evidence_urls);
   const failures: Failure[] = [];
   checkLength(text, failures);
   checkWords(words.length, failures);
@@ -97,11 +100,11 @@ export const checkReasoning = (
 };
 
 /** The words of a text in NFKC, where letters of different looks are one. */
-const readCompatible = (text: string): Prose => {
+const readCompatible = (text: string, parts: ReturnType<typeof findParts>): Prose => {
   const compatible = toNormalForm(text, 'NFKC');
-  const uncounted = headingRanges(findHeadings(compatible));
-  const min_letters = reasoning_limits.word_letters;
-  return readProse(compatible, { links: findLinks(compatible), uncounted, min_letters });
+  const { links, headings } = compatible === text ? parts : findParts(compatible);
+  const uncounted = headingRanges(headings);
+  return readProse(compatible, { links, uncounted, min_letters: reasoning_limits.word_letters });
 };
 
 /**
@@ -109,7 +112,8 @@ const readCompatible = (text: string): Prose => {
  * for words, of four or more letters, or of two in scripts without blanks and in Korean, outside of
  * headings and URLs. Case does not matter.
  */
-export const readWords = (reasoning: string): WordHashes => readCompatible(reasoning).distinct;
+export const readWords = (reasoning: string): WordHashes =>
+  readCompatible(reasoning, findParts(reasoning)).distinct;
 
 /** Code points are counted only where they can decide; a pair of code units is at most one. */
 const checkLength = (text: string, failures: Failure[]): void => {

@@ -128,7 +128,7 @@ export class AgentMemory {
   }
 }
 
-/** Those of one batch; what Postgres does not know is left out. */
+/** The memories of one batch. */
 export interface Memories {
   readonly questions: Map<string, QuestionMemory>;
   readonly agents: Map<string, AgentMemory>;
@@ -236,7 +236,7 @@ export const createOriginality = (
       const behind: QuestionMemory[] = [];
       for (const [id, { seq }] of memories.questions) {
         const now = seqs.get(id);
-        // Where the database lost its last transactions there are fewer.
+        // Fewer than known: the database lost its last transactions.
         if (now === undefined) memories.questions.delete(id);
         else if (now < seq) memories.questions.set(id, new QuestionMemory(id, MODEL_FAMILY_CAP));
         const memory = memories.questions.get(id);
@@ -334,7 +334,7 @@ const countOverlap = (one: WordHashes, other: WordHashes, needed: number): numbe
  * Finds, among many sets of words, the one that is most similar to a given set. A search looks at
  * the sizes first. Then it compares sketches of 256 bits: each member sets one, so each bit that the
  * other sketch lacks is at least one member that the other set lacks. Nearly everything ends here.
- * What is left is counted exactly, so the result is that of comparing with every set.
+ * The rest is counted exactly, so the result equals a comparison with every set.
  */
 export class SimilarSets {
   private readonly sets: WordHashes[] = [];

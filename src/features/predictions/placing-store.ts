@@ -36,7 +36,7 @@ export interface BatchToStore {
     readonly imports: boolean;
   }[];
   readonly agents: readonly AgentState[];
-  /** Of all drafts, also of those that store nothing. */
+  /** All drafts, including those that store nothing. */
   readonly pairs: readonly Omit<OwnPrediction, 'id'>[];
   readonly rows: readonly (NewPrediction & {
     readonly seq: number;
@@ -196,7 +196,7 @@ export const readStoredSince = (
   limit ${limit}`;
 
 export interface AgentRow extends AgentState {
-  /** One that it made after the last one known, with what it cites; null: there is none. */
+  /** A prediction newer than the known one; null if there is none. */
   readonly prediction_id: string | null;
   readonly citations: readonly string[] | null;
 }

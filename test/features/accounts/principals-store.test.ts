@@ -164,6 +164,11 @@ t.test('without a reading of what changed, nothing that is cached is believed', 
   principals.confirm(new Set(), performance.now());
   await principals.byKey(api_key);
   t.notOk(principals.byKey(api_key) instanceof Promise);
+  principals.confirm(null, performance.now());
+  const missed = principals.byKey(api_key);
+  t.ok(missed instanceof Promise, 'changes may have been missed');
+  await missed;
+  t.notOk(principals.byKey(api_key) instanceof Promise);
   principals.confirm(new Set(), performance.now() - 1_000);
   const again = principals.byKey(api_key);
   t.ok(again instanceof Promise, 'the last one is a second old');
