@@ -70,6 +70,6 @@ export const startEmitter = async ({ context, redis_url }: Setup, sql: Sql, pref
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
         id uuid, event text, question_id uuid, agent_id uuid, audience_id uuid, body text
       )`;
-    await redis.publish(wakeUpChannel(prefix), '');
+    await redis.spublish(wakeUpChannel(prefix), '');
   };
 };

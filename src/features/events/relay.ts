@@ -93,10 +93,10 @@ const handOverOnce = (
  * so that a few events go on at once and many of them share the work of one transaction.
  */
 const makeGathering = () => {
-  const [least_ms, most_ms] = [15, 60];
+  const [least_ms, most_ms] = [25, 60];
   let last_ms = 0;
   return async (last_size: number): Promise<void> => {
-    const gather_ms = Math.min(Math.max(last_size / 2, least_ms), most_ms);
+    const gather_ms = Math.min(Math.max(4 * last_size, least_ms), most_ms);
     const left_ms = last_ms + gather_ms - performance.now();
     if (left_ms > 0) await pause(left_ms);
     last_ms = performance.now();
@@ -154,7 +154,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
       last_size = entries.length;
       head = entries.at(-1)?.offset ?? before;
       await feedRedis(head, entries);
-      return entries.length === 0 ? 'rest' : 'again';
+      return entries.length < most_a_turn ? 'rest' : 'again';
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       log.warn('relay: the lease went to another relay');
