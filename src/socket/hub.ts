@@ -25,6 +25,7 @@ import {
   close_codes,
   eventFrame,
   frame_id,
+  keyOf,
   makeFrame,
   type Publication,
   passes,
@@ -32,6 +33,7 @@ import {
   ws_faults,
 } from './frames.js';
 import {
+  type Channel,
   type Core,
   closeSilent,
   defineOp,
@@ -76,7 +78,11 @@ export const socket_ops: Ops = { auth: auth_op, ping: ping_op, ...topic_ops };
 /** Mounts the websockets; `begin` says where the log stands, and until then nobody is let in. */
 export const mountHub = (app: TemplatedApp, options: HubOptions) => {
   const ops = { ...socket_ops, ...options.ops };
-  const core = makeCore(options, { ops, makePrevReader });
+  const core = makeCore(options, {
+    ops,
+    makePrevReader,
+    publish: (key, frame) => void app.publish(key, frame),
+  });
   mountCallbacks(app, core);
   core.connections.onFull((name) => closeSilent(core, name));
   const sweepAll = core.guard(() => {
@@ -221,60 +227,61 @@ const sendGaps = (core: Core, next: number): void => {
   }
 };
 
-interface LiveFrame {
-  readonly offset: number;
-  readonly text: Buffer;
+/** While all sockets together leave too much unread, each may leave this part of its own limit. */
+const overload_share = 16;
+/** Frames, and bytes of frames, that are published without a look at what sockets leave unread. */
+const portion_frames = 32;
+const portion_bytes = 32_768;
+
+/** Publications one after the other that go out together, and their frames. */
+interface Portion {
+  /** The offset before the first of them. */
+  readonly after: number;
+  readonly frames: { readonly channel: Channel; readonly bytes: Buffer }[];
 }
 
-/**
- * Sends a batch, in order, to the sockets that listen to its topics. A frame is made once for each
- * channel; each socket gets its part of a batch in one write. The library's own publish is not
- * used: it drops frames for a slow reader without saying where, so a client could resume after what
- * it missed. Here the offset that a socket has been sent is known at any time, and one that does
- * not read leaves the live stream there, to be brought up again at its own pace.
- */
-const fanOut = (core: Core, batch: readonly Publication[]): void => {
-  const by_session = new Map<Session, LiveFrame[]>();
+/** Makes the frames of a batch, one for each channel. */
+const makePortions = (core: Core, batch: readonly Publication[]): readonly Portion[] => {
+  const portions: Portion[] = [];
+  let [frames, size] = [portion_frames, 0];
   for (const publication of batch) {
     const { offset } = publication;
+    if (frames >= portion_frames || size >= portion_bytes) {
+      portions.push({ after: offset - 1, frames: [] });
+      [frames, size] = [0, 0];
+    }
     for (const { topic } of publication.topics) {
       for (const channel of core.channels.get(topic)?.values() ?? []) {
         if (!passes(channel, publication)) continue;
-        const frame = { offset, text: Buffer.from(eventFrame(channel, channel.prev, publication)) };
+        const bytes = Buffer.from(eventFrame(channel, channel.prev, publication));
         channel.prev = offset;
-        for (const session of channel.sessions) {
-          const frames = by_session.get(session);
-          if (frames === undefined) by_session.set(session, [frame]);
-          else frames.push(frame);
-        }
+        portions.at(-1)?.frames.push({ channel, bytes });
+        frames += 1;
+        size += bytes.length;
       }
     }
   }
-  for (const [session, frames] of by_session) core.guard(() => sendLive(session, frames))();
+  return portions;
 };
 
-/** While all sockets together leave too much unread, each may leave this part of its own limit. */
-const overload_share = 16;
-
-/** Sends whole events only; a socket that leaves too much unread leaves the live stream. */
-const sendLive = (session: Session, frames: readonly LiveFrame[]): void => {
-  const { core } = session;
+/**
+ * Sends a batch, in order, to the sockets that listen to its topics. uWebSockets.js copies each
+ * frame to the subscribers of its channel. It would drop frames for a slow reader without saying
+ * where, so before each portion a socket that leaves too much unread leaves the live stream, at the
+ * offset that it has been sent, to be brought up again at its own pace.
+ */
+const fanOut = (core: Core, batch: readonly Publication[]): void => {
   const { backpressure_bytes } = core.limits;
-  if (!session.is_usable) return;
-  const most = isOverloaded(core) ? backpressure_bytes / overload_share : backpressure_bytes;
-  let stopped: number | null = null;
-  session.ws?.cork(() => {
-    let last = -1;
-    for (const { offset, text } of frames) {
-      if (offset !== last && session.lookUnread() > most) {
-        stopped = offset - 1;
-        return;
+  for (const { after, frames } of makePortions(core, batch)) {
+    const most = isOverloaded(core) ? backpressure_bytes / overload_share : backpressure_bytes;
+    for (const channel of new Set(frames.map(({ channel }) => channel))) {
+      for (const session of channel.sessions) {
+        if (!session.is_usable) session.leaveAll();
+        else if (session.lookUnread() > most) leaveLive(session, after);
       }
-      last = offset;
-      session.send(text);
     }
-  });
-  if (stopped !== null) leaveLive(session, stopped);
+    for (const { channel, bytes } of frames) core.publish(keyOf(channel), bytes);
+  }
 };
 
 /** Sockets closed in a second, until there are more than fit into `drain_ms`. */

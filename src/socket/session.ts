@@ -175,12 +175,15 @@ interface CoreParts {
     source: LogSource,
     span_most: number,
   ) => (request: PrevRequest) => Promise<number>;
+  /** Sends a frame to the sockets of a channel, by its key. */
+  readonly publish: (key: string, frame: Uint8Array) => void;
 }
 
 /** Replays that read the record at once. */
 const most_readers = 4;
 
-export const makeCore = (options: HubOptions, { ops, makePrevReader }: CoreParts) => {
+export const makeCore = (options: HubOptions, parts: CoreParts) => {
+  const { ops, makePrevReader, publish } = parts;
   const { log, recent, source, connections } = options;
   const limits: HubLimits = { ...default_limits, ...options.limits };
   /** Something threw that must not: it is logged, and the process goes on. */
@@ -193,6 +196,7 @@ export const makeCore = (options: HubOptions, { ops, makePrevReader }: CoreParts
     log,
     recent,
     connections,
+    publish,
     onBug,
     sessions: new Set<Session>(),
     /** By the names under which they are counted, the oldest first. */
@@ -447,7 +451,7 @@ export class Session {
 
   /** A topic is live from now on; `prev` is the offset of the event before, as of the head. */
   join(ref: TopicRef, prev: number): void {
-    if (this.ws === null) return;
+    if (this.ws === null || this.is_ending) return;
     this.leave(ref.topic);
     const { channels } = this.core;
     const of_topic = channels.get(ref.topic) ?? new Map<string, Channel>();
@@ -455,6 +459,7 @@ export class Session {
     const channel = of_topic.get(keyOf(ref)) ?? { ...ref, sessions: new Set(), prev };
     of_topic.set(keyOf(ref), channel);
     channel.sessions.add(this);
+    this.ws.subscribe(keyOf(ref));
     this.topics.set(ref.topic, channel);
   }
 
@@ -464,6 +469,7 @@ export class Session {
     if (channel === undefined) return false;
     this.topics.delete(topic);
     channel.sessions.delete(this);
+    if (!this.is_ending) this.ws?.unsubscribe(keyOf(channel));
     if (channel.sessions.size > 0) return true;
     const of_topic = this.core.channels.get(topic);
     of_topic?.delete(keyOf(channel));

@@ -224,6 +224,24 @@ t.test('a slow reader misses nothing, and nobody else notices', async (t) => {
   t.strictSame(pluck(others, 'op'), ['welcome', 'subscribed'], 'it is told of nothing');
 });
 
+t.test('of a batch larger than a socket may leave unread nothing is dropped', async (t) => {
+  const { port, publish, hub } = await startHub(t);
+  const slow = await listen(t, port);
+  slow.pause();
+  publish(5_000, ['all', 'b'], body);
+  t.equal(hub.stats().slow, 1);
+  slow.resume();
+  await until('all has come', () => slow.offsets('b').length === 5_000);
+  for (const topic of ['all', 'b']) t.strictSame(slow.offsets(topic), range(1, 5_000));
+  t.strictSame(
+    pluck(
+      slow.frames.filter(({ op }) => op !== 'event'),
+      'op',
+    ),
+    ['welcome', 'subscribed'],
+  );
+});
+
 t.test('a reader that leaves all unread is closed with 4101, and can resume', async (t) => {
   const server = await startHub(t, { unread_ms: 300 });
   const { port, publish, hub } = server;

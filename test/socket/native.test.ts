@@ -91,3 +91,43 @@ t.test('a closed socket throws, and what is kept with a socket is a copy', async
     }
   });
 });
+
+t.test(
+  'what is published keeps its place among what is sent, and outlives its topic',
+  async (t) => {
+    let opened: WebSocket<unknown> | undefined;
+    const { port, app } = await startBare(t, (app) => {
+      app.ws('/ws', {
+        open: (ws) => {
+          for (const topic of ['one', 'two']) ws.subscribe(topic);
+          opened = ws;
+        },
+      });
+    });
+    const got: string[] = [];
+    const client = await connect(t, port);
+    client.ws.removeAllListeners('message');
+    client.ws.on('message', (text) => got.push(String(text)));
+    const ws = await until('the server side', () => opened);
+    const sent: string[] = [];
+    const publish = (topic: string, count: number): void => {
+      for (let n = 0; n < count; n += 1) {
+        sent.push(`${topic} ${n}`);
+        app.publish(topic, Buffer.from(`${topic} ${n}`));
+      }
+    };
+    // More than the library keeps for a subscriber.
+    publish('one', 40);
+    publish('two', 1);
+    publish('one', 1);
+    sent.push('sent');
+    ws.send(Buffer.from('sent'), false);
+    publish('two', 3);
+    for (const topic of ['one', 'two']) ws.unsubscribe(topic);
+    app.publish('two', Buffer.from('too late'));
+    sent.push('end');
+    setImmediate(() => ws.send(Buffer.from('end'), false));
+    await until('the last', () => got.at(-1) === 'end');
+    t.same(got, sent);
+  },
+);
