@@ -236,8 +236,8 @@ const limitLines = (config: Config) =>
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
   }));
 
-/** After a message the relay looks again by itself for about so long. */
-const wake_up_every_ms = 10;
+/** The relay waits at least so long between two of its turns. */
+const wake_up_every_ms = 25;
 
 /** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
 const makeWakeUp = ({ redis, config }: Deps): (() => void) => {

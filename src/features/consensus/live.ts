@@ -5,7 +5,7 @@ import { makeCache } from '../../kit/cache.js';
 import { groupBy } from '../../kit/group-by.js';
 import { isId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
-import { deleteKeys, loadScript } from '../../redis/client.js';
+import { deleteKeys, isCluster, loadScript } from '../../redis/client.js';
 import type { StateSource } from '../../socket/states.js';
 import { prediction_revised } from '../events/catalogue.js';
 import { type Projector, projectedKey, readHead, tagOf } from '../events/index.js';
@@ -198,6 +198,8 @@ export const rebuildTallies = async (deps: Deps): Promise<void> => {
 
 const countScript = loadScript('tally-n.lua');
 const set_at_once = 100;
+/** Redis does nothing else meanwhile. */
+const most_in_call = 200;
 
 const most_options = 20_000;
 
@@ -213,7 +215,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     for (const [id, options] of read) known_options.set(id, options);
     return new Map(ids.map((id) => [id, known_options.get(id) ?? []]));
   };
-  /** Questions of one tag; the ids of those that have no tally. */
+  /** Questions whose keys one call may have; the ids of those that have no tally. */
   const count = async (
     moved: readonly Moved[],
     options_of: ReadonlyMap<string, readonly string[]>,
@@ -260,8 +262,9 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
         // An agent that has another owner by now revises a prediction of the one before.
         readOwners(sql, revised),
       ]);
-      const by_tag = groupBy([...by_question], ([id]) => tagOf(id));
-      const counts = [...by_tag.values()].map((moved) => count(moved, options_of, owner_of, after));
+      const is_split = isCluster(redis) || moving.length > most_in_call;
+      const parts = groupBy([...by_question], ([id]) => (is_split ? tagOf(id) : ''));
+      const counts = [...parts.values()].map((moved) => count(moved, options_of, owner_of, after));
       await setFromRecord((await Promise.all(counts)).flat());
     },
     async rebuild() {

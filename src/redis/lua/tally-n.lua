@@ -1,7 +1,8 @@
 #!lua
--- Counts forecasts into the tallies of questions that share a hash tag, each event once.
--- KEYS     [1] the mark of the tag; for each question its tally and its owners; the tally has counts by field (tally.ts), 'o'
---          is the offset of the last event counted, 't' its time; owners have what each said
+-- Counts forecasts into the tallies of questions, in a cluster of one hash tag, each event once.
+-- KEYS     [1] the mark of a tag; for each question its tally and its owners; the tally has counts
+--          by field (tally.ts), 'o' is the offset of the last event counted, 't' its time; owners
+--          have what each said
 -- ARGV     [1] the mark must be as high, else the tallies are older than those that the caller saw;
 --          for each question the number of its events, then for each event, offsets growing: offset,
 --          time, owner, what was said before by a revision or '', what is said now, and what each
