@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,7 +12,10 @@ import {
   runBench,
 } from './bench.js';
 
-/** The command `npm run bench -- NAME`: its arguments, and its result as text. */
+/**
+ * The command `npm run bench -- NAME …`: its arguments, and its result as text. With `--write` the
+ * result of each bench replaces its section of `RESULTS.md`, unless the machine was disturbed.
+ */
 
 export const names: readonly string[] = [
   'predict',
@@ -37,8 +41,8 @@ export const loadBench = async (name: string): Promise<Bench> =>
   ((await import(`../${name}.js`)) as { readonly bench: Bench }).bench;
 
 const usage =
-  'Usage: npm run bench -- NAME [--rounds N] [--seconds S] [--only SUBJECT,…] [--quick]\n' +
-  `Benches: ${names.join(', ')}`;
+  'Usage: npm run bench -- NAME … [--rounds N] [--seconds S] [--only SUBJECT,…] [--quick] [--write]\n' +
+  `Benches: all, ${names.join(', ')}`;
 
 /** The arguments; throws a sentence when they are wrong. */
 export const readArguments = (argv: readonly string[]) => {
@@ -50,24 +54,39 @@ export const readArguments = (argv: readonly string[]) => {
       seconds: { type: 'string' },
       only: { type: 'string' },
       quick: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
     },
   });
-  const [name = '', ...others] = positionals;
-  const { quick, only } = values;
+  const wanted = positionals.includes('all') ? names : positionals;
+  const { quick, only, write } = values;
   const rounds = Number(values.rounds ?? (quick ? 1 : 5));
   const seconds = Number(values.seconds ?? (quick ? 2 : 8));
   const is_whole = [rounds, seconds].every((n) => Number.isInteger(n) && n >= 1 && n <= 600);
-  if (!names.includes(name) || others.length > 0 || !is_whole) throw new Error(usage);
-  return { name, rounds, seconds, quick, ...(only === undefined ? {} : { only: only.split(',') }) };
+  const is_known = wanted.length > 0 && wanted.every((name) => names.includes(name));
+  if (!is_known || !is_whole) throw new Error(usage);
+  const of_some = only === undefined ? {} : { only: only.split(',') };
+  return { wanted, write, options: { rounds, seconds, quick, ...of_some } };
 };
 
 /** True when every floor is met. */
 export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
-  const { name, ...options } = readArguments(argv);
+  const { wanted, write, options } = readArguments(argv);
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort(new Error('Interrupted.')));
   }
+  let are_met = true;
+  for (const name of wanted) {
+    const result = await runOne(name, options, stop.signal);
+    are_met &&= result.met;
+    if (write) writeSection(name, result, [`npm run bench --`, ...argv].join(' '));
+  }
+  return are_met;
+};
+
+type Options = Pick<BenchContext, 'rounds' | 'seconds' | 'quick' | 'only'>;
+
+const runOne = async (name: string, options: Options, stop: AbortSignal): Promise<Result> => {
   const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${name}-`));
   // Postgres runs as another user under root and has to pass through.
   chmodSync(folder, 0o711);
@@ -75,7 +94,7 @@ export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
   const context: BenchContext = {
     ...options,
     folder,
-    stop: stop.signal,
+    stop,
     log: (line) => void process.stderr.write(`${line}\n`),
     onClose: (close) => void closers.push(close),
   };
@@ -83,7 +102,7 @@ export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
     const bench = await loadBench(name);
     const result = await runBench(bench, context);
     process.stdout.write(`${name}: ${bench.question}\n${printable(result, context)}\n`);
-    return result.met;
+    return result;
   } finally {
     for (const close of closers.reverse()) {
       // One that fails must not keep the others from ending their processes.
@@ -91,6 +110,9 @@ export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
     }
   }
 };
+
+const sampleLines = ({ subjects }: Result): readonly string[] =>
+  Object.entries(subjects).map(([name, sample = {}]) => formatSample(name, sample));
 
 const figureLine = ({
   name,
@@ -107,22 +129,55 @@ const figureLine = ({
 
 /** From this many cores of other work on, the figures say little about the service. */
 const quiet_cores = 0.25;
+const isDisturbed = ({ subjects }: Result): boolean =>
+  Object.values(subjects).some((sample) => (sample?.['others_cores'] ?? 0) > quiet_cores);
+
+const machine = (): string =>
+  `${os.cpus()[0]?.model}, ${os.availableParallelism()} cores, Node ${process.version}`;
 
 /** The result as text for a terminal. */
 export const printable = (
-  { subjects, figures, met }: Result,
+  result: Result,
   { rounds, seconds, quick }: Pick<BenchContext, 'rounds' | 'seconds' | 'quick'>,
 ): string => {
-  const samples = Object.entries(subjects).map(([name, sample = {}]) => ({ name, sample }));
-  const is_disturbed = samples.some(({ sample }) => sample['others_cores']! > quiet_cores);
+  const { figures, met } = result;
   return [
-    `${os.cpus()[0]?.model}, ${os.availableParallelism()} cores, Node ${process.version}; ` +
-      `medians of ${rounds} rounds of ${seconds} s${quick ? ' (quick)' : ''}\n`,
-    ...samples.map(({ name, sample }) => formatSample(name, sample)),
+    `${machine()}; medians of ${rounds} rounds of ${seconds} s${quick ? ' (quick)' : ''}\n`,
+    ...sampleLines(result),
     '',
     ...figures.map(figureLine),
     '',
-    ...(is_disturbed ? ['Other work used the machine meanwhile; measure again.'] : []),
+    ...(isDisturbed(result) ? ['Other work used the machine meanwhile; measure again.'] : []),
     met ? 'All floors are met.' : 'A floor is not met.',
   ].join('\n');
+};
+
+const results_file = path.resolve(import.meta.dirname, '../../../bench/RESULTS.md');
+
+/** The text with this section in the place of the one with the same heading, or at its end. */
+export const replaceSection = (text: string, name: string, section: string): string => {
+  const [head = '', ...sections] = text.split(/^(?=## )/m);
+  const others = sections.filter((one) => !one.startsWith(`## ${name}\n`));
+  const all = [...others, section].sort((a, b) => a.localeCompare(b));
+  return `${[head, ...all].map((one) => one.trim()).join('\n\n')}\n`;
+};
+
+/** Replaces the section of a bench. Throws, and writes nothing, where other work ran meanwhile. */
+const writeSection = (name: string, result: Result, command: string): void => {
+  if (isDisturbed(result)) throw new Error(`${name}: other work used the machine; not written.`);
+  const git = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' });
+  const day = new Date().toISOString().slice(0, 10);
+  const section = [
+    `## ${name}`,
+    '',
+    `\`${command}\`, ${day}, commit ${git.stdout?.trim() || 'unknown'}, ${machine()}.`,
+    '',
+    '```text',
+    ...result.figures.map(figureLine),
+    '',
+    ...sampleLines(result),
+    '```',
+  ];
+  const text = readFileSync(results_file, 'utf8');
+  writeFileSync(results_file, replaceSection(text, name, section.join('\n')));
 };

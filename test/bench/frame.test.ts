@@ -8,7 +8,13 @@ import {
   type Sample,
   type Subject,
 } from '../../bench/frame/bench.js';
-import { loadBench, names, printable, readArguments } from '../../bench/frame/command.js';
+import {
+  loadBench,
+  names,
+  printable,
+  readArguments,
+  replaceSection,
+} from '../../bench/frame/command.js';
 import { t } from '../help/tap.js';
 
 t.test('the median is the middle value, or the mean of the two middle ones', async (t) => {
@@ -163,19 +169,24 @@ t.test('an interrupted run ends between two rounds, and an invalid round ends it
 });
 
 t.test('arguments: defaults, the quick form, and refusals that say how to call it', async (t) => {
-  t.same(readArguments(['predict']), { name: 'predict', rounds: 5, seconds: 8, quick: false });
-  t.match(readArguments(['predict', '--quick']), { rounds: 1, seconds: 2 });
+  t.same(readArguments(['predict', 'reads']), {
+    wanted: ['predict', 'reads'],
+    write: false,
+    options: { rounds: 5, seconds: 8, quick: false },
+  });
+  t.match(readArguments(['predict', '--quick']).options, { rounds: 1, seconds: 2 });
+  t.match(readArguments(['all', '--write']), { wanted: names, write: true });
   const full = ['--rounds', '600', '--seconds', '1', '--only', 'service,uws', 'reads'];
-  t.match(readArguments(full), { rounds: 600, seconds: 1, only: ['service', 'uws'] });
+  t.match(readArguments(full).options, { rounds: 600, seconds: 1, only: ['service', 'uws'] });
   for (const wrong of [
     [],
     ['other'],
-    ['predict', 'predict'],
+    ['predict', 'other'],
     ['predict', '--rounds', '0'],
     ['predict', '--rounds', '601'],
     ['predict', '--seconds', '1.5'],
   ]) {
-    t.throws(() => readArguments(wrong), /Usage: .*\nBenches: predict/);
+    t.throws(() => readArguments(wrong), /Usage: .*\nBenches: all, predict/);
   }
 });
 
@@ -189,6 +200,15 @@ t.test('the result as text: subjects, figures with their floors, a verdict', asy
   t.match(text, /medians of 3 rounds of 1 s \(quick\)\n\nfast +per_second 3,000\n/);
   t.match(text, /ratio +3 {2}met: at least 2\n/);
   t.match(text, /Other work used the machine meanwhile.*\nAll floors are met\.$/);
+});
+
+t.test('a section of the results takes the place of the one before', async (t) => {
+  const text = replaceSection('# Results\n\nIntroduction.\n', 'reads', '## reads\n\nold');
+  const both = replaceSection(text, 'calls', '## calls\n\nother');
+  t.equal(
+    replaceSection(both, 'reads', '## reads\n\nnew'),
+    '# Results\n\nIntroduction.\n\n## calls\n\nother\n\n## reads\n\nnew\n',
+  );
 });
 
 t.test('every bench can be loaded, and asks a question', async (t) => {
