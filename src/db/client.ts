@@ -108,6 +108,8 @@ interface BeginOptions {
   readonly mode?: string;
   /** Longest a statement of it may run, where that is not what is usual in its pool. */
   readonly statement_ms?: number;
+  /** Settings of Postgres until it ends. */
+  readonly set?: Readonly<Record<string, string | number>>;
 }
 
 interface CopyOptions extends BeginOptions {
@@ -322,12 +324,15 @@ export const openSql = (options: SqlOptions): Sql => {
     const [how, work] = typeof first === 'object' ? [first, second as Work<T>] : [{}, first];
     // Also where it is the pool's own: a pooler may have given the connection a shorter one.
     const { mode = '', statement_ms = options.statement_timeout_ms }: BeginOptions = how;
-    const set = statement_ms === undefined ? '' : `; set local statement_timeout = ${statement_ms}`;
+    const limit = statement_ms === undefined ? {} : { statement_timeout: statement_ms };
+    const settings = Object.entries({ ...limit, ...how.set })
+      .map(([name, value]) => `; set local ${name} = ${value}`)
+      .join('');
     return using((connection) => {
       connection.silence_ms = silenceOf(statement_ms ?? usual_ms);
       const most_ms = Math.max(transaction_ms, 3 * connection.silence_ms);
       connection.until_ms = performance.now() + most_ms;
-      return new Transaction(connection).run(`begin ${mode}${set}`, work);
+      return new Transaction(connection).run(`begin ${mode}${settings}`, work);
     });
   };
 

@@ -296,7 +296,7 @@ const probe = async (host: Host, options: Pick<PoolOptions, 'url' | 'client'>) =
   }
 };
 
-const sweep_ms = 100;
+const sweep_ms = 250;
 /** Connections to a server that is read-only are replaced no more often. */
 const replace_every_ms = 1_000;
 /** A sweep that comes so late says that the process stood still. */

@@ -92,6 +92,8 @@ export class LogOutput {
   /** Bytes of it that are written. */
   #written = 0;
   #is_writing = false;
+  /** For what is gathered until a flush that is due. */
+  #is_waiting = false;
   #reported = 0;
   /** Why the last write failed; empty when it did not. */
   #trouble = '';
@@ -100,7 +102,6 @@ export class LogOutput {
   constructor(fd: number, onAgain: (dropped: number, code: string) => void) {
     this.#fd = fd;
     this.#onAgain = onAgain;
-    setInterval(() => this.#flush(), every_ms).unref();
     outputs.push(this);
     if (outputs.length === 1) process.once('exit', flushAll);
   }
@@ -111,7 +112,17 @@ export class LogOutput {
       return;
     }
     this.#lines += line;
+    this.#flushLater();
     if (this.#trouble === '' && this.#lines.length >= enough) this.#flush();
+  }
+
+  #flushLater(): void {
+    if (this.#is_waiting) return;
+    this.#is_waiting = true;
+    setTimeout(() => {
+      this.#is_waiting = false;
+      this.#flush();
+    }, every_ms).unref();
   }
 
   #flush(): void {
@@ -139,6 +150,7 @@ export class LogOutput {
     }
     this.#chunk = fromCut(this.#chunk, this.#written);
     this.#written = 0;
+    this.#flushLater();
   }
 
   #succeed(): void {
@@ -148,6 +160,7 @@ export class LogOutput {
     this.#trouble = '';
     // The kept lines go first, and leave room for the line that says how many were dropped.
     if (code !== '') this.#flush();
+    else if (this.#lines !== '') this.#flushLater();
     if (this.dropped > this.#reported) this.#onAgain(this.dropped - this.#reported, code);
     this.#reported = this.dropped;
   }

@@ -76,7 +76,7 @@ const handOverOnce = (
   lease: store.Lease,
   projectors: readonly Projector[],
 ): Promise<readonly LogEntry[]> =>
-  sql.begin(async (tx) => {
+  sql.begin(store.hand_over_settings, async (tx) => {
     const [is_held, entries] = await Promise.all([
       store.holdLease(tx, lease, lease_seconds),
       store.handOver(tx, most_a_turn),

@@ -62,22 +62,23 @@ export const dropLease = async (sql: Sql, lease: Lease): Promise<void> => {
 };
 
 /**
+ * For the transaction of a hand-over. The outbox is read by its index: it holds few rows and, until
+ * it is vacuumed, all the places of those that went, which Postgres would read each time. To Postgres
+ * before 18 a scan that is turned off and yet needed costs 10,000,000,000, for which it would compile
+ * the statement. A relay that stands still in the middle is ended after a second, and with it its
+ * hold on the lease.
+ */
+export const hand_over_settings = {
+  set: { enable_seqscan: 'off', jit: 'off', idle_in_transaction_session_timeout: 1_000 },
+};
+
+/**
  * Moves up to `most` committed events from the outbox to the log and gives each the next offset.
  * Rows are taken by their presence, in the order of their ids; the head row is locked, so offsets
- * are gapless whatever commits when. The outbox is read by its index: it holds few rows and, until
- * it is vacuumed, all the places of those that went, which Postgres would read each time. So every
- * table in here is found by an index (`only_row`): to Postgres before 18 a scan that is turned off
- * and yet needed costs 10,000,000,000, from which on the statement is compiled, for 400 ms a turn. A relay
- * that stands still in the middle of it is ended after a second, and with it its hold on the lease.
+ * are gapless whatever commits when.
  */
 export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
-  const [, rows] = await Promise.all([
-    tx`
-      select set_config('enable_seqscan', 'off', true),
-        set_config('idle_in_transaction_session_timeout', '1000', true)`,
-    takeOver(tx, most),
-    tx`select set_config('enable_seqscan', 'on', true)`,
-  ]);
+  const rows = await takeOver(tx, most);
   return rows.sort((a, b) => a.offset - b.offset);
 };
 

@@ -100,7 +100,7 @@ const makeSet = async ({ redis, config }: Deps, tx: Tx, set: Due): Promise<void>
   await redis.hset(builtKey(config.REDIS_PREFIX), set.slot, set.stamp);
 };
 
-export const createBoardRebuild = (deps: Deps, every_ms = 500): Loop => {
+export const createBoardRebuild = (deps: Deps, every_ms = 1_000): Loop => {
   const { sql, redis, log } = deps;
   let rests_until_ms = 0;
   const turn = async (started_ms: number): Promise<void> => {

@@ -393,7 +393,7 @@ export const turnQuestions = async (deps: Deps): Promise<number> =>
     return announced + closed.length;
   });
 
-export const createQuestionTimer = (deps: Deps, every_ms = 500): Service =>
+export const createQuestionTimer = (deps: Deps, every_ms = 1_000): Service =>
   makeLoop({
     name: 'question timer',
     log: deps.log,

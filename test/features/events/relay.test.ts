@@ -10,7 +10,7 @@ import {
 } from '../../../src/features/events/index.js';
 import { type LogEntry, wakeUpChannel } from '../../../src/features/events/log-entry.js';
 import { createProjection, createStreamWriter } from '../../../src/features/events/relay.js';
-import { handOver, takeOver } from '../../../src/features/events/store.js';
+import { hand_over_settings, handOver, takeOver } from '../../../src/features/events/store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { findDifferences } from '../../../src/tools/verify.js';
@@ -317,13 +317,12 @@ t.test('the log goes on while the state in Redis is made anew', async (t) => {
 
 t.test('a hand-over finds every row by an index and is too cheap to be compiled', async (t) => {
   const { sql } = await beginLog();
-  const plan = await sql.begin(async (tx) => {
-    await tx`select set_config('enable_seqscan', 'off', true)`;
-    return tx<{ 'QUERY PLAN': string }[]>`explain ${takeOver(tx, 2_000)}`;
-  });
+  const plan = await sql.begin(
+    hand_over_settings,
+    (tx) => tx<{ 'QUERY PLAN': string }[]>`explain ${takeOver(tx, 2_000)}`,
+  );
   const text = plan.map((row) => row['QUERY PLAN']).join('\n');
   t.notMatch(text, /Seq Scan|Disabled: true/);
-  // `jit_above_cost` as it is installed.
   const most = Math.max(...[...text.matchAll(/cost=[\d.]+\.\.([\d.]+)/g)].map((m) => Number(m[1])));
   t.ok(most > 0 && most < 100_000, text);
 });
