@@ -126,7 +126,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
   const claiming = createGroupCommit<NewClaim, KnownRow | 'claimed' | undefined>({
     one_of: nameOf,
     async commit(claims) {
-      const { leases, known } = await sql.begin((tx) => claimAll(tx, claims, lease_ms));
+      const { leases, known } = await claimAll(sql, claims, lease_ms);
       const rows = new Map(known.map((row) => [nameOf(row), row]));
       return claims.map((one) => (leases.has(one.lease_id) ? 'claimed' : rows.get(nameOf(one))));
     },
