@@ -18,7 +18,8 @@ import { untilLocked } from '../../help/until-locked.js';
 const rounds = Number(process.env['RACES'] ?? 8);
 
 const stores = await openStores(t);
-const env = { MODEL_FAMILY_CAP: '40', REQUIRE_RESOLUTION_PROTOCOL: 'true' };
+const no_limits = { LIMIT_PREDICTIONS: '1000000', LIMIT_KEY: '1000000', LIMIT_IP: '1000000' };
+const env = { MODEL_FAMILY_CAP: '40', REQUIRE_RESOLUTION_PROTOCOL: 'true', ...no_limits };
 const start = () => startApp(t, { stores, env, roles: ['api'] });
 const apps = [await start(), await start(), await start()] as const;
 const [app] = apps;
