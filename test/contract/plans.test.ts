@@ -115,6 +115,7 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   created_after: ['2025-01-02T00:00:00Z'],
   closes_before: ['2027-01-02T00:00:00Z'],
   limit: ['100'],
+  offset: ['20'],
   unread: ['true', 'false'],
 };
 
