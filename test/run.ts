@@ -20,7 +20,7 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/** Faults, backups, long logs, pictures of every page, and the wheel of the Python client. */
+/** Faults, backups, long logs, grown tables, pictures of every page, and the wheel of the Python client. */
 const slow = [
   'fault/',
   'features/webhooks/signer-kill',
@@ -30,6 +30,7 @@ const slow = [
   'web/every-page',
   'features/log/conformance',
   'clients/python-wheel',
+  'contract/plans',
   'features/consensus/large',
 ];
 

@@ -17,15 +17,28 @@ interface Page {
   readonly offset: number;
 }
 
+/** Each is a statement of its own to Postgres, so there are few. */
+const page_sizes = [11, 21, 51, 101];
+
+/**
+ * At least one row more than the page, to know whether it ends. The number is a part of the
+ * statement: a plan that does not know it is made for a tenth of all rows, and reads whole tables.
+ */
+export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
+  const size = page_sizes.find((one) => one > limit);
+  return db`
+    limit ${size === undefined ? limit + 1 : db.unsafe(String(size))}
+    ${offset === 0 ? db`` : db`offset ${offset}`}`;
+};
+
 /**
  * The end of a statement whose conditions stand before it: rows by a UUID, the newest first, after
- * the page's cursor, and one row more than the page, to know whether it ends.
+ * the page's cursor, and at least one row more than the page.
  */
-export const newestFirst = (db: Db, id: string, { after, limit, offset }: Page) => db`
-  ${after === null ? db`` : db`and ${db(id)} < ${after[0] as string}::uuid`}
+export const newestFirst = (db: Db, id: string, page: Page) => db`
+  ${page.after === null ? db`` : db`and ${db(id)} < ${page.after[0] as string}::uuid`}
   order by ${db(id)} desc
-  limit ${limit + 1}
-  offset ${offset}`;
+  ${limitToPage(db, page)}`;
 
 /** After every text that begins with the one before it. */
 const last_sign = '\u{10ffff}';

@@ -26,6 +26,7 @@ const alone = [
   'fault/',
   'walk/',
   'clients/',
+  'contract/plans',
   'http/native',
   'features/consensus/large',
   'features/log/conformance',

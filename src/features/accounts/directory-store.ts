@@ -1,5 +1,5 @@
 import type { Db, Fragment } from '../../db/client.js';
-import { readTotal, startsWith } from '../../db/rows.js';
+import { limitToPage, readTotal, startsWith } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
 import { type AgentRow, selectAgents } from './agents-store.js';
 import type { directory_sorts } from './schema.js';
@@ -64,8 +64,7 @@ export const listAgents = (db: Db, query: DirectoryQuery, page: PageRequest) => 
       join agents a on a.id = b.agent_id
       where ${conditions(db, query)} ${seekAfter(db, page.after, column)}
       order by ${column === null ? db`` : db`${column} desc,`} b.agent_id desc
-      limit ${page.limit + 1}
-      offset ${page.offset}
+      ${limitToPage(db, page)}
     )
     select a.*, b.*
     from listed b
@@ -84,5 +83,5 @@ export const countAgents = (db: Db, query: DirectoryQuery) =>
       from standings b
       join agents a on a.id = b.agent_id
       where ${conditions(db, query)}
-      limit ${most_counted}
+      limit ${db.unsafe(String(most_counted))}
     ) counted`);

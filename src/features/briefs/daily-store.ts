@@ -8,7 +8,11 @@ import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-
 const predictedOn = (db: Db, { from, to }: Day) => db`
   select question_id
   from predictions
-  where created_at >= ${from} and created_at < ${to} or revised_at >= ${from} and revised_at < ${to}
+  where created_at >= ${from} and created_at < ${to}
+  union
+  select question_id
+  from predictions
+  where revised_at >= ${from} and revised_at < ${to}
   union
   select question_id
   from earlier_forecasts

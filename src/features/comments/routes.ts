@@ -217,7 +217,8 @@ const getDebates = route({
       kinds: top_kinds,
       keyOf: store.topKey,
       async read(page) {
-        const roots = await store.listDebates(sql, question_id, page);
+        const listed = await store.listDebates(sql, question_id, page);
+        const roots = listed.slice(0, page.limit + 1);
         const ids = roots.map(({ id }) => id);
         const rows = await store.readThreads(sql, question_id, ids, shown_of_thread);
         return growTrees(roots, rows).map((tree) => {

@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
-import { firstRow } from '../../db/rows.js';
+import { firstRow, limitToPage } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
 import type { Hidden } from '../predictions/index.js';
 import type { CommentWire } from './schema.js';
@@ -69,18 +69,12 @@ const isAfter = (db: Db, order: Order, [first = null, id = null]: CursorKey) => 
 };
 
 /** For `from`: the comments of a page, with one more than it shows. */
-export const pageOf = (
-  db: Db,
-  filter: Filter,
-  order: Order,
-  { after, limit, offset }: PageRequest,
-) => db`(
+export const pageOf = (db: Db, filter: Filter, order: Order, page: PageRequest) => db`(
   select *
   from comments c
-  where ${matches(db, filter)} ${after === null ? db`` : isAfter(db, order, after)}
+  where ${matches(db, filter)} ${page.after === null ? db`` : isAfter(db, order, page.after)}
   order by ${orderOf(db, order)}
-  limit ${limit + 1}
-  offset ${offset}
+  ${limitToPage(db, page)}
 )`;
 
 export const listComments = (db: Db, filter: Filter, order: Order, page: PageRequest) =>

@@ -206,6 +206,7 @@ export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
     from json_to_recordset(${JSON.stringify(named_rows)}::text::json)
       as a (n integer, owner_id uuid, name text)
     join consumers c on c.owner_id = a.owner_id and c.name = a.name
+    where c.owner_id = any (${acks.map(({ owner }) => owner.id)}::uuid[])
     order by c.id
     for update of c`;
   const ids = new Map(consumers.map(({ n, id }) => [n, id]));

@@ -45,7 +45,7 @@ export const readRevocations = async (
   const rows = await db<{ digest: string; reason: RevocationReason | 'changed' }[]>`
     select encode(digest, 'hex') as digest, reason
     from revocations
-    where created_at > clock_timestamp() - make_interval(secs => ${shown_for_s})
+    where created_at > statement_timestamp() - make_interval(secs => ${shown_for_s})
     order by created_at`;
   const revoked = rows.flatMap(({ digest, reason }) =>
     reason === 'changed' ? [] : [[digest, reason] as const],

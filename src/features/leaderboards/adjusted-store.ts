@@ -1,4 +1,5 @@
 import { type Db, readPages, type Sql } from '../../db/client.js';
+import { limitToPage } from '../../db/rows.js';
 import type { BoardClass, Detail } from './rules.js';
 import type { Coverage } from './schema.js';
 import { type BoardPage, type BoardQuery, type BoardRow, isRanked, kindOf } from './store.js';
@@ -69,18 +70,16 @@ export const readAdjusted = async (db: Db, query: BoardQuery): Promise<BoardPage
     db<(BoardRow & { detail: Detail })[]>`
       select s.id as agent_id, s.key, s.rank, s.detail
       from adjusted_scores s
+      left join agents a on a.id = s.id
       where s.class = ${of}
         and (${after === null} or (s.key, s.id) >
           (${after?.key ?? null}::float8, ${after?.agent_id ?? null}::uuid))
-        and (
-          s.detail ->> 'name' is not null
-            or exists (select from agents a where a.id = s.id and ${isRanked(db)})
-        )
+        and (s.detail ->> 'name' is not null or ${isRanked(db)})
       order by s.key, s.id
-      offset ${offset}
-      limit ${limit + 1}`,
+      ${limitToPage(db, { limit, offset })}`,
   ]);
-  return { total: boards[0]?.total ?? 0, rows, coverage: boards[0]?.coverage };
+  const [board] = boards;
+  return { total: board?.total ?? 0, rows: rows.slice(0, limit + 1), coverage: board?.coverage };
 };
 
 /**

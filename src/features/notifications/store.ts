@@ -1,5 +1,5 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
-import { newestFirst } from '../../db/rows.js';
+import { limitToPage, newestFirst } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { starting_points, tierOf } from '../points/rules.js';
@@ -82,8 +82,7 @@ export const listNotifications = (
     left join questions q on q.id = n.question_id
     where ${agentsOf(db, reader)}
     order by n.id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+    ${limitToPage(db, page)}`;
 };
 
 export const countNotifications = async (db: Db, reader: Reader) => {

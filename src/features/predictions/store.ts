@@ -1,5 +1,5 @@
 import type { Db, Fragment, Tx } from '../../db/client.js';
-import { firstRow, readTotal } from '../../db/rows.js';
+import { firstRow, limitToPage, readTotal } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
 import { type PredictionRow, read_sql, short_sql } from './columns.js';
 
@@ -116,8 +116,7 @@ export const listPredictions = async (
     ${selectPrediction(db, page.is_short === true ? short_sql : read_sql)}
     where p.question_id = ${question_id} and p.hidden_at is null ${seek}
     order by ${sort === 'top' ? db`p.upvotes - p.downvotes desc, p.id desc` : db`p.id desc`}
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+    ${limitToPage(db, page)}`;
 };
 
 export const countPredictions = (db: Db, question_id: string) =>

@@ -1,5 +1,5 @@
 import type { Db, Fragment } from '../../db/client.js';
-import { newestFirst, readTotal } from '../../db/rows.js';
+import { limitToPage, newestFirst, readTotal } from '../../db/rows.js';
 import type { CursorKey, CursorKind, PageRequest } from '../../http/page.js';
 import { normaliseText } from '../../kit/text.js';
 import { tagOf } from '../taxonomy/rules.js';
@@ -159,8 +159,7 @@ export const listQuestions = async (
       ${counts === true ? db`left join question_counts n on n.question_id = q.id` : db``}
       where ${conditions(db, list)} ${seekAfter(db, list, page.after)}
       order by 2 ${direction}, 1 ${direction}
-      limit ${page.limit + 1}
-      offset ${page.offset}
+      ${limitToPage(db, page)}
     )
     select ${questionColumns(db)}, ${shownKey(db, list.sort)} as sort_key
     from keys

@@ -38,9 +38,14 @@ export const removeOfDeleted = async (db: Db): Promise<number> => {
       using (
         select d.webhook_id, d.event_id
         from webhook_leavings l
-        join deliveries d on d.webhook_id = l.webhook_id
+        cross join lateral (
+          select d.webhook_id, d.event_id
+          from deliveries d
+          where d.webhook_id = l.webhook_id
+          limit ${most_removed}
+          for update skip locked
+        ) d
         limit ${most_removed}
-        for update of d skip locked
       ) few
       where d.webhook_id = few.webhook_id and d.event_id = few.event_id
       returning d.webhook_id, d.event_id

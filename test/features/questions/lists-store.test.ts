@@ -350,7 +350,7 @@ const explaining = (sql: Sql): Db => {
     const texts = [first, ...strings.slice(1)];
     return sql(Object.assign(texts, { raw: texts }), ...(values as never[]));
   };
-  return call as unknown as Db;
+  return Object.assign(call, { unsafe: sql.unsafe }) as unknown as Db;
 };
 
 /** The plan of the first page of a list, or of the one after so many rows. */
