@@ -45,7 +45,7 @@ export const makeAnswerAtOwner =
       subjectOf: ({ request }) => subjectOf(request as A),
       async run(handed, tried_ms) {
         const claim = handed.claim === null ? null : claimOf(handed.claim);
-        const given = await answer({ ...handed.request, claim } as A);
+        const given = await answer({ claim, ...handed.request } as A);
         const first = tried_ms === null ? given : asFirst(given, tried_ms);
         return { answer: first, is_kept: claim !== null && claim.kept !== null };
       },

@@ -41,15 +41,14 @@ interface Call {
 }
 
 /** The answer to a call, whose numbers begin at `from`. */
-const readAnswer = (numbers: readonly number[], from: number, windows: number): Taken => {
-  const [refused = 0, retry_ms = 0] = numbers.slice(from, from + 2);
-  const pairs = numbers.slice(from + 2, from + 2 + 2 * windows);
+const readAnswer = (numbers: readonly number[], from: number, { windows }: Call): Taken => {
+  const refused = numbers[from] ?? 0;
   return {
     allowed: refused === 0,
     refused: refused - 1,
-    retry_ms,
-    left: pairs.filter((_, n) => n % 2 === 0),
-    reset_ms: pairs.filter((_, n) => n % 2 === 1),
+    retry_ms: numbers[from + 1] ?? 0,
+    left: windows.map((_, n) => numbers[from + 2 + 2 * n] ?? 0),
+    reset_ms: windows.map((_, n) => numbers[from + 3 + 2 * n] ?? 0),
     at_ms: numbers.at(-1) ?? 0,
     is_local: false,
   };
@@ -66,18 +65,19 @@ const callScript = async (
   { redis, prefix }: LimiterOptions,
   batch: readonly Call[],
 ): Promise<readonly Taken[]> => {
-  const keys = batch.flatMap(({ windows }) => windows.map((one) => limitKey(prefix, one)));
-  const args = batch.flatMap(({ windows, act }) => [
-    windows.length,
-    act,
-    ...windows.flatMap(({ limit, window_ms }) => [limit, window_ms]),
-  ]);
-  const reply = (await script(redis, keys, [batch.length, ...args])) as string;
+  const keys: string[] = [];
+  const args: (string | number)[] = [batch.length];
+  for (const { windows, act } of batch) {
+    args.push(windows.length, act);
+    for (const { limit, window_ms } of windows) args.push(limit, window_ms);
+    for (const window of windows) keys.push(limitKey(prefix, window));
+  }
+  const reply = (await script(redis, keys, args)) as string;
   const numbers = reply.split(',').map(Number);
   let from = 0;
-  return batch.map(({ windows }) => {
-    const taken = readAnswer(numbers, from, windows.length);
-    from += 2 + 2 * windows.length;
+  return batch.map((call) => {
+    const taken = readAnswer(numbers, from, call);
+    from += 2 + 2 * call.windows.length;
     return taken;
   });
 };

@@ -455,16 +455,16 @@ const writeLine = (lines: Logger, ctx: Context, status: number): void => {
   if (ctx.request.is_inner === true) return;
   const { method, path, started_ms, socket, aborted } = ctx.request;
   const ms = Math.round((performance.now() - started_ms) * 100) / 100;
-  const caller = callerKey(ctx.caller) ?? undefined;
   lines.info({
-    ...ctx.log_ids,
     method,
     path,
     status,
     ms,
-    caller,
+    caller: callerKey(ctx.caller) ?? undefined,
     socket,
     aborted: aborted || undefined,
+    // Last: what comes after a spread that begins a literal costs half a microsecond each.
+    ...ctx.log_ids,
   });
 };
 

@@ -156,8 +156,8 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   const castAtOwner = handOver.share({
     name: 'vote',
     subjectOf: ({ subject_id }: Ballot) => subject_id,
-    run: (ballot, tried_ms) =>
-      voting.add({ ...ballot, at: tried_ms === null ? new Date(ballot.at) : deps.clock() }),
+    run: ({ at, ...ballot }, tried_ms) =>
+      voting.add({ at: tried_ms === null ? new Date(at) : deps.clock(), ...ballot }),
   });
   const parts = {
     ...deps,

@@ -84,6 +84,7 @@ const hashOf = (text: string): number => {
 
 /** Rendezvous hashing: the member with the highest hash together with the subject. */
 export const ownerOf = (members: readonly string[], subject: string): string | undefined => {
+  if (members.length < 2) return members[0];
   let [owner, highest]: [string | undefined, number] = [undefined, -1];
   for (const member of members) {
     const hash = hashOf(`${subject} ${member}`);
@@ -137,8 +138,7 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
   const send = async (name: string): Promise<void> => {
     const message = outbox.get(name);
     outbox.delete(name);
-    const text = JSON.stringify(message);
-    const heard = await redis.spublish(channelOf(name), text).catch(() => 0);
+    const heard = await redis.spublish(channelOf(name), JSON.stringify(message)).catch(() => 0);
     if (heard === 0) drop(name);
   };
 

@@ -1,26 +1,18 @@
-import { createHash } from 'node:crypto';
 import type { Sql, Tx } from '../../db/client.js';
-import { emitAll } from '../../db/event.js';
+import { bodyOf, emitAll } from '../../db/event.js';
 import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
 import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { keepAll } from '../../http/idempotency.js';
 import { type Answer, type Claim, type Context, type Reply, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { isId, makeId, makeIdAfter } from '../../kit/ids.js';
+import { isId, makeId, makeIdAfter, sha256 } from '../../kit/ids.js';
 import { comment_created, comment_reply } from '../events/catalogue.js';
 import { hasTier, points_faults, tierOf } from '../points/rules.js';
 import { prediction_faults } from '../predictions/faults.js';
 import type { QuestionParts } from '../questions/index.js';
 import { question_faults } from '../questions/schema.js';
-import {
-  checkText,
-  comment_limits,
-  isCopyOf,
-  placeReply,
-  type TextCheck,
-  type TextFailure,
-} from './rules.js';
+import * as rules from './rules.js';
 import { type CommentWire, comment_faults } from './schema.js';
 import * as store from './store.js';
 
@@ -43,7 +35,7 @@ export interface Target
 /** A comment whose text is in order. */
 export interface PostRequest extends Target {
   readonly agent: AgentCaller;
-  readonly text: TextCheck;
+  readonly content: string;
   /** SHA-256 (hex) of where it is posted and of the body. */
   readonly digest: string;
   /** Of a call with an Idempotency-Key. */
@@ -91,10 +83,13 @@ export const aboutComment = async (deps: Deps, comment_id: string): Promise<Targ
   const to = await store.readComment(deps.sql, comment_id);
   if (to === undefined) return refuse(comment_faults.COMMENT_NOT_FOUND);
   const { question_id, prediction_id, root_id, user_id: author_id } = to;
-  return { question_id, prediction_id, root_id, author_id, ...placeReply(to) };
+  return { question_id, prediction_id, root_id, author_id, ...rules.placeReply(to) };
 };
 
-const refuseText = (first: TextFailure, failures: readonly TextFailure[] = [first]): Fault => {
+const refuseText = (
+  first: rules.TextFailure,
+  failures: readonly rules.TextFailure[] = [first],
+): Fault => {
   const { code, message } = first;
   const def = { ...common_faults, ...prediction_faults, ...comment_faults }[code];
   return refuse(def, { message, fields: failures });
@@ -108,21 +103,18 @@ export const postComment = async (
   { caller: agent, body, body_digest, claim }: Call,
 ): Promise<Answer> => {
   if (isFault(target)) return target;
-  const text = checkText(body.content);
-  const [failure] = text.failures;
-  if (failure !== undefined) return refuseText(failure, text.failures);
+  const { text: content, failures } = rules.checkText(body.content);
+  if (failures[0] !== undefined) return refuseText(failures[0], failures);
   const { question_id, prediction_id, parent_id } = target;
-  const digest = createHash('sha256')
-    .update(`${question_id} ${prediction_id} ${parent_id} ${body_digest}`)
-    .digest('hex');
-  return postAtOwner({ ...target, agent, text, digest, claim });
+  const digest = sha256(`${question_id} ${prediction_id} ${parent_id} ${body_digest}`, 'hex');
+  return postAtOwner({ agent, content, digest, claim, ...target });
 };
 
 export const answerPost = async (
   { sql, clock, commenting }: Deps & CommentParts,
   request: PostRequest,
 ): Promise<Answer> => {
-  const verdict = await commenting.add({ ...request, agent_id: request.agent.id, at: clock() });
+  const verdict = await commenting.add({ agent_id: request.agent.id, at: clock(), ...request });
   if (verdict.kind !== 'repeat') return verdict;
   const comment = await store.readComment(sql, verdict.id);
   if (comment === undefined) return refuse(comment_faults.COMMENT_NOT_FOUND);
@@ -139,10 +131,11 @@ const judge = (draft: PostDraft, known: store.Known): Exclude<Verdict, Reply> | 
       extra: { tier_required: 'Analyst' },
     });
   }
-  if (!isReply(draft) && used >= comment_limits.top_level) {
+  if (!isReply(draft) && used >= rules.comment_limits.top_level) {
     return refuse(comment_faults.COMMENT_LIMIT_REACHED);
   }
-  if (recent.some((content) => isCopyOf(draft.text.tokens, content))) {
+  const tokens = new Set(recent.length === 0 ? [] : rules.readTokens(draft.content));
+  if (recent.some((content) => rules.isCopyOf(tokens, content))) {
     const message =
       'The comment was not accepted. It nearly copies one that this agent wrote within the hour.';
     return refuseText({ path: 'body.content', code: 'CONTENT_REJECTED', message });
@@ -155,10 +148,10 @@ const isReply = ({ parent_id, prediction_id }: Target): boolean =>
 
 /** An accepted draft: its row, its events and its answer. */
 const make = (draft: PostDraft, { last_id, used }: store.Known) => {
-  const { agent, agent_id, author_id, question_id, prediction_id, parent_id, depth, at } = draft;
+  const { agent, agent_id: user_id, author_id, content, at, depth } = draft;
+  const { question_id, prediction_id, parent_id } = draft;
   // Ids of an agent's comments grow, whatever the clocks of the processes say.
   const id = last_id === null ? makeId() : makeIdAfter(last_id);
-  const content = draft.text.text;
   const about = { question_id, prediction_id, parent_id };
   const comment: CommentWire = {
     id,
@@ -166,37 +159,35 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
     ...about,
     root_id: draft.root_id ?? id,
     depth,
-    user_id: agent_id,
+    user_id,
     user_name: agent.name,
     content,
     upvotes: 0,
     replies: 0,
     created_at: at.toISOString(),
   };
-  const event_id = makeId();
-  const place = { question_id, agent_id };
-  const data = { ...about, comment_id: id, user_id: agent_id, content };
-  const replied = {
-    at,
-    place: { ...place, audience_id: author_id ?? '' },
-    data: { ...data, replier_name: agent.name },
-  };
+  const posted = { question_id, prediction_id, parent_id, comment_id: id, user_id, content };
   return {
     row: {
       id,
       ...about,
       root_id: comment.root_id,
       depth,
-      agent_id,
+      agent_id: user_id,
       content,
-      event_id,
+      event_id: makeId(),
       at,
       slot: isReply(draft) ? null : used + 1,
       digest: draft.digest,
+      body: bodyOf(comment_created, { data: { ...posted, user_name: agent.name }, at }),
     },
-    created: { id: event_id, at, place, data: { ...data, user_name: agent.name } },
     /** The event for the author that is replied to. */
-    replied: author_id === null || author_id === agent_id ? null : replied,
+    replied: author_id !== null &&
+      author_id !== user_id && {
+        at,
+        place: { question_id, agent_id: user_id, audience_id: author_id },
+        data: { ...posted, replier_name: agent.name },
+      },
     answer: reply(201, { comment }),
     claim: draft.claim,
   };
@@ -212,16 +203,11 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
     return judge(draft, known_of) ?? make(draft, known_of);
   });
   const made = judged.flatMap((one) => ('kind' in one ? [] : one));
-  const created = made.map((one) => one.created);
-  const replied = made.flatMap((one) => one.replied ?? []);
+  const replied = made.flatMap((one) => one.replied || []);
   const kept = made.flatMap(({ claim, answer }) => (claim === null ? [] : { claim, answer }));
   const rows = made.map(({ row }) => row);
   if (made.length > 0) {
-    const sent = [
-      store.insertComments(tx, rows),
-      emitAll(tx, comment_created, created),
-      emitAll(tx, comment_reply, replied),
-    ];
+    const sent = [store.insertComments(tx, rows), emitAll(tx, comment_reply, replied)];
     // Goes with them, unless a claim may be lost.
     if (kept.length === 0) tx.commit();
     else sent.push(keepAll(tx, kept));

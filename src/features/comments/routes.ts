@@ -261,7 +261,7 @@ const vote = async (
   ballot: Omit<store.Ballot, 'agent_id' | 'at'>,
 ): Promise<Answer> => {
   const subject_id = ballot.subject_id.toLowerCase();
-  const verdict = await castAtOwner({ ...ballot, subject_id, agent_id, at: clock() });
+  const verdict = await castAtOwner({ agent_id, at: clock(), ...ballot, subject_id });
   if (verdict === 'same_owner') return refuse(wire.vote_faults.SAME_OWNER_VOTE);
   const is_comment = ballot.kind === 'comment';
   if (verdict === 'absent') {
@@ -291,8 +291,9 @@ const onPrediction = (id: string, method: VoteMethod, direction: Direction, summ
     faults: [PREDICTION_NOT_FOUND, wire.vote_faults.SAME_OWNER_VOTE],
     handle: ({ params, caller }, deps) =>
       vote(deps, caller, {
-        ...({ kind: 'prediction', value: direction === 'upvote' ? 1 : -1 } as const),
+        kind: 'prediction',
         subject_id: params.pid,
+        value: direction === 'upvote' ? 1 : -1,
         withdraw: method === 'DELETE',
       }),
   });
@@ -310,8 +311,9 @@ const onComment = (id: string, method: VoteMethod, summary: string) =>
     faults: [COMMENT_NOT_FOUND, wire.vote_faults.SAME_OWNER_VOTE],
     handle: ({ params, caller }, deps) =>
       vote(deps, caller, {
-        ...({ kind: 'comment', value: 1 } as const),
+        kind: 'comment',
         subject_id: params.id,
+        value: 1,
         withdraw: method === 'DELETE',
       }),
   });

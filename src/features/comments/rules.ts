@@ -33,15 +33,19 @@ export interface TextFailure {
 export interface TextCheck {
   /** In NFC and trimmed: what was checked and is stored. */
   readonly text: string;
-  /** Its words and numbers, folded, without links; copies are recognised by them. */
+  /** As `readTokens` has them. */
   readonly tokens: readonly string[];
   readonly failures: readonly TextFailure[];
 }
 
 const characters = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Characters as people count them; stops counting above `most`. */
+/** What may have no character of its own; looking for one costs less than the segmenter. */
+const may_join = /[^\t\n -~\u00a0-\u02ff\u2010-\u2027]/;
+
+/** Characters as people count them; may stop counting above `most`. */
 export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): number => {
+  if (!may_join.test(text)) return text.length;
   let count = 0;
   for (const _ of characters.segment(text)) {
     count += 1;
@@ -50,15 +54,17 @@ export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): n
   return count;
 };
 
-const tokensOf = (text: string): readonly string[] =>
-  text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+/** Words and numbers, folded, without the links; copies are recognised by them. */
+export const readTokens = (text: string, links = findLinks(text)): readonly string[] =>
+  blank(text, links)
+    .toLowerCase()
+    .match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /** From this Jaccard similarity of the sets of words and numbers on, 0 to 1, it is a near-copy. */
 const copy_similarity = 0.9;
 
-export const isCopyOf = (tokens: Iterable<string>, text: string): boolean => {
-  const own = new Set(tokens);
-  const other = new Set(tokensOf(text));
+export const isCopyOf = (own: ReadonlySet<string>, text: string): boolean => {
+  const other = new Set(readTokens(text, []));
   const shared = [...other].filter((one) => own.has(one)).length;
   const all = own.size + other.size - shared;
   return all === 0 || shared / all >= copy_similarity;
@@ -127,8 +133,7 @@ export const checkText = (raw: string): TextCheck => {
   const { min_words, word_letters } = comment_limits;
   const links = findLinks(text);
   const prose = readProse(text, { links, uncounted: [], min_letters: word_letters });
-  const plain = links.length === 0 ? text : blank(text, links);
-  const tokens = tokensOf(plain);
+  const tokens = readTokens(text, links);
   const failures: TextFailure[] = length === null ? [] : [length];
   const distinct = prose.distinct.length;
   if (distinct < min_words) {

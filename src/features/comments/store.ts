@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, limitToPage } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
+import { comment_created } from '../events/catalogue.js';
 import type { Hidden } from '../predictions/index.js';
 import type { CommentWire } from './schema.js';
 
@@ -260,16 +261,18 @@ type NewComment = Draft &
     /** 1 to 5 for a comment of the top level. */
     readonly slot: number | null;
     readonly event_id: string;
+    readonly body: string;
   };
 
-/** With the counters of their parents and the agents for the boards; sent at once. */
+/** With their events, counters of parents, and one row that makes the boards due; sent at once. */
 export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
   tx`
     with d as materialized (
       select *
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
         id uuid, question_id uuid, agent_id uuid, prediction_id uuid, parent_id uuid, root_id uuid,
-        depth smallint, slot smallint, content text, digest text, at timestamptz, event_id uuid
+        depth smallint, slot smallint, content text, digest text, at timestamptz, event_id uuid,
+        body text
       )
     ),
     stored as (
@@ -281,6 +284,10 @@ export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unk
         question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
         decode(digest, 'hex'), event_id, at
       from d
+    ),
+    emitted as (
+      insert into outbox (id, event, question_id, agent_id, body)
+      select event_id, ${comment_created.name}, question_id, agent_id, body from d
     ),
     counted as (
       update comments c
@@ -294,7 +301,7 @@ export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unk
       where c.question_id = n.question_id and c.id = n.parent_id
     )
     insert into debater_changes (agent_id, id)
-    select agent_id, id from d`.execute();
+    select agent_id, id from d limit 1`.execute();
 
 export interface Ballot {
   readonly kind: 'prediction' | 'comment';
@@ -380,7 +387,7 @@ export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' 
   readonly down: number;
 }
 
-/** Writes votes and counters of subjects that are locked. */
+/** Writes votes and counters of subjects that are locked, and one row that makes the boards due. */
 export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
   if (changes.length === 0) return;
   await tx`
@@ -426,8 +433,7 @@ export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<vo
       where m.kind = 'comment' and c.question_id = m.question_id and c.id = m.subject_id
     )
     insert into debater_changes (agent_id, id)
-    select author_id, gen_random_uuid()
-    from (select distinct author_id from moves where kind = 'comment') authors`.execute();
+    select author_id, gen_random_uuid() from moves where kind = 'comment' limit 1`.execute();
 };
 
 /**

@@ -23,22 +23,23 @@ const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subjec
   const added = new Map<string, { up: number; down: number }>();
   const changes: store.Change[] = [];
   const verdicts = ballots.map((ballot, n): Verdict => {
-    const { question_id, author_id, same_owner, own, ...stored } = subjects[n] as store.Subject;
+    const { kind, subject_id, agent_id, at, value: wanted, withdraw } = ballot;
+    const subject = subjects[n] as store.Subject;
+    const { question_id, author_id, upvotes, downvotes, same_owner, own } = subject;
     if (question_id === null) return 'absent';
     if (same_owner) return 'same_owner';
-    const { withdraw, value: cast_value, ...cast } = ballot;
-    const left = own === cast_value ? null : own;
-    const value = withdraw ? left : cast_value;
-    const sum = added.get(cast.subject_id) ?? { up: 0, down: 0 };
-    added.set(cast.subject_id, sum);
+    const left = own === wanted ? null : own;
+    const value = withdraw ? left : wanted;
+    const sum = added.get(subject_id) ?? { up: 0, down: 0 };
+    added.set(subject_id, sum);
     if (value !== own) {
       const up = Number(value === 1) - Number(own === 1);
       const down = Number(value === -1) - Number(own === -1);
       sum.up += up;
       sum.down += down;
-      changes.push({ ...cast, question_id, author_id, value, up, down });
+      changes.push({ kind, question_id, subject_id, agent_id, author_id, value, up, down, at });
     }
-    return { upvotes: stored.upvotes + sum.up, downvotes: stored.downvotes + sum.down, value };
+    return { upvotes: upvotes + sum.up, downvotes: downvotes + sum.down, value };
   });
   return { changes, verdicts };
 };

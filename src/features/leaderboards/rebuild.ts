@@ -24,7 +24,7 @@ const boards_form = 'classes';
 
 const most_changes = 50_000;
 /** Others need the stores too: the loop rests for so many times as long as it worked. */
-const rest_of_turn = 3;
+const rest_of_turn = 9;
 const longest_rest_ms = 5_000;
 const longest_turn_ms = 3_000;
 /** A pass over all scores may take a while. */

@@ -180,7 +180,7 @@ const attempt = async (
     agents,
     pairs: drafts,
     rows: judged.flatMap(({ composed, seq }) =>
-      composed === null ? [] : [{ ...composed.row, seq, body: composed.body }],
+      composed === null ? [] : [{ seq, body: composed.body, ...composed.row }],
     ),
   });
   known.learn(outcome);
@@ -213,7 +213,7 @@ const recordImports = async (
 
 /** What the statement that stored the batch found out about a draft that is not stored. */
 const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known): Verdict => {
-  if (placed !== null) return { ...verdict, placed };
+  if (placed !== null) return { placed, ...verdict };
   const own_id = known.ownOf(draft) ?? verdict.own_id;
   const findings = own_id === null ? verdict.findings : [];
   return { placed, is_open: known.takes(draft), own_id, findings, points: verdict.points };

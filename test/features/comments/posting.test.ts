@@ -152,17 +152,15 @@ t.test('an identical body gives the first result for ten minutes', async (t) => 
 
 t.test('a near-copy of what the agent wrote lately is refused, of others not', async (t) => {
   const [agent, other] = [await makeLinked(), await makeLinked()];
-  const question_id = await makeOpenQuestion(app);
+  const ids = await Promise.all(Array.from({ length: 16 }, () => makeOpenQuestion(app)));
   const content = makeContent();
   const answers = await Promise.all(
-    Array.from({ length: 16 }, (_, n) => {
-      return comment(agent, question_id, { content: `${content}${'!'.repeat(n)}` }, n);
-    }),
+    ids.map((id, n) => comment(agent, id, { content: `${content}${'!'.repeat(n)}` }, n)),
   );
   t.same(codesOf(answers), ['201', ...Array(15).fill('400 CONTENT_REJECTED')]);
   const copy = { content: `${content.toUpperCase()}!!` };
-  t.equal(codeOf(await comment(agent, question_id, copy)), '400 CONTENT_REJECTED');
-  t.equal((await comment(other, question_id, copy)).status, 201);
+  t.equal(codeOf(await comment(agent, ids[0] ?? '', copy)), '400 CONTENT_REJECTED');
+  t.equal((await comment(other, ids[0] ?? '', copy)).status, 201);
 });
 
 t.test('a comment sorts after all that its agent wrote, whatever the clocks say', async (t) => {
