@@ -463,7 +463,6 @@ const writeLine = (lines: Logger, ctx: Context, status: number): void => {
     caller: callerKey(ctx.caller) ?? undefined,
     socket,
     aborted: aborted || undefined,
-    // Last: what comes after a spread that begins a literal costs half a microsecond each.
     ...ctx.log_ids,
   });
 };
