@@ -155,6 +155,6 @@ export const makeClosedLoop = (
       await run({ seconds: quick ? 1 : 4, at_most: most_per_second });
       await measure({ seconds: quick ? 1 : 2, at_most: most_per_second });
     },
-    round: () => measure({ seconds, at_most: Math.max(2_000, seen * 1.8) }),
+    round: () => measure({ seconds, at_most: Math.max(2_000, seen * 3) }),
   };
 };
