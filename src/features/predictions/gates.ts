@@ -1,4 +1,5 @@
 import type { Config } from '../../config.js';
+import { sha256 } from '../../kit/ids.js';
 import {
   countCharacters,
   findLinks,
@@ -31,9 +32,12 @@ export interface ComparedText {
   readonly model_family: string;
 }
 
-/** Pages in the form in which they are compared. */
+/** What a page is compared by: memories that kept addresses would keep the texts around them. */
+const digestOf = (key: string): string => sha256(key, 'base64');
+
+/** The pages, as they are compared. */
 export const pagesOf = (citations: readonly string[]): readonly string[] =>
-  citations.map((url) => readCitation(url).key);
+  citations.map((url) => digestOf(readCitation(url).key));
 
 export const comparedOf = ({
   reasoning,
@@ -63,7 +67,7 @@ export interface ReasoningCheck {
   readonly text: string;
   /** Usable sources as cited, each page once, at most 50 of at most 2,048 characters. */
   readonly citations: readonly string[];
-  /** The same sources in the form in which pages are compared. */
+  /** The same sources, as pages are compared. */
   readonly citation_keys: readonly string[];
   /** The words that are counted and compared with those of other predictions; see `readWords`. */
   readonly words: WordHashes;
@@ -95,8 +99,8 @@ export const checkReasoning = (
     const message = `The reasoning was not accepted. ${objection.detail}`;
     failures.push({ path: 'body.reasoning', message, code: 'CONTENT_REJECTED' });
   }
-  const { citations, keys: citation_keys } = sources;
-  return { text, citations, citation_keys, words, failures };
+  const citation_keys = sources.keys.map(digestOf);
+  return { text, citations: sources.citations, citation_keys, words, failures };
 };
 
 /** The words of a text in NFKC, where letters of different looks are one. */
