@@ -60,6 +60,8 @@ export interface MountOptions<D> {
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
   /** Gets the errors that handlers throw. */
   readonly onThrown?: (error: unknown) => void;
+  /** Told before the answer to a write that was carried out. */
+  readonly onWritten?: () => void;
   readonly trusted_proxies: readonly string[];
   /** Clients reach the service by TLS alone; answers tell browsers to remember that. */
   readonly only_https?: boolean;
@@ -215,7 +217,10 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
     }
     if (is_write) open_writes += 1;
     const outgoing = await answer(ctx, found);
-    if (is_write) open_writes -= 1;
+    if (is_write) {
+      open_writes -= 1;
+      if (!isFault(outgoing)) options.onWritten?.();
+    }
     try {
       finish(ctx, outgoing);
     } catch (error) {

@@ -131,7 +131,6 @@ interface Shared {
 const makeApiParts = (deps: Deps, shared: Shared) => {
   const { sql, config } = deps;
   const { limiter, idempotency, handOver, innerCall, tick_ms } = shared;
-  const wakeUp = makeWakeUp(deps);
   const consensus = createLiveConsensus(deps);
   const briefs = createBriefs(deps, consensus);
   const cache = createResponseCache();
@@ -178,8 +177,8 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     placeAtOwner,
     postAtOwner,
     castAtOwner,
-    placing: createPlacing({ ...deps, originality, committed: wakeUp }),
-    revising: createRevising({ ...deps, committed: wakeUp }),
+    placing: createPlacing({ ...deps, originality }),
+    revising: createRevising(deps),
     reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
     takePrediction: (agent_id: string) => limiter.take([predictionsWindow(config, agent_id)]),
     principals: createPrincipals(deps),
@@ -188,7 +187,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     async endWebhooks(tx: Tx, id: string): Promise<void> {
       await deleteWebhooks(tx, { kind: 'human', id });
     },
-    commenting: createCommenting(sql, wakeUp),
+    commenting: createCommenting(sql),
     voting,
     questions: createQuestionCache(deps, (id) => {
       briefs.forget(id);
@@ -314,6 +313,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     windowsOf,
     checkSignature: parts.operators.check,
     onThrown: parts.write_watch.note,
+    onWritten: makeWakeUp(deps),
     public_url: () => deps.public_url,
     faultPage: makeFaultPage(deps),
     cache: parts.cache,

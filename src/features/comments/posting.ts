@@ -216,13 +216,9 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   return judged.map((one) => ('kind' in one ? one : one.answer));
 };
 
-/** One for each process; `committed` is called after each batch. */
-export const createCommenting = (sql: Sql, committed: () => void): CommentParts['commenting'] =>
+/** One for each process. */
+export const createCommenting = (sql: Sql): CommentParts['commenting'] =>
   createGroupCommit<PostDraft, Verdict>({
     one_of: ({ agent_id }) => agent_id,
-    async commit(drafts) {
-      const verdicts = await sql.begin((tx) => post(tx, drafts));
-      committed();
-      return verdicts;
-    },
+    commit: (drafts) => sql.begin((tx) => post(tx, drafts)),
   });

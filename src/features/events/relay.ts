@@ -105,7 +105,7 @@ const makeGathering = () => {
 
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const { sql, redis, log, config } = deps;
-  const { projectors, subscriber, poll_ms = 200 } = options;
+  const { projectors, subscriber, poll_ms = 400 } = options;
   const prefix = config.REDIS_PREFIX;
   const writeStream = createStreamWriter({ sql, redis, prefix });
   const projection = createProjection({ sql, redis, prefix, log, projectors });

@@ -1,6 +1,7 @@
-import type { Sql, Tx } from '../../db/client.js';
+import type { Tx } from '../../db/client.js';
 import { emitAll } from '../../db/event.js';
 import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import type { Deps } from '../../http/deps.js';
 import { keepAll } from '../../http/idempotency.js';
 import type { Answer, Claim } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
@@ -46,13 +47,6 @@ export interface Revised {
 
 export interface ReviseParts {
   readonly revising: GroupCommit<ReviseDraft, Revised | Fault>;
-}
-
-interface RevisingOptions {
-  readonly sql: Sql;
-  readonly clock: () => Date;
-  /** Told after each commit. */
-  readonly committed: () => void;
 }
 
 /** Between two forecasts of an agent on a question, unless they are imported. */
@@ -179,12 +173,11 @@ const write = async (
 export const createRevising = ({
   sql,
   clock,
-  committed,
-}: RevisingOptions): ReviseParts['revising'] =>
+}: Pick<Deps, 'sql' | 'clock'>): ReviseParts['revising'] =>
   createGroupCommit({
     one_of: ({ prediction_id }) => prediction_id,
-    async commit(drafts) {
-      const verdicts = await sql.begin(async (tx) => {
+    commit: (drafts) =>
+      sql.begin(async (tx) => {
         const locked = await lockPredictions(
           tx,
           drafts.map(({ prediction_id }) => prediction_id),
@@ -194,10 +187,7 @@ export const createRevising = ({
         const judged = drafts.map((draft) => judge(draft, by_id.get(draft.prediction_id), now));
         await write(tx, drafts, judged);
         return judged.map((one) => (isFault(one) ? one : revisedOf(one)));
-      });
-      committed();
-      return verdicts;
-    },
+      }),
   });
 
 export const showForecast = (

@@ -69,8 +69,6 @@ interface PlacingOptions {
   readonly sql: Sql;
   readonly originality: Originality;
   readonly clock: () => Date;
-  /** Told after each commit. */
-  readonly committed: () => void;
 }
 
 const pairOf = ({ question_id, agent_id }: Pick<PlaceDraft, 'question_id' | 'agent_id'>): string =>
@@ -219,7 +217,7 @@ const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known)
   return { placed, is_open: known.takes(draft), own_id, findings, points: verdict.points };
 };
 
-export const createPlacing = ({ sql, originality, clock, committed }: PlacingOptions): Placing => {
+export const createPlacing = ({ sql, originality, clock }: PlacingOptions): Placing => {
   /** In a transaction what else belongs to the batch is written with it. */
   const storeIn = async (tx: Tx, batch: Attempt): Promise<readonly Judged[]> => {
     for (let n = 1; n <= most_attempts; n += 1) {
@@ -261,7 +259,6 @@ export const createPlacing = ({ sql, originality, clock, committed }: PlacingOpt
         const known = new Known();
         const judged = await store({ drafts, memories, known });
         originality.keep(memories);
-        if (judged.some(({ placed }) => placed !== null)) committed();
         return judged.map((one, n) => refine(drafts[n] as PlaceDraft, one, known));
       } catch (error) {
         originality.forget(question_ids, agent_ids);

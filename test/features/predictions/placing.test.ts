@@ -29,7 +29,7 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
   /** An api process of its own, on `db` where that is given. */
   const start = (db: Sql = sql) => {
     const originality = createOriginality(db, { ...deps.config, ...config });
-    const placing = createPlacing({ ...deps, sql: db, originality, committed: () => undefined });
+    const placing = createPlacing({ ...deps, sql: db, originality });
     const questions = createQuestionCache(deps);
     const parts: Needs = {
       ...deps,
