@@ -42,6 +42,8 @@ export interface ToyDeps {
   waiting: number;
   /** How often the slow answer was made. */
   made: number;
+  /** Writes that were carried out. */
+  written: number;
   /** What `/stream` sends. */
   stream: StreamParts;
   /** What `/text` and `/api/text` answer. */
@@ -350,6 +352,7 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     gate: makeGate(),
     waiting: 0,
     made: 0,
+    written: 0,
     stream: { produce: async function* () {} },
     text: '',
   };
@@ -378,6 +381,9 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
     }),
     authenticate,
     windowsOf: () => options.windows ?? [],
+    onWritten: () => {
+      deps.written += 1;
+    },
     cache,
     ...(options.deadline_ms === undefined ? {} : { deadline_ms: options.deadline_ms }),
   });

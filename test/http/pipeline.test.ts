@@ -182,6 +182,15 @@ t.test('private answers and writes are not to be stored', async (t) => {
   t.equal(made.headers.get('cache-control'), 'no-store');
 });
 
+t.test('a write that was carried out is reported, a read and a refusal are not', async (t) => {
+  const before = app.deps.written;
+  await app.call('GET', '/api/toys');
+  t.equal((await app.call('POST', '/api/toys', { body: {} })).status, 400);
+  t.equal(app.deps.written, before);
+  t.equal((await app.call('POST', '/api/toys', { body: { name: 'one' } })).status, 201);
+  t.equal(app.deps.written, before + 1);
+});
+
 t.test('who may not is told why', async (t) => {
   const codeOf = async (options: object, path = '/api/me/toy') => {
     const { status, body } = await app.call('GET', path, options);
