@@ -165,12 +165,14 @@ export const replaceSection = (text: string, name: string, section: string): str
 /** Replaces the section of a bench. Throws, and writes nothing, where other work ran meanwhile. */
 const writeSection = (name: string, result: Result, command: string): void => {
   if (isDisturbed(result)) throw new Error(`${name}: other work used the machine; not written.`);
-  const git = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' });
+  const git = (...words: string[]) => spawnSync('git', words, { encoding: 'utf8' });
+  const commit = git('rev-parse', '--short', 'HEAD').stdout?.trim() || 'unknown';
+  const is_changed = git('diff', '--quiet', 'HEAD', '--', 'src', 'sql').status !== 0;
   const day = new Date().toISOString().slice(0, 10);
   const section = [
     `## ${name}`,
     '',
-    `\`${command}\`, ${day}, commit ${git.stdout?.trim() || 'unknown'}, ${machine()}.`,
+    `\`${command}\`, ${day}, commit ${commit}${is_changed ? ' with changes' : ''}, ${machine()}.`,
     '',
     '```text',
     ...result.figures.map(figureLine),
