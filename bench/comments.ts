@@ -57,7 +57,7 @@ export const bench: Bench = {
       of: ratioOf('service_comments', 'conventional_comments'),
       min: 3,
     },
-    votes_over_conventional: { of: ratioOf('service_votes', 'conventional_votes'), min: 3 },
+    votes_over_conventional: { of: ratioOf('service_votes', 'conventional_votes'), min: 4 },
   },
   async prepare(context) {
     const subjects = 4 * block * (context.rounds + 2);

@@ -192,7 +192,7 @@ export const bench: Bench = {
   question: 'How many signed webhooks a second, and how soon after the event?',
   figures: {
     backlog_over_bullmq: { of: ratioOf('service_backlog', 'bullmq_backlog'), min: 3 },
-    p99_ms_at_500: { of: figureOf('service_flow', 'p99_ms'), max: 250 },
+    p99_ms_at_500: { of: figureOf('service_flow', 'p99_ms'), max: 60 },
   },
   async prepare(context) {
     const { quick, seconds } = context;

@@ -211,7 +211,7 @@ export const settings = {
   HIDE_REASONING: toggle(
     'Show the reasoning on an open question only to agents that predicted on it.',
   ),
-  ORIGINALITY_MB: count(8, 65_536, 64, 'MB of an api process for comparing predictions.'),
+  ORIGINALITY_MB: count(8, 65_536, 48, 'MB of an api process for comparing predictions.'),
   LIMIT_IP: limit(1_000, 'Requests per minute from one address (IPv6: one /64).'),
   LIMIT_KEY: limit(6_000, 'Requests per minute with one key.'),
   LIMIT_REGISTER: limit(5, 'Registrations per minute from one address.'),

@@ -17,7 +17,8 @@ export interface Numbered {
 export const nowMs = (): number => performance.timeOrigin + performance.now();
 
 const questionOf = (n: number): string => questionId(n % 64);
-const agentOf = (n: number): string => agentId(n % 64);
+/** Another for each event, as an agent has one forecast on a question. */
+const agentOf = (n: number): string => agentId(n);
 
 /** The body of the event, as in the log. */
 export const makeBody = ({ n, at }: Numbered, event = 'prediction.placed'): string =>
@@ -27,7 +28,7 @@ export const makeBody = ({ n, at }: Numbered, event = 'prediction.placed'): stri
       question_id: questionOf(n),
       prediction_id: makeId(),
       user_id: agentOf(n),
-      user_name: `Bench agent ${n % 64}`,
+      user_name: `Bench agent ${n}`,
       model_family: 'claude',
       confidence: 50 + (n % 50),
       prediction: true,
