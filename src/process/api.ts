@@ -236,7 +236,7 @@ const limitLines = (config: Config) =>
   }));
 
 /** The relay waits at least so long between two of its turns. */
-const wake_up_every_ms = 25;
+const wake_up_every_ms = 30;
 
 /** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
 const makeWakeUp = ({ redis, config }: Deps): (() => void) => {
