@@ -55,7 +55,7 @@ export const bench: Bench = {
   figures: {
     comments_over_conventional: {
       of: ratioOf('service_comments', 'conventional_comments'),
-      min: 3,
+      min: 4,
     },
     votes_over_conventional: { of: ratioOf('service_votes', 'conventional_votes'), min: 4 },
   },
