@@ -99,10 +99,10 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
         order by random()
       ),
       due as (
-        select d.webhook_id, d.event_id
+        select d.place
         from ready r
         cross join lateral (
-          select d.webhook_id, d.event_id
+          select d.ctid as place
           from deliveries d
           where d.webhook_id = r.id and d.state in ('pending', 'waiting') and d.next_at <= now()
           order by d.next_at
@@ -119,8 +119,8 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
           lease_id = ${options.lease_id},
           lease_until = now() + ${options.lease_ms} * interval '1 millisecond',
           signer_id = ${options.signer_id}
-        from due
-        where d.webhook_id = due.webhook_id and d.event_id = due.event_id
+        -- By their places: a join that was planned for few rows would compare each with all.
+        where d.ctid = any (array(select place from due))
         returning d.*
       )
       select
@@ -203,6 +203,9 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> 
         and d.event_id = g.event_id
         and d.lease_id = g.lease_id
         and d.lease_until > g.settled_at
+        -- By the index, although a plan for few deliveries would compare each with all.
+        and d.webhook_id = any (${all.map(({ webhook_id }) => webhook_id)}::uuid[])
+        and d.event_id = any (${all.map(({ event_id }) => event_id)}::uuid[])
       returning g.*
     ),
     noted as (
