@@ -64,7 +64,7 @@ export const readTokens = (text: string, links = findLinks(text)): readonly stri
 const copy_similarity = 0.9;
 
 export const isCopyOf = (own: ReadonlySet<string>, text: string): boolean => {
-  const other = new Set(readTokens(text, []));
+  const other = new Set(readTokens(text));
   const shared = [...other].filter((one) => own.has(one)).length;
   const all = own.size + other.size - shared;
   return all === 0 || shared / all >= copy_similarity;

@@ -93,6 +93,10 @@ t.test('near-copies are known by their words', async (t) => {
   );
   t.notOk(isCopy(one, 'Rates will stay where they are because wages grow'));
   t.notOk(isCopy('Comment number 1 about rates', 'Comment number 2 about rates'));
+  const [with_link, with_other] = ['a', 'b'].map(
+    (path) => `${one} https://example.org/${path}/x/y/z`,
+  );
+  t.ok(isCopy(with_link!, with_other!), 'links do not count');
 });
 
 t.test('a near-copy has nine tenths of all different words in common', async () => {
