@@ -11,7 +11,7 @@ interface Step {
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
   readonly 'Index Cond'?: string;
-  /** Of a part that is worked out by itself. */
+  /** The name of a subquery, where this is its root. */
   readonly 'Subplan Name'?: string;
   readonly Plans?: readonly Step[];
 }

@@ -21,6 +21,8 @@ export type Principals = ReturnType<typeof createPrincipals>;
 
 /** A key has to stop within a second, the next call and its reading included. */
 const doubted_ms = 900;
+/** For a change whose transaction took longer than `revocations` shows its row. */
+const life_ms = 300_000;
 const most_entries = 50_000;
 /** A refusal takes at least this long, whether or not Postgres was queried. */
 const refusal_floor_ms = 25;
@@ -50,6 +52,7 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
   });
   const cache = makeCache<AgentCaller | Fault>({
     most: most_entries,
+    ttl_ms: life_ms,
     isKept: (caller) => !isFault(caller) && caller.owner_id !== null,
   });
   let confirmed_ms = Number.NEGATIVE_INFINITY;

@@ -34,10 +34,10 @@ export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
 };
 
 /**
- * A row is read for so long after it was made: its transaction may have committed late, and
- * a socket may be let in by what was cached of its key a second ago.
+ * A row is read for so long after it was made: its transaction may take 18 s until it commits, and
+ * readings may be 5 s apart. A socket may be let in by what was cached of its key a second ago.
  */
-const shown_for_s = 10;
+const shown_for_s = 30;
 
 export const readRevocations = async (
   db: Db,

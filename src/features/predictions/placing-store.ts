@@ -196,7 +196,7 @@ export const readStoredSince = (
   limit ${limit}`;
 
 export interface AgentRow extends AgentState {
-  /** A prediction newer than the known one; null if there is none. */
+  /** A prediction that it made after the known one; null: there is none. */
   readonly prediction_id: string | null;
   readonly citations: readonly string[] | null;
 }
