@@ -127,7 +127,8 @@ export const createResponseCache = () => {
         const answer = await make();
         const entry = isFault(answer) ? null : makeEntry(of_entry, answer);
         if (entry !== null && renewals.get(key) === renewal) store(key, entry);
-        return answer;
+        // As bytes, so that those who wait for it need not encode it each for himself.
+        return entry?.reply ?? answer;
       } finally {
         if (renewals.get(key) === renewal) renewals.delete(key);
       }
