@@ -74,9 +74,9 @@ export const makeSubjects = (setup: Setup, group: Subscribers, fanout: FanoutTar
     await group.call('open', job).catch((error: unknown) => {
       throw new Error(`${name}: ${error}\n${lastErrors()}`);
     });
-    const meter = startMeter(target.watched);
+    const meter = startMeter(target.watched, () => setup.partsOf(target));
     const { sent, per_second } = await drive(group, fanout, { seconds, at_rate });
-    const metered = meter.stop();
+    const metered = { ...meter.stop(), ...meter.cpu(sent) };
     const { delivered, holes, ended, ...latencies } = await group.call('stop');
     const wanted = sent * subscribers;
     if (delivered !== wanted || holes > 0 || ended > 0) {

@@ -13,7 +13,7 @@ import { startChild } from './env/child.js';
 import { makeBody, nowMs, startEmitter } from './env/events.js';
 import { startMeter } from './env/processes.js';
 import { agentId } from './env/seed.js';
-import { type Setup, startForum, startPeer } from './env/setup.js';
+import { type Setup, startForum, startPeer, type Target } from './env/setup.js';
 import {
   type Bench,
   type BenchContext,
@@ -109,8 +109,11 @@ const startReceivers = async (context: BenchContext) => {
 
 type Receivers = Awaited<ReturnType<typeof startReceivers>>;
 
-/** Prepares a backlog of so many deliveries; what it returns makes all of them due. */
-type Prepare = (deliveries: number) => Promise<() => Promise<unknown>>;
+interface Sender {
+  readonly target: Pick<Target, 'watched' | 'all'>;
+  /** Prepares a backlog of so many deliveries; what it returns makes all of them due. */
+  prepare(deliveries: number): Promise<() => Promise<unknown>>;
+}
 
 const startService = async (context: BenchContext, receivers: Receivers) => {
   const { setup, service } = await startForum(context, {
@@ -131,8 +134,9 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
   const emit = await startEmitter(setup, sql);
   return {
     setup,
-    prepare: (async (deliveries) => () =>
-      recordBacklog(sql, backlog.event, deliveries / backlog.count)) satisfies Prepare,
+    target: service,
+    prepare: async (deliveries: number) => () =>
+      recordBacklog(sql, backlog.event, deliveries / backlog.count),
     /** So many events at a steady rate, each for the endpoint of one owner. */
     async emit(count: number): Promise<void> {
       const started_ms = performance.now();
@@ -157,14 +161,14 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
   };
 };
 
-const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Prepare> => {
+const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Sender> => {
   const { context, redis_url } = setup;
   const connection = new Redis(redis_url.replace(/^unix:/, ''), { maxRetriesPerRequest: null });
   context.onClose(() => connection.disconnect());
   const queue = new Queue<DeliveryJob>('deliveries', { connection });
   context.onClose(() => queue.close());
   const env = { NODE_EXTRA_CA_CERTS: receivers.ca_file };
-  await startPeer(setup, { name: 'bullmq', module: 'bullmq-worker', env });
+  const target = await startPeer(setup, { name: 'bullmq', module: 'bullmq-worker', env });
   const { event, count, path: start } = backlog;
   const backoff = { type: 'exponential', delay: 5_000 };
   const makeJob = (n: number) => ({
@@ -180,11 +184,14 @@ const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Prepare>
     },
     opts: { attempts: 10, removeOnComplete: true, backoff },
   });
-  return async (deliveries) => {
-    await queue.pause();
-    const jobs = Array.from({ length: deliveries }, (_, n) => makeJob(n));
-    while (jobs.length > 0) await queue.addBulk(jobs.splice(0, 1_000));
-    return () => queue.resume();
+  return {
+    target,
+    async prepare(deliveries) {
+      await queue.pause();
+      const jobs = Array.from({ length: deliveries }, (_, n) => makeJob(n));
+      while (jobs.length > 0) await queue.addBulk(jobs.splice(0, 1_000));
+      return () => queue.resume();
+    },
   };
 };
 
@@ -201,14 +208,19 @@ export const bench: Bench = {
     const bullmq = await startBullmq(service.setup, receivers);
 
     /** Runs until everything has arrived, and returns how fast and how late. */
-    const measure = async (wanted: number, begin: () => Promise<unknown>): Promise<Sample> => {
-      await service.setup.admin`checkpoint`;
+    const measure = async (
+      { target }: Pick<Sender, 'target'>,
+      wanted: number,
+      begin: () => Promise<unknown>,
+    ): Promise<Sample> => {
+      const { admin, partsOf } = service.setup;
+      await admin`checkpoint`;
       await receivers.call('expect', wanted);
-      const meter = startMeter();
+      const meter = startMeter(undefined, () => partsOf(target));
       const arriving = receivers.call('arrived');
       await begin();
       const { count, repeats, wrong_signatures, seconds: took_s, ...latencies } = await arriving;
-      const metered = meter.stop();
+      const metered = { ...meter.stop(), ...meter.cpu(wanted) };
       if (count !== wanted || repeats > 0 || wrong_signatures > 0) {
         const wrong = `${repeats} repeats, ${wrong_signatures} wrong signatures`;
         throw new Error(`${count} of ${wanted} arrived, ${wrong}.`);
@@ -217,17 +229,17 @@ export const bench: Bench = {
       return { per_second: wanted / took_s, ...latencies, ...metered };
     };
 
-    const makeBacklog = (name: string, prepare: Prepare): Subject => {
+    const makeBacklog = (name: string, sender: Sender): Subject => {
       const run = async (least: number): Promise<Sample> => {
         const wanted = Math.ceil(least / backlog.count) * backlog.count;
-        return measure(wanted, await prepare(wanted));
+        return measure(sender, wanted, await sender.prepare(wanted));
       };
       const deliveries = quick ? 8_000 : 4_000 * seconds;
       return { name, warmUp: () => run(warm_up_deliveries), round: () => run(deliveries) };
     };
     const runFlow = (for_seconds: number): Promise<Sample> => {
       const wanted = flow_per_second * for_seconds;
-      return measure(wanted, () => service.emit(wanted));
+      return measure(service, wanted, () => service.emit(wanted));
     };
     const flow_subject = {
       name: 'service_flow',
@@ -236,10 +248,7 @@ export const bench: Bench = {
     };
 
     return [
-      () => [
-        makeBacklog('service_backlog', service.prepare),
-        makeBacklog('bullmq_backlog', bullmq),
-      ],
+      () => [makeBacklog('service_backlog', service), makeBacklog('bullmq_backlog', bullmq)],
       () => [flow_subject],
     ];
   },

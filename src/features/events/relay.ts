@@ -93,7 +93,7 @@ const handOverOnce = (
  * so that a few events go on at once and many of them share the work of one transaction.
  */
 const makeGathering = () => {
-  const [least_ms, most_ms] = [30, 50];
+  const [least_ms, most_ms] = [30, 40];
   let last_ms = 0;
   return async (last_size: number): Promise<void> => {
     const gather_ms = Math.min(Math.max(4 * last_size, least_ms), most_ms);
