@@ -4,9 +4,11 @@ import {
   type ResolvedQuestion,
 } from '../src/features/consensus/correlation.js';
 import { createPool } from '../src/features/consensus/pool.js';
+import { readResolvedTo } from '../src/features/imports/resolved-to.js';
 import { readStated } from '../src/features/predictions/stated.js';
 import { modelFamily } from '../src/features/taxonomy/model-family.js';
-import { makeItem, readRecords, typeOf } from '../src/tools/import/records.js';
+import { readRecords } from '../src/tools/import/files.js';
+import { makeItem, typeOf } from '../src/tools/import/records.js';
 import { makeResolved } from '../test/features/consensus/generated.js';
 import { type Bench, median, ratioOf, type Subject } from './frame/bench.js';
 import { makeRandom } from './load/predict-texts.js';
@@ -76,8 +78,9 @@ export const readResolvedFile = async (file: string): Promise<readonly ResolvedQ
     const agent = String(type === 'agent' ? item['name'] : item['agent']);
     const model = entry.record['model'];
     if (typeof model === 'string') models.set(agent, model);
-    if (type === 'resolution' && typeof item['outcome'] === 'boolean') {
-      outcomes.set(question, item['outcome']);
+    if (type === 'resolution') {
+      const read = readResolvedTo(item['resolved_to'] ?? item['outcome'], yes_no);
+      if ('outcome' in read) outcomes.set(question, read.outcome);
     }
     if (type !== 'forecast') continue;
     const stated = readStated(item, yes_no);

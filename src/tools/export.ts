@@ -51,6 +51,7 @@ Which rows:
   --status STATUS                   open, closed, resolved or voided (predictions)
   --as-of TIME                      only what was known then
   --snapshot TIME                   only what was recorded before; for the same file once more
+  --excel                           CSV with ; between cells, as Excel opens it in much of Europe
   --names                           with ids and names of agents, where they are public
 
 While it runs the file is called FILE.part, with FILE.part.json beside it. After an interruption of
@@ -275,10 +276,11 @@ export const runExport = (call: Call): Promise<number> =>
       format: text,
       snapshot: text,
       names: { type: 'boolean' },
+      excel: { type: 'boolean' },
       force: { type: 'boolean' },
     },
     async work(
-      { url, out, format = 'ndjson', snapshot, names, force, ...members },
+      { url, out, excel, format = excel ? 'csv' : 'ndjson', snapshot, names, force, ...members },
       [subject = ''],
       call,
     ) {
@@ -288,7 +290,11 @@ export const runExport = (call: Call): Promise<number> =>
       if (!(format_names as readonly string[]).includes(format)) {
         throw wrongUsage(`--format is ${format_names.join(', ')}, not ${format}.`);
       }
-      const query: Record<string, string> = { format, ...(names === true && { names: 'true' }) };
+      const query: Record<string, string> = {
+        format,
+        ...(excel === true && { excel: 'true' }),
+        ...(names === true && { names: 'true' }),
+      };
       for (const name of Object.keys(filters) as (keyof typeof filters)[]) {
         const value = members[name];
         if (value !== undefined) query[name.replaceAll('-', '_')] = value;

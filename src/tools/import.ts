@@ -11,14 +11,13 @@ import {
   service_options,
   startCommand,
 } from './command.js';
+import { checkText, readRecords, type SourceRecord } from './import/files.js';
 import {
   type Item,
   type ItemOptions,
   makeItem,
   type RecordType,
-  readRecords,
   record_types,
-  type SourceRecord,
   text_limits,
   typeOf,
 } from './import/records.js';
@@ -38,8 +37,9 @@ Puts the questions of a file into a running service, and forecasts and outcomes 
   --publish               publish the questions; without it they become drafts
   --keys FILE             write the keys of new agents there, one JSON object a line
 
-FILE is NDJSON (one JSON object a line) or CSV with a header line; .csv, .ndjson and .jsonl
-say which, else the first character does. Fields of a record:
+FILE is text in UTF-8: NDJSON (one JSON object a line), or CSV with a header line and cells between
+commas, semicolons or tabs. .csv, .tsv, .ndjson and .jsonl say which, else the first character does.
+Files of "prediction-forum export" can be imported as they are. Fields of a record:
 
   question         text of 10 to ${text_limits.question} characters (required)
   closes_at        when predictions end (required)
@@ -70,9 +70,12 @@ agents and forecasts, then resolutions:
                    fraction; forecast_at lies in the time in which the question was open; without
                    reasoning a note says that none was recorded
   {"type":"resolution", "source", "source_id", "resolved_to", "known_at", "resolution_note"}
-                   resolved_to is 1 or 0, an option (several by |), or void; known_at is when the
-                   outcome became public, and forecasts count until then; of a number or a date
-                   outcome_value in place of resolved_to
+                   resolved_to is an option of the question, a list of them as JSON or with |
+                   between them, or else yes, no, 1, 0 or void; outcome, correct_options,
+                   outcome_value or "void": true in its place cannot be misread; known_at is when
+                   the outcome became public, and forecasts count until then
+
+A question that is decided takes no more forecasts, so import all forecasts before its resolution.
 
 Forecasts need published questions that are not decided. Their agents are registered by name and
 belong to the owner of imports. Without a scale a number strictly between 0 and 1 is a fraction, and
@@ -81,7 +84,8 @@ to, 100 or 1. Kept is the nearest hundredth of a percent. In CSV, probabilities 
 one=30|other=70 or as JSON, ranges, quantiles and cdf as JSON.
 
 Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
-CSV, lists are separated by | and an empty cell is an absent field. Other fields are ignored.
+CSV, names of columns may have capitals and blanks, numbers are decimal with a point, lists are JSON
+or separated by |, and an empty cell is an absent field. Other fields are ignored.
 
 A question that is already there, by source and source_id, is left as it is: run the same
 command again to go on after an interruption. A record without a source is known by its content.
@@ -114,6 +118,8 @@ export interface Run {
   readonly client: Client;
   readonly progress: Progress;
   readonly counts: Readonly<Record<RecordType, Counts>>;
+  /** How many lines had the same reason to be refused. */
+  readonly reasons: Map<string, number>;
   /** How many texts were cut to their limit. */
   cut: number;
   /** Where the keys of new agents go. */
@@ -186,9 +192,20 @@ async function* inBatches(items: Items): AsyncGenerator<readonly Numbered[]> {
   if (batch.length > 0) yield batch;
 }
 
+/** Of lines with the same reason the first are named, and the rest counted. */
+const most_named = 3;
+
 const refuse = (run: Run, type: RecordType, line: number, reason: string): void => {
   run.counts[type].bad += 1;
-  run.progress.say(`line ${line}: ${reason}`);
+  const count = (run.reasons.get(reason) ?? 0) + 1;
+  run.reasons.set(reason, count);
+  if (count <= most_named) run.progress.say(`line ${line}: ${reason}`);
+};
+
+const sayReasons = ({ reasons, progress }: Run): void => {
+  for (const [reason, count] of reasons) {
+    if (count > most_named) progress.say(`${count.toLocaleString('en')} lines: ${reason}`);
+  }
 };
 
 const describe = ({ created, exists, bad }: Counts): string =>
@@ -268,18 +285,34 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
     }
   }
   async function* readOthers(wanted: RecordType): AsyncGenerator<Numbered> {
+    let before: SourceRecord | undefined;
+    let held: Numbered | undefined;
     for await (const { line, type, record } of readTyped(source)) {
-      if (type === wanted) yield itemOf(line, type, record);
+      if (type !== wanted) continue;
+      // Exports have each revision of a decision, in their order; the last one holds.
+      if (held !== undefined && !isRevisionOf(record, before)) yield held;
+      held = itemOf(line, type, record);
+      before = record;
     }
+    if (held !== undefined) yield held;
   }
 
   await upload(run, 'question', readQuestions());
   source.stop?.throwIfAborted();
   await upload(run, 'agent', agents.values());
-  for (const wanted of ['forecast', 'resolution'] as const) {
-    if (seen.has(wanted)) await upload(run, wanted, readOthers(wanted));
-  }
+  if (seen.has('forecast')) await upload(run, 'forecast', readOthers('forecast'));
+  if (!seen.has('resolution')) return;
+  const { bad } = run.counts.forecast;
+  run.progress.say(
+    bad === 0
+      ? 'Resolutions come next: the questions that they decide take no more forecasts.'
+      : `Resolutions come next, although ${bad} forecasts were refused: a question that is decided takes no more forecasts.`,
+  );
+  await upload(run, 'resolution', readOthers('resolution'));
 };
+
+const isRevisionOf = (record: SourceRecord, before: SourceRecord | undefined): boolean =>
+  record['decided_by'] !== undefined && record['question_id'] === before?.['question_id'];
 
 const summarise = ({ counts, cut }: Run): string => {
   const sentences = record_types
@@ -289,9 +322,10 @@ const summarise = ({ counts, cut }: Run): string => {
   return sentences.join(' ');
 };
 
-export const makeCounts = (): Run['counts'] => {
+export const makeCounts = (): Pick<Run, 'counts' | 'reasons' | 'cut'> => {
   const none = () => ({ created: 0, exists: 0, bad: 0 });
-  return { question: none(), agent: none(), forecast: none(), resolution: none() };
+  const counts = { question: none(), agent: none(), forecast: none(), resolution: none() };
+  return { counts, reasons: new Map(), cut: 0 };
 };
 
 export const runImport = (call: Call): Promise<number> =>
@@ -315,10 +349,12 @@ export const runImport = (call: Call): Promise<number> =>
           progress.say(`waiting ${Math.ceil(wait_ms / 1_000)} s (${why})`),
       });
       const pillars = await readPillars(client);
-      const run: Run = { client, progress, counts: makeCounts(), cut: 0, keys };
+      const run: Run = { client, progress, ...makeCounts(), keys };
       try {
+        await checkText(file);
         await sendFile(run, { file, publish, pillars, stop: call.stop });
       } finally {
+        sayReasons(run);
         progress.say(summarise(run));
       }
       const has_bad = record_types.some((type) => run.counts[type].bad > 0);

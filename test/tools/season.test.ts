@@ -102,7 +102,7 @@ t.test('lines of every type in any order, options and voids, and what is refused
   ]);
   const { code, output } = await run(file);
   t.equal(code, 4);
-  t.match(output, /^line 7: .*outcome/m);
+  t.match(output, /^line 7: A yes\/no question is resolved to 1, 0, yes, no or void, not to 0.4/m);
   t.match(output, /^line 14: There is no published question d of lines/m);
   t.match(output, /^line 15: A forecast of 2024-06-01T.* is not of the time/m);
   t.match(output, /^line 16: The forecast is said to be made in the future/m);

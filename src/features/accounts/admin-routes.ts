@@ -3,8 +3,8 @@ import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { routeFor } from '../../http/route.js';
 import { nullable, page_query, pageSchema, time_schema, uuid_schema } from '../../http/schemas.js';
+import { foldName } from '../../kit/names.js';
 import * as store from './admin-store.js';
-import { foldName } from './rules.js';
 
 /** Who is there, for admins alone: addresses of people are shown to nobody else. */
 

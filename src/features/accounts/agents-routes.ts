@@ -5,6 +5,7 @@ import { queryByPost } from '../../http/query-by-post.js';
 import { reply, routeFor } from '../../http/route.js';
 import { page_query, pageSchema, uuid_schema } from '../../http/schemas.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { foldName } from '../../kit/names.js';
 import { performance_schema } from '../leaderboards/schema.js';
 import { countLedger, readAccount, readLedger } from '../points/index.js';
 import { agentView, listedView, ownedAgentView, readAgent } from './agent-view.js';
@@ -12,7 +13,7 @@ import * as store from './agents-store.js';
 import * as directory from './directory-store.js';
 import type { PrincipalParts } from './principals-store.js';
 import { linkAgent, registerAgent, replaceAgentKey, unlinkAgent } from './registration.js';
-import { cleanText, digestSecret, foldName, parseRoles } from './rules.js';
+import { cleanText, digestSecret, parseRoles } from './rules.js';
 import * as wire from './schema.js';
 
 /** Routes of agents: registration, profile, key, ledger, and the link to a person. */

@@ -1,9 +1,10 @@
 import type { Db, Tx } from '../../db/client.js';
 import { isFault } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
+import { foldName } from '../../kit/names.js';
 import * as agents from './agents-store.js';
 import * as people from './people-store.js';
-import { adminKeys, foldName, readAddress, readHumanName } from './rules.js';
+import { adminKeys, readAddress, readHumanName } from './rules.js';
 import { createPasswords } from './sessions.js';
 
 /** What an operator does from the machine of the service, without a call. */

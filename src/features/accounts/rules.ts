@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
+import { foldName, hasUnseen } from '../../kit/names.js';
 import { countCharacters, normaliseText, toNormalForm } from '../../kit/text.js';
 
 /** Names, keys and codes of agents; addresses, names and tokens of people. */
@@ -22,31 +23,13 @@ export const risk_profiles = ['conservative', 'moderate', 'aggressive'] as const
 export const roles = ['predictor', 'guardian', 'debater', 'scout'] as const;
 type Role = (typeof roles)[number];
 
-/**
- * Characters that a name may not contain, because a reader could not see them or they would change
- * how the text around them reads: control, format (bidi, zero-width, tags), private-use and
- * unpaired surrogate characters, line separators, everything that fonts may leave invisible, and
- * the empty Braille pattern. Emoji that need an invisible joiner are refused with them.
- */
-const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
-
-/**
- * Unicode compatibility form (NFKC), then a full case fold: up and down again, so that ß meets ss
- * and ſ meets s. Runs of any blanks count as one. Full-width and mathematical letters meet the
- * plain ones; letters of another script that merely look alike (Cyrillic а) do not.
- */
-export const foldName = (name: string): string =>
-  toNormalForm(toNormalForm(name, 'NFKC').toUpperCase().toLowerCase(), 'NFKC')
-    .replace(/\s+/gu, ' ')
-    .trim();
-
 /** A trimmed name of 2–50 code points with the key that is unique, or what is wrong with it. */
 export const cleanName = (
   raw: string,
 ): { readonly name: string; readonly name_key: string } | FaultField => {
   const name = toNormalForm(raw.trim(), 'NFC');
   const refuse = (message: string): FaultField => ({ path: 'body.name', message });
-  if (unseen.test(name)) {
+  if (hasUnseen(name)) {
     return refuse('A name cannot contain control, bidirectional or invisible characters.');
   }
   const length = countCharacters(name);
@@ -63,7 +46,7 @@ export const cleanModel = (raw: string): { readonly model: string } | FaultField
   if (model === '') {
     return { path, message: 'Name the model behind the agent.', code: 'MODEL_REQUIRED' };
   }
-  if (unseen.test(model)) {
+  if (hasUnseen(model)) {
     return { path, message: 'A model name cannot contain control or invisible characters.' };
   }
   const length = countCharacters(model);

@@ -3,9 +3,9 @@ import { setting } from './copy-store.js';
 /** The columns of exports, in order; a change of one is a new number of the schema. */
 
 /**
- * `list` is a list of texts, `object` maps texts to numbers, `json` is any value: JSON inside a CSV
- * cell, and the JSON type in Parquet. `time` is ISO 8601 UTC with milliseconds, and a timestamp in
- * Parquet.
+ * `list` is a list of texts, `numbers` a list of numbers, `json` any value: JSON inside a CSV cell,
+ * and the JSON type in Parquet. `value` is a number or a time, and in CSV a time stands as it is.
+ * `time` is ISO 8601 UTC with milliseconds, and a timestamp in UTC in Parquet.
  */
 export type ColumnType =
   | 'text'
@@ -14,8 +14,9 @@ export type ColumnType =
   | 'boolean'
   | 'time'
   | 'list'
-  | 'object'
-  | 'json';
+  | 'numbers'
+  | 'json'
+  | 'value';
 
 export interface Column {
   readonly name: string;
@@ -62,28 +63,39 @@ const valueJson = (value: string, of: string): string => `
     else to_json(${value})
   end`;
 
-export const predictions_schema = 'prediction-forum/predictions/3';
+export const predictions_schema = 'prediction-forum/predictions/4';
 
 const outcome_value = column(
   'outcome_value',
-  'json',
+  'value',
   'The number or the date that came about, by the decision.',
   `case when r.outcome_value is not null then ${valueJson('r.outcome_value', 't')} end`,
 );
 
+/** What names a question, here and where it came from; of the question `t`. */
+const question_names: readonly Column[] = [
+  column('question_id', 'text', 'UUIDv7 of the question.', 't.id'),
+  free('source', 'Where an imported question comes from; null for none.', 't.source'),
+  free('source_id', 'Its name there; null for none.', 't.source_id'),
+];
+
+/** What the numbers of `probabilities` stand for, in their order. */
+const optionsOf = (value: string): Column =>
+  column(
+    'options',
+    'list',
+    'Options of a multi question; null otherwise.',
+    `nullif(${value}, '{}')`,
+  );
+
 /** Question and decision that held: the same on many rows, so Postgres makes them once. */
 export const question_columns: readonly Column[] = [
-  column('question_id', 'text', 'UUIDv7 of the question.', 't.id'),
+  ...question_names,
   free('question', 'Its text.', 't.question'),
   column('category', 'text', 'Its pillar in the taxonomy.', 't.category'),
   column('subcategory', 'text', 'Its subcategory; null for none.', 't.subcategory'),
   column('question_type', 'text', 'binary, multi, numeric or date.', 't.question_type'),
-  column(
-    'options',
-    'list',
-    'Options of a multi question; null for a binary one.',
-    `nullif(t.options, '{}')`,
-  ),
+  optionsOf('t.options'),
   column(
     'range',
     'json',
@@ -142,12 +154,12 @@ const forecast_columns: readonly Column[] = [
   free('selected_option', 'Option taken on a multi question.', 'q.options[f.selected_option + 1]'),
   column(
     'probabilities',
-    'object',
-    'Percent by option; null where only one option was given.',
+    'numbers',
+    'Percent of each of the options, in their order; null where only one option was given.',
     `
     case when f.probabilities is not null then (
-      select json_object_agg(o.option, ${percent('f.probabilities[o.place]')} order by o.place)
-      from unnest(q.options) with ordinality as o (option, place)
+      select json_agg(${percent('o.share')} order by o.place)
+      from unnest(f.probabilities) with ordinality as o (share, place)
     ) end`,
   ),
   column(
@@ -233,12 +245,15 @@ export const own_columns: readonly Column[] = [
 
 const prediction_id = column('prediction_id', 'text', 'UUIDv7 of the prediction.', 'p.id');
 
-export const revisions_schema = 'prediction-forum/revisions/1';
+export const revisions_schema = 'prediction-forum/revisions/2';
 
 /** Rows are in the order of predictions, and of their forecasts. */
 export const revision_columns: readonly Column[] = [
   prediction_id,
   column('question_id', 'text', 'UUIDv7 of the question.', 'p.question_id'),
+  free('source', 'Where its question comes from; null for none.', 'q.source'),
+  free('source_id', 'Its name there; null for none.', 'q.source_id'),
+  optionsOf('q.options'),
   ...agent_columns,
   column('model_family', 'text', 'Family of the model when it predicted.', 'p.model_family'),
   ...forecast_columns,
@@ -252,7 +267,7 @@ export const revision_columns: readonly Column[] = [
   crowd_column,
 ];
 
-export const questions_schema = 'prediction-forum/questions/1';
+export const questions_schema = 'prediction-forum/questions/2';
 
 /** Beside `question_columns`; as the question is now. */
 export const question_details: readonly Column[] = [
@@ -262,19 +277,37 @@ export const question_details: readonly Column[] = [
   column('weight', 'integer', 'Weight of its points, 1 to 5.', 't.weight'),
   column('opens_at', 'time', 'From when it takes forecasts.', timeText('t.opens_at')),
   column('closes_at', 'time', 'Until when it takes forecasts.', timeText('t.closes_at')),
+  column(
+    'closed_at',
+    'time',
+    'When it was closed, at as_of; scores end at this time or at closes_at, whichever is first.',
+    `case when t.closed_at <= ${setting('as_of', 'timestamptz')} then ${timeText('t.closed_at')} end`,
+  ),
+  column(
+    'closed_times',
+    'json',
+    'Times from and to which it was closed before it was reopened; no score counts them.',
+    `
+    (
+      select json_agg(
+        json_build_object('from', ${timeText('c.from_at')}, 'to', ${timeText('c.to_at')})
+        order by c.from_at
+      )
+      from closed_times c
+      where c.question_id = t.id and c.to_at <= ${setting('as_of', 'timestamptz')}
+    )`,
+  ),
   column('resolution_date', 'time', 'When it is to be known.', timeText('t.resolution_date')),
   free('resolution_source', 'Who decides it.', 't.resolution_source'),
   free('resolution_url', 'Where that is published.', 't.resolution_url'),
-  free('source', 'Where an imported question comes from.', 't.source'),
-  free('source_id', 'Its name there.', 't.source_id'),
   column('created_at', 'time', 'When it was made.', timeText('t.created_at')),
 ];
 
-export const resolutions_schema = 'prediction-forum/resolutions/1';
+export const resolutions_schema = 'prediction-forum/resolutions/2';
 
 /** Rows are in the order of questions, and of their decisions. */
 export const resolution_columns: readonly Column[] = [
-  column('question_id', 'text', 'UUIDv7 of the question.', 'r.question_id'),
+  ...question_names,
   column('revision', 'integer', 'Number of the decision; the last one holds.', 'r.revision'),
   column('kind', 'text', 'resolve or void.', 'r.kind'),
   column('outcome', 'boolean', 'Whether YES came about.', 'r.outcome'),
@@ -318,10 +351,11 @@ export const prediction_columns: readonly Column[] = [
   ...own_columns,
 ];
 
-export const consensus_schema = 'prediction-forum/consensus-history/3';
+export const consensus_schema = 'prediction-forum/consensus-history/4';
 
 export const consensus_columns: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7; questions are in this order.'),
+  column('options', 'list', 'Options of a multi question; null otherwise.'),
   column('prediction_id', 'text', 'The prediction after which the consensus stood so.'),
   column('revision', 'integer', 'How often it had been revised.'),
   column('created_at', 'time', 'When that was made; rows of a question are in this order.'),
@@ -339,8 +373,12 @@ export const consensus_columns: readonly Column[] = [
     'json',
     'Of a number or a date: 5, 25, 50, 75 and 95 % of the quantile average.',
   ),
-  column('option_probabilities', 'object', 'Mean probability of each option; null for binary.'),
-  column('option_percents', 'object', 'Share of first choices on each; null for binary.'),
+  column(
+    'option_probabilities',
+    'numbers',
+    'Mean probability of each of the options, in their order; null without options.',
+  ),
+  column('option_percents', 'numbers', 'Share of first choices on each; null without options.'),
 ];
 
 export const describeColumn = ({ name, type, about }: Column) => ({ name, type, about });
@@ -352,7 +390,7 @@ type CellColumn = Pick<Column, 'name' | 'type' | 'is_free'>;
 /** RFC 4180; a text that a spreadsheet would take for a formula gets a `'` in front. */
 const csvCell = ({ type, is_free }: CellColumn, value: unknown): string => {
   if (value === null || value === undefined) return '';
-  if (['list', 'object', 'json'].includes(type)) return quoted(JSON.stringify(value));
+  if (['list', 'numbers', 'json'].includes(type)) return quoted(JSON.stringify(value));
   const text = String(value);
   return is_free === true ? quoted(/^[=+@\t\r-]/.test(text) ? `'${text}` : text) : text;
 };
@@ -360,4 +398,5 @@ const csvCell = ({ type, is_free }: CellColumn, value: unknown): string => {
 export const csvLine = (
   columns: readonly CellColumn[],
   row: Readonly<Record<string, unknown>>,
-): string => `${columns.map((column) => csvCell(column, row[column.name])).join(',')}\r\n`;
+  separator = ',',
+): string => `${columns.map((column) => csvCell(column, row[column.name])).join(separator)}\r\n`;

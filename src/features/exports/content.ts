@@ -40,15 +40,24 @@ export const rowsOf = <R>({ text }: Lines): R[] =>
 
 type Pages = AsyncIterable<Lines>;
 
-async function* csvPieces({ columns }: Subject, pages: Pages) {
-  yield Buffer.from(`${columns.map(({ name }) => name).join(',')}\r\n`);
+/** What a file is made of besides its lines. */
+export interface FileKind {
+  readonly subject: Subject;
+  readonly format: Format;
+  /** CSV as Excel opens it where a comma is in numbers: with `;` and a byte order mark. */
+  readonly for_excel: boolean;
+}
+
+async function* csvPieces({ subject: { columns }, for_excel }: FileKind, pages: Pages) {
+  const [start, separator] = for_excel ? ['\uFEFF', ';'] : ['', ','];
+  yield Buffer.from(`${start}${columns.map(({ name }) => name).join(separator)}\r\n`);
   for await (const page of pages) {
     const rows = rowsOf<Readonly<Record<string, unknown>>>(page);
-    yield Buffer.from(rows.map((row) => csvLine(columns, row)).join(''));
+    yield Buffer.from(rows.map((row) => csvLine(columns, row, separator)).join(''));
   }
 }
 
-async function* jsonPieces({ schema, list }: Subject, pages: Pages) {
+async function* jsonPieces({ subject: { schema, list } }: FileKind, pages: Pages) {
   yield Buffer.from(`{"schema":${JSON.stringify(schema)},"${list}":[`);
   let before = '\n';
   for await (const { text } of pages) {
@@ -58,7 +67,7 @@ async function* jsonPieces({ schema, list }: Subject, pages: Pages) {
   yield Buffer.from('\n]}\n');
 }
 
-async function* ndjsonPieces(_: Subject, pages: Pages) {
+async function* ndjsonPieces(_: FileKind, pages: Pages) {
   for await (const { text } of pages) yield text;
 }
 
@@ -88,16 +97,20 @@ export async function* parquetPieces({ columns }: TypedColumns, pages: Pages) {
 }
 
 const makers: Readonly<
-  Record<Format, (subject: Subject, pages: Pages) => AsyncIterable<Uint8Array>>
-> = { csv: csvPieces, ndjson: ndjsonPieces, json: jsonPieces, parquet: parquetPieces };
+  Record<Format, (kind: FileKind, pages: Pages) => AsyncIterable<Uint8Array>>
+> = {
+  csv: csvPieces,
+  ndjson: ndjsonPieces,
+  json: jsonPieces,
+  parquet: ({ subject }, pages) => parquetPieces(subject, pages),
+};
 
 /** A page of lines is what Postgres sent at once, some 64 kB at most. */
 export const rows_a_turn = 200;
 
 /** The bytes follow from the lines alone, so an interrupted export can go on where it ended. */
 export async function* makeContent(
-  format: Format,
-  subject: Subject,
+  kind: FileKind,
   pages: Pages,
 ): AsyncGenerator<Uint8Array, Result> {
   const hash = createHash('sha256');
@@ -112,7 +125,7 @@ export async function* makeContent(
       await pause(page.rows);
     }
   }
-  for await (const piece of makers[format](subject, counted())) {
+  for await (const piece of makers[kind.format](kind, counted())) {
     hash.update(piece);
     bytes += piece.byteLength;
     if (piece.byteLength > 0) yield piece;

@@ -11,18 +11,15 @@ import { givenByCdf, showFan } from '../consensus/numbers.js';
 import { givenBy } from '../consensus/rules.js';
 import { makeRun, type Run, type TimedForecast } from '../consensus/run.js';
 import type { QuestionType } from '../questions/schema.js';
-import { makeContent, type Result, rowsOf, type Subject } from './content.js';
+import { type FileKind, makeContent, type Result, rowsOf } from './content.js';
 import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
-import type { Format } from './schema.js';
 import type { ExportScope } from './select-store.js';
 import { connection_name } from './snapshot-store.js';
 
 /** Exports under way in an api process: so many at once, each at the pace of its reader. */
 
-export interface Job {
-  readonly subject: Subject;
-  readonly format: Format;
+export interface Job extends FileKind {
   readonly scope: ExportScope;
 }
 
@@ -63,11 +60,10 @@ const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
   const rho = fitAt(fits, at).rho;
   const { option_probabilities, option_percents, fan, ...moment } = run.read(rho);
   const byOption = (figures: readonly number[]) =>
-    options.length === 0
-      ? null
-      : Object.fromEntries(options.map((name, n) => [name, figures[n] ?? 0]));
+    options.length === 0 ? null : options.map((_, n) => figures[n] ?? 0);
   return {
     question_id,
+    options: options.length === 0 ? null : options,
     prediction_id,
     revision,
     created_at: new Date(at).toISOString(),
@@ -186,11 +182,11 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
 
   /** Sums of exports that went through, so that their manifests cost no second pass. */
   const sums = makeCache<Result>({ most: most_sums, ttl_ms: sums_ms });
-  const keyOf = ({ subject, format, scope }: Job) =>
-    JSON.stringify([subject.schema, format, scope]);
+  const keyOf = ({ subject, format, for_excel, scope }: Job) =>
+    JSON.stringify([subject.schema, format, for_excel, scope]);
 
   async function* makeFile(job: Job, signal: AbortSignal): AsyncGenerator<Uint8Array, Result> {
-    const result = yield* makeContent(job.format, job.subject, readLines(job, signal));
+    const result = yield* makeContent(job, readLines(job, signal));
     sums.forget(keyOf(job));
     return sums.get(keyOf(job), async () => result);
   }

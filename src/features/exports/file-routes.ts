@@ -2,7 +2,7 @@ import { type TObject, Type } from '@sinclair/typebox';
 import { readAddressText } from '../../http/call.js';
 import type { Deps } from '../../http/deps.js';
 import { type Context, type Reply, reply, replyStream, routeFor } from '../../http/route.js';
-import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { firstIdAt } from '../../kit/ids.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
@@ -34,8 +34,17 @@ interface Opened {
   readonly freeSlot: () => void;
 }
 
+const refuseExcel = (format: wire.Format): Fault => {
+  const message = `excel=true is about CSV; leave it out for ${format}.`;
+  const fields = [{ path: 'query.excel', message }];
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+};
+
 const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened | Fault> => {
   const { query } = ctx;
+  const for_excel = query.excel === true;
+  const format = query.format ?? (for_excel ? 'csv' : 'ndjson');
+  if (for_excel && format !== 'csv') return refuseExcel(format);
   const at = (await deps.taxonomy.checkQuery(query)) ?? (await takeSnapshot(deps, query));
   if (isFault(at)) return at;
   const freeSlot = deps.exports.takeSlot(readAddressText(ctx.ip).limit_key);
@@ -49,7 +58,7 @@ const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened 
     names: query.names === true,
     hides_open: deps.config.HIDE_REASONING,
   };
-  return { job: { subject, format: query.format ?? 'ndjson', scope }, at, freeSlot };
+  return { job: { subject, format, for_excel, scope }, at, freeSlot };
 };
 
 /** Whether the client takes gzip: named or by `*`, and not with a weight of 0. */

@@ -5,8 +5,8 @@ import type { ParquetCall, TypedColumns } from './content.js';
 
 /**
  * The thread of `parquetPieces`: rows as Parquet, a row group at a time, so that memory holds one
- * group whatever the length of the file. Texts are byte arrays of UTF-8, times millisecond
- * timestamps, lists, objects and any values JSON.
+ * group whatever the length of the file. Texts are byte arrays of UTF-8, times timestamps in
+ * milliseconds of UTC, lists and any values JSON.
  */
 
 /** Rows of a group: some 8 MB of common texts. */
@@ -19,10 +19,15 @@ const kinds: Readonly<Record<ColumnType, Omit<Element, 'name'>>> = {
   integer: { type: 'INT32' },
   number: { type: 'DOUBLE' },
   boolean: { type: 'BOOLEAN' },
-  time: { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
+  time: {
+    type: 'INT64',
+    converted_type: 'TIMESTAMP_MILLIS',
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+  },
   list: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
-  object: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
+  numbers: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
   json: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
+  value: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
 };
 
 const toValue = (type: ColumnType, value: unknown): unknown => {

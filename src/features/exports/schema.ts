@@ -48,6 +48,9 @@ export const filter_names = [
 
 const file_properties = {
   format: Type.Optional(textEnum(format_names)),
+  excel: Type.Optional(
+    Type.Boolean({ description: 'CSV with `;` between cells and a byte order mark.' }),
+  ),
   gzip: Type.Optional(Type.Boolean()),
   skip_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 };

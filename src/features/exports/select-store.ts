@@ -108,7 +108,8 @@ const question_status = `
 const questionOf = (scope: ExportScope): string => `
   lateral (
     select
-      t.options, t.question_type, t.status as current_status, t.closes_at, s.status,
+      t.options, t.source, t.source_id, t.question_type, t.status as current_status, t.closes_at,
+      s.status,
       case when r.kind = 'resolve' then r.revision end as revision,
       concat(${members(question_columns)}) as members
     from questions t

@@ -27,6 +27,7 @@ import {
   readVoiding,
   refuseBoth,
 } from '../resolution/rules.js';
+import { readResolvedTo, refuseTwo } from './resolved-to.js';
 import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
 import { findByName, findBySource, type SourceName } from './store.js';
 
@@ -107,12 +108,16 @@ export const importForecasts = async (
   return forecasts.map((one) => (isFault(one) ? one : recorded.next().value!));
 };
 
+const outcomes = ['outcome', 'correct_options', 'outcome_value', 'resolved_to'] as const;
+
 const readItem = (item: ResolutionItem, question: QuestionRow, now: Date): Decision | Fault => {
-  const body = { ...item, evidence_urls: [] };
-  if (item.void !== true) return readDecision(body, question, now);
-  const outcomes = ['outcome', 'correct_options', 'outcome_value'] as const;
-  const stated = outcomes.find((name) => item[name] !== undefined);
-  return stated === undefined ? readVoiding(body) : refuseBoth(stated);
+  const stated = outcomes.filter((name) => item[name] !== undefined);
+  if (item.void === true && stated[0] !== undefined) return refuseBoth(stated[0]);
+  if (item.resolved_to !== undefined && stated.length > 1) return refuseTwo(stated);
+  const read = item.resolved_to === undefined ? item : readResolvedTo(item.resolved_to, question);
+  if (isFault(read)) return read;
+  const body = { ...item, ...read };
+  return body.void === true ? readVoiding(body) : readDecision(body, question, now);
 };
 
 const isDecided = ({ status }: QuestionRow): boolean =>
@@ -150,14 +155,21 @@ export const importResolution = async (
     const call = { id: question_id, admin, clock: deps.clock };
     await deps.sql.begin((tx) => takeStep(tx, close_step, call));
   }
+  let is_there = false;
   const decided = await deps.sql.begin((tx) =>
     decideQuestion(tx, {
       question_id,
       decided_by: admin,
       at: deps.clock(),
-      decide: (now) => (isDecided(now) ? refuseOther(now) : decision),
+      decide(now) {
+        if (!isDecided(now)) return decision;
+        // Decided meanwhile: by this import, which is running twice, or by somebody else.
+        is_there = isSame(now, decision);
+        return refuseOther(now);
+      },
     }),
   );
+  if (is_there) return { kind: 'exists' as const, question_id };
   if (isFault(decided)) return decided;
   deps.questions.forget(question_id);
   return { kind: 'created' as const, question_id };

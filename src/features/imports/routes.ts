@@ -2,7 +2,14 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { reply, routeFor } from '../../http/route.js';
 import { compileCheck } from '../../http/validation.js';
-import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
+import {
+  common_faults,
+  type Fault,
+  isFault,
+  refuse,
+  refusedItem,
+  unreadableItem,
+} from '../../kit/fault.js';
 import { makePause } from '../../kit/loop.js';
 import { adminName } from '../audit/index.js';
 import type { PlaceParts, ReviseParts } from '../predictions/index.js';
@@ -11,6 +18,7 @@ import { question_draft } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { importAgent, importForecasts, importResolution } from './items.js';
 import * as wire from './schema.js';
+import { findExported } from './store.js';
 
 /**
  * The parts of a season: questions, agents, forecasts, outcomes. Up to 100 items a call, each
@@ -22,8 +30,14 @@ const route = routeFor<Needs>();
 
 type Outcome = { readonly kind: 'created' | 'exists' } | Fault;
 
-/** Does the items in their order; the outcome of each. */
-type Work<T> = (deps: Needs, items: readonly T[], admin: string) => Promise<readonly Outcome[]>;
+interface Call {
+  readonly admin: string;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly gone: AbortSignal;
+}
+
+/** Does the items in their order; the outcome of each, or of fewer where nobody waits any more. */
+type Work<T> = (deps: Needs, items: readonly T[], call: Call) => Promise<readonly Outcome[]>;
 
 interface Import<S extends TSchema> {
   readonly id: string;
@@ -57,7 +71,10 @@ const importRoute = <S extends TSchema>({ item, members, work, ...named }: Impor
     body: wire.items_body,
     body_limit: 4 * 1024 * 1024,
     returns: { 200: Type.Object({ results }) },
-    handle: async ({ body: { items }, caller }, deps) => {
+    handle: async (ctx, deps) => {
+      const { items } = ctx.body;
+      const gone = new AbortController();
+      ctx.onGone(() => gone.abort());
       const wrong: ReturnType<typeof check>[] = [];
       const pause = makePause(items_a_turn);
       for (const one of items) {
@@ -65,7 +82,11 @@ const importRoute = <S extends TSchema>({ item, members, work, ...named }: Impor
         await pause();
       }
       const good = items.filter((_, index) => wrong[index] === null) as Static<S>[];
-      const outcomes = (await work(deps, good, adminName(caller))).values();
+      const admin = adminName(ctx.caller);
+      const done = await work(deps, good, { admin, gone: gone.signal });
+      // A repeat finds what was done, and does the rest; so no answer is kept for it.
+      if (done.length < good.length) return refuse(common_faults.UNAVAILABLE);
+      const outcomes = done.values();
       return reply(200, {
         results: wrong.map((fields, index) =>
           resultOf(fields === null ? outcomes.next().value! : unreadableItem(fields), index),
@@ -77,9 +98,12 @@ const importRoute = <S extends TSchema>({ item, members, work, ...named }: Impor
 
 const eachInTurn =
   <T>(work: (deps: Needs, item: T, admin: string) => Promise<Outcome>): Work<T> =>
-  async (deps, items, admin) => {
+  async (deps, items, { admin, gone }) => {
     const outcomes: Outcome[] = [];
-    for (const item of items) outcomes.push(await work(deps, item, admin));
+    for (const item of items) {
+      if (gone.aborted) break;
+      outcomes.push(await work(deps, item, admin));
+    }
     return outcomes;
   };
 
@@ -91,6 +115,8 @@ const importQuestions = importRoute({
   item: question_draft,
   members: wire.question_members,
   work: eachInTurn(async (deps, item, admin) => {
+    const known = await findExported(deps.sql, item);
+    if (known !== undefined) return { kind: 'exists', question_id: known.id };
     const question = await checkDraft(deps, item);
     if (isFault(question)) return question;
     const how = { admin, act: 'question.import', publish: item.publish, at: deps.clock() } as const;
@@ -114,7 +140,7 @@ const importPredictions = importRoute({
   summary: 'Record up to 100 forecasts of imported agents on imported, undecided questions',
   item: wire.forecast_item,
   members: wire.prediction_members,
-  work: importForecasts,
+  work: (deps, items, { admin }) => importForecasts(deps, items, admin),
 });
 
 const importResolutions = importRoute({

@@ -19,6 +19,12 @@ export const agent_item = Type.Object({
 });
 export type AgentItem = Static<typeof agent_item>;
 
+/**
+ * The source of a question that another one of these forums exported and that had none of its own;
+ * `source_id` is its id there.
+ */
+export const forum_source = 'prediction-forum';
+
 const source_members = {
   source: Type.String({ minLength: 1, maxLength: 100 }),
   source_id: Type.String({ minLength: 1, maxLength: 200 }),
@@ -40,6 +46,14 @@ export const resolution_item = Type.Object({
   correct_options: Type.Optional(Type.Array(textSchema({ maxLength: 200 }), { maxItems: 10 })),
   outcome_value: Type.Optional(value_schema),
   void: Type.Optional(Type.Boolean()),
+  resolved_to: Type.Optional(
+    Type.Unknown({
+      description:
+        'The outcome as other places write it: first an option of the question, then JSON, then ' +
+        'options with | between them, then yes, no, 1, 0 or void.',
+    }),
+  ),
+  evidence_urls: resolve_body.properties.evidence_urls,
   known_at: resolve_body.properties.known_at,
   resolution_note: Type.Optional(nullable(textSchema({ maxLength: 5_000 }))),
 });

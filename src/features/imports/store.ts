@@ -1,5 +1,8 @@
 import type { Db } from '../../db/client.js';
+import { firstRow } from '../../db/rows.js';
+import { isId } from '../../kit/ids.js';
 import type { ImportedQuestion } from '../predictions/index.js';
+import { forum_source } from './schema.js';
 
 /** Finds the things that an import names: questions by their source, agents by their name. */
 
@@ -10,17 +13,34 @@ export interface SourceName {
 
 type SourcedQuestion = SourceName & ImportedQuestion;
 
+const idsIn = (names: readonly Partial<SourceName>[]): readonly string[] =>
+  names.flatMap(({ source, source_id = '' }) =>
+    source === forum_source && isId(source_id.toLowerCase()) ? [source_id.toLowerCase()] : [],
+  );
+
+/** Published questions by their source, or by the id that an export of this very forum gave. */
 export const findBySource = (db: Db, names: readonly SourceName[]) => db<SourcedQuestion[]>`
   select
-    q.source, q.source_id, q.id, q.question_type, q.options, q.range_min, q.range_max,
+    named.source, named.source_id, q.id, q.question_type, q.options, q.range_min, q.range_max,
     q.open_min, q.open_max, q.weight, q.opens_at, q.closes_at,
     q.resolution_url
-  from unnest(
-    ${names.map(({ source }) => source)}::text[],
-    ${names.map(({ source_id }) => source_id)}::text[]
-  ) as named (source, source_id)
-  join questions q on q.source = named.source and q.source_id = named.source_id
+  from (
+    select named.source, named.source_id, s.id
+    from unnest(
+      ${names.map(({ source }) => source)}::text[],
+      ${names.map(({ source_id }) => source_id)}::text[]
+    ) as named (source, source_id)
+    join questions s on s.source = named.source and s.source_id = named.source_id
+    union
+    select ${forum_source}, id::text, id from unnest(${idsIn(names)}::uuid[]) as id
+  ) named
+  join questions q on q.id = named.id
   where q.status <> 'draft'`;
+
+/** The question of this forum that an export of it named, whatever its status. */
+export const findExported = (db: Db, name: { source?: string | null; source_id?: string | null }) =>
+  firstRow(db<{ id: string }[]>`
+    select id from questions where id = any (${idsIn([name as SourceName])}::uuid[])`);
 
 interface ImportedAgent {
   readonly id: string;

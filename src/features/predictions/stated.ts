@@ -1,3 +1,4 @@
+import { findName } from '../../kit/names.js';
 import {
   fromPercent,
   isAmbiguous,
@@ -6,7 +7,6 @@ import {
   toPercent,
   whole_bp,
 } from '../../kit/percent.js';
-import { normaliseText } from '../../kit/text.js';
 import type { ForecastData } from '../events/catalogue.js';
 import { type RangeColumns, rangeOf } from '../questions/range.js';
 import type { QuestionType } from '../questions/schema.js';
@@ -322,12 +322,6 @@ const settleStatedShares = (shares: number[], parts: MultiParts): Result => {
   return { ...no_forecast, confidence, selected_option: selected, probabilities: shares };
 };
 
-/** Options are compared in NFC and without blanks around them, otherwise to the letter. */
-const findOption = (text: string, options: readonly string[]): number => {
-  const wanted = normaliseText(text).trim();
-  return options.findIndex((option) => normaliseText(option).trim() === wanted);
-};
-
 const unknownOption = (field: keyof GivenBody, text: string, options: readonly string[]) =>
   failure(
     'INVALID_OPTION',
@@ -340,7 +334,7 @@ const readSelected = (
   options: readonly string[],
 ): number | Failure | undefined => {
   if (text === undefined) return undefined;
-  const index = findOption(text, options);
+  const index = findName(text, options);
   return index === -1 ? unknownOption('selected_option', text, options) : index;
 };
 
@@ -358,7 +352,7 @@ const readProbabilities = (
     return failure('INVALID_CONFIDENCE', field, message);
   }
   for (const [text, value] of Object.entries(stated)) {
-    const index = Array.isArray(stated) ? Number(text) : findOption(text, options);
+    const index = Array.isArray(stated) ? Number(text) : findName(text, options);
     if (index === -1) return unknownOption(field, text, options);
     if (named.has(index)) {
       return failure('INVALID_OPTION', field, `“${text.slice(0, 60)}” is named twice.`);

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { foldName } from '../../kit/names.js';
 import { countCharacters, hasControls, normaliseText } from '../../kit/text.js';
 import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
 import * as wire from './schema.js';
@@ -19,6 +20,30 @@ const tidy = (text: string): string => normaliseText(text).trim();
 const shownOrNone = (text: string | null | undefined): string | null =>
   text == null ? null : normaliseText(text);
 
+/** Refuses options of which two cannot be told apart, or one cannot be seen. */
+export const refuseAlike = (options: readonly string[]): Fault | null => {
+  const refuseOptions = (message: string): Fault =>
+    refuse(wire.question_faults.INVALID_OPTIONS, {
+      message,
+      fields: [{ path: 'body.options', message }],
+    });
+  const seen = new Map<string, string>();
+  for (const option of options) {
+    const fold = foldName(option);
+    if (fold === '') return refuseOptions('An option needs characters that can be seen.');
+    const other = seen.get(fold);
+    if (other === option) return refuseOptions(`The option “${option}” is there twice.`);
+    if (other !== undefined) {
+      return refuseOptions(
+        `The options “${other}” and “${option}” are too alike: case, blanks, width and invisible ` +
+          'characters do not tell options apart.',
+      );
+    }
+    seen.set(fold, option);
+  }
+  return null;
+};
+
 const checkOptions = (draft: wire.QuestionDraft): string[] | Fault => {
   const options = (draft.options ?? []).map(tidy);
   if (draft.question_type !== 'multi') {
@@ -28,12 +53,11 @@ const checkOptions = (draft: wire.QuestionDraft): string[] | Fault => {
       fields: [{ path: 'body.options', message: 'Only for question_type "multi"' }],
     });
   }
-  const different = new Set(options.map((option) => option.toLowerCase()));
-  if (options.length >= 2 && different.size === options.length && !options.includes('')) {
-    return options;
+  if (options.length < 2) {
+    const fields = [{ path: 'body.options', message: '2 to 10 different, non-empty texts' }];
+    return refuse(wire.question_faults.INVALID_OPTIONS, { fields });
   }
-  const fields = [{ path: 'body.options', message: '2 to 10 different, non-empty texts' }];
-  return refuse(wire.question_faults.INVALID_OPTIONS, { fields });
+  return refuseAlike(options) ?? options;
 };
 
 const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fault =>

@@ -23,7 +23,7 @@ import { readStated, type StatedQuestion } from '../predictions/stated.js';
 import { showCdf } from '../predictions/stated-cdf.js';
 import { findVisible } from '../questions/index.js';
 import { rangeOf, showOutcome } from '../questions/range.js';
-import { checkRange } from '../questions/rules.js';
+import { checkRange, refuseAlike } from '../questions/rules.js';
 import {
   question_faults,
   question_types,
@@ -305,11 +305,8 @@ const findSimulated = async (
     return isId(id) ? findVisible(deps, id, caller) : refuse(question_faults.QUESTION_NOT_FOUND);
   }
   const options = (body.options ?? []).map((option) => normaliseText(option).trim());
-  if (new Set(options.map((option) => option.toLowerCase())).size < options.length) {
-    return refuse(question_faults.INVALID_OPTIONS, {
-      fields: [{ path: 'body.options', message: '2 to 10 different, non-empty texts' }],
-    });
-  }
+  const alike = refuseAlike(options);
+  if (alike !== null) return alike;
   const of_range = typeof body.range?.min === 'string' ? 'date' : 'numeric';
   const of_options = options.length === 0 ? 'binary' : 'multi';
   const question_type = body.range === undefined ? of_options : of_range;

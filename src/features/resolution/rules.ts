@@ -1,5 +1,6 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { findObjection, hasControls, normaliseText, readText } from '../../kit/text.js';
+import { findName } from '../../kit/names.js';
+import { findObjection, hasControls, readText } from '../../kit/text.js';
 import { type PointsRule, points_rule } from '../points/rules.js';
 import { type QuestionTimes, type ScoringTime, scoringTime } from '../points/time-weighting.js';
 import { distributionOf, type Stated } from '../predictions/distribution.js';
@@ -36,17 +37,14 @@ export interface Decision {
 const wrong = (path: string, message: string): Fault =>
   refuse(resolution_faults.INVALID_OUTCOME, { message, fields: [{ path, message }] });
 
-const plain = (text: string): string => normaliseText(text).trim();
-
 const readOptions = (
   named: readonly string[],
   options: readonly string[],
 ): readonly string[] | Fault => {
   const path = 'body.correct_options';
-  const known = options.map(plain);
   const right = new Set<number>();
   for (const text of named) {
-    const index = known.indexOf(plain(text));
+    const index = findName(text, options);
     const shown = `“${text.slice(0, 60)}”`;
     if (index === -1) {
       return wrong(path, `${shown} is not an option; the options are ${options.join(', ')}.`);

@@ -1,103 +1,14 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
-import { parse } from 'csv-parse';
+import { forum_source } from '../../features/imports/schema.js';
 import { findInexactProblem, isExact } from '../../http/validation.js';
+import type { SourceRecord } from './files.js';
 
 /**
  * Items in the form that the service takes, made from records with the import's field names. A
- * record says by `type` what it is: a question (without one), an agent, a forecast or a resolution.
- * Text of a CSV cell becomes the field's type where it can; the service checks every item.
+ * record says by `type` what it is: a question (without one), an agent, a forecast or a resolution;
+ * those of our exports are known by their columns. Text of a CSV cell becomes the field's type where
+ * it can; the service checks every item.
  */
-
-/** A record of the file, or why there is none. */
-type Entry =
-  | { readonly line: number; readonly record: SourceRecord }
-  | { readonly line: number; readonly problem: string };
-
-export type SourceRecord = Readonly<Record<string, unknown>>;
-
-const longest_line = 1_000_000;
-const byte_order_mark = '\uFEFF';
-
-/** By the name, else by the first character: a record of NDJSON begins with a brace. */
-const isNdjson = async (file: string): Promise<boolean> => {
-  if (/\.csv$/i.test(file)) return false;
-  if (/\.(ndjson|jsonl)$/i.test(file)) return true;
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1024), 0, 1024, 0);
-    const start = buffer.toString('utf8', 0, bytesRead).replace(byte_order_mark, '').trimStart();
-    return start.startsWith('{');
-  } finally {
-    await handle.close();
-  }
-};
-
-const readLine = (text: string): { record: SourceRecord } | { problem: string } => {
-  if (text.length > longest_line) return { problem: `the line is over ${longest_line} characters` };
-  try {
-    const value: unknown = JSON.parse(text);
-    const problem = findInexactProblem(text);
-    if (problem !== null) return { problem };
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return { record: value as SourceRecord };
-    }
-    return { problem: 'the line is JSON but not an object' };
-  } catch (error) {
-    return { problem: `not valid JSON: ${error instanceof Error ? error.message : error}` };
-  }
-};
-
-async function* readNdjson(file: string): AsyncGenerator<Entry> {
-  const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity });
-  let line = 0;
-  for await (const raw of lines) {
-    line += 1;
-    const text = line === 1 ? raw.replace(byte_order_mark, '') : raw;
-    if (text.trim() !== '') yield { line, ...readLine(text) };
-  }
-}
-
-interface CsvRow {
-  readonly info: { readonly lines: number };
-  readonly record: SourceRecord;
-}
-
-/** A row that cannot be read is passed over and reported; rows may span several lines. */
-async function* readCsv(file: string): AsyncGenerator<Entry> {
-  const bad: Entry[] = [];
-  const parser = parse({
-    bom: true,
-    columns: (names: string[]) => names.map((name) => name.trim()),
-    info: true,
-    skip_empty_lines: true,
-    skip_records_with_error: true,
-    max_record_size: longest_line,
-    // Exports put a quote before what a spreadsheet would compute.
-    cast: (cell) => cell.replace(/^'(?=[=+\-@\t\r])/, ''),
-  });
-  parser.on('skip', (error: (Error & { lines?: number }) | undefined) => {
-    const problem = `not valid CSV: ${error?.message ?? 'unreadable row'}`;
-    bad.push({ line: error?.lines ?? 0, problem });
-  });
-  const input = createReadStream(file);
-  input.on('error', (error) => parser.destroy(error));
-  let last_line = 1;
-  for await (const { info, record } of input.pipe(parser) as AsyncIterable<CsvRow>) {
-    yield* bad.splice(0);
-    // The parser says where a row ends; where it begins is the line after the row before.
-    yield { line: last_line + 1, record };
-    last_line = info.lines;
-  }
-  yield* bad.splice(0);
-}
-
-/** Reads a file record by record, NDJSON or CSV. */
-export async function* readRecords(file: string): AsyncGenerator<Entry> {
-  yield* (await isNdjson(file)) ? readNdjson(file) : readCsv(file);
-}
 
 export const record_types = ['question', 'agent', 'forecast', 'resolution'] as const;
 export type RecordType = (typeof record_types)[number];
@@ -137,9 +48,11 @@ const readTime: Reader = (text) => {
   return is_real ? time.toISOString() : text;
 };
 
-/** A text that is not a number, or an integer that a number cannot hold, is left as it is. */
+const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+
+/** A text that is no decimal number, or an integer that a number cannot hold, is left as it is. */
 const readNumber: Reader = (text) =>
-  Number.isFinite(Number(text)) && isExact(text) ? Number(text) : text;
+  decimal.test(text) && Number.isFinite(Number(text)) && isExact(text) ? Number(text) : text;
 
 const readFlag: Reader = (text) => {
   const word = text.toLowerCase();
@@ -154,7 +67,7 @@ const readProbabilities: Reader = (text) =>
     : Object.fromEntries(
         text.split('|').map((part) => {
           const at = part.lastIndexOf('=');
-          return [part.slice(0, at).trim(), readNumber(part.slice(at + 1))];
+          return [part.slice(0, at).trim(), readNumber(part.slice(at + 1).trim())];
         }),
       );
 
@@ -219,15 +132,45 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
     ...source,
     known_at: readTime,
     resolution_note: readText,
+    outcome: readFlag,
+    correct_options: readList,
     outcome_value: readValue,
+    void: readFlag,
+    evidence_urls: readList,
   },
 };
 
-export const typeOf = ({ type }: SourceRecord): RecordType | { readonly problem: string } => {
-  if (type === undefined || type === null || type === '') return 'question';
+/** What a row of our own exports is, by columns that only these have. */
+const exported = [
+  ['comment_id', { problem: 'comments are not imported' }],
+  ['option_percents', { problem: 'a history of the consensus is not imported' }],
+  ['prediction_id', 'forecast'],
+  ['decided_by', 'resolution'],
+] as const;
+
+export const typeOf = (record: SourceRecord): RecordType | { readonly problem: string } => {
+  const { type } = record;
+  if (type === undefined || type === null || type === '') {
+    return exported.find(([column]) => Object.hasOwn(record, column))?.[1] ?? 'question';
+  }
   const known = record_types.find((one) => one === type);
   return known ?? { problem: `type is ${type} and not one of ${record_types.join(', ')}` };
 };
+
+/** The fields of a record, with those of exports under the names that imports have for them. */
+const renameExported = (type: RecordType, record: SourceRecord): SourceRecord => {
+  const { question_id, agent_name, note, kind } = record;
+  const is_of_forum = isEmpty(record['source']) && !isEmpty(question_id);
+  return {
+    ...record,
+    ...(is_of_forum && { source: forum_source, source_id: question_id }),
+    ...(type === 'forecast' && !isEmpty(agent_name) && { agent: agent_name }),
+    ...(type === 'resolution' && !isEmpty(note) && { resolution_note: note }),
+    ...(type === 'resolution' && kind === 'void' && { void: true }),
+  };
+};
+
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
 
 const readFields = (type: RecordType, record: SourceRecord): Record<string, unknown> => {
   const item: Record<string, unknown> = {};
@@ -263,24 +206,15 @@ const identify = (item: Record<string, unknown>): void => {
   item['source_id'] ??= createHash('sha256').update(own).digest('hex').slice(0, 32);
 };
 
-/** `resolved_to` in any of its forms: 1 and 0, true and false, an option or several, void. */
-const readDecision = (to: unknown): Item => {
-  const word = String(to).trim().toLowerCase();
-  if (Array.isArray(to)) return { correct_options: to };
-  if (word === 'void') return { void: true };
-  if (['1', '1.0', 'true', 'yes'].includes(word)) return { outcome: true };
-  if (['0', '0.0', 'false', 'no'].includes(word)) return { outcome: false };
-  return typeof to === 'string' ? { correct_options: readList(to) } : {};
-};
-
 export const makeItem = (
   type: RecordType,
   record: SourceRecord,
   { pillars, publish }: ItemOptions,
 ): { readonly item: Item; readonly notices: readonly string[] } => {
-  const item = readFields(type, record);
-  if (type === 'resolution' && item['outcome_value'] === undefined)
-    Object.assign(item, readDecision(record['resolved_to']));
+  const item = readFields(type, renameExported(type, record));
+  // As it stands: what it means depends on the question, which the service knows.
+  if (type === 'resolution' && !isEmpty(record['resolved_to']))
+    item['resolved_to'] = record['resolved_to'];
   const notices = cutTexts(item);
   if (type !== 'question') return { item, notices };
   const pillar = pillars.get(String(item['subcategory']));

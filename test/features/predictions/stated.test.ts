@@ -304,7 +304,7 @@ t.test('an option with a confidence spreads the rest evenly, exactly', async (t)
 });
 
 t.test('an unknown option is refused and the known ones are named', async (t) => {
-  for (const option of ['Purple', 'red', '', '0', '__proto__', 'constructor']) {
+  for (const option of ['Purple', 'ready', '', '0', '__proto__', 'constructor']) {
     const result = choose({ selected_option: option, confidence: 80 });
     t.same(codes(result), ['INVALID_OPTION body.selected_option'], option);
     t.match(messages(result), /the options are Red, Green, Blue, Café/);

@@ -1,0 +1,90 @@
+import { type Fault, refuse } from '../../kit/fault.js';
+import { findName } from '../../kit/names.js';
+import type { Value } from '../questions/schema.js';
+import { resolution_faults } from '../resolution/schema.js';
+
+/** What `resolved_to` means, which other places write in many ways. */
+
+type Outcome =
+  | { readonly outcome: boolean }
+  | { readonly correct_options: string[] }
+  | { readonly outcome_value: Value }
+  | { readonly void: true };
+
+interface Asked {
+  readonly question_type: string;
+  readonly options: readonly string[];
+}
+
+const refuseOutcome = (message: string): Fault =>
+  refuse(resolution_faults.INVALID_OUTCOME, {
+    message,
+    fields: [{ path: 'body.resolved_to', message }],
+  });
+
+export const refuseTwo = (names: readonly string[]): Fault =>
+  refuseOutcome(`Send one of ${names.join(' and ')}.`);
+
+const readJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string');
+
+const readOptions = (text: string, options: readonly string[]): Outcome => {
+  const json = readJson(text);
+  if (isTexts(json)) return { correct_options: json };
+  if (typeof json === 'string') return { correct_options: [json] };
+  const parts = text.split('|').filter((part) => part.trim() !== '');
+  if (parts.length > 1) return { correct_options: parts };
+  const is_word = /^void(?:ed)?$/i.test(text) && findName(text, options) === -1;
+  return is_word ? { void: true } : { correct_options: [text] };
+};
+
+const words: Readonly<Record<string, Outcome>> = {
+  '1': { outcome: true },
+  '1.0': { outcome: true },
+  true: { outcome: true },
+  yes: { outcome: true },
+  '0': { outcome: false },
+  '0.0': { outcome: false },
+  false: { outcome: false },
+  no: { outcome: false },
+  void: { void: true },
+  voided: { void: true },
+};
+
+/**
+ * An option of the question before anything else that its text could be; then JSON; then options
+ * with `|` between them; then words.
+ */
+export const readResolvedTo = (to: unknown, { question_type, options }: Asked): Outcome | Fault => {
+  if (isTexts(to) && question_type === 'multi') return { correct_options: to };
+  if (typeof to === 'object')
+    return refuseOutcome('resolved_to is a text, a number, or a list of texts.');
+  const text = String(to).trim();
+  if (question_type === 'multi') {
+    const index = findName(text, options);
+    return index === -1 ? readOptions(text, options) : { correct_options: [options[index]!] };
+  }
+  const json = readJson(text);
+  const word = (typeof json === 'string' ? json : text).toLowerCase();
+  const known = Object.hasOwn(words, word) ? words[word]! : undefined;
+  if (question_type === 'binary') {
+    return (
+      known ??
+      refuseOutcome(
+        `A yes/no question is resolved to 1, 0, yes, no or void, not to ${text.slice(0, 60)}.`,
+      )
+    );
+  }
+  if (known !== undefined && 'void' in known) return known;
+  return {
+    outcome_value: typeof to === 'number' || typeof json !== 'number' ? (to as Value) : json,
+  };
+};

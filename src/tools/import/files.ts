@@ -1,0 +1,283 @@
+import { isUtf8 } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { CsvError, parse } from 'csv-parse/sync';
+import { findInexactProblem } from '../../http/validation.js';
+import { Stopped } from '../command.js';
+
+/** Reads a file of records, NDJSON or CSV, and says of each on which line it begins. */
+
+/** A record of the file, or why there is none. */
+export type Entry =
+  | { readonly line: number; readonly record: SourceRecord }
+  | { readonly line: number; readonly problem: string };
+
+export type SourceRecord = Readonly<Record<string, unknown>>;
+
+interface Line {
+  readonly line: number;
+  readonly text: string;
+}
+
+const longest_record = 1_000_000;
+const [line_feed, carriage_return] = [0x0a, 0x0d];
+const byte_order_mark = '\uFEFF';
+const save_as = 'Save the file as UTF-8 text, and import it again.';
+
+const decode = (bytes: Buffer, line: number): string => {
+  if (!isUtf8(bytes)) throw new Stopped(`Line ${line} is not valid UTF-8. ${save_as}`);
+  const text = bytes.toString();
+  if (text.includes('\0')) throw new Stopped(`Line ${line} is not text. ${save_as}`);
+  return line === 1 && text.startsWith(byte_order_mark) ? text.slice(1) : text;
+};
+
+/** Where the next line ends and the one after it begins; null where more bytes may tell. */
+const findEnd = (bytes: Buffer, is_all: boolean): readonly [number, number] | null => {
+  const at = bytes.findIndex((byte) => byte === line_feed || byte === carriage_return);
+  if (at === -1) return null;
+  if (bytes[at] === line_feed) return [at, at + 1];
+  if (at + 1 === bytes.length && !is_all) return null;
+  return [at, bytes[at + 1] === line_feed ? at + 2 : at + 1];
+};
+
+/** Lines end in LF, CRLF or CR, each as it comes. Throws where a line is not UTF-8. */
+async function* readLines(file: string): AsyncGenerator<Line> {
+  let line = 0;
+  let rest: Buffer = Buffer.alloc(0);
+  function* take(is_all: boolean) {
+    for (let end = findEnd(rest, is_all); end !== null; end = findEnd(rest, is_all)) {
+      line += 1;
+      yield { line, text: decode(rest.subarray(0, end[0]), line) };
+      rest = rest.subarray(end[1]);
+    }
+  }
+  for await (const chunk of createReadStream(file)) {
+    rest = Buffer.concat([rest, chunk as Buffer]);
+    yield* take(false);
+  }
+  yield* take(true);
+  if (rest.length > 0) yield { line: line + 1, text: decode(rest, line + 1) };
+}
+
+/** Reads the file once without doing anything, so that one that is not text is refused as a whole. */
+export const checkText = async (file: string): Promise<void> => {
+  for await (const _ of readLines(file));
+};
+
+/** By the name, else by the first character: a record of NDJSON begins with a brace. */
+const isNdjson = async (file: string): Promise<boolean> => {
+  if (/\.(csv|tsv)$/i.test(file)) return false;
+  if (/\.(ndjson|jsonl)$/i.test(file)) return true;
+  const handle = await open(file);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1024), 0, 1024, 0);
+    const start = buffer.toString('utf8', 0, bytesRead).replace(byte_order_mark, '').trimStart();
+    return start.startsWith('{');
+  } finally {
+    await handle.close();
+  }
+};
+
+const readJsonLine = (text: string): { record: SourceRecord } | { problem: string } => {
+  if (text.length > longest_record) {
+    return { problem: `the line is over ${longest_record} characters` };
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    const problem = findInexactProblem(text);
+    if (problem !== null) return { problem };
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return { record: value as SourceRecord };
+    }
+    return { problem: 'the line is JSON but not an object' };
+  } catch (error) {
+    return { problem: `not valid JSON: ${error instanceof Error ? error.message : error}` };
+  }
+};
+
+async function* readNdjson(file: string): AsyncGenerator<Entry> {
+  for await (const { line, text } of readLines(file)) {
+    if (text.trim() !== '') yield { line, ...readJsonLine(text) };
+  }
+}
+
+const separators = [',', ';', '\t'] as const;
+
+/** The one that is there most often outside of quotes; a comma where none is. */
+const separatorOf = (header: string): string => {
+  const unquoted = header.replace(/"[^"]*"/g, '');
+  const counts = separators.map((one) => unquoted.split(one).length);
+  return separators[counts.indexOf(Math.max(...counts))] ?? ',';
+};
+
+type Row = { readonly cells: readonly string[] } | CsvError;
+
+/** The cells of one row, or why it is none. */
+const readRow = (text: string, delimiter: string): Row => {
+  try {
+    const options = { delimiter, record_delimiter: '\n', trim: true } as const;
+    const rows: readonly string[][] = parse(text, options);
+    return { cells: rows[0] ?? [] };
+  } catch (error) {
+    if (error instanceof CsvError) return error;
+    throw error;
+  }
+};
+
+const isOpen = (row: Row): boolean =>
+  row instanceof CsvError && row.code === 'CSV_QUOTE_NOT_CLOSED';
+
+const hasQuote = ({ text }: Line): boolean => text.replaceAll('""', '').includes('"');
+
+/** Whether the first quote of a line ends the cell in which the line begins. */
+const closesWell = (text: string, separator: string): boolean => {
+  const [start] = /^(?:[^"]|"")*"/.exec(text) ?? [''];
+  const rest = text.slice(start.length).trimStart();
+  return start !== '' && (rest === '' || rest.startsWith(separator));
+};
+
+type NumberedRow =
+  | { readonly line: number; readonly cells: readonly string[] }
+  | { readonly line: number; readonly problem: string };
+
+/**
+ * Rows, with the lines on which they begin. Where a quote is never closed the row is lost on whose
+ * line it opens, and reading goes on below that line.
+ */
+class RowReader {
+  readonly #separator: string;
+  /** Lines of a row in which a quote is open. */
+  #waiting: Line[] = [];
+  #size = 0;
+
+  constructor(separator: string) {
+    this.#separator = separator;
+  }
+
+  *read(given: Line): Generator<NumberedRow> {
+    const lines = [given];
+    for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
+      if (this.#waiting.length === 0 && line.text.trim() === '') continue;
+      this.#waiting.push(line);
+      this.#size += line.text.length;
+      const is_within = this.#waiting.length > 1 && !line.text.includes('"');
+      const is_too_long = this.#size > longest_record;
+      if (is_within && !is_too_long) continue;
+      const row = this.#parse();
+      if (isOpen(row) && !is_too_long) continue;
+      lines.unshift(...(yield* this.#finish(row)));
+    }
+  }
+
+  /** What waits at the end of the file. */
+  *end(): Generator<NumberedRow> {
+    while (this.#waiting.length > 0) {
+      for (const line of yield* this.#finish(this.#parse())) yield* this.read(line);
+    }
+  }
+
+  #parse(): Row {
+    return readRow(this.#waiting.map(({ text }) => text).join('\n'), this.#separator);
+  }
+
+  /** The waiting lines as a row, or its problem; returns those lines that are to be read anew. */
+  *#finish(row: Row): Generator<NumberedRow, readonly Line[]> {
+    const lines = this.#waiting;
+    this.#waiting = [];
+    this.#size = 0;
+    if (!(row instanceof CsvError)) {
+      yield { line: lines[0]!.line, cells: row.cells };
+      return [];
+    }
+    const last = lines.length - 1;
+    const is_last = isOpen(row)
+      ? hasQuote(lines[last]!)
+      : closesWell(lines[last]!.text, this.#separator);
+    const at = is_last ? last : lines.slice(0, last).findLastIndex(hasQuote);
+    const { line } = lines[Math.max(at, 0)]!;
+    const is_single = last === 0 && !isOpen(row);
+    const problem = is_single || (is_last && !isOpen(row)) ? row.message : open_quote;
+    yield { line, problem: `not valid CSV: ${problem}` };
+    return lines.slice(Math.max(at, 0) + 1);
+  }
+}
+
+const open_quote = 'a quote opens here and is not closed';
+
+async function* readRows(
+  lines: AsyncIterable<Line>,
+  separator: string,
+): AsyncGenerator<NumberedRow> {
+  const reader = new RowReader(separator);
+  for await (const line of lines) yield* reader.read(line);
+  yield* reader.end();
+}
+
+/** `Source ID` is `source_id`. */
+const toName = (cell: string): string =>
+  cell
+    .trim()
+    .toLowerCase()
+    .replace(/[\s-]+/g, '_');
+
+const readHeader = (row: NumberedRow): readonly string[] => {
+  const { line } = row;
+  if ('problem' in row) throw new Stopped(`Line ${line}: ${row.problem}.`);
+  const names = row.cells.map(toName);
+  const twice = names.find((name, at) => name !== '' && names.indexOf(name) < at);
+  if (twice !== undefined) throw new Stopped(`Line ${line}: the column ${twice} appears twice.`);
+  return names;
+};
+
+const counted = (cells: number): string => (cells === 1 ? '1 cell' : `${cells} cells`);
+
+/** Exports put a quote before what a spreadsheet would compute. */
+const unshield = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
+
+const toRecord = (
+  names: readonly string[],
+  cells: readonly string[],
+): { record: SourceRecord } | { problem: string } => {
+  const is_longer = cells.slice(names.length).some((cell) => cell !== '');
+  if (cells.length < names.length || is_longer) {
+    return { problem: `the row has ${counted(cells.length)}, and the header ${names.length}` };
+  }
+  const named = names.map((name, at) => [name, unshield(cells[at] ?? '')] as const);
+  return { record: Object.fromEntries(named.filter(([name]) => name !== '')) };
+};
+
+async function* readCsv(file: string): AsyncGenerator<Entry> {
+  const lines = readLines(file);
+  let names: readonly string[] | undefined;
+  let separator: string | undefined;
+  /** The first line decides how the others are read, so it is looked at before. */
+  async function* afterMark() {
+    for await (const one of lines) {
+      const marked = one.line === 1 ? /^"?sep=(.)"?$/i.exec(one.text)?.[1] : undefined;
+      if (marked !== undefined) separator = marked;
+      else yield one;
+    }
+  }
+  const rest = afterMark();
+  let first: Line | undefined;
+  do {
+    const next = await rest.next();
+    if (next.done === true) return;
+    first = next.value;
+  } while (first.text.trim() === '');
+  separator ??= separatorOf(first.text);
+  async function* all() {
+    yield first!;
+    yield* rest;
+  }
+  for await (const row of readRows(all(), separator)) {
+    if (names === undefined) names = readHeader(row);
+    else if ('problem' in row) yield row;
+    else yield { line: row.line, ...toRecord(names, row.cells) };
+  }
+}
+
+/** Reads a file record by record. */
+export async function* readRecords(file: string): AsyncGenerator<Entry> {
+  yield* (await isNdjson(file)) ? readNdjson(file) : readCsv(file);
+}
