@@ -31,7 +31,7 @@ import {
   value_schema,
 } from '../questions/schema.js';
 import { number_formula, number_payout_schema, numberPayout } from './numbers.js';
-import { correctIndices, countOptions, readOutcome, scoringTimeOf, toTimed } from './rules.js';
+import { correctIndices, countOptions, readOutcome } from './rules.js';
 import { resolution_faults } from './schema.js';
 import { netOfPrediction } from './settling.js';
 import {
@@ -41,6 +41,7 @@ import {
   readEntries,
   readReceipt,
 } from './store.js';
+import { scoringTimeOf, toTimed } from './timed.js';
 
 /** Receipts and simulations: the net of a forecast, with everything needed to do the sum again. */
 

@@ -1,9 +1,6 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { findName } from '../../kit/names.js';
 import { findObjection, hasControls, readText } from '../../kit/text.js';
-import { type PointsRule, points_rule } from '../points/rules.js';
-import { type QuestionTimes, type ScoringTime, scoringTime } from '../points/time-weighting.js';
-import { distributionOf, type Stated } from '../predictions/distribution.js';
 import { prediction_faults } from '../predictions/faults.js';
 import type { QuestionRow } from '../questions/index.js';
 import { fitValue, nounOf, rangeOf, readValue } from '../questions/range.js';
@@ -171,28 +168,6 @@ export const correctIndices = (
 ): readonly number[] => {
   if (decided.outcome !== null) return [decided.outcome ? 0 : 1];
   return (decided.correct_options ?? []).map((option) => options.indexOf(option));
-};
-
-/** A forecast as it was stated, and when. */
-export interface StatedAt extends Stated {
-  readonly revision: number;
-  readonly at_ms: number;
-}
-
-export const toTimed = (one: StatedAt, n_options: number) => {
-  const { prediction, selected_option, confidence: stated, at_ms, revision } = one;
-  const selected = prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
-  return { distribution: distributionOf(one, n_options), selected, stated, at_ms, revision };
-};
-
-/** Decisions from before there were revisions paid for every prediction, whatever its time. */
-export const scoringTimeOf = (
-  decided: QuestionTimes & { readonly points_rule: PointsRule | null },
-  forecasts: readonly { readonly at_ms: number }[],
-): ScoringTime => {
-  const time = scoringTime(decided);
-  if ((decided.points_rule ?? points_rule) === points_rule) return time;
-  return { ...time, ends_ms: Math.max(time.ends_ms, forecasts.at(-1)!.at_ms), is_known: false };
 };
 
 /** How long after a resolution it can be disputed; a new revision begins it anew. */

@@ -8,7 +8,8 @@ import type { QuestionTimes } from '../points/time-weighting.js';
 import type { Stated } from '../predictions/distribution.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { RangeColumns } from '../questions/range.js';
-import type { Decision, StatedAt } from './rules.js';
+import type { Decision } from './rules.js';
+import type { StatedAt } from './timed.js';
 
 /** The SQL of the settling job; accounts and boards are written by their own features. */
 

@@ -14,8 +14,9 @@ import { scoreOverTime, scoringTime, spansOf } from '../points/time-weighting.js
 import { rangeOf } from '../questions/range.js';
 import { scoreNumber } from './numbers.js';
 import { type Others, passOver } from './others.js';
-import { correctIndices, countOptions, scoringTimeOf, toTimed } from './rules.js';
+import { correctIndices, countOptions } from './rules.js';
 import * as store from './settling-store.js';
+import { scoringTimeOf, toTimed } from './timed.js';
 
 /**
  * Settles what was decided: for each prediction of the question, in the order of agent ids, what

@@ -5,9 +5,10 @@ import type { PointsRule } from '../points/rules.js';
 import type { QuestionTimes } from '../points/time-weighting.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { RangeColumns } from '../questions/range.js';
-import type { Decision, Disputed, Filing, StatedAt } from './rules.js';
+import type { Decision, Disputed, Filing } from './rules.js';
 import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
 import { questionTimes, statedForecasts } from './settling-store.js';
+import type { StatedAt } from './timed.js';
 
 /**
  * Decisions about questions, what a receipt is made from, and disputes. Locks are taken in this

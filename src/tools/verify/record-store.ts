@@ -9,13 +9,8 @@ import { type RangeColumns, rangeOf } from '../../features/questions/range.js';
 import type { QuestionType } from '../../features/questions/schema.js';
 import { questionTimes, statedForecasts } from '../../features/resolution/index.js';
 import { scoreNumber } from '../../features/resolution/numbers.js';
-import {
-  correctIndices,
-  countOptions,
-  type StatedAt,
-  scoringTimeOf,
-  toTimed,
-} from '../../features/resolution/rules.js';
+import { correctIndices, countOptions } from '../../features/resolution/rules.js';
+import { type StatedAt, scoringTimeOf, toTimed } from '../../features/resolution/timed.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { snapshot_queries } from './consensus-store.js';
 import { webhook_queries } from './deliveries-store.js';

@@ -1,0 +1,27 @@
+import { type PointsRule, points_rule } from '../points/rules.js';
+import { type QuestionTimes, type ScoringTime, scoringTime } from '../points/time-weighting.js';
+import { distributionOf, type Stated } from '../predictions/distribution.js';
+
+/** Stated forecasts as scores take them: with the time for which they count. */
+
+/** A forecast as it was stated, and when. */
+export interface StatedAt extends Stated {
+  readonly revision: number;
+  readonly at_ms: number;
+}
+
+export const toTimed = (one: StatedAt, n_options: number) => {
+  const { prediction, selected_option, confidence: stated, at_ms, revision } = one;
+  const selected = prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
+  return { distribution: distributionOf(one, n_options), selected, stated, at_ms, revision };
+};
+
+/** Decisions from before there were revisions paid for every prediction, whatever its time. */
+export const scoringTimeOf = (
+  decided: QuestionTimes & { readonly points_rule: PointsRule | null },
+  forecasts: readonly { readonly at_ms: number }[],
+): ScoringTime => {
+  const time = scoringTime(decided);
+  if ((decided.points_rule ?? points_rule) === points_rule) return time;
+  return { ...time, ends_ms: Math.max(time.ends_ms, forecasts.at(-1)!.at_ms), is_known: false };
+};
