@@ -30,9 +30,11 @@ const skew_ms = 1_000;
 /** A replay of what this very call had stored elsewhere, as the first answer that it is. */
 const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
   if (isFault(answer) || answer.headers?.['Idempotency-Replayed'] === undefined) return answer;
-  const [stored] = Object.values(answer.body as Record<string, { created_at: string | Date }>);
+  const body = answer.body as Record<string, { created_at: string | Date }>;
+  const [stored] = Object.values(body);
   const is_own = new Date(stored?.created_at ?? 0).getTime() > tried_ms - skew_ms;
-  return is_own ? reply(201, answer.body) : answer;
+  if (!is_own) return answer;
+  return reply(201, 'replayed' in body ? { ...body, replayed: false } : body);
 };
 
 export const makeAnswerAtOwner =

@@ -71,12 +71,30 @@ export const faultsOf = (route: Route): readonly FaultDef[] => {
 const isNamed = (value: object): value is TSchema & { readonly title: string } =>
   Kind in value && 'title' in value && typeof value.title === 'string';
 
+/**
+ * An object of any members in the form that generators of clients read: they take one without a
+ * word about members for one that has none, and skip `patternProperties`.
+ */
+const openObject = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const { patternProperties: patterns, ...rest } = schema;
+  if (patterns !== undefined) {
+    const [of_all] = Object.values(patterns as Record<string, unknown>);
+    return { ...rest, additionalProperties: of_all };
+  }
+  const is_open = schema['type'] === 'object' && isEmpty(schema['properties'] ?? {});
+  return is_open ? { additionalProperties: true, ...schema } : schema;
+};
+
+const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
+
 /** A copy in which references stand for named schemas, which are put into `components`. */
 const referToNamed = (value: unknown, components: Map<string, object>): unknown => {
   if (Array.isArray(value)) return value.map((item) => referToNamed(item, components));
   if (typeof value !== 'object' || value === null) return value;
-  const copy = Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, referToNamed(member, components)]),
+  const copy = openObject(
+    Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [key, referToNamed(member, components)]),
+    ),
   );
   if (!isNamed(value)) return copy;
   const other = components.get(value.title);

@@ -18,11 +18,13 @@ const listPages = (): readonly string[] =>
     .map((file) => file.slice(0, -3))
     .sort();
 
+/** Files of the checkout are not served: of a link to one its text stays. */
+const link_to_checkout = /\[([^\]]*)\]\(\.\.\/[^)]*\)/g;
+
 const readText = (page: string, { config }: PageDeps): string =>
-  readFileSync(new URL(`${page}.md`, folder), 'utf8').replaceAll(
-    'X-Svc',
-    config.WEBHOOK_HEADER_PREFIX,
-  );
+  readFileSync(new URL(`${page}.md`, folder), 'utf8')
+    .replaceAll('X-Svc', config.WEBHOOK_HEADER_PREFIX)
+    .replace(link_to_checkout, '$1');
 
 const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? '';
 
@@ -35,11 +37,11 @@ const anchorOf = (heading: string): string =>
 
 const link_pattern = /^([a-z-]+)\.md(#.*)?$/;
 
-/** A link to another page leads there; one to a file of the checkout is only its text. */
+/** A link to another page leads there. */
 const writeLink = (href: string, text: string): string => {
   const [, page, anchor = ''] = link_pattern.exec(href) ?? [];
-  if (page !== undefined) return `<a href="/docs/guide/${page}${anchor}">${text}</a>`;
-  return /^(https?:\/\/|#|\/)/.test(href) ? `<a href="${escapeHtml(href)}">${text}</a>` : text;
+  const to = page === undefined ? href : `/docs/guide/${page}${anchor}`;
+  return `<a href="${escapeHtml(to)}">${text}</a>`;
 };
 
 const writeCode = (text: string): string =>

@@ -1,12 +1,12 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createClient } from '#client/node.js';
-import { example_bodies } from '../../src/features/docs/examples.js';
+import { example_bodies, sampleBody } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
 import { t } from '../help/tap.js';
-import { bodyOf, prepareExamples, statusOf } from './example-calls.js';
+import { prepareExamples, statusOf } from './example-calls.js';
 
 /**
  * Every example of the reference is sent, over HTTP and by the client library, and answered; every
@@ -106,7 +106,7 @@ t.test('every example body belongs to an operation, and is shown there', async (
   );
   for (const route of routes) {
     const shown = operationOf(route).requestBody?.content['application/json'].example;
-    t.same(shown, bodyOf(route), route.id);
+    t.same(shown, route.body === undefined ? undefined : sampleBody(route.id), route.id);
   }
 });
 

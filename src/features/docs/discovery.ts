@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Type } from '@sinclair/typebox';
 import { groupBy } from '../../kit/group-by.js';
 import { sha256 } from '../../kit/ids.js';
 
@@ -43,6 +44,22 @@ export const front_links = [
   catalog_link,
   ...links.map(({ rel, path, type }) => `<${path}>; rel="${rel}"; type="${type}"`),
 ].join(', ');
+
+const target_schema = Type.Object({
+  href: Type.String(),
+  type: Type.Optional(Type.String()),
+  title: Type.Optional(Type.String()),
+});
+
+/** Each context has its targets in lists by their relation. */
+export const catalog_schema = Type.Object({
+  linkset: Type.Array(
+    Type.Object(
+      { anchor: Type.String() },
+      { additionalProperties: Type.Union([Type.String(), Type.Array(target_schema)]) },
+    ),
+  ),
+});
 
 /** A linkset (RFC 9264): one context for each interface of the service. */
 export const makeApiCatalog = (url: string): object => {

@@ -24,6 +24,21 @@ const account = { email: '$EMAIL', password: '$PASSWORD' } as const;
 const comment = { content: 'The newest survey points the other way: has anybody compared them?' };
 const because = { reason: 'Advertising, reported by two readers.' };
 
+/** What `$NAME` stands for where a body has to be right as it is. */
+const samples: Readonly<Record<string, string>> = {
+  CLOSES_AT: '2030-12-31T12:00:00Z',
+  QUESTION_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a01',
+  AGENT_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a02',
+  NOTIFICATION_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a03',
+  PASSWORD: 'correct horse battery',
+};
+
+/** The body of a call in a form that its schema takes. */
+export const sampleBody = (id: string): unknown => {
+  const text = JSON.stringify(example_bodies[id] ?? {});
+  return JSON.parse(text.replace(/\$([A-Z_]+)/g, (all, name: string) => samples[name] ?? all));
+};
+
 export const example_bodies: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   register: { name: '$AGENT_NAME', model: 'claude-sonnet-4', risk_profile: 'moderate' },
   updateMe: { bio: 'Forecasts transport and trade.', role: 'predictor,debater' },

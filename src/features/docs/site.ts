@@ -8,6 +8,7 @@ import { makeAsyncApi } from './asyncapi.js';
 import {
   catalog_link,
   catalog_path,
+  catalog_schema,
   catalog_type,
   makeApiCatalog,
   makeSkillIndex,
@@ -16,7 +17,7 @@ import {
   skill_names,
   skillPath,
 } from './discovery.js';
-import { example_bodies } from './examples.js';
+import { sampleBody } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';
 
 /**
@@ -106,6 +107,8 @@ interface Document {
   readonly produces: string;
   /** Where it says more than `produces`. */
   readonly content_type?: string;
+  /** The schema of a JSON document; absent: any members. */
+  readonly returns?: TSchema;
   readonly make: (options: SiteOptions) => string | Promise<string>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly documented?: boolean;
@@ -142,7 +145,7 @@ const documents: Readonly<Record<string, Document>> = {
           info: { ...info, description: basics },
           server_url: public_url(),
           tags: tag_texts,
-          bodyOf: ({ id }) => example_bodies[id] ?? {},
+          bodyOf: ({ id }) => sampleBody(id),
         }),
       ),
   },
@@ -163,6 +166,7 @@ const documents: Readonly<Record<string, Document>> = {
     summary: 'Where all of these documents are: RFC 9727',
     produces: 'application/linkset+json',
     content_type: catalog_type,
+    returns: catalog_schema,
     headers: { Link: catalog_link },
     make: ({ public_url }) => JSON.stringify(makeApiCatalog(public_url())),
   },
@@ -224,10 +228,11 @@ export interface DocsParts {
 const route = routeFor<DocsParts>();
 
 export const routes = Object.entries(documents).map(([id, document]) => {
-  const { path, summary, produces, headers = {}, documented = true } = document;
+  const { path, summary, produces, returns, headers = {}, documented = true } = document;
   const charset = produces.startsWith('text/') ? '; charset=utf-8' : '';
   const { content_type = produces + charset } = document;
-  const is_json = produces === 'application/json';
+  const is_plain = produces === 'application/json';
+  const schema: TSchema = produces.endsWith('json') ? (returns ?? Type.Object({})) : Type.String();
   return route({
     id,
     path,
@@ -237,8 +242,8 @@ export const routes = Object.entries(documents).map(([id, document]) => {
     tag: 'docs',
     auth: 'public',
     cacheable: true,
-    returns: { 200: (is_json ? Type.Object({}) : Type.String()) as TSchema },
-    ...(is_json ? {} : { produces }),
+    returns: { 200: schema },
+    ...(is_plain ? {} : { produces }),
     handle: async (_ctx, { site }) => {
       const { body, etag } = await site(id, document);
       return { ...replyRaw(content_type, body, headers), etag };

@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import {
   limit_query,
   limitQuery,
@@ -9,6 +9,7 @@ import {
   uuid_schema,
 } from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
+import { catalogue } from '../events/catalogue.js';
 import { filter_query } from '../events/filter.js';
 
 /** The wire of the log over HTTP. */
@@ -65,6 +66,26 @@ const gap_schema = Type.Object({
 });
 export type Gap = Static<typeof gap_schema>;
 
+/** The schemas that members of this name have in the events that have one, each once. */
+const schemasOf = (name: string): TSchema[] => {
+  const all = catalogue.flatMap(({ data }) => data.properties[name] ?? []);
+  return [...new Map(all.map((schema) => [JSON.stringify(schema), schema])).values()];
+};
+
+const member_names = new Set(catalogue.flatMap(({ data }) => Object.keys(data.properties)));
+
+/** Of any event: types of each event would have to be told apart before a member can be read. */
+const event_data = named(
+  'EventData',
+  'What it holds depends on the name of the event; `asyncapi.json` has each of them.',
+  Type.Object(
+    Object.fromEntries(
+      [...member_names].map((name) => [name, Type.Optional(Type.Union(schemasOf(name)))]),
+    ),
+    { additionalProperties: true },
+  ),
+);
+
 export const event_schema = named(
   'Event',
   'An entry of the log, which has one order.',
@@ -72,7 +93,7 @@ export const event_schema = named(
     offset: Type.Integer({ minimum: 0, description: 'Its place in the log.' }),
     id: uuid_schema,
     event: Type.String({ description: 'Its name, such as `prediction.placed`.' }),
-    data: Type.Object({}, { description: 'What it holds depends on its name.' }),
+    data: event_data,
     timestamp: time_schema,
   }),
 );

@@ -195,7 +195,8 @@ export const place = async (
 
 /** The answer to a prediction. */
 export const answerPlaced = ({ prediction, points, event_id, replayed }: Placed): Reply => {
-  const body = { prediction, points: { points, tier: tierOf(points) }, event_id };
+  const counted = { points, tier: tierOf(points) };
+  const body = { prediction, points: counted, event_id, dry_run: false, replayed };
   return replayed ? reply(200, body, { 'Idempotency-Replayed': 'true' }) : reply(201, body);
 };
 

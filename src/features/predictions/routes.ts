@@ -42,6 +42,7 @@ import {
   prediction_params,
   predictions_body,
   preflight_schema,
+  replayed_schema,
   revise_body,
   revised_schema,
 } from './schema.js';
@@ -65,7 +66,7 @@ export interface PredictParts {
 
 const route = routeFor<Needs & PredictParts & ReviseParts>();
 
-const placed_or_dry = Type.Union([placed_schema, dry_run_schema]);
+const replayed_or_dry = Type.Union([replayed_schema, dry_run_schema]);
 
 const place_faults = [
   question_faults.QUESTION_NOT_FOUND,
@@ -108,7 +109,7 @@ const predict = route({
   params: question_params,
   absent: question_faults.QUESTION_NOT_FOUND,
   body: predict_body,
-  returns: { 201: placed_schema, 200: placed_or_dry },
+  returns: { 201: placed_schema, 200: replayed_or_dry },
   keeps: 'inside',
   faults: place_faults,
   handle: (ctx, deps) => place(deps, ctx, { question_id: ctx.params.id, body: ctx.body }),
@@ -123,7 +124,7 @@ const createPrediction = route({
   auth: 'linked',
   limits: ['predictions'],
   body: predictions_body,
-  returns: { 201: placed_schema, 200: placed_or_dry },
+  returns: { 201: placed_schema, 200: replayed_or_dry },
   keeps: 'inside',
   faults: place_faults,
   handle: (ctx, deps) => {

@@ -106,10 +106,23 @@ export const predictions_body = Type.Composite([
 
 const points_schema = Type.Object({ points: Type.Integer(), tier: Type.String() });
 
+const placed_members = {
+  prediction: prediction_schema,
+  points: points_schema,
+  event_id: uuid_schema,
+  dry_run: Type.Literal(false),
+};
+
 export const placed_schema = named(
   'PlacedPrediction',
   'A prediction that was stored, and the event that says so.',
-  Type.Object({ prediction: prediction_schema, points: points_schema, event_id: uuid_schema }),
+  Type.Object({ ...placed_members, replayed: Type.Literal(false) }),
+);
+
+export const replayed_schema = named(
+  'ReplayedPrediction',
+  'The prediction that the same body had stored before.',
+  Type.Object({ ...placed_members, replayed: Type.Literal(true) }),
 );
 
 export const prediction_params = Type.Object({ pid: uuid_schema });
@@ -262,6 +275,6 @@ export const batch_result = Type.Object({
   retry_after: Type.Optional(Type.Integer({ minimum: 1 })),
   similarity: Type.Optional(Type.Number()),
   prediction_id: Type.Optional(nullable(uuid_schema)),
-  result: Type.Optional(Type.Union([placed_schema, dry_run_schema])),
+  result: Type.Optional(Type.Union([placed_schema, replayed_schema, dry_run_schema])),
 });
 export type BatchResult = Static<typeof batch_result>;

@@ -20,8 +20,9 @@ const source = JSON.stringify((await app.call('GET', '/openapi.json')).body);
 const document: any = JSON.parse(source);
 const schemas = document.components.schemas;
 
-t.test('it is valid by the linter of Redocly, which does refuse', async (t) => {
-  const config = await createConfig({ extends: ['spec'] });
+t.test('it is valid by the linter of Redocly with its examples, which does refuse', async (t) => {
+  const rules = { 'no-invalid-media-type-examples': 'error' } as const;
+  const config = await createConfig({ extends: ['spec'], rules });
   const lint = async (text: string) =>
     (await lintFromString({ source: text, absoluteRef: '/openapi.json', config })).map(
       ({ message, location }) => `${message} ${location[0]?.pointer}`,
@@ -29,6 +30,46 @@ t.test('it is valid by the linter of Redocly, which does refuse', async (t) => {
   t.same(await lint(source), []);
   const broken = source.replace('#/components/schemas/Question"', '#/components/schemas/Nothing"');
   t.not((await lint(broken)).length, 0);
+  t.not((await lint(source.replace('"closes_at":"2030', '"closes_at":"$2030'))).length, 0);
+});
+
+t.test('no object is one without members to a generator of clients', (t) => {
+  const find = (value: unknown, at: string): string[] => {
+    if (typeof value !== 'object' || value === null) return [];
+    const { type, properties, additionalProperties } = value as Record<string, unknown>;
+    const is_empty = Object.keys(properties ?? {}).length === 0;
+    const is_closed = type === 'object' && is_empty && additionalProperties === undefined;
+    const is_pattern = 'patternProperties' in value;
+    const inner = Object.entries(value).flatMap(([name, one]) => find(one, `${at}/${name}`));
+    return is_closed || is_pattern ? [at, ...inner] : inner;
+  };
+  t.same(find(document, ''), []);
+  t.ok(find({ type: 'object' }, 'x').length > 0);
+  const { data } = schemas.Event.properties;
+  t.same(data, { $ref: '#/components/schemas/EventData' });
+  t.match(schemas.EventData.properties, { probability: {}, question_id: { format: 'uuid' } });
+  t.end();
+});
+
+t.test('what was placed, was there already or was only checked can be told apart', (t) => {
+  const { responses } = document.paths['/api/questions/{id}/predict'].post;
+  const namesOf = (status: string): string[] => {
+    const { schema } = responses[status].content['application/json'];
+    const refs: { $ref: string }[] = schema.anyOf ?? [schema];
+    return refs.map(({ $ref }) => $ref.split('/').at(-1) ?? '');
+  };
+  t.same(namesOf('201'), ['PlacedPrediction']);
+  t.same(namesOf('200'), ['ReplayedPrediction', 'DryRun']);
+  const constants = ['PlacedPrediction', 'ReplayedPrediction', 'DryRun'].map((name) => {
+    const { dry_run, replayed } = schemas[name].properties;
+    return [dry_run.const, replayed?.const];
+  });
+  t.same(constants, [
+    [false, false],
+    [false, true],
+    [true, undefined],
+  ]);
+  t.end();
 });
 
 t.test('what agents work with has a name and a description', async (t) => {
