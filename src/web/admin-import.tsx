@@ -39,7 +39,10 @@ const isKind = (name: unknown): name is Kind =>
 const readLines = (text: string, publish: boolean) => {
   const lines: Record<Kind, Line[]> = { question: [], agent: [], forecast: [], resolution: [] };
   const wrong: Result[] = [];
-  for (const [index, line] of text.split('\n').entries()) {
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, '')
+    .split(/\r\n|\n|\r/)
+    .entries()) {
     const number = index + 1;
     if (line.trim() === '') continue;
     try {

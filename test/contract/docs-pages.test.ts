@@ -100,6 +100,37 @@ t.test('the signature with a timestamp is taught first, everywhere', async (t) =
   }
 });
 
+t.test('every link of the guide leads somewhere, on its pages and in their Markdown', async (t) => {
+  const { body: start } = await app.call('GET', '/docs/guide');
+  const guide = new Set(
+    [...start.matchAll(/href="(\/docs\/guide\/[a-z-]+)"/g)].map(([, at]) => at),
+  );
+  t.ok(guide.size > 15);
+  const read = async (target: string) => {
+    const known = texts.get(target);
+    if (known !== undefined) return { status: 200, body: known };
+    const { status, body } = await app.call('GET', target);
+    if (status === 200 && typeof body === 'string') texts.set(target, body);
+    return { status, body };
+  };
+  const checkLink = async (page: string, link: string): Promise<void> => {
+    const { pathname, search, hash, origin } = new URL(link, app.url + page);
+    // A page that asks to log in, and addresses of elsewhere.
+    if (pathname === '/account' || origin !== app.url) return;
+    const { status, body } = await read(pathname + search);
+    t.equal(status, 200, `${page}: ${link}`);
+    if (hash !== '' && !pathname.endsWith('.md')) t.match(body, `id="${hash.slice(1)}"`, link);
+  };
+  for (const page of guide as Set<string>) {
+    const html = String((await read(page)).body);
+    const markdown = String((await read(`${page}.md`)).body);
+    for (const [, link = ''] of html.matchAll(/href="([^"]+)"/g)) await checkLink(page, link);
+    for (const [, link = ''] of markdown.matchAll(/\]\(([^)\s]+)\)/g)) {
+      await checkLink(`${page}.md`, link);
+    }
+  }
+});
+
 t.test('llms.txt has the form of llmstxt.org, and every link resolves', async (t) => {
   const text = textOf('/llms.txt');
   const [head = '', ...sections] = text.split(/^## /m);
