@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { type Row, readLines } from '../features/exports/world.js';
+import { type Row, readLines, sha256 } from '../features/exports/world.js';
 import { startApp } from '../help/app.js';
 import { act, predict, settleEagerly } from '../help/settling.js';
-import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
@@ -188,26 +188,100 @@ t.test('times of Parquet have a zone, and those of dates are plain text in CSV',
 
 t.test('a list goes back in as it came out, to predict and to check', async (t) => {
   const question_id = await makeOpenQuestion(app, { question_type: 'multi', options });
-  const [row] = (await rowsOf('predictions')).filter(({ probabilities }) => probabilities);
-  const { probabilities, scale, selected_option, confidence } = row as Row;
+  const rows = await rowsOf('predictions');
+  const { probabilities, scale, selected_option, confidence } =
+    rows.find((row) => Array.isArray(row['probabilities'])) ?? {};
   await predict(app, third, question_id, { probabilities, scale, selected_option, confidence });
   const { body } = await app.call('GET', `/api/questions/${question_id}`);
   t.same(body.predictions[0].probabilities, { '2': 20.4, '10': 50.01, '1': 29.59 });
-  for (const wrong of [
-    [50, 50],
-    [25, 25, 25, 25],
-    [50, null, 50],
-    ['20', '50', '30'],
-    [1, 1, 1],
-  ]) {
-    const answer = await app.call('POST', `/api/questions/${question_id}/predict`, {
+});
+
+const no = 'refused';
+/** What is sent as `probabilities`, with what beside it, and what becomes of it in percent. */
+const lists: readonly (readonly [unknown, object, readonly number[] | typeof no])[] = [
+  [[50, 30, 20], {}, [50, 30, 20]],
+  [{ '1': 20, '2': 50, '10': 30 }, {}, [50, 30, 20]],
+  [{ '\u{ff11}': 20, ' 2': 50, '10\u200b': 30 }, {}, [50, 30, 20]],
+  [[0.5, 0.3, 0.2], {}, [50, 30, 20]],
+  [[1, 0, 0], {}, [100, 0, 0]],
+  [[1, 98, 1], {}, [1, 98, 1]],
+  [[0.5, 0.3, 0.2], { scale: 'fraction' }, [50, 30, 20]],
+  [[33.33, 33.33, 33.33], {}, [33.34, 33.33, 33.33]],
+  [[50, 30, 20], { selected_option: '2' }, [50, 30, 20]],
+  [[50, 50], {}, no],
+  [[50, 30, 20, 0], {}, no],
+  [[], {}, no],
+  [[0.5, 0.3, 0.2], { scale: 'percent' }, no],
+  [[50, 30, 20], { scale: 'fraction' }, no],
+  [[50, 30, 10], {}, no],
+  [[50, null, 50], {}, no],
+  [['50', '30', '20'], {}, no],
+  [[-10, 60, 50], {}, no],
+  [[[50, 30, 20]], {}, no],
+  ['[50,30,20]', {}, no],
+  [[50, 30, 20], { selected_option: '1' }, no],
+];
+
+t.test('lists in the order of the options, and what is none', async (t) => {
+  const question_id = await makeOpenQuestion(app, { question_type: 'multi', options });
+  for (const [probabilities, beside, wanted] of lists) {
+    const { status, body } = await app.call('POST', `/api/questions/${question_id}/predict`, {
       key: first.key,
-      body: { probabilities: wrong, reasoning: 'x', dry_run: true },
+      body: { probabilities, ...beside, reasoning: makeReasoning(), dry_run: true },
     });
-    const { status, body } = answer;
-    t.ok(status === 400 || body.would_be_accepted === false, JSON.stringify(wrong));
-    t.match(JSON.stringify(body), /probabilities/);
+    const is_refused = status === 400 || body.would_be_accepted === false;
+    const by_option = body.forecast?.probabilities ?? {};
+    const found = is_refused ? no : options.map((option) => by_option[option]);
+    t.same(found, wanted, JSON.stringify([probabilities, beside]));
   }
+});
+
+t.test('every time at which a question was closed, and none that came later', async (t) => {
+  const question_id = await makeOpenQuestion(app);
+  const rowOf = async (query = ''): Promise<Row | undefined> => {
+    const text = await read('questions', `format=ndjson&question_id=${question_id}${query}`);
+    return readLines(text.toString())[0];
+  };
+  await until('it is exported', rowOf);
+  t.match(await rowOf(), { closed_at: null, closed_times: null, question_status: 'open' });
+  await app.sql`
+    update questions set published_at = now() - interval '9 days', opens_at = now() - interval '9 days'
+    where id = ${question_id}`;
+  await app.sql`
+    insert into closed_times (question_id, from_at, to_at)
+    values
+      (${question_id}, now() - interval '3 days', now() - interval '2 days'),
+      (${question_id}, now() - interval '6 days', now() - interval '5 days')`;
+  await act(app, question_id, 'close');
+  const closed = await until('it is closed there', async () => {
+    const row = await rowOf();
+    return row?.['closed_at'] ? row : undefined;
+  });
+  const times = closed['closed_times'] as { from: string; to: string }[];
+  t.equal(times.length, 2);
+  t.ok(Date.parse(times[0]!.to) < Date.parse(times[1]!.from), 'in order of time');
+  const then = new Date(Date.now() - 4 * 86_400_000).toISOString();
+  t.match(await rowOf(`&as_of=${then}`), { closed_at: null, closed_times: times.slice(0, 1) });
+});
+
+t.test('an export without rows has its columns, and goes on behind what is there', async (t) => {
+  const question_id = await makeOpenQuestion(app);
+  for (const format of ['csv', 'parquet'] as const) {
+    const table = await tableOf('comments', format, `&question_id=${question_id}`);
+    t.same(await ask(`select count(*)::int as n from ${table}`), [{ n: 0 }], format);
+  }
+  const snapshot = new Date(Date.now() - 2_500).toISOString();
+  const whole = await read('predictions', `excel=true&snapshot=${snapshot}`);
+  const rest = await read('predictions', `excel=true&snapshot=${snapshot}&skip_bytes=1000`);
+  t.ok(whole.subarray(1_000).equals(rest));
+  const { body } = await app.call(
+    'GET',
+    `/api/export/predictions/manifest?excel=true&snapshot=${snapshot}`,
+  );
+  t.equal(body.file.sha256, sha256(whole));
+  t.match(body.schema, /predictions\/4$/);
+  const plain = await read('predictions', `format=csv&excel=false&snapshot=${snapshot}`);
+  t.equal(plain.subarray(0, 13).toString(), 'prediction_id');
 });
 
 t.test('excel=true: a byte order mark and semicolons; other formats refuse it', async (t) => {
@@ -282,7 +356,7 @@ t.test('every net follows from the exports, also of a question that was reopened
     rows.find(({ question_id }) => question_id === id) ?? {};
   let checked = 0;
   for (const { question_id, prediction_id, question_type, net } of predictions) {
-    if (question_type === 'numeric' || question_type === 'date') continue;
+    if (question_type === 'numeric' || question_type === 'date' || net === null) continue;
     const own = revisions.filter((row) => row['prediction_id'] === prediction_id);
     const question = one(questions, question_id);
     t.equal(net, netOf(own, question, one(resolutions, question_id)), `${question_type} ${net}`);
