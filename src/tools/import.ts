@@ -11,13 +11,14 @@ import {
   service_options,
   startCommand,
 } from './command.js';
-import { checkText, readRecords, type SourceRecord } from './import/files.js';
+import { checkFile, readRecords, type SourceRecord } from './import/files.js';
 import {
   type Item,
   type ItemOptions,
   makeItem,
   type RecordType,
   record_types,
+  telling_columns,
   text_limits,
   typeOf,
 } from './import/records.js';
@@ -195,7 +196,9 @@ async function* inBatches(items: Items): AsyncGenerator<readonly Numbered[]> {
 /** Of lines with the same reason the first are named, and the rest counted. */
 const most_named = 3;
 
-const refuse = (run: Run, type: RecordType, line: number, reason: string): void => {
+const refuse = (run: Run, type: RecordType, line: number, why: string): void => {
+  // A text that it quotes may have several lines.
+  const reason = why.replace(/\s+/g, ' ');
   run.counts[type].bad += 1;
   const count = (run.reasons.get(reason) ?? 0) + 1;
   run.reasons.set(reason, count);
@@ -351,8 +354,9 @@ export const runImport = (call: Call): Promise<number> =>
       const pillars = await readPillars(client);
       const run: Run = { client, progress, ...makeCounts(), keys };
       try {
-        await checkText(file);
-        await sendFile(run, { file, publish, pillars, stop: call.stop });
+        const source = { file, publish, pillars, stop: call.stop };
+        if (await checkFile(file, telling_columns)) await sendFile(run, source);
+        else progress.say('The file is empty.');
       } finally {
         sayReasons(run);
         progress.say(summarise(run));

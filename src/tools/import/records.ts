@@ -148,6 +148,13 @@ const exported = [
   ['decided_by', 'resolution'],
 ] as const;
 
+/** One of these tells what a row is. */
+export const telling_columns: readonly string[] = [
+  'question',
+  'type',
+  ...exported.map(([column]) => column),
+];
+
 export const typeOf = (record: SourceRecord): RecordType | { readonly problem: string } => {
   const { type } = record;
   if (type === undefined || type === null || type === '') {
