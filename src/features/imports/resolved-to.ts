@@ -89,6 +89,10 @@ export const readResolvedTo = (to: unknown, { question_type, options }: Asked): 
     );
   }
   if (known !== undefined && 'void' in known) return known;
+  // Like other times of an import, a date is midnight UTC.
+  if (question_type === 'date' && /^\d{4}-\d{2}-\d{2}$/.test(text)) {
+    return { outcome_value: `${text}T00:00:00Z` };
+  }
   return {
     outcome_value: typeof to === 'number' || typeof json !== 'number' ? (to as Value) : json,
   };

@@ -86,6 +86,16 @@ const readJson: Reader = (text) => {
   }
 };
 
+/** The dates in a range or in points of a forecast, which may lack a zone like other times. */
+const readTimes = (value: unknown): unknown => {
+  if (typeof value === 'string') return readTime(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(readTimes);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, name === 'unit' ? one : readTimes(one)]),
+  );
+};
+
 /** Longest texts; what is longer is cut, and a notice says so. */
 export const text_limits = { question: 500, description: 10_000, resolution_source: 500 } as const;
 
@@ -186,6 +196,9 @@ const readFields = (type: RecordType, record: SourceRecord): Record<string, unkn
     const is_text = typeof value === 'string' || (read === readText && typeof value === 'number');
     const text = String(value ?? '').trim();
     if (text !== '') item[name] = is_text ? read(text) : value;
+  }
+  for (const name of ['range', 'quantiles', 'cdf']) {
+    if (item[name] !== undefined) item[name] = readTimes(item[name]);
   }
   return item;
 };
