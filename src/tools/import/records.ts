@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { forum_source } from '../../features/imports/schema.js';
 import { findInexactProblem, isExact } from '../../http/validation.js';
+import { parseTime } from '../../kit/time.js';
 import type { SourceRecord } from './files.js';
 
 /**
@@ -88,7 +89,8 @@ const readJson: Reader = (text) => {
 
 /** The dates in a range or in points of a forecast, which may lack a zone like other times. */
 const readTimes = (value: unknown): unknown => {
-  if (typeof value === 'string') return readTime(value);
+  // One that the service can read stays as it is: a record without a source is known by its content.
+  if (typeof value === 'string') return parseTime(value) === null ? readTime(value) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(readTimes);
   return Object.fromEntries(
