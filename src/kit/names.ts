@@ -14,12 +14,12 @@ export const hasUnseen = (text: string): boolean => unseen.test(text);
 
 /**
  * Two names are the same when their folds are: Unicode compatibility form (NFKC), then a full case
- * fold, up and down again, so that ß meets ss and ſ meets s. Runs of any blanks count as one, and
- * what cannot be seen does not count. Full-width and mathematical letters meet the plain ones;
- * letters of another script that merely look alike (Cyrillic а) do not.
+ * fold, down, up and down again, so that ß and ẞ meet ss and ſ meets s. Runs of any blanks count as
+ * one, and what cannot be seen does not count. Full-width and mathematical letters meet the plain
+ * ones; letters of another script that merely look alike (Cyrillic а) do not.
  */
 export const foldName = (name: string): string =>
-  toNormalForm(toNormalForm(name, 'NFKC').toUpperCase().toLowerCase(), 'NFKC')
+  toNormalForm(toNormalForm(name, 'NFKC').toLowerCase().toUpperCase().toLowerCase(), 'NFKC')
     .replace(all_unseen, '')
     .replace(/\s+/gu, ' ')
     .trim();

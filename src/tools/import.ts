@@ -11,13 +11,14 @@ import {
   service_options,
   startCommand,
 } from './command.js';
-import { checkText, readRecords, type SourceRecord } from './import/files.js';
+import { checkFile, readRecords, type SourceRecord } from './import/files.js';
 import {
   type Item,
   type ItemOptions,
   makeItem,
   type RecordType,
   record_types,
+  telling_columns,
   text_limits,
   typeOf,
 } from './import/records.js';
@@ -118,7 +119,7 @@ export interface Run {
   readonly client: Client;
   readonly progress: Progress;
   readonly counts: Readonly<Record<RecordType, Counts>>;
-  /** How many lines had the same reason to be refused. */
+  /** How many lines had the same reason to be refused or warned about. */
   readonly reasons: Map<string, number>;
   /** How many texts were cut to their limit. */
   cut: number;
@@ -197,6 +198,12 @@ const most_named = 3;
 
 const refuse = (run: Run, type: RecordType, line: number, reason: string): void => {
   run.counts[type].bad += 1;
+  note(run, line, reason);
+};
+
+const note = (run: Run, line: number, why: string): void => {
+  // A text that it quotes may have several lines.
+  const reason = why.replace(/\s+/g, ' ');
   const count = (run.reasons.get(reason) ?? 0) + 1;
   run.reasons.set(reason, count);
   if (count <= most_named) run.progress.say(`line ${line}: ${reason}`);
@@ -276,12 +283,25 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
     if (!is_own && (agents.has(name) || item['name'] === undefined)) return;
     agents.set(name, { line, item: { model: 'imported', ...item } });
   };
+  /** By question: when its outcome became public. */
+  const known = new Map<string, string>();
+  const keyOf = (item: Item): string => `${item['source']}\n${item['source_id']}`;
+  const noteKnown = (record: SourceRecord): void => {
+    const { item } = makeItem('resolution', record, source);
+    if (item['known_at'] !== undefined) known.set(keyOf(item), String(item['known_at']));
+  };
+  const warnOfLate = ({ line, item }: Numbered): void => {
+    const [at, end] = [item['forecast_at'], known.get(keyOf(item))];
+    if (at === undefined || end === undefined || Date.parse(String(at)) < Date.parse(end)) return;
+    note(run, line, 'the forecast is not before known_at of its question and will not count');
+  };
   async function* readQuestions(): AsyncGenerator<Numbered> {
     const onProblem = (line: number, problem: string) => refuse(run, 'question', line, problem);
     for await (const { line, type, record } of readTyped(source, onProblem)) {
       seen.add(type);
       if (type === 'question') yield itemOf(line, type, record);
-      else if (type !== 'resolution') noteAgent(line, record, type === 'agent');
+      else if (type === 'resolution') noteKnown(record);
+      else noteAgent(line, record, type === 'agent');
     }
   }
   async function* readOthers(wanted: RecordType): AsyncGenerator<Numbered> {
@@ -292,6 +312,7 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
       // Exports have each revision of a decision, in their order; the last one holds.
       if (held !== undefined && !isRevisionOf(record, before)) yield held;
       held = itemOf(line, type, record);
+      if (type === 'forecast') warnOfLate(held);
       before = record;
     }
     if (held !== undefined) yield held;
@@ -351,8 +372,9 @@ export const runImport = (call: Call): Promise<number> =>
       const pillars = await readPillars(client);
       const run: Run = { client, progress, ...makeCounts(), keys };
       try {
-        await checkText(file);
-        await sendFile(run, { file, publish, pillars, stop: call.stop });
+        const source = { file, publish, pillars, stop: call.stop };
+        if (await checkFile(file, telling_columns)) await sendFile(run, source);
+        else progress.say('The file is empty.');
       } finally {
         sayReasons(run);
         progress.say(summarise(run));

@@ -9,7 +9,7 @@ import type { Teardown } from '../help/stores.js';
 export const openImport = (t: Teardown, app: TestApp) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-import-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
-  const write = (name: string, content: string): string => {
+  const write = (name: string, content: string | Buffer): string => {
     const file = path.join(folder, name);
     writeFileSync(file, content);
     return file;

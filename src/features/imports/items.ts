@@ -44,16 +44,19 @@ export const importAgent = async (deps: Deps, item: AgentItem, admin: string) =>
     return refuse(common_faults.INVALID_REQUEST, { message: clean.message, fields: [clean] });
   }
   const owner_id = await ensureImportOwner(deps.sql);
-  const [known] = await findByName(deps.sql, [clean.name_key]);
-  if (known !== undefined && known.owner_id !== owner_id) {
+  const findKnown = async () => {
+    const [known] = await findByName(deps.sql, [clean.name_key]);
+    if (known === undefined) return undefined;
+    if (known.owner_id === owner_id) return { kind: 'exists' as const, agent_id: known.id };
     return refuse(agents_faults.DUPLICATE_NAME, {
       message: 'An agent that was not imported has this name; name the imported one otherwise.',
     });
-  }
-  if (known !== undefined) return { kind: 'exists' as const, agent_id: known.id };
+  };
+  const known = await findKnown();
+  if (known !== undefined) return known;
   const at = deps.clock();
   const body = { name: item.name, model: item.model };
-  return deps.sql.begin(async (tx) => {
+  const imported = await deps.sql.begin(async (tx) => {
     const registered = await registerAgent(tx, body, { owner_id, at });
     if (isFault(registered)) return registered;
     const { agent, api_key } = registered;
@@ -61,6 +64,8 @@ export const importAgent = async (deps: Deps, item: AgentItem, admin: string) =>
     await recordAct(tx, { admin, act: 'agent.import', subject, at });
     return { kind: 'created' as const, agent_id: agent.id, api_key };
   });
+  // If two imports register a name at the same time, the second finds the agent of the first.
+  return isFault(imported) ? ((await findKnown()) ?? imported) : imported;
 };
 
 const sourceKey = ({ source, source_id }: SourceName): string => `${source}\n${source_id}`;

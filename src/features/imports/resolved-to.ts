@@ -33,12 +33,16 @@ const readJson = (text: string): unknown => {
   }
 };
 
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string');
+/** The texts of a list; numbers and truth values stand for their texts. */
+const readTexts = (value: unknown): string[] | null =>
+  Array.isArray(value) && value.every((one) => one !== null && typeof one !== 'object')
+    ? value.map(String)
+    : null;
 
 const readOptions = (text: string, options: readonly string[]): Outcome => {
   const json = readJson(text);
-  if (isTexts(json)) return { correct_options: json };
+  const texts = readTexts(json);
+  if (texts !== null) return { correct_options: texts };
   if (typeof json === 'string') return { correct_options: [json] };
   const parts = text.split('|').filter((part) => part.trim() !== '');
   if (parts.length > 1) return { correct_options: parts };
@@ -64,7 +68,8 @@ const words: Readonly<Record<string, Outcome>> = {
  * with `|` between them; then words.
  */
 export const readResolvedTo = (to: unknown, { question_type, options }: Asked): Outcome | Fault => {
-  if (isTexts(to) && question_type === 'multi') return { correct_options: to };
+  const texts = question_type === 'multi' ? readTexts(to) : null;
+  if (texts !== null) return { correct_options: texts };
   if (typeof to === 'object')
     return refuseOutcome('resolved_to is a text, a number, or a list of texts.');
   const text = String(to).trim();
@@ -84,6 +89,10 @@ export const readResolvedTo = (to: unknown, { question_type, options }: Asked): 
     );
   }
   if (known !== undefined && 'void' in known) return known;
+  // Like other times of an import, a date is midnight UTC.
+  if (question_type === 'date' && /^\d{4}-\d{2}-\d{2}$/.test(text)) {
+    return { outcome_value: `${text}T00:00:00Z` };
+  }
   return {
     outcome_value: typeof to === 'number' || typeof json !== 'number' ? (to as Value) : json,
   };

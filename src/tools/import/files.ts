@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse/sync';
 import { findInexactProblem } from '../../http/validation.js';
+import { foldName } from '../../kit/names.js';
 import { Stopped } from '../command.js';
 
 /** Reads a file of records, NDJSON or CSV, and says of each on which line it begins. */
@@ -17,6 +18,8 @@ export type SourceRecord = Readonly<Record<string, unknown>>;
 interface Line {
   readonly line: number;
   readonly text: string;
+  /** What ends the line, which a cell over several lines keeps. */
+  readonly end: string;
 }
 
 const longest_record = 1_000_000;
@@ -47,7 +50,8 @@ async function* readLines(file: string): AsyncGenerator<Line> {
   function* take(is_all: boolean) {
     for (let end = findEnd(rest, is_all); end !== null; end = findEnd(rest, is_all)) {
       line += 1;
-      yield { line, text: decode(rest.subarray(0, end[0]), line) };
+      const text = decode(rest.subarray(0, end[0]), line);
+      yield { line, text, end: rest.toString('latin1', ...end) };
       rest = rest.subarray(end[1]);
     }
   }
@@ -56,13 +60,8 @@ async function* readLines(file: string): AsyncGenerator<Line> {
     yield* take(false);
   }
   yield* take(true);
-  if (rest.length > 0) yield { line: line + 1, text: decode(rest, line + 1) };
+  if (rest.length > 0) yield { line: line + 1, text: decode(rest, line + 1), end: '' };
 }
-
-/** Reads the file once without doing anything, so that one that is not text is refused as a whole. */
-export const checkText = async (file: string): Promise<void> => {
-  for await (const _ of readLines(file));
-};
 
 /** By the name, else by the first character: a record of NDJSON begins with a brace. */
 const isNdjson = async (file: string): Promise<boolean> => {
@@ -113,7 +112,15 @@ const separatorOf = (header: string): string => {
 type Row = { readonly cells: readonly string[] } | CsvError;
 
 /** The cells of one row, or why it is none. */
-const readRow = (text: string, delimiter: string): Row => {
+const readRow = (text: string, separator: string): Row => {
+  const row = parseRow(text, separator);
+  if (!(row instanceof CsvError) || row.code !== 'INVALID_OPENING_QUOTE') return row;
+  const marked = parseRow(markInner(text, separator), separator);
+  if (marked instanceof CsvError) return marked;
+  return { cells: marked.cells.map((cell) => cell.replaceAll(mark, '"')) };
+};
+
+const parseRow = (text: string, delimiter: string): Row => {
   try {
     const options = { delimiter, record_delimiter: '\n', trim: true } as const;
     const rows: readonly string[][] = parse(text, options);
@@ -122,6 +129,19 @@ const readRow = (text: string, delimiter: string): Row => {
     if (error instanceof CsvError) return error;
     throw error;
   }
+};
+
+/** A character that no text has: `decode` refuses it. */
+const mark = '\0';
+
+/** Marks quotes within a cell, such as 27", which are characters like others. */
+const markInner = (text: string, separator: string): string => {
+  const by = `\\u{${separator.codePointAt(0)?.toString(16)}}`;
+  const quoted = `[^\\S${by}]*"[^"]*(?:""[^"]*)*(?:"|$)[^${by}]*`;
+  const cells = new RegExp(`(?:${quoted}|[^${by}]*)(?:${by}|$)`, 'gu');
+  return text.replace(cells, (cell) =>
+    cell.trimStart().startsWith('"') ? cell : cell.replaceAll('"', mark),
+  );
 };
 
 const isOpen = (row: Row): boolean =>
@@ -177,7 +197,9 @@ class RowReader {
   }
 
   #parse(): Row {
-    return readRow(this.#waiting.map(({ text }) => text).join('\n'), this.#separator);
+    const last = this.#waiting.length - 1;
+    const texts = this.#waiting.map(({ text, end }, at) => (at === last ? text : text + end));
+    return readRow(texts.join(''), this.#separator);
   }
 
   /** The waiting lines as a row, or its problem; returns those lines that are to be read anew. */
@@ -196,13 +218,17 @@ class RowReader {
     const at = is_last ? last : lines.slice(0, last).findLastIndex(hasQuote);
     const { line } = lines[Math.max(at, 0)]!;
     const is_single = last === 0 && !isOpen(row);
-    const problem = is_single || (is_last && !isOpen(row)) ? row.message : open_quote;
+    const problem = is_single || (is_last && !isOpen(row)) ? sayProblem(row) : open_quote;
     yield { line, problem: `not valid CSV: ${problem}` };
     return lines.slice(Math.max(at, 0) + 1);
   }
 }
 
 const open_quote = 'a quote opens here and is not closed';
+const text_after_quote = 'text follows a closing quote; double the quotes within a cell';
+
+const sayProblem = ({ code, message }: CsvError): string =>
+  /CLOSING_QUOTE/.test(code) ? text_after_quote : message;
 
 async function* readRows(
   lines: AsyncIterable<Line>,
@@ -214,11 +240,7 @@ async function* readRows(
 }
 
 /** `Source ID` is `source_id`. */
-const toName = (cell: string): string =>
-  cell
-    .trim()
-    .toLowerCase()
-    .replace(/[\s-]+/g, '_');
+const toName = (cell: string): string => foldName(cell).replace(/[\s-]+/g, '_');
 
 const readHeader = (row: NumberedRow): readonly string[] => {
   const { line } = row;
@@ -246,9 +268,9 @@ const toRecord = (
   return { record: Object.fromEntries(named.filter(([name]) => name !== '')) };
 };
 
-async function* readCsv(file: string): AsyncGenerator<Entry> {
+/** The rows of a CSV, the header first. */
+async function* readCsvRows(file: string): AsyncGenerator<NumberedRow> {
   const lines = readLines(file);
-  let names: readonly string[] | undefined;
   let separator: string | undefined;
   /** The first line decides how the others are read, so it is looked at before. */
   async function* afterMark() {
@@ -270,10 +292,17 @@ async function* readCsv(file: string): AsyncGenerator<Entry> {
     yield first!;
     yield* rest;
   }
-  for await (const row of readRows(all(), separator)) {
+  yield* readRows(all(), separator);
+}
+
+async function* readCsv(file: string): AsyncGenerator<Entry> {
+  let names: readonly string[] | undefined;
+  for await (const row of readCsvRows(file)) {
     if (names === undefined) names = readHeader(row);
     else if ('problem' in row) yield row;
-    else yield { line: row.line, ...toRecord(names, row.cells) };
+    // Spreadsheets leave rows of empty cells behind.
+    else if (row.cells.some((cell) => cell !== ''))
+      yield { line: row.line, ...toRecord(names, row.cells) };
   }
 }
 
@@ -281,3 +310,29 @@ async function* readCsv(file: string): AsyncGenerator<Entry> {
 export async function* readRecords(file: string): AsyncGenerator<Entry> {
   yield* (await isNdjson(file)) ? readNdjson(file) : readCsv(file);
 }
+
+/**
+ * Reads the file once without doing anything, so that one that cannot be meant is refused as a whole;
+ * false if nothing stands in it. The header of a CSV has one of these columns.
+ */
+export const checkFile = async (file: string, columns: readonly string[]): Promise<boolean> => {
+  let first: Line | undefined;
+  for await (const line of readLines(file)) if (line.text.trim() !== '') first ??= line;
+  if (first === undefined) return false;
+  const { line, text } = first;
+  if (/^\s*\[\s*(?:\{|$)/.test(text)) {
+    throw new Stopped(
+      `Line ${line} begins a JSON list. Write one object a line, without brackets.`,
+    );
+  }
+  if (await isNdjson(file)) return true;
+  if (/^\s*\{/.test(text)) {
+    throw new Stopped(`Line ${line} is NDJSON, not CSV. Let the name of the file end in .ndjson.`);
+  }
+  for await (const row of readCsvRows(file)) {
+    if (readHeader(row).some((name) => columns.includes(name))) break;
+    const problem = 'it has none of the columns that an import needs, such as question';
+    throw new Stopped(`Line ${row.line} is not a header: ${problem}.`);
+  }
+  return true;
+};

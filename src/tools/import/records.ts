@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { forum_source } from '../../features/imports/schema.js';
 import { findInexactProblem, isExact } from '../../http/validation.js';
+import { parseTime } from '../../kit/time.js';
 import type { SourceRecord } from './files.js';
 
 /**
@@ -86,6 +87,17 @@ const readJson: Reader = (text) => {
   }
 };
 
+/** The dates in a range or in points of a forecast, which may lack a zone like other times. */
+const readTimes = (value: unknown): unknown => {
+  // One that the service can read stays as it is: a record without a source is known by its content.
+  if (typeof value === 'string') return parseTime(value) === null ? readTime(value) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(readTimes);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, name === 'unit' ? one : readTimes(one)]),
+  );
+};
+
 /** Longest texts; what is longer is cut, and a notice says so. */
 export const text_limits = { question: 500, description: 10_000, resolution_source: 500 } as const;
 
@@ -148,6 +160,13 @@ const exported = [
   ['decided_by', 'resolution'],
 ] as const;
 
+/** One of these tells what a row is. */
+export const telling_columns: readonly string[] = [
+  'question',
+  'type',
+  ...exported.map(([column]) => column),
+];
+
 export const typeOf = (record: SourceRecord): RecordType | { readonly problem: string } => {
   const { type } = record;
   if (type === undefined || type === null || type === '') {
@@ -179,6 +198,9 @@ const readFields = (type: RecordType, record: SourceRecord): Record<string, unkn
     const is_text = typeof value === 'string' || (read === readText && typeof value === 'number');
     const text = String(value ?? '').trim();
     if (text !== '') item[name] = is_text ? read(text) : value;
+  }
+  for (const name of ['range', 'quantiles', 'cdf']) {
+    if (item[name] !== undefined) item[name] = readTimes(item[name]);
   }
   return item;
 };
