@@ -36,9 +36,9 @@ const decode = (bytes: Buffer, line: number): string => {
 
 /** Where the next line ends and the one after it begins; null where more bytes may tell. */
 const findEnd = (bytes: Buffer, is_all: boolean): readonly [number, number] | null => {
-  const at = bytes.findIndex((byte) => byte === line_feed || byte === carriage_return);
-  if (at === -1) return null;
-  if (bytes[at] === line_feed) return [at, at + 1];
+  const feed = bytes.indexOf(line_feed);
+  const at = bytes.subarray(0, feed === -1 ? bytes.length : feed).indexOf(carriage_return);
+  if (at === -1) return feed === -1 ? null : [feed, feed + 1];
   if (at + 1 === bytes.length && !is_all) return null;
   return [at, bytes[at + 1] === line_feed ? at + 2 : at + 1];
 };
@@ -58,6 +58,9 @@ async function* readLines(file: string): AsyncGenerator<Line> {
   for await (const chunk of createReadStream(file)) {
     rest = Buffer.concat([rest, chunk as Buffer]);
     yield* take(false);
+    if (rest.length > 16 * longest_record) {
+      throw new Stopped(`Line ${line + 1} does not end: this is no file of records.`);
+    }
   }
   yield* take(true);
   if (rest.length > 0) yield { line: line + 1, text: decode(rest, line + 1), end: '' };
