@@ -113,9 +113,7 @@ t.test('exports, snapshots, and the day on which it resolves', async (t) => {
     const rows = readLines(bytes.toString());
     return rows.length === stated.length && rows;
   });
-  const named = (figures: readonly number[]) =>
-    Object.fromEntries(options.map((option, n) => [option, figures[n]]));
-  const figures = { option_probabilities: named(means), option_percents: named(shares) };
+  const figures = { options, option_probabilities: means, option_percents: shares };
   t.match(exported.at(-1), { ...headline, ...figures });
 
   await act(app, id, 'close');
