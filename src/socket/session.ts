@@ -73,8 +73,8 @@ export interface HubOptions {
   readonly connections: ConnectionCounter;
   /** Whether another connection may be opened at all; without it everybody may. */
   readonly admit?: (address: Address) => Promise<Fault | null>;
-  /** The filter that a client asks for; null for one that lets everything pass. */
-  readonly readFilter: (given: unknown) => Filter | Fault | null;
+  /** The filter that a subscribe frame asks for; null for one that lets everything pass. */
+  readonly readFilter: (frame: { readonly filter?: unknown }) => Filter | Fault | null;
   readonly resolveTopic: (label: string, caller: Caller) => TopicRef | Fault;
   /** Topics of a socket with `?token=` that does not subscribe. */
   readonly defaultTopics: (caller: Caller) => readonly TopicRef[];

@@ -61,6 +61,7 @@ const subscribe_frame = Type.Object({
   last: Type.Optional(Type.Integer({ minimum: 1, maximum: most_last })),
   filter: Type.Optional(Type.Unknown()),
 });
+type SubscribeFrame = Static<typeof subscribe_frame>;
 const unsubscribe_frame = Type.Object({ id: frame_id, topics });
 
 interface Named {
@@ -108,9 +109,9 @@ const checkRoom = (session: Session, refs: readonly TopicRef[]): Fault | null =>
 const withFilter = (
   { options, channels, limits }: Core,
   { log, states }: Named,
-  given: unknown,
+  frame: SubscribeFrame,
 ): Named | Fault => {
-  const filter = given === undefined ? null : options.readFilter(given);
+  const filter = options.readFilter(frame);
   if (isFault(filter)) return filter;
   if (filter === null) return { log, states };
   const [state] = states;
@@ -126,7 +127,7 @@ const withFilter = (
   return is_full ? refuse(ws_faults.TOO_MANY_FILTERS) : { log: filtered, states };
 };
 
-const subscribe = (session: Session, frame: Static<typeof subscribe_frame>): string | Fault => {
+const subscribe = (session: Session, frame: SubscribeFrame): string | Fault => {
   const { core } = session;
   const { id, after, last } = frame;
   if (after !== undefined && last !== undefined) {
@@ -135,7 +136,7 @@ const subscribe = (session: Session, frame: Static<typeof subscribe_frame>): str
   }
   const resolved = resolveAll(session, frame.topics);
   if (isFault(resolved)) return resolved;
-  const named = withFilter(core, resolved, frame.filter);
+  const named = withFilter(core, resolved, frame);
   if (isFault(named)) return named;
   const { log, states } = named;
   if (session.has_default_topics) {

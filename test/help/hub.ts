@@ -132,8 +132,9 @@ export const mountTestHub = (
     },
     defaultTopics: (caller) => (caller.kind === 'agent' ? [plain('all'), ownTopic(caller.id)] : []),
     source: makeSource([], empty_reads).source,
-    readFilter: (given) => {
-      const { odd } = given as { odd?: unknown };
+    readFilter: ({ filter }) => {
+      if (filter === undefined) return null;
+      const { odd } = filter as { odd?: unknown };
       if (typeof odd !== 'boolean') return refuse(ws_faults.INVALID_FILTER);
       const matches = ({ offset }: Publication): boolean => (offset % 2 === 1) === odd;
       return { key: String(odd), shown: { odd }, matches };

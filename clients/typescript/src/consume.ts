@@ -31,10 +31,15 @@ export async function* consume(
     held.delete(offset);
     return acknowledged.length > 0;
   };
-  const release = async (offsets: readonly number[], delay_seconds = 0): Promise<void> => {
-    const body = { member, offsets, delay_seconds };
+  const release = async (offsets: readonly number[], delay_seconds?: number): Promise<void> => {
+    const delay = delay_seconds === undefined ? {} : { delay_seconds };
+    const body = { member, offsets, ...delay };
     const { released } = await call('releaseEvents', { params, body });
     for (const offset of [...offsets, ...released]) held.delete(offset);
+  };
+  const extend = async (offset: number, seconds?: number): Promise<boolean> => {
+    const body = { member, offsets: [offset], ...(seconds === undefined ? {} : { seconds }) };
+    return (await call('extendEvents', { params, body })).extended.length > 0;
   };
   try {
     while (!signal?.aborted) {
@@ -54,6 +59,7 @@ export async function* consume(
         const acts = {
           ack: () => ack(offset),
           release: (delay_seconds?: number) => release([offset], delay_seconds),
+          extend: (seconds?: number) => extend(offset, seconds),
         };
         yield { ...event, ...acts } as unknown as Delivery;
       }
@@ -62,6 +68,6 @@ export async function* consume(
     if (!signal?.aborted) throw error;
   } finally {
     // Where this fails, the leases end.
-    if (held.size > 0) await release([...held]).catch(() => undefined);
+    if (held.size > 0) await release([...held], 0).catch(() => undefined);
   }
 }

@@ -1,9 +1,13 @@
 import type { Deps } from '../../http/deps.js';
+import { pageHeaders, refuseCursor } from '../../http/page.js';
 import { type Context, reply, replyRaw, routeFor } from '../../http/route.js';
+import { sayFirst } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { makeId } from '../../kit/ids.js';
 import { ws_faults } from '../../socket/frames.js';
 import { countMatching, readEvents, readMatching } from '../events/index.js';
-import { timeOf } from '../events/log-entry.js';
+import { eventText, timeOf } from '../events/log-entry.js';
+import { findNarrowing } from '../events/narrowing.js';
 import type { LogParts } from '../log/index.js';
 import { wait_most_s } from '../log/schema.js';
 import { readWanted } from '../log/wanted.js';
@@ -35,7 +39,7 @@ const span_most = 100_000;
 /** A consumer as the wire shows it, with how far it is behind. */
 const describe = async (consumer: store.Consumer, owner: Owning, { sql, taxonomy }: Parts) => {
   const { id, cursor: after, gap, ...shown } = consumer;
-  const { oldest, unacknowledged, members, head } = await store.readState(sql, id);
+  const { oldest, unacknowledged, parked, members, head } = await store.readState(sql, id);
   const wanted = wantedOf(consumer, owner, taxonomy.latest());
   const refs = isFault(wanted) ? [] : wanted.refs;
   const span = { after, until: Math.min(head, after + span_most) };
@@ -49,7 +53,8 @@ const describe = async (consumer: store.Consumer, owner: Owning, { sql, taxonomy
     ...shown,
     cursor: oldest === null ? after : oldest - 1,
     head,
-    lag: unacknowledged + not_offered,
+    lag: unacknowledged - parked + not_offered,
+    parked,
     oldest_unacknowledged_at: first === undefined ? null : timeOf(first),
     members,
     gap: gap && { ...gap, at: new Date(gap.at).toISOString() },
@@ -83,6 +88,13 @@ const put = route({
   ],
   handle: async ({ params: { name }, body, caller }, parts) => {
     if (!isName.test(name)) return refuse(wire.consumer_faults.INVALID_CONSUMER_NAME);
+    const unknown = findNarrowing(body, Object.keys(wire.put_body.properties)).map((name) => {
+      return { path: `body.${name}`, message: 'is not known here: narrow by topics or filter' };
+    });
+    if (unknown.length > 0) {
+      const message = sayFirst('body', unknown);
+      return refuse(ws_faults.INVALID_FILTER, { message, fields: unknown });
+    }
     const { start, ...given } = { ...wire.usual, ...body };
     const context = { caller, pillars: await parts.taxonomy.read(), path: 'body.filter' } as const;
     const wanted = readWanted({ labels: given.topics, filter: body.filter ?? {} }, context);
@@ -186,6 +198,7 @@ const takeOver = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> 
       owner: caller,
       name: params.name,
       member: body.member,
+      connection: makeId(),
       limit,
       most_held: wire.most_unacknowledged,
     };
@@ -196,6 +209,8 @@ const takeOver = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> 
         connection.endWait = end;
       },
     });
+    // Nobody is there any more to get them.
+    if (is_gone) await parts.consumers.end(request, request.connection);
     return connection.revoked ?? taken;
   } finally {
     connection.close();
@@ -278,10 +293,105 @@ const nack = route({
   faults,
   handle: async (ctx, { consumers }) => {
     const given = ackOf(ctx);
-    const released = await consumers.release(given, ctx.body.delay_seconds ?? 0);
+    const released = await consumers.release(given, ctx.body.delay_seconds ?? null);
     if (isFault(released)) return released;
     return reply(200, { released: inOrder(released), not_held: without(given.offsets, released) });
   },
 });
 
-export const routes = [list, put, get, remove, take, ack, nack, seek];
+const extend = route({
+  ...of_one,
+  id: 'extendEvents',
+  method: 'POST',
+  path: `${path}/extend`,
+  summary: 'Keep events longer: their time to be acknowledged begins anew',
+  body: wire.extend_body,
+  returns: { 200: wire.extend_answer },
+  faults,
+  handle: async (ctx, { consumers }) => {
+    const given = ackOf(ctx);
+    const extended = await consumers.extend(given, ctx.body.seconds ?? null);
+    if (isFault(extended)) return extended;
+    return reply(200, { extended: inOrder(extended), not_held: without(given.offsets, extended) });
+  },
+});
+
+const parked_path = `${path}/parked`;
+
+const listParked = route({
+  ...of_one,
+  id: 'listParkedEvents',
+  method: 'GET',
+  path: parked_path,
+  summary: 'Events that were delivered as often as they may be, and that nobody gets any more',
+  query: wire.parked_query,
+  returns: { 200: wire.parked_answer },
+  faults,
+  handle: async ({ params: { name }, query, caller }, { sql }) => {
+    const consumer = await store.findConsumer(sql, { owner: caller, name });
+    if (consumer === undefined) return absent();
+    const after = query.cursor === undefined ? -1 : Number(query.cursor);
+    if (!Number.isSafeInteger(after)) return refuseCursor();
+    const { parked: total } = await store.readState(sql, consumer.id);
+    const rows = await store.listParked(sql, consumer.id, { after, limit: query.limit + 1 });
+    const shown = rows.slice(0, query.limit);
+    const next_cursor = rows.length > query.limit ? String(shown.at(-1)?.offset) : null;
+    const events = shown.map(({ offset, id, body, deliveries, parked_at }) => {
+      const event = body === null ? null : JSON.parse(eventText({ offset, id: id ?? '', body }));
+      return { offset, deliveries, parked_at, event };
+    });
+    const headers = pageHeaders(
+      parked_path.replace('{name}', name),
+      { limit: query.limit },
+      next_cursor,
+    );
+    return reply(200, { total, events, next_cursor }, headers);
+  },
+});
+
+const requeue = route({
+  ...of_one,
+  id: 'requeueParkedEvents',
+  method: 'POST',
+  path: `${parked_path}/requeue`,
+  summary: 'Put parked events back: they are delivered as if for the first time',
+  body: wire.parked_body,
+  returns: { 200: wire.requeue_answer },
+  faults,
+  handle: async ({ params: { name }, body, caller }, { consumers }) => {
+    const requeued = await consumers.requeue({ owner: caller, name }, body.offsets);
+    if (isFault(requeued)) return requeued;
+    return reply(200, { requeued: inOrder(requeued), not_parked: without(body.offsets, requeued) });
+  },
+});
+
+const drop = route({
+  ...of_one,
+  id: 'dropParkedEvents',
+  method: 'POST',
+  path: `${parked_path}/drop`,
+  summary: 'Give parked events up; they are never delivered',
+  body: wire.parked_body,
+  returns: { 200: wire.drop_answer },
+  faults,
+  handle: async ({ params: { name }, body, caller }, { consumers }) => {
+    const dropped = await consumers.drop({ owner: caller, name }, body.offsets);
+    if (isFault(dropped)) return dropped;
+    return reply(200, { dropped: inOrder(dropped), not_parked: without(body.offsets, dropped) });
+  },
+});
+
+export const routes = [
+  list,
+  put,
+  get,
+  remove,
+  take,
+  ack,
+  nack,
+  extend,
+  listParked,
+  requeue,
+  drop,
+  seek,
+];

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { named, nullable, textEnum, time_schema } from '../../http/schemas.js';
+import { limit_query, named, nullable, textEnum, time_schema } from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
 import { frame_id } from '../../socket/frames.js';
 import { filter_members, filter_query } from '../events/filter.js';
@@ -63,10 +63,20 @@ const ack_wait_seconds = Type.Integer({
   description: 'An event that is not acknowledged within this time is delivered again.',
 });
 
+const max_deliveries = nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    description:
+      'An event that was delivered so often in vain is parked, so that its question goes on; null: never. Each time it rests longer: 1 s, doubled up to 10 minutes.',
+  }),
+);
+
 export const put_body = Type.Object({
   topics: Type.Optional(topics),
   filter: Type.Optional(nullable(filter)),
   ack_wait_seconds: Type.Optional(ack_wait_seconds),
+  max_deliveries: Type.Optional(max_deliveries),
   start: Type.Optional(start),
 });
 
@@ -74,6 +84,7 @@ export const put_body = Type.Object({
 export const usual = {
   topics: ['all'],
   ack_wait_seconds: 30,
+  max_deliveries: null,
   start: 'now',
   limit: 10,
   in_flight: 20,
@@ -89,12 +100,14 @@ export const consumer_schema = named(
     topics,
     filter: nullable(Type.Object(filter_query)),
     ack_wait_seconds,
+    max_deliveries,
     cursor: Type.Integer({ description: 'Everything up to this offset is acknowledged.' }),
     head: offset,
     lag: Type.Integer({
       description:
         'Events that are not acknowledged; of those that nobody was offered yet, up to 10,000 within 100,000 offsets.',
     }),
+    parked: Type.Integer({ description: 'Events that were delivered too often in vain.' }),
     oldest_unacknowledged_at: nullable(time_schema),
     members: Type.Array(Type.Object({ member, in_flight: Type.Integer() })),
     gap: nullable(
@@ -152,7 +165,8 @@ export const nack_body = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: 3_600,
-      description: 'Delivered again after so long; at once if not named.',
+      description:
+        'Delivered again after so long; if not named, at once or as `max_deliveries` says.',
     }),
   ),
 });
@@ -162,6 +176,43 @@ export const nack_answer = Type.Object({
   }),
   not_held: Type.Array(offset),
 });
+
+export const extend_body = Type.Object({
+  member,
+  offsets,
+  seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 3_600,
+      description: 'From now on; `ack_wait_seconds` of the consumer if not named.',
+    }),
+  ),
+});
+export const extend_answer = Type.Object({
+  extended: Type.Array(offset),
+  not_held: Type.Array(offset),
+});
+
+export const parked_query = Type.Object({
+  limit: limit_query,
+  cursor: Type.Optional(Type.String({ maxLength: 20 })),
+});
+export const parked_answer = Type.Object({
+  total: Type.Integer(),
+  events: Type.Array(
+    Type.Object({
+      offset,
+      deliveries: Type.Integer(),
+      parked_at: time_schema,
+      event: nullable(event_schema),
+    }),
+  ),
+  next_cursor: nullable(Type.String()),
+});
+export const parked_body = Type.Object({ offsets });
+const not_parked = Type.Array(offset);
+export const requeue_answer = Type.Object({ requeued: Type.Array(offset), not_parked });
+export const drop_answer = Type.Object({ dropped: Type.Array(offset), not_parked });
 
 export const seek_body = Type.Object({ start });
 

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { whyNoMember } from '../../http/caller.js';
 import { isFault, refuse } from '../../kit/fault.js';
+import { makeId } from '../../kit/ids.js';
 import { isOutage } from '../../kit/outage.js';
 import { errorFrame, makeFrame } from '../../socket/frames.js';
 import { defineOp, type Ops, type Session } from '../../socket/session.js';
 import { untilRead } from '../../socket/subscribe.js';
 import { type ConsumeFrame, cancel_frame, consume_frame, usual } from './schema.js';
+import type { ConsumerKey } from './store.js';
 import { type ConsumerParts, deliveryText, type Owning, type Taken } from './taking.js';
 
 /**
@@ -14,6 +16,8 @@ import { type ConsumerParts, deliveryText, type Owning, type Taken } from './tak
  */
 
 interface Consumption {
+  /** Its events are free again when it ends. */
+  readonly connection: string;
   is_over: boolean;
   /** Ends the wait under way. */
   end: () => void;
@@ -39,7 +43,8 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
 
   const push = async (session: Session, frame: ConsumeFrame, one: Consumption): Promise<void> => {
     const { consumer: name, member, in_flight = usual.in_flight } = frame;
-    const request = { owner: session.caller as Owning, name, member, most_held: in_flight };
+    const { connection } = one;
+    const request = { ...keyOf(session, name), member, connection, most_held: in_flight };
     const { unread_ms } = session.core.limits;
     while (!one.is_over && (await untilRead(session, performance.now() + unread_ms))) {
       const taken = await consumers.take(
@@ -77,6 +82,16 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
     }
     session.on_read.delete(onClosed);
     if (!one.is_over) cancel(session, frame.consumer);
+    await free(keyOf(session, frame.consumer), one);
+  };
+
+  /** What was given over it and not acknowledged, at once; after an outage its lease ends by itself. */
+  const free = async (key: ConsumerKey, { connection }: Consumption): Promise<void> => {
+    try {
+      await consumers.end(key, connection);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+    }
   };
 
   return {
@@ -87,7 +102,7 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
         const why_not = whyNoMember(session.caller);
         if (why_not !== null) return refuse(why_not);
         cancel(session, consumer);
-        const one = { is_over: false, end: () => undefined };
+        const one = { connection: makeId(), is_over: false, end: () => undefined };
         const all = open.get(session) ?? new Map<string, Consumption>();
         open.set(session, all.set(consumer, one));
         run(session, frame, one).catch(session.core.onBug);
@@ -103,6 +118,8 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
     }),
   };
 };
+
+const keyOf = (session: Session, name: string) => ({ owner: session.caller as Owning, name });
 
 const framesOf = (consumer: string, { events, gap }: Taken): readonly string[] => {
   const backfill = `/api/me/consumers/${consumer}`;

@@ -30,6 +30,8 @@ export interface Consumer {
   /** As `readFilter` shows it. */
   readonly filter: FilterMembers | null;
   readonly ack_wait_seconds: number;
+  /** So often an event is delivered before it is parked; null: without end. */
+  readonly max_deliveries: number | null;
   /** Everything up to here was looked at. */
   readonly cursor: number;
   readonly gap: (Gap & { readonly at: Date }) | null;
@@ -38,7 +40,7 @@ export interface Consumer {
 }
 
 const columns = (db: Db) => db`
-  c.id, c.name, c.topics, c.filter, c.ack_wait_seconds, c."cursor",
+  c.id, c.name, c.topics, c.filter, c.ack_wait_seconds, c.max_deliveries, c."cursor",
   case
     when c.gap_at is not null
       then json_build_object('after', c.gap_after, 'until', c.gap_until, 'at', c.gap_at)
@@ -53,28 +55,32 @@ const startSql = (db: Db, start: Start) => {
   return start === 'beginning' ? db`(select oldest - 1 from log_head)` : db`${start}::bigint`;
 };
 
-type Wish = Pick<Consumer, 'topics' | 'filter' | 'ack_wait_seconds'> & { readonly start: Start };
+type Wish = Pick<Consumer, 'topics' | 'filter' | 'ack_wait_seconds' | 'max_deliveries'> & {
+  readonly start: Start;
+};
 
 const owner_lock = 7_366_145;
 
 /** Creates or changes a consumer, which begins where it stands; null when its owner has too many. */
 export const putConsumer = async (tx: Tx, { owner, name }: ConsumerKey, wish: Wish) => {
-  const { topics, filter, ack_wait_seconds, start } = wish;
+  const { topics, filter, ack_wait_seconds, max_deliveries, start } = wish;
   await tx`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
   const [row] = await tx<(Consumer & { readonly is_new: boolean })[]>`
     with others as (
       select name from consumers where owner_id = ${owner.id} and name <> ${name}
     )
     insert into consumers as c
-      (id, agent_id, human_id, name, topics, filter, ack_wait_seconds, "cursor")
+      (id, agent_id, human_id, name, topics, filter, ack_wait_seconds, max_deliveries, "cursor")
     select
       ${makeId()}, ${owner.kind === 'agent' ? owner.id : null}::uuid,
       ${owner.kind === 'human' ? owner.id : null}::uuid, ${name}, ${topics as string[]}::text[],
-      ${filter && JSON.stringify(filter)}::text::json, ${ack_wait_seconds}, ${startSql(tx, start)}
+      ${filter && JSON.stringify(filter)}::text::json, ${ack_wait_seconds},
+      ${max_deliveries}::smallint, ${startSql(tx, start)}
     where (select count(*) from others) < ${consumer_limit}
     on conflict (owner_id, name) do update
       set topics = excluded.topics, filter = excluded.filter,
-        ack_wait_seconds = excluded.ack_wait_seconds, updated_at = now()
+        ack_wait_seconds = excluded.ack_wait_seconds,
+        max_deliveries = excluded.max_deliveries, updated_at = now()
     returning ${columns(tx)}, xmax = 0 as is_new`;
   return row ?? null;
 };
@@ -158,32 +164,141 @@ export interface Delivery extends Pick<LogEntry, 'offset'> {
   readonly body: string | null;
 }
 
-/** Leases events to a member, the oldest first; none of a question of which some are leased. */
+/**
+ * How long an event rests that was delivered in vain, on top of what it waited for: 1 s, doubled with
+ * each delivery, at most ten minutes. Only of a consumer that parks, so that others go on as before.
+ */
+const rest = (db: Db, max_deliveries: number | null) =>
+  max_deliveries === null
+    ? db`interval '0'`
+    : db`make_interval(secs => least(600, power(2, greatest(deliveries, 1) - 1)))`;
+
+/** Parks what was delivered as often as it may be. */
+const parkEvents = (tx: Tx, id: string, max_deliveries: number) => tx`
+  update consumer_events
+  set parked_at = now(), member = null
+  where consumer_id = ${id} and parked_at is null and deliveries >= ${max_deliveries}
+    and coalesce(leased_until <= now(), true)`;
+
+interface Leasing {
+  readonly member: string;
+  readonly connection: string;
+  readonly limit: number;
+}
+
+/**
+ * Leases events to a member: first those that it had before, then the oldest; none of a question of
+ * which some are leased.
+ */
 export const leaseEvents = async (
   tx: Tx,
-  { id, ack_wait_seconds }: Pick<Consumer, 'id' | 'ack_wait_seconds'>,
-  { member, limit }: { readonly member: string; readonly limit: number },
-): Promise<readonly Delivery[]> => tx<Delivery[]>`
+  { id, ack_wait_seconds, max_deliveries }: Consumer,
+  { member, connection, limit }: Leasing,
+): Promise<readonly Delivery[]> => {
+  if (max_deliveries !== null) await parkEvents(tx, id, max_deliveries);
+  return tx<Delivery[]>`
   with busy as materialized (
-    select order_key from consumer_events where consumer_id = ${id} and leased_until > now()
+    select order_key from consumer_events
+    where consumer_id = ${id} and leased_until > now() and parked_at is null
   ),
   free as (
     select "offset" from consumer_events
-    where consumer_id = ${id} and order_key not in (select order_key from busy)
-    order by "offset"
+    where consumer_id = ${id} and parked_at is null
+      and order_key not in (select order_key from busy)
+    order by coalesce(member = ${member}, false) desc, "offset"
     limit ${limit}
   ),
   leased as (
     update consumer_events c
-    set member = ${member}, deliveries = deliveries + 1,
-      leased_until = now() + make_interval(secs => ${ack_wait_seconds})
+    set member = ${member}, connection = ${connection}, deliveries = deliveries + 1,
+      leased_until = now() + make_interval(secs => ${ack_wait_seconds}) + ${rest(tx, max_deliveries)}
     from free
     where c.consumer_id = ${id} and c."offset" = free."offset"
-    returning c."offset", c.deliveries, c.leased_until
+    returning c."offset", c.deliveries,
+      now() + make_interval(secs => ${ack_wait_seconds}) as leased_until
   )
   select leased.*, e.id, e.body
   from leased left join events e on e."offset" = leased."offset"
   order by leased."offset"`;
+};
+
+/** Frees what a connection was given and nobody acknowledged; whether there was any. */
+export const releaseConnection = async (
+  tx: Tx,
+  id: string,
+  connection: string,
+): Promise<boolean> => {
+  const { count } = await tx`
+    update consumer_events
+    set leased_until = now(), connection = null
+    where consumer_id = ${id} and connection = ${connection} and parked_at is null`;
+  return count > 0;
+};
+
+/** Prolongs leases that still hold; the offsets of these. */
+export const extendLeases = async (
+  tx: Tx,
+  id: string,
+  { member, offsets, seconds }: Claimed & { readonly seconds: number },
+): Promise<readonly number[]> => {
+  const rows = await tx<{ offset: number }[]>`
+    update consumer_events
+    set leased_until = greatest(leased_until, now() + make_interval(secs => ${seconds}))
+    where consumer_id = ${id} and member = ${member} and leased_until > now()
+      and parked_at is null and "offset" = any (${offsets as number[]}::bigint[])
+    returning "offset"`;
+  return rows.map(({ offset }) => offset);
+};
+
+export interface Parked extends Pick<LogEntry, 'offset'> {
+  readonly deliveries: number;
+  readonly parked_at: Date;
+  /** Null when the event is no longer kept. */
+  readonly id: string | null;
+  readonly body: string | null;
+}
+
+/** Parked events after an offset, in their order. */
+export const listParked = (
+  db: Db,
+  id: string,
+  { after, limit }: { readonly after: number; readonly limit: number },
+) => db<Parked[]>`
+  select c."offset", c.deliveries, c.parked_at, e.id, e.body
+  from consumer_events c
+  left join events e on e."offset" = c."offset"
+  where c.consumer_id = ${id} and c.parked_at is not null and c."offset" > ${after}
+  order by c."offset"
+  limit ${limit}`;
+
+/** Puts parked events back, as if they had never been delivered; the offsets of these. */
+export const requeueParked = async (
+  tx: Tx,
+  id: string,
+  offsets: readonly number[],
+): Promise<readonly number[]> => {
+  const rows = await tx<{ offset: number }[]>`
+    update consumer_events
+    set parked_at = null, deliveries = 0, leased_until = null
+    where consumer_id = ${id} and parked_at is not null
+      and "offset" = any (${offsets as number[]}::bigint[])
+    returning "offset"`;
+  return rows.map(({ offset }) => offset);
+};
+
+/** Gives parked events up; the offsets of these. */
+export const dropParked = async (
+  tx: Tx,
+  id: string,
+  offsets: readonly number[],
+): Promise<readonly number[]> => {
+  const rows = await tx<{ offset: number }[]>`
+    delete from consumer_events
+    where consumer_id = ${id} and parked_at is not null
+      and "offset" = any (${offsets as number[]}::bigint[])
+    returning "offset"`;
+  return rows.map(({ offset }) => offset);
+};
 
 export const dropEvents = (tx: Tx, id: string, offsets: readonly number[]) => tx`
   delete from consumer_events
@@ -228,9 +343,11 @@ export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
 /** Gives events back, with the later ones of their questions, so that these stay in order. */
 export const releaseEvents = async (
   tx: Tx,
-  id: string,
-  { member, offsets, delay_seconds }: Claimed & { readonly delay_seconds: number },
+  { id, max_deliveries }: Pick<Consumer, 'id' | 'max_deliveries'>,
+  { member, offsets, delay_seconds }: Claimed & { readonly delay_seconds: number | null },
 ): Promise<readonly number[]> => {
+  const delay =
+    delay_seconds === null ? rest(tx, max_deliveries) : tx`make_interval(secs => ${delay_seconds})`;
   const rows = await tx<{ offset: number }[]>`
     with given as (
       select order_key, min("offset") as "offset"
@@ -240,9 +357,10 @@ export const releaseEvents = async (
       group by order_key
     )
     update consumer_events e
-    set member = null, leased_until = now() + make_interval(secs => ${delay_seconds})
+    set member = null, connection = null, leased_until = now() + ${delay}
     from given
-    where e.consumer_id = ${id} and e.member = ${member} and e.order_key = given.order_key
+    where e.consumer_id = ${id} and e.member = ${member} and e.parked_at is null
+      and e.order_key = given.order_key
       and e."offset" >= given."offset"
     returning e."offset"`;
   return rows.map(({ offset }) => offset);
@@ -252,6 +370,7 @@ interface State {
   /** Oldest event that waits for its acknowledgement. */
   readonly oldest: number | null;
   readonly unacknowledged: number;
+  readonly parked: number;
   readonly members: readonly { readonly member: string; readonly in_flight: number }[];
   readonly head: number;
 }
@@ -259,7 +378,7 @@ interface State {
 export const readState = async (db: Db, id: string): Promise<State> => {
   const [row] = await db<State[]>`
     with waiting as (
-      select "offset", case when leased_until > now() then member end as member
+      select "offset", parked_at, case when leased_until > now() then member end as member
       from consumer_events
       where consumer_id = ${id}
     ),
@@ -272,10 +391,11 @@ export const readState = async (db: Db, id: string): Promise<State> => {
     select
       (select min("offset") from waiting) as oldest,
       (select count(*)::integer from waiting) as unacknowledged,
+      (select count(*)::integer from waiting where parked_at is not null) as parked,
       coalesce((select json_agg(m order by member) from members m), '[]'::json) as members,
       h."offset" as head
     from log_head h`;
-  return row ?? { oldest: null, unacknowledged: 0, members: [], head: 0 };
+  return row ?? { oldest: null, unacknowledged: 0, parked: 0, members: [], head: 0 };
 };
 
 /** For operators: how many offsets the last of all consumers is behind the head. */

@@ -29,6 +29,8 @@ export interface TakeRequest {
   readonly owner: Owning;
   readonly name: string;
   readonly member: string;
+  /** What the events are given over; with its end they are free again. */
+  readonly connection: string;
   readonly limit: number;
   /** So many events may the member have in all. */
   readonly most_held: number;
@@ -100,6 +102,19 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       return isFault(wanted) ? wanted : takeLocked(tx, { ...request, consumer, wanted });
     });
 
+  /** Changes what a consumer has under its lock, and wakes those who wait for it here. */
+  const change = async <T>(
+    key: store.ConsumerKey,
+    work: (tx: Tx, consumer: store.Consumer) => Promise<T>,
+  ): Promise<T | Fault> => {
+    const changed = await sql.begin(async (tx) => {
+      const consumer = await store.lockConsumer(tx, key);
+      return consumer === undefined ? absent() : work(tx, consumer);
+    });
+    wake(key);
+    return changed;
+  };
+
   /** Waits for something that may be of use; ends early for changes that this process knows of. */
   const awaitChange = async (
     request: TakeRequest,
@@ -141,17 +156,23 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       wake(ack);
       return offsets;
     },
-    /** The offsets that are given back. */
-    async release(ack: store.Ack, delay_seconds: number): Promise<readonly number[] | Fault> {
-      const released = await sql.begin(async (tx) => {
-        const consumer = await store.lockConsumer(tx, ack);
-        const { member, offsets } = ack;
-        const given = { member, offsets, delay_seconds };
-        return consumer === undefined ? absent() : store.releaseEvents(tx, consumer.id, given);
-      });
-      wake(ack);
-      return released;
-    },
+    /** The offsets that are given back; without a delay they rest as the consumer says. */
+    release: ({ member, offsets, ...key }: store.Ack, delay_seconds: number | null) =>
+      change(key, (tx, consumer) =>
+        store.releaseEvents(tx, consumer, { member, offsets, delay_seconds }),
+      ),
+    /** Frees what a connection has; nothing where the consumer is gone. */
+    end: (key: store.ConsumerKey, connection: string) =>
+      change(key, (tx, { id }) => store.releaseConnection(tx, id, connection)),
+    /** The offsets whose lease holds longer now. */
+    extend: ({ member, offsets, ...key }: store.Ack, seconds: number | null) =>
+      change(key, (tx, { id, ack_wait_seconds }) =>
+        store.extendLeases(tx, id, { member, offsets, seconds: seconds ?? ack_wait_seconds }),
+      ),
+    requeue: (key: store.ConsumerKey, offsets: readonly number[]) =>
+      change(key, (tx, { id }) => store.requeueParked(tx, id, offsets)),
+    drop: (key: store.ConsumerKey, offsets: readonly number[]) =>
+      change(key, (tx, { id }) => store.dropParked(tx, id, offsets)),
     wake,
     drain: acknowledging.drain,
   };
@@ -179,12 +200,13 @@ interface Locked extends TakeRequest {
 }
 
 const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
-  const { consumer, wanted, member, limit, most_held } = request;
+  const { consumer, wanted, member, connection, limit, most_held } = request;
   const { id, head, oldest } = consumer;
   let cursor = Math.max(consumer.cursor, oldest - 1);
   let { unacknowledged, held } = await store.countHeld(tx, id, member);
   const room = Math.min(limit, most_held - held);
-  const lease = (most: number) => store.leaseEvents(tx, consumer, { member, limit: most });
+  const lease = (most: number) =>
+    store.leaseEvents(tx, consumer, { member, connection, limit: most });
   let leased = room > 0 ? await lease(room) : [];
   let is_moved = false;
   const is_full = room <= 0 || unacknowledged >= most_unacknowledged;

@@ -101,6 +101,9 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   takeEvents: { member: 'worker-1', limit: 10 },
   acknowledgeEvents: { member: 'worker-1', offsets: [1] },
   releaseEvents: { member: 'worker-1', offsets: [1], delay_seconds: 60 },
+  extendEvents: { member: 'worker-1', offsets: [1] },
+  requeueParkedEvents: { offsets: [1] },
+  dropParkedEvents: { offsets: [1] },
   seekConsumer: { start: 'beginning' },
   fileDispute: { reason: 'The report is dated a day after the deadline that the question names.' },
   decideDispute: {

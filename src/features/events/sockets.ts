@@ -5,15 +5,19 @@ import type { Caller } from '../../http/caller.js';
 import { type Credentials, no_credentials } from '../../http/credentials.js';
 import type { Deps } from '../../http/deps.js';
 import type { TemplatedApp } from '../../http/uws.js';
+import { sayFirst } from '../../http/validation.js';
+import { refuse } from '../../kit/fault.js';
 import { makeLoop } from '../../kit/loop.js';
 import { type Service, withDeadline } from '../../kit/service.js';
-import { close_codes, type TopicRef } from '../../socket/frames.js';
+import { close_codes, type TopicRef, ws_faults } from '../../socket/frames.js';
 import { mountHub } from '../../socket/hub.js';
 import type { Recent } from '../../socket/recent.js';
 import type { HubOptions, LogSource } from '../../socket/session.js';
 import type { Taxonomy } from '../taxonomy/index.js';
+import type { Pillar } from '../taxonomy/rules.js';
 import { readFilter } from './filter.js';
 import { countMatching, nthNewest, readMatching, readNewest } from './matching-store.js';
+import { findNarrowing, findPlacing } from './narrowing.js';
 import { type Revoked, readRevocations } from './revocations-store.js';
 import { defaultTopics, PublishedEvent, resolveTopic } from './topics.js';
 
@@ -61,6 +65,22 @@ const endings = [
   { ended: 'suspended', code: close_codes.FORBIDDEN, reason: 'account suspended' },
 ] as const;
 
+const frame_members = ['op', 'id', 'topics', 'after', 'last', 'filter'];
+
+/** The filter of a subscribe frame, which is refused if it narrows or begins by unknown members. */
+const readFrameFilter = (frame: { readonly filter?: unknown }, pillars: readonly Pillar[]) => {
+  const unknown = [
+    ...findNarrowing(frame, frame_members),
+    ...findPlacing(frame, frame_members),
+  ].map((path) => ({ path, message: 'is not known here: use topics, filter, after or last' }));
+  if (unknown.length > 0) {
+    const message = sayFirst('frame', unknown);
+    return refuse(ws_faults.INVALID_FILTER, { message, fields: unknown });
+  }
+  if (frame.filter === undefined) return null;
+  return readFilter(frame.filter, { pillars, path: 'filter' });
+};
+
 /** Mounts `/ws`. Start it after the follower, and before the server listens. */
 export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
   const { sql, taxonomy, trusted_proxies, head, oldest, ...passed } = options;
@@ -78,7 +98,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
     readAddress: makeAddressReader(trusted_proxies),
     readToken,
     resolveTopic: (label, caller) => resolveTopic(label, caller, taxonomy.latest()),
-    readFilter: (given) => readFilter(given, { pillars: taxonomy.latest(), path: 'filter' }),
+    readFilter: (frame) => readFrameFilter(frame, taxonomy.latest()),
     defaultTopics,
     source,
     backfill,

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox';
+import { type TObject, Type } from '@sinclair/typebox';
 import { etagOf } from '../../http/body.js';
 import type { Deps } from '../../http/deps.js';
 import { pageHeaders, refuseCursor } from '../../http/page.js';
@@ -11,6 +11,7 @@ import {
   replyStream,
   routeFor,
 } from '../../http/route.js';
+import { sayFirst } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import {
@@ -21,6 +22,7 @@ import {
   readOldest,
 } from '../events/index.js';
 import { eventText, type LogEntry } from '../events/log-entry.js';
+import { findNarrowing, findPlacing } from '../events/narrowing.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import * as wire from './schema.js';
 import { readWanted, type Wanted } from './wanted.js';
@@ -47,6 +49,25 @@ const wantedOf = (
   return readWanted({ labels, filter }, { caller, pillars: taxonomy.latest(), path: 'query' });
 };
 
+const narrows = 'topic, events, question_ids, categories, model_family or min_confidence';
+
+/** Names of the request that ask for a part of the log, or a place in it, and are not known here. */
+const refuseUnknown = (
+  { request, body }: Pick<Context, 'request' | 'body'>,
+  { properties }: TObject,
+): Fault | null => {
+  const known = Object.keys(properties);
+  const given = body ?? Object.fromEntries(new URLSearchParams(request.query));
+  const fields = [
+    ...findNarrowing(given, known).map((name) => [name, `narrow by ${narrows}`] as const),
+    ...findPlacing(given, known).map(
+      (name) => [name, 'send after, the offset of the last event that you have'] as const,
+    ),
+  ].map(([name, what]) => ({ path: `query.${name}`, message: `is not known here: ${what}` }));
+  if (fields.length === 0) return null;
+  return refuse(ws_faults.INVALID_FILTER, { message: sayFirst('query', fields), fields });
+};
+
 /** Private events are for the eyes of one caller, and for no cache. */
 const isPrivate = ({ refs }: Wanted): boolean => refs.some(({ label }) => label === 'me');
 
@@ -58,8 +79,9 @@ const findGap = async (watch: LogWatch, after: number | undefined): Promise<wire
   return after < until ? { reason: 'expired', after, until } : null;
 };
 
+const offset_text = /^\d{1,15}$/;
 const readAfter = (text: string): number | Fault =>
-  /^\d{1,15}$/.test(text) ? Number(text) : refuseCursor();
+  offset_text.test(text) ? Number(text) : refuseCursor();
 
 type EventsContext = Context<unknown, wire.EventsQuery>;
 
@@ -90,7 +112,7 @@ const wantsLines = (ctx: EventsContext): boolean =>
 const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fault> => {
   const { log_watch: watch } = parts;
   const { query } = ctx;
-  const wanted = wantedOf(ctx, parts);
+  const wanted = refuseUnknown(ctx, wire.events_query) ?? wantedOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = query.cursor === undefined ? query.after : readAfter(query.cursor);
   if (isFault(given)) return given;
@@ -283,9 +305,16 @@ async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
 }
 
 /** A client that comes back names the last id it has seen, in the header or in its address. */
-const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined => {
-  const seen = ctx.header('last-event-id');
-  return /^\d{1,15}$/.test(seen) ? Number(seen) : ctx.query.after;
+const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined | Fault => {
+  const header = ctx.header('last-event-id').trim();
+  const { lastEventId = '', after } = ctx.query;
+  const seen = header === '' ? lastEventId : header;
+  if (seen === '') return after;
+  if (offset_text.test(seen)) return Number(seen);
+  const path = header === '' ? 'query.lastEventId' : 'header.last-event-id';
+  const message = 'is the id of an event of this stream, a whole number; leave it out to begin now';
+  const fields = [{ path, message }];
+  return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('header', fields), fields });
 };
 
 const stream_headers = {
@@ -301,9 +330,10 @@ const openStream = async (
   parts: Parts,
 ): Promise<Reply | Fault> => {
   const { log_watch: watch, tick_ms, digests } = parts;
-  const wanted = wantedOf(ctx, parts);
+  const wanted = refuseUnknown(ctx, wire.stream_query) ?? wantedOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
+  if (isFault(given)) return given;
   const gap = await findGap(watch, given);
   const connection = watch.connections.open(ctx);
   if (isFault(connection)) return connection;

@@ -53,7 +53,15 @@ export const events_query = Type.Object({
 });
 export type EventsQuery = Static<typeof events_query>;
 
-export const stream_query = Type.Object(wanted);
+export const stream_query = Type.Object({
+  ...wanted,
+  lastEventId: Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description: 'As the header `Last-Event-ID`, which comes first.',
+    }),
+  ),
+});
 export type StreamQuery = Static<typeof stream_query>;
 
 /** Why the events do not begin right after the offset of the request. */

@@ -14,7 +14,7 @@ import type { Pillar } from '../taxonomy/rules.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
 import { findReplay } from './delivery-store.js';
 import { sendPing } from './pinging.js';
-import { findNarrowing } from './rules.js';
+import { findUnknown } from './rules.js';
 import * as wire from './schema.js';
 import { makeSecret, standardSecret, type WebhookParts, type Webhooks } from './signing.js';
 import * as store from './store.js';
@@ -83,7 +83,7 @@ const readNarrowing = (
   const is_twice = scope_question_id != null && filter?.question_ids !== undefined;
   const path = 'body.scope_question_id';
   const message = 'means filter.question_ids; send one of the two';
-  const fields = [...findNarrowing(body), ...(is_twice ? [{ path, message }] : [])];
+  const fields = [...findUnknown(body), ...(is_twice ? [{ path, message }] : [])];
   if (fields.length > 0) {
     return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
   }

@@ -1,33 +1,22 @@
 import { LRUCache } from 'lru-cache';
 import type { FaultField } from '../../kit/fault.js';
+import { findNarrowing } from '../events/narrowing.js';
 
 /** What narrows a webhook, when to try again, and when a webhook is left alone. */
 
 const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
 const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
 
-/** Members that clients of other services narrow by, as words without `_`. */
-const narrowing = new RegExp(
-  '^(questions?(ids?)?|(sub)?categor(y|ies)|pillars?|(model)?famil(y|ies)|(min)?confidence|' +
-    'events?(types?|names?)?|scope.*|topics?|filter.+|tags?|only.*|where|conditions?)$',
-);
-
 const message = `is not known here: narrow by events, or by filter with ${filter_names.join(', ')}`;
 
-/**
- * Members of a webhook's body that would have narrowed what is delivered, and that are not known:
- * their sender must not get more than it meant. Null narrows nothing.
- */
-export const findNarrowing = (body: object): readonly FaultField[] => {
-  const unknown = Object.entries(body)
-    .filter(([name, value]) => value !== null && !known.includes(name))
-    .filter(([name]) => narrowing.test(name.toLowerCase().replaceAll(/[_-]/g, '')))
-    .map(([name]) => name);
+/** Members of a webhook's body that would have narrowed what is delivered, and that are not known. */
+export const findUnknown = (body: object): readonly FaultField[] => {
   const { filter } = body as { readonly filter?: object | null };
   const inside = Object.keys(filter ?? {})
     .filter((name) => !filter_names.includes(name))
     .map((name) => `filter.${name}`);
-  return [...unknown, ...inside].map((path) => ({ path: `body.${path}`, message }));
+  const paths = [...findNarrowing(body, known), ...inside];
+  return paths.map((path) => ({ path: `body.${path}`, message }));
 };
 
 const s = 1_000;

@@ -5,6 +5,7 @@ import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/t
 import { createLogWatch } from '../../../src/features/log/index.js';
 import type { TaxonomyParts } from '../../../src/features/taxonomy/index.js';
 import { isFault } from '../../../src/kit/fault.js';
+import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { makeRandom } from '../../help/long-run.js';
 import { openParts } from '../../help/parts.js';
@@ -148,7 +149,8 @@ const startWait = async (
   let is_gone = false;
   let waits = 0;
   let end = (): void => undefined;
-  const request = { owner, name, member: 'waiting', limit: 10, most_held: 10 };
+  const held = { connection: makeId(), limit: 10, most_held: 10 };
+  const request = { owner, name, member: 'waiting', ...held };
   const taken = consumers.take(request, {
     within_ms,
     goesOn: () => !is_gone,

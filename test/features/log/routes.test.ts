@@ -350,7 +350,7 @@ t.test('the last id a client has seen counts more than its address', async (t) =
   await log.write(5);
   for (const [after, last_id, rest] of [
     [base, String(at(3)), [4, 5]],
-    [at(1), 'nonsense', [2, 3, 4, 5]],
+    [at(1), '', [2, 3, 4, 5]],
   ] as const) {
     const headers = { 'last-event-id': last_id };
     const stream = await openSse(t, `${app.url}/api/stream?after=${after}`, headers);

@@ -3,7 +3,7 @@ import {
   type Attempted,
   attempt_limit,
   createBreakers,
-  findNarrowing,
+  findUnknown,
   judgeAttempt,
   pauseOf,
   readRetryAfter,
@@ -103,7 +103,7 @@ t.test('Retry-After is read as seconds or as a date', async (t) => {
 t.test(
   'members that would have narrowed are named with what to use, others are ignored',
   async (t) => {
-    const pathsOf = (body: object) => findNarrowing(body).map(({ path }) => path);
+    const pathsOf = (body: object) => findUnknown(body).map(({ path }) => path);
     const good = { url: 'https://a.example.org', events: ['question.created'], active: true };
     const filter = { question_ids: [], categories: [], model_family: 'gpt', min_confidence: 1 };
     t.strictSame(pathsOf({ ...good, filter, scope_question_id: 'x' }), []);
@@ -130,7 +130,7 @@ t.test(
     ];
     const message = /by filter with question_ids, categories, model_family, min_confidence/;
     for (const name of meant) {
-      t.match(findNarrowing({ ...good, [name]: 'x' }), [{ path: `body.${name}`, message }]);
+      t.match(findUnknown({ ...good, [name]: 'x' }), [{ path: `body.${name}`, message }]);
     }
     t.strictSame(pathsOf({ filter: { model_families: ['gpt'], odd: 1, events: ['x'] } }), [
       'body.filter.model_families',
