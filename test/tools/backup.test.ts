@@ -262,7 +262,7 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
     });
   const before = await predict(first.url, key);
   await until('its delivery', () => receiver.verified.has(before.body.event_id));
-  const last = await makeCaller(first.url)('GET', '/api/events?last=1');
+  const last = await makeCaller(first.url)('GET', '/api/events?limit=1');
   const file = path.join(makeFolder(t), 'kept.tar.gz');
   // The demo deleted its webhook, whose deliveries go a moment later; the boards follow too.
   await until('one delivery is left, and the boards are made', async () => {

@@ -328,10 +328,10 @@ const listParked = route({
   returns: { 200: wire.parked_answer },
   faults,
   handle: async ({ params: { name }, query, caller }, { sql }) => {
-    const consumer = await store.findConsumer(sql, { owner: caller, name });
-    if (consumer === undefined) return absent();
     const after = query.cursor === undefined ? -1 : Number(query.cursor);
     if (!Number.isSafeInteger(after)) return refuseCursor();
+    const consumer = await store.findConsumer(sql, { owner: caller, name });
+    if (consumer === undefined) return absent();
     const { parked: total } = await store.readState(sql, consumer.id);
     const rows = await store.listParked(sql, consumer.id, { after, limit: query.limit + 1 });
     const shown = rows.slice(0, query.limit);

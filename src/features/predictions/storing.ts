@@ -186,8 +186,12 @@ const attempt = async (
   return { judged, outcome };
 };
 
-/** Under the locks nothing changes any more: the second attempt in a transaction is the last. */
-const most_attempts = 2;
+/**
+ * Under the locks nothing changes any more, but the first attempt sees what was there before it waited
+ * for them: the second may still find a prediction of the same agent, and the third knows all. One
+ * more for points, which are paid meanwhile.
+ */
+const most_attempts = 4;
 
 /** One line of the audit log for what an admin imported in this batch. */
 const recordImports = async (

@@ -11,10 +11,13 @@ import {
   prepare,
 } from '../../../src/features/predictions/placing.js';
 import { createQuestionCache } from '../../../src/features/questions/index.js';
+import type { Claim } from '../../../src/http/route.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
+import { makeId } from '../../../src/kit/ids.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
 import { t } from '../../help/tap.js';
+import { until } from '../../help/until.js';
 
 /** The group commit of predictions without its routes: lost commits, and memories that are lost. */
 
@@ -39,12 +42,17 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
       takePrediction: never,
       questions,
     };
-    const predict = async (agent: number, question: number, reasoning = makeReasoning(agent)) => {
+    const predict = async (
+      agent: number,
+      question: number,
+      reasoning = makeReasoning(agent),
+      claim: Claim | null = null,
+    ) => {
       const request = {
         question_id: questionId(question),
         body: { prediction: true, confidence: 80, reasoning },
         body_digest: Buffer.from(`${reasoning}`).toString('hex').slice(0, 64),
-        claim: null,
+        claim,
         agent: {
           ...({ kind: 'agent', id: agentId(agent), name: `Agent ${agent}` } as const),
           model: 'gpt-5',
@@ -115,6 +123,38 @@ t.test('a batch that would give a number twice is refused as a whole', async (t)
   await sql`update question_seqs set seq = 1 where question_id = ${questionId(0)}`;
   t.equal(outcome(await predict(1, 0)), 'placed');
 });
+
+t.test(
+  'an agent that predicts by two processes at once is told of its first prediction',
+  async (t) => {
+    const { sql, start } = await openWorld();
+    const [one, other] = [start(), start()];
+    const waiting = (count: number) =>
+      until(`${count} wait for the lock`, async () => {
+        const [row] = await sql<{ n: number }[]>`
+        select count(*)::int as n from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+        return row?.n === count;
+      });
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const holding = sql.begin(async (tx) => {
+      await tx`select from questions where id = ${questionId(0)} for update`;
+      await released;
+    });
+    const first = one.predict(1, 0, makeReasoning(1));
+    await waiting(1);
+    // With a key it is stored in a transaction, whose first statement sees what was there before the wait.
+    const claim = { scope: 'x', key: 'x', lease_id: makeId(), kept: null } as unknown as Claim;
+    const second = other.predict(1, 0, makeReasoning(2), claim);
+    await waiting(2);
+    release();
+    await holding;
+    t.same([outcome(await first), outcome(await second)], ['placed', 'DUPLICATE_PREDICTION']);
+  },
+);
 
 t.test('processes at once on one question: nothing twice, no gap, nothing alike', async (t) => {
   const { sql, start } = await openWorld();
