@@ -81,7 +81,7 @@ export type Delivery = {
     readonly ack: () => Promise<boolean>;
     /** Gives it back, with the later ones of its question; it comes again after so long. */
     readonly release: (delay_seconds?: number) => Promise<void>;
-    /** Begins its time anew, or so many seconds from now; false when the lease has ended. */
+    /** Keeps it longer: for the usual time, or so many seconds from now. False if the lease has ended. */
     readonly extend: (seconds?: number) => Promise<boolean>;
   };
 }[EventName];

@@ -1,10 +1,10 @@
 import type { Deps } from '../../http/deps.js';
 import { pageHeaders, refuseCursor } from '../../http/page.js';
 import { type Context, reply, replyRaw, routeFor } from '../../http/route.js';
-import { sayFirst } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { ws_faults } from '../../socket/frames.js';
+import { refuseUnknown } from '../events/filter.js';
 import { countMatching, readEvents, readMatching } from '../events/index.js';
 import { eventText, timeOf } from '../events/log-entry.js';
 import { findNarrowing } from '../events/narrowing.js';
@@ -88,13 +88,11 @@ const put = route({
   ],
   handle: async ({ params: { name }, body, caller }, parts) => {
     if (!isName.test(name)) return refuse(wire.consumer_faults.INVALID_CONSUMER_NAME);
-    const unknown = findNarrowing(body, Object.keys(wire.put_body.properties)).map((name) => {
+    const narrowing = findNarrowing(body, Object.keys(wire.put_body.properties)).map((name) => {
       return { path: `body.${name}`, message: 'is not known here: narrow by topics or filter' };
     });
-    if (unknown.length > 0) {
-      const message = sayFirst('body', unknown);
-      return refuse(ws_faults.INVALID_FILTER, { message, fields: unknown });
-    }
+    const unknown = refuseUnknown('body', narrowing);
+    if (unknown !== null) return unknown;
     const { start, ...given } = { ...wire.usual, ...body };
     const context = { caller, pillars: await parts.taxonomy.read(), path: 'body.filter' } as const;
     const wanted = readWanted({ labels: given.topics, filter: body.filter ?? {} }, context);
@@ -304,7 +302,7 @@ const extend = route({
   id: 'extendEvents',
   method: 'POST',
   path: `${path}/extend`,
-  summary: 'Keep events longer: their time to be acknowledged begins anew',
+  summary: 'Keep events longer before they must be acknowledged',
   body: wire.extend_body,
   returns: { 200: wire.extend_answer },
   faults,

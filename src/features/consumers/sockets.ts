@@ -85,7 +85,7 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
     await free(keyOf(session, frame.consumer), one);
   };
 
-  /** What was given over it and not acknowledged, at once; after an outage its lease ends by itself. */
+  /** Frees what it was given and nobody acknowledged. After an outage the leases end by themselves. */
   const free = async (key: ConsumerKey, { connection }: Consumption): Promise<void> => {
     try {
       await consumers.end(key, connection);

@@ -131,6 +131,8 @@ export const storeProgress = (tx: Tx, id: string, cursor: number, gap: Gap | nul
 
 export interface Held {
   readonly unacknowledged: number;
+  /** Of these, those that nobody gets any more. */
+  readonly parked: number;
   /** By this member. */
   readonly held: number;
 }
@@ -138,10 +140,11 @@ export interface Held {
 export const countHeld = async (db: Db, id: string, member: string): Promise<Held> => {
   const [row] = await db<Held[]>`
     select count(*)::integer as unacknowledged,
+      (count(*) filter (where parked_at is not null))::integer as parked,
       (count(*) filter (where member = ${member} and leased_until > now()))::integer as held
     from consumer_events
     where consumer_id = ${id}`;
-  return row ?? { unacknowledged: 0, held: 0 };
+  return row ?? { unacknowledged: 0, parked: 0, held: 0 };
 };
 
 export const addEvents = async (
@@ -168,10 +171,10 @@ export interface Delivery extends Pick<LogEntry, 'offset'> {
  * How long an event rests that was delivered in vain, on top of what it waited for: 1 s, doubled with
  * each delivery, at most ten minutes. Only of a consumer that parks, so that others go on as before.
  */
-const rest = (db: Db, max_deliveries: number | null) =>
+const rest = (db: Db, max_deliveries: number | null, deliveries: string) =>
   max_deliveries === null
     ? db`interval '0'`
-    : db`make_interval(secs => least(600, power(2, greatest(deliveries, 1) - 1)))`;
+    : db`make_interval(secs => least(600, power(2, ${db.unsafe(deliveries)} - 1)))`;
 
 /** Parks what was delivered as often as it may be. */
 const parkEvents = (tx: Tx, id: string, max_deliveries: number) => tx`
@@ -202,16 +205,21 @@ export const leaseEvents = async (
     where consumer_id = ${id} and leased_until > now() and parked_at is null
   ),
   free as (
-    select "offset" from consumer_events
-    where consumer_id = ${id} and parked_at is null
-      and order_key not in (select order_key from busy)
-    order by coalesce(member = ${member}, false) desc, "offset"
+    select "offset"
+    from (
+      -- By the first of each question, whose events stay in order.
+      select "offset", first_value(member) over (partition by order_key order by "offset") as first
+      from consumer_events
+      where consumer_id = ${id} and parked_at is null
+        and order_key not in (select order_key from busy)
+    ) waiting
+    order by coalesce(first = ${member}, false) desc, "offset"
     limit ${limit}
   ),
   leased as (
     update consumer_events c
     set member = ${member}, connection = ${connection}, deliveries = deliveries + 1,
-      leased_until = now() + make_interval(secs => ${ack_wait_seconds}) + ${rest(tx, max_deliveries)}
+      leased_until = now() + make_interval(secs => ${ack_wait_seconds}) + ${rest(tx, max_deliveries, '(deliveries + 1)')}
     from free
     where c.consumer_id = ${id} and c."offset" = free."offset"
     returning c."offset", c.deliveries,
@@ -347,7 +355,9 @@ export const releaseEvents = async (
   { member, offsets, delay_seconds }: Claimed & { readonly delay_seconds: number | null },
 ): Promise<readonly number[]> => {
   const delay =
-    delay_seconds === null ? rest(tx, max_deliveries) : tx`make_interval(secs => ${delay_seconds})`;
+    delay_seconds === null
+      ? rest(tx, max_deliveries, 'deliveries')
+      : tx`make_interval(secs => ${delay_seconds})`;
   const rows = await tx<{ offset: number }[]>`
     with given as (
       select order_key, min("offset") as "offset"

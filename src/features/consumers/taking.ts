@@ -203,7 +203,9 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
   const { consumer, wanted, member, connection, limit, most_held } = request;
   const { id, head, oldest } = consumer;
   let cursor = Math.max(consumer.cursor, oldest - 1);
-  let { unacknowledged, held } = await store.countHeld(tx, id, member);
+  const counted = await store.countHeld(tx, id, member);
+  const { parked, held } = counted;
+  let { unacknowledged } = counted;
   const room = Math.min(limit, most_held - held);
   const lease = (most: number) =>
     store.leaseEvents(tx, consumer, { member, connection, limit: most });
@@ -229,7 +231,7 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
     await store.storeProgress(tx, id, cursor, gap);
   }
   if (gone.length > 0) await store.dropEvents(tx, id, gone);
-  const has_waiting = unacknowledged > gone.length;
+  const has_waiting = unacknowledged - parked > gone.length;
   return { events, gap, wanted, cursor, head, is_full, has_waiting };
 };
 

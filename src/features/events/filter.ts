@@ -61,6 +61,12 @@ const refuseField = (path: string, message: string): Fault => {
   return refuse(ws_faults.INVALID_FILTER, { message: `${path}: ${message}`, fields });
 };
 
+/** Refuses names that ask for a part of the log or a place in it and are not known; null for none. */
+export const refuseUnknown = (what: string, fields: readonly FaultField[]): Fault | null =>
+  fields.length === 0
+    ? null
+    : refuse(ws_faults.INVALID_FILTER, { message: sayFirst(what, fields), fields });
+
 const sortNames = <T extends string>(given: readonly T[]): T[] => [...new Set(given)].sort();
 
 const isOn = (list: readonly unknown[] | undefined, value: unknown): boolean =>

@@ -5,17 +5,15 @@ import type { Caller } from '../../http/caller.js';
 import { type Credentials, no_credentials } from '../../http/credentials.js';
 import type { Deps } from '../../http/deps.js';
 import type { TemplatedApp } from '../../http/uws.js';
-import { sayFirst } from '../../http/validation.js';
-import { refuse } from '../../kit/fault.js';
 import { makeLoop } from '../../kit/loop.js';
 import { type Service, withDeadline } from '../../kit/service.js';
-import { close_codes, type TopicRef, ws_faults } from '../../socket/frames.js';
+import { close_codes, type TopicRef } from '../../socket/frames.js';
 import { mountHub } from '../../socket/hub.js';
 import type { Recent } from '../../socket/recent.js';
 import type { HubOptions, LogSource } from '../../socket/session.js';
 import type { Taxonomy } from '../taxonomy/index.js';
 import type { Pillar } from '../taxonomy/rules.js';
-import { readFilter } from './filter.js';
+import { readFilter, refuseUnknown } from './filter.js';
 import { countMatching, nthNewest, readMatching, readNewest } from './matching-store.js';
 import { findNarrowing, findPlacing } from './narrowing.js';
 import { type Revoked, readRevocations } from './revocations-store.js';
@@ -73,10 +71,8 @@ const readFrameFilter = (frame: { readonly filter?: unknown }, pillars: readonly
     ...findNarrowing(frame, frame_members),
     ...findPlacing(frame, frame_members),
   ].map((path) => ({ path, message: 'is not known here: use topics, filter, after or last' }));
-  if (unknown.length > 0) {
-    const message = sayFirst('frame', unknown);
-    return refuse(ws_faults.INVALID_FILTER, { message, fields: unknown });
-  }
+  const refused = refuseUnknown('frame', unknown);
+  if (refused !== null) return refused;
   if (frame.filter === undefined) return null;
   return readFilter(frame.filter, { pillars, path: 'filter' });
 };

@@ -38,9 +38,14 @@ export const findBySource = (db: Db, names: readonly SourceName[]) => db<Sourced
   where q.status <> 'draft'`;
 
 /** The question of this forum that an export of it named, whatever its status. */
-export const findExported = (db: Db, name: { source?: string | null; source_id?: string | null }) =>
-  firstRow(db<{ id: string }[]>`
-    select id from questions where id = any (${idsIn([name as SourceName])}::uuid[])`);
+export const findExported = async (
+  db: Db,
+  name: { source?: string | null; source_id?: string | null },
+): Promise<{ readonly id: string } | undefined> => {
+  const [id] = idsIn([name as SourceName]);
+  if (id === undefined) return undefined;
+  return firstRow(db<{ id: string }[]>`select id from questions where id = ${id}`);
+};
 
 interface ImportedAgent {
   readonly id: string;

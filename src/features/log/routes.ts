@@ -14,6 +14,7 @@ import {
 import { sayFirst } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
+import { refuseUnknown } from '../events/filter.js';
 import {
   type DigestTracker,
   listPoints,
@@ -52,7 +53,7 @@ const wantedOf = (
 const narrows = 'topic, events, question_ids, categories, model_family or min_confidence';
 
 /** Names of the request that ask for a part of the log, or a place in it, and are not known here. */
-const refuseUnknown = (
+const refuseUnknownNames = (
   { request, body }: Pick<Context, 'request' | 'body'>,
   { properties }: TObject,
 ): Fault | null => {
@@ -64,8 +65,7 @@ const refuseUnknown = (
       (name) => [name, 'send after, the offset of the last event that you have'] as const,
     ),
   ].map(([name, what]) => ({ path: `query.${name}`, message: `is not known here: ${what}` }));
-  if (fields.length === 0) return null;
-  return refuse(ws_faults.INVALID_FILTER, { message: sayFirst('query', fields), fields });
+  return refuseUnknown('query', fields);
 };
 
 /** Private events are for the eyes of one caller, and for no cache. */
@@ -112,7 +112,7 @@ const wantsLines = (ctx: EventsContext): boolean =>
 const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fault> => {
   const { log_watch: watch } = parts;
   const { query } = ctx;
-  const wanted = refuseUnknown(ctx, wire.events_query) ?? wantedOf(ctx, parts);
+  const wanted = refuseUnknownNames(ctx, wire.events_query) ?? wantedOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = query.cursor === undefined ? query.after : readAfter(query.cursor);
   if (isFault(given)) return given;
@@ -312,7 +312,7 @@ const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined | 
   if (seen === '') return after;
   if (offset_text.test(seen)) return Number(seen);
   const path = header === '' ? 'query.lastEventId' : 'header.last-event-id';
-  const message = 'is the id of an event of this stream, a whole number; leave it out to begin now';
+  const message = 'must be the id of an event of this stream, a whole number';
   const fields = [{ path, message }];
   return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('header', fields), fields });
 };
@@ -330,7 +330,7 @@ const openStream = async (
   parts: Parts,
 ): Promise<Reply | Fault> => {
   const { log_watch: watch, tick_ms, digests } = parts;
-  const wanted = refuseUnknown(ctx, wire.stream_query) ?? wantedOf(ctx, parts);
+  const wanted = refuseUnknownNames(ctx, wire.stream_query) ?? wantedOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
   if (isFault(given)) return given;

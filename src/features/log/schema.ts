@@ -82,7 +82,7 @@ const schemasOf = (name: string): TSchema[] => {
 
 const member_names = new Set(catalogue.flatMap(({ data }) => Object.keys(data.properties)));
 
-/** Of any event: types of each event would have to be told apart before a member can be read. */
+/** Members of all events in one type: from a union of types no member could be read at once. */
 const event_data = named(
   'EventData',
   'What it holds depends on the name of the event; `asyncapi.json` has each of them.',

@@ -8,7 +8,7 @@ import { Stopped } from '../command.js';
 
 /** Reads a file of records, NDJSON or CSV, and says of each on which line it begins. */
 
-/** A record of the file, or why there is none. */
+/** A record of the file, or why it cannot be read. */
 export type Entry =
   | { readonly line: number; readonly record: SourceRecord }
   | { readonly line: number; readonly problem: string };
@@ -34,7 +34,7 @@ const decode = (bytes: Buffer, line: number): string => {
   return line === 1 && text.startsWith(byte_order_mark) ? text.slice(1) : text;
 };
 
-/** Where the next line ends and the one after it begins; null where more bytes may tell. */
+/** Where the next line ends and the one after it begins; null if more bytes are needed. */
 const findEnd = (bytes: Buffer, is_all: boolean): readonly [number, number] | null => {
   const feed = bytes.indexOf(line_feed);
   const at = bytes.subarray(0, feed === -1 ? bytes.length : feed).indexOf(carriage_return);
