@@ -21,7 +21,7 @@ export const makeSent = (): readonly Sent[] => {
   const headersAt = (age_s: number, old: string | null = null) => {
     const made = makeHeaders({
       key: Buffer.from(secret, 'ascii'),
-      old_key: old === null ? null : Buffer.from(old, 'ascii'),
+      old_keys: old === null ? [] : [Buffer.from(old, 'ascii')],
       event_id: 'evt_1',
       timestamp_s: Math.floor(Date.now() / 1_000) - age_s,
       body: Buffer.from(body),

@@ -30,6 +30,8 @@ const messageOf = ({ kind, question, details }: NotificationRow): string => {
       return `${about} was voided; your prediction is not scored.`;
     case 'webhook.disabled':
       return `A webhook of yours was switched off.${withReason(details['reason'])}`;
+    case 'webhook.failing':
+      return `A webhook of yours fails since ${textOf(details['since'], 'some time')}.`;
     case 'tier.changed':
       return `Your tier is now ${textOf(details['tier'], 'another')}.`;
     case 'suggestion.published':

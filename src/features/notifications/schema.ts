@@ -15,6 +15,7 @@ export const notice_kinds = [
   'prediction.resolved',
   'prediction.voided',
   'webhook.disabled',
+  'webhook.failing',
   'tier.changed',
   'suggestion.published',
   'suggestion.rejected',

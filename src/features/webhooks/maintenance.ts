@@ -37,6 +37,31 @@ came meanwhile can be replayed for 7 days.
   links: [],
 });
 
+const failingMail = (to: string, { url, failures, failing_since }: store.Failing) => ({
+  to,
+  subject: 'A webhook of yours fails',
+  text: `The webhook to ${url} fails: ${failures} attempts in a row, the first at ${failing_since.toISOString()}.
+
+Each delivery is tried again for up to three days, so nothing is lost yet. Without a success for 5 days
+the webhook is switched off. POST /api/webhooks/{id}/test says what its receiver answers.
+`,
+  links: [],
+});
+
+const tellOfFailing = ({ sql, config }: Deps): Promise<unknown> =>
+  sql.begin(async (tx) => {
+    for (const one of await store.markFailing(tx)) {
+      const { id, email, owner_kind, owner_id: agent_id, failing_told_at: at } = one;
+      if (email !== null) await queueMail(tx, failingMail(email, one), { config, at });
+      if (owner_kind !== 'agent') continue;
+      const cause = `webhook:${id}:failing:${at.toISOString()}`;
+      const details = { webhook_id: id, failures: one.failures, since: one.failing_since.toISOString() };
+      await notify(tx, [
+        { agent_id, kind: 'webhook.failing', cause, subject_id: id, details, at },
+      ]);
+    }
+  });
+
 const switchOffSick = async ({ sql, log, config }: Deps): Promise<void> => {
   const sick = await sql.begin(async (tx) => {
     const all = await store.disableSick(tx);
@@ -65,6 +90,7 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
   /** True when there is more to be done at once. */
   const clearQueues = async (): Promise<boolean> => {
     await switchOffSick(deps);
+    await tellOfFailing(deps);
     await store.skipQueued(sql);
     const removed = await store.removeOfDeleted(sql);
     const replays = await listReplays(sql);

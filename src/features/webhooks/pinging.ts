@@ -1,5 +1,6 @@
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/connection.js';
+import { isSuccess } from './rules.js';
 import type { Webhooks } from './signing.js';
 import type { Target } from './store.js';
 
@@ -19,10 +20,10 @@ export const sendPing = async (webhooks: Webhooks, target: Target, now: Date) =>
   const ping = { ...target, ...ids, event: 'ping', attempt: 1, offset: null, body };
   const { status, error, latency_ms } = await webhooks.send(ping, now.getTime(), test_wall_ms);
   return {
-    delivered: error === null && status !== null && status >= 200 && status < 300,
+    delivered: isSuccess(status),
     status,
     latency_ms,
     ...(error !== null && { error }),
-    message: error === null ? `The receiver answered ${status}.` : error_sentences[error],
+    message: [...(status === null ? [] : [`The receiver answered ${status}.`]), ...(error === null ? [] : [error_sentences[error]])].join(' '),
   };
 };

@@ -262,7 +262,8 @@ const rotate = route({
   id: 'rotateWebhookSecret',
   method: 'POST',
   path: '/api/webhooks/{id}/rotate-secret',
-  summary: 'A new secret, shown only in this answer; the old one signs too for some hours',
+  summary: 'A new secret, shown only in this answer; those before sign too for some hours',
+  faults: [common_faults.NOT_FOUND, wire.webhook_faults.TOO_MANY_SECRETS],
   body: wire.rotate_body,
   returns: { 200: wire.rotated_schema },
   keeps: 'inside',
@@ -272,6 +273,7 @@ const rotate = route({
     const { overlap_hours = wire.usual_overlap_hours } = ctx.body;
     return ctx.write(sql, async (tx) => {
       const row = await store.rotateSecret(tx, ctx.caller, { id, secret_sealed, overlap_hours });
+      if (row === 'full') return refuse(wire.webhook_faults.TOO_MANY_SECRETS);
       return row === undefined ? webhookAbsent() : reply(200, { ...row, ...shown });
     });
   },

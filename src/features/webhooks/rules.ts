@@ -53,8 +53,6 @@ export interface Attempted {
   /** 1 for the first. */
   readonly attempt: number;
   readonly status: number | null;
-  /** Whether a whole answer came. */
-  readonly is_answered: boolean;
   /** The target is against the rules, and so it will be the next time. */
   readonly is_refused: boolean;
   readonly retry_after: string;
@@ -74,16 +72,22 @@ export const retryDelay = (step_ms: number, asked_ms: number | null, random: num
   return Math.round(Math.min(honoured_ms * (1 + 0.2 * random), 2 * step_ms));
 };
 
+export const isSuccess = (status: number | null): boolean =>
+  status !== null && status >= 200 && status < 300;
+
 interface Verdict {
   readonly state: 'delivered' | 'waiting' | 'exhausted' | 'blocked';
   readonly delay_ms: number;
 }
 
-/** 2xx in time is success; everything else, redirects too, is a failure that is tried again. */
+/**
+ * A status of 2xx in time is success, whatever becomes of the rest of the answer; everything else,
+ * redirects too, is a failure that is tried again.
+ */
 export const judgeAttempt = (made: Attempted): Verdict => {
-  const { attempt, status, is_answered, is_refused, now_ms, random } = made;
+  const { attempt, status, is_refused, now_ms, random } = made;
   if (is_refused) return { state: 'blocked', delay_ms: 0 };
-  if (is_answered && status !== null && status >= 200 && status < 300) {
+  if (isSuccess(status)) {
     return { state: 'delivered', delay_ms: 0 };
   }
   const step_ms = retry_steps_ms[attempt - 1];

@@ -17,6 +17,11 @@ export const webhook_faults = defineFaults({
   INVALID_EVENT: [400, 'validation', 'There is no event of this name.'],
   WEBHOOK_LIMIT_REACHED: [409, 'limit', 'You have 10 webhooks, the most there may be; delete one.'],
   WEBHOOK_INACTIVE: [409, 'conflict', 'The webhook is switched off; switch it on first.'],
+  TOO_MANY_SECRETS: [
+    409,
+    'conflict',
+    'Twenty older secrets of this webhook still sign; wait until one of them ends, or rotate with overlap_hours 0.',
+  ],
   REPLAY_RUNNING: [409, 'conflict', 'A replay to this webhook is going on; wait until it is done.'],
 });
 

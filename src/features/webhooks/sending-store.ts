@@ -42,6 +42,15 @@ export const showAlive = async (db: Db, signer_id: string): Promise<void> => {
     on conflict (id) do update set seen_at = now()`;
 };
 
+/** Of a webhook `w`: the secrets that were replaced and sign for some time, the oldest first. */
+export const oldSecrets = (db: Db) => db`
+  array(
+    select o.secret_sealed
+    from webhook_old_secrets o
+    where o.webhook_id = w.id and o.until > now()
+    order by o.replaced_at
+  )`;
+
 interface ClaimOptions extends Record<'signer_id' | 'lease_id', string> {
   readonly lease_ms: number;
   /** The webhooks to look at; null: all. */
@@ -125,7 +134,7 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
       )
       select
         d.webhook_id, w.owner_id, w.url, w.signature, w.secret_sealed, w.trips,
-        case when w.old_secret_until > now() then w.old_secret_sealed end as old_secret_sealed,
+        ${oldSecrets(tx)} as old_secrets_sealed,
         d.event_id, d.id as delivery_id, d.event_offset as "offset", e.event, e.body,
         d.attempts + 1 as attempt, d.attempts > 0 or d.replays > 0 as is_repeat, d.lease_id
       from claimed d

@@ -291,7 +291,6 @@ export class Sending implements Service {
       attempt,
       status,
       retry_after,
-      is_answered: error === null,
       is_refused: isTargetRefused(error),
       now_ms: clock().getTime(),
       random: Math.random(),

@@ -46,8 +46,8 @@ export const signStandard = ({ key, event_id, timestamp_s, body }: Signed): stri
   `v1,${createHmac('sha256', key).update(`${event_id}.${timestamp_s}.`).update(body).digest('base64')}`;
 
 interface Envelope extends Signed {
-  /** The secret before a rotation, while both sign; null otherwise. */
-  readonly old_key: Uint8Array | null;
+  /** Those before, the oldest first, while they sign too. */
+  readonly old_keys: readonly Uint8Array[];
   /** First part of the names of our own headers, such as `X-Svc`. */
   readonly prefix: string;
   readonly event: string;
@@ -59,12 +59,13 @@ interface Envelope extends Signed {
 }
 
 /**
- * While a secret is being rotated, the header of our own stays on the old one and a second carries
- * the new; Standard Webhooks receivers are shown both in one header, new then old.
+ * While older secrets sign too, the header of our own stays on the oldest of them and a second carries
+ * the newest; Standard Webhooks receivers are shown all in one header, the newest first.
  */
 export const makeHeaders = (envelope: Envelope): Record<string, string> => {
-  const { prefix, key, old_key, body, offset } = envelope;
-  const keys = old_key === null ? [key] : [key, old_key];
+  const { prefix, key, old_keys, body, offset } = envelope;
+  const keys = [key, ...old_keys.toReversed()];
+  const [oldest] = old_keys;
   return {
     'Content-Type': 'application/json',
     'User-Agent': 'prediction-forum-webhooks/1',
@@ -72,8 +73,8 @@ export const makeHeaders = (envelope: Envelope): Record<string, string> => {
     'webhook-timestamp': String(envelope.timestamp_s),
     'webhook-signature': keys.map((one) => signStandard({ ...envelope, key: one })).join(' '),
     [`${prefix}-Event`]: envelope.event,
-    [`${prefix}-Signature`]: signBody(old_key ?? key, body),
-    ...(old_key !== null && { [`${prefix}-Signature-Next`]: signBody(key, body) }),
+    [`${prefix}-Signature`]: signBody(oldest ?? key, body),
+    ...(oldest !== undefined && { [`${prefix}-Signature-Next`]: signBody(key, body) }),
     [`${prefix}-Delivery`]: envelope.delivery_id,
     [`${prefix}-Attempt`]: String(envelope.attempt),
     ...(offset !== null && { [`${prefix}-Offset`]: String(offset) }),
@@ -86,8 +87,8 @@ export interface Attempt
   readonly webhook_id: string;
   readonly url: string;
   readonly secret_sealed: Uint8Array;
-  /** The secret before a rotation, while both sign. */
-  readonly old_secret_sealed: Uint8Array | null;
+  /** Those before, the oldest first, while they sign too. */
+  readonly old_secrets_sealed: readonly Uint8Array[];
   readonly signature: SignatureScheme;
   readonly body: string;
 }
@@ -116,8 +117,8 @@ export const createWebhooks = (config: Config, client_options: Partial<ClientOpt
   const sealer = createSealer(config.SECRET_KEY);
   const http_signer = createHttpSigner(config, config.SECRET_KEY);
   const client = createGuardedClient({ ...outboundOptions(config), ...client_options });
-  const openKey = (webhook_id: string, sealed: Uint8Array | null): Buffer | null => {
-    const secret = sealed === null ? null : sealer.open(webhook_id, sealed);
+  const openKey = (webhook_id: string, sealed: Uint8Array): Buffer | null => {
+    const secret = sealer.open(webhook_id, sealed);
     return secret === null ? null : Buffer.from(secret, 'ascii');
   };
 
@@ -131,11 +132,13 @@ export const createWebhooks = (config: Config, client_options: Partial<ClientOpt
     if (target.kind === 'problem') return unsent(target.code);
     const key = openKey(attempt.webhook_id, attempt.secret_sealed);
     if (key === null) return unsent('secret_unreadable');
-    const old_key = openKey(attempt.webhook_id, attempt.old_secret_sealed);
+    const old_keys = attempt.old_secrets_sealed.flatMap(
+      (sealed) => openKey(attempt.webhook_id, sealed) ?? [],
+    );
     const body = Buffer.from(attempt.body);
     const timestamp_s = Math.floor(now_ms / 1_000);
     const prefix = config.WEBHOOK_HEADER_PREFIX;
-    const usual = makeHeaders({ ...attempt, prefix, key, old_key, timestamp_s, body });
+    const usual = makeHeaders({ ...attempt, prefix, key, old_keys, timestamp_s, body });
     const post = { url: target.href, headers: usual, body, created: timestamp_s };
     const headers =
       attempt.signature === 'rfc9421' ? { ...usual, ...http_signer.sign(post) } : usual;

@@ -3,6 +3,7 @@ import { firstRow } from '../../db/rows.js';
 import type { FilterMembers } from '../events/filter.js';
 import { skipQueued } from './maintenance-store.js';
 import { type SignatureScheme, webhook_limit } from './schema.js';
+import { oldSecrets } from './sending-store.js';
 import type { Attempt } from './signing.js';
 
 /** Webhooks in Postgres. Every statement names the owner: what is not yours does not exist. */
@@ -36,7 +37,11 @@ const columns = (db: Db) => db`
   )::json as filter,
   active, signature, disabled_reason, failing_since,
   case when paused_until > now() then paused_until end as paused_until,
-  case when old_secret_until > now() then old_secret_until end as old_secret_expires_at,
+  (
+    select max(o.until)
+    from webhook_old_secrets o
+    where o.webhook_id = webhooks.id and o.until > now()
+  ) as old_secret_expires_at,
   created_at, updated_at`;
 
 const ownedBy = (db: Db, { kind, id }: Owner) => db`owner_kind = ${kind} and owner_id = ${id}`;
@@ -109,15 +114,14 @@ export const listEveryWebhook = (db: Db, id: string | null, most: number) =>
 
 export type Target = Pick<
   Attempt,
-  'webhook_id' | 'url' | 'signature' | 'secret_sealed' | 'old_secret_sealed'
+  'webhook_id' | 'url' | 'signature' | 'secret_sealed' | 'old_secrets_sealed'
 >;
 
 /** The parts of a webhook that a call to it needs. */
 export const findTarget = (db: Db, owner: Owner, id: string) =>
   firstRow(db<Target[]>`
-    select id as webhook_id, url, signature, secret_sealed,
-      case when old_secret_until > now() then old_secret_sealed end as old_secret_sealed
-    from webhooks
+    select id as webhook_id, url, signature, secret_sealed, ${oldSecrets(db)} as old_secrets_sealed
+    from webhooks w
     where id = ${id} and ${ownedBy(db, owner)}`);
 
 interface WebhookChange {
@@ -162,24 +166,37 @@ export const updateWebhook = async (
   return row;
 };
 
-/** The new secret signs from now on, and the one before it too until the overlap is over. */
+/** Secrets of a webhook that sign at once; their signatures have to fit into a header. */
+const most_secrets = 20;
+
+/**
+ * The new secret signs from now on, and the one before it too until the overlap is over; those
+ * before keep the time that was promised for each. `full`: too many sign already.
+ */
 export const rotateSecret = async (
-  db: Db,
+  tx: Tx,
   owner: Owner,
   rotation: { readonly id: string; readonly secret_sealed: Buffer; readonly overlap_hours: number },
-): Promise<WebhookRow | undefined> => {
+): Promise<WebhookRow | 'full' | undefined> => {
   const { id, secret_sealed, overlap_hours } = rotation;
-  const [row] = await db<WebhookRow[]>`
+  const [hook] = await tx`
+    select from webhooks where id = ${id} and ${ownedBy(tx, owner)} for update`;
+  if (hook === undefined) return undefined;
+  await tx`delete from webhook_old_secrets where webhook_id = ${id} and until <= now()`;
+  if (overlap_hours > 0) {
+    const { count } = await tx`
+      insert into webhook_old_secrets (webhook_id, secret_sealed, until, replaced_at)
+      select id, secret_sealed, now() + ${overlap_hours}::int * interval '1 hour', clock_timestamp()
+      from webhooks
+      where id = ${id}
+        and (select count(*) from webhook_old_secrets where webhook_id = ${id}) < ${most_secrets}`;
+    if (count === 0) return 'full';
+  }
+  const [row] = await tx<WebhookRow[]>`
     update webhooks
-    set
-      old_secret_sealed = case when ${overlap_hours}::int > 0 then secret_sealed end,
-      old_secret_until = case when ${overlap_hours}::int > 0
-        then now() + ${overlap_hours}::int * interval '1 hour'
-      end,
-      secret_sealed = ${secret_sealed},
-      updated_at = now()
-    where id = ${id} and ${ownedBy(db, owner)}
-    returning ${columns(db)}`;
+    set secret_sealed = ${secret_sealed}, updated_at = now()
+    where id = ${id}
+    returning ${columns(tx)}`;
   return row;
 };
 

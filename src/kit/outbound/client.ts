@@ -35,7 +35,7 @@ export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boole
 
 export interface Outcome extends Answered {
   readonly latency_ms: number;
-  /** It failed long after its end: this process stood still, and an answer may have come. */
+  /** It failed long after its end without a status: this process stood still, and one may have come. */
   readonly stood_still: boolean;
 }
 
@@ -112,7 +112,7 @@ export const createGuardedClient = (options: ClientOptions) => {
         ? failedAs(vetted.code)
         : await sendInTurn(call, vetted.addresses, ends_ms);
     const now_ms = performance.now();
-    const stood_still = answered.error !== null && now_ms > ends_ms + 1_000;
+    const stood_still = answered.status === null && answered.error !== null && now_ms > ends_ms + 1_000;
     return { ...answered, stood_still, latency_ms: Math.round(now_ms - started_ms) };
   };
 

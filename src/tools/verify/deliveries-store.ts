@@ -110,7 +110,7 @@ export const webhook_queries: readonly Query[] = [
     cross join lateral (
       select
         count(*) as count,
-        coalesce(bool_or(a.status between 200 and 299 and a.error is null), false) as is_answered
+        coalesce(bool_or(a.status between 200 and 299), false) as is_answered
       from attempts a
       where a.webhook_id = d.webhook_id and a.event_id = d.event_id
     ) made

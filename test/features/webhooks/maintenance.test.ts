@@ -311,7 +311,8 @@ t.test('5 days without success, 20 failures, 3 events: off, with reason and noti
   }
   const { disabled_reason } = await healthOf(world, last);
   t.match(disabled_reason, /^No delivery succeeded for 5 days: 20 attempts failed/);
-  const notices = await sql`select agent_id, kind, subject_id, details from notifications`;
+  const notices = await sql`
+    select agent_id, kind, subject_id, details from notifications where kind = 'webhook.disabled'`;
   t.match(notices, [
     {
       agent_id: owner.id,
@@ -321,6 +322,47 @@ t.test('5 days without success, 20 failures, 3 events: off, with reason and noti
     },
   ]);
   t.equal(notices.length, 1);
+});
+
+t.test('an owner is told once when failures begin to repeat, and again of others', async (t) => {
+  const owner = newAgent();
+  await addAgent(world.deps, owner.id);
+  const human = makeId();
+  await addHuman(world.deps, human);
+  const [hook, fresh, few] = [
+    await world.addHook({ owner }),
+    await world.addHook({ owner }),
+    await world.addHook({ owner }),
+  ];
+  const of_person = await world.addHook({ owner: { kind: 'human', id: human } });
+  const fail = ({ id }: Hook, minutes: number, failures: number) => sql`
+    update webhooks
+    set failing_since = now() - ${minutes}::int * interval '1 minute', failures = ${failures}
+    where id = ${id}`;
+  await fail(hook, 11, 5);
+  await fail(of_person, 30, 9);
+  await fail(fresh, 9, 5);
+  await fail(few, 60, 4);
+  const told = () => sql<{ subject_id: string; details: object }[]>`
+    select subject_id, details from notifications
+    where kind = 'webhook.failing' and agent_id = ${owner.id}`;
+  await world.startSigner({ maintenance });
+  await until('the owner is told', async () => (await told()).length > 0);
+  await until('the person is told', async () => {
+    const mails = await readUnsent(sql, 10);
+    const texts = mails.map((mail) => makeMailOpener(world.deps.config)(mail)?.text ?? '');
+    return texts.some((text) => /fails: 9 attempts in a row/.test(text));
+  });
+  t.match(await told(), [{ subject_id: hook.id, details: { webhook_id: hook.id, failures: 5 } }]);
+  // Well again, and failing again within a day: nothing new. After a day: once more.
+  await fail(hook, 20, 8);
+  await until('it was looked at', async () => {
+    const [row] = await sql`select 1 from webhooks where id = ${few.id} and failing_told_at is null`;
+    return row !== undefined;
+  });
+  t.equal((await told()).length, 1);
+  await sql`update webhooks set failing_told_at = now() - interval '25 hours' where id = ${hook.id}`;
+  await until('the owner is told again', async () => (await told()).length === 2);
 });
 
 t.test('a person whose webhook is switched off gets a mail', async (t) => {

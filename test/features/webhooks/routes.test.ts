@@ -327,7 +327,7 @@ t.test('while a secret is rotated both sign, and afterwards only the new one', a
   t.equal(ping.headers['x-svc-signature'], signedWith(first, ping), 'a ping too');
 
   // The overlap ends by itself, and an overlap of nothing ends at once.
-  await app.sql`update webhooks set old_secret_until = now() - interval '1 second'`;
+  await app.sql`update webhook_old_secrets set until = now() - interval '1 second'`;
   await makeOpenQuestion(app);
   const alone = await received(3);
   t.equal(alone.headers['x-svc-signature'], signedWith(second, alone));
@@ -340,6 +340,49 @@ t.test('while a secret is rotated both sign, and afterwards only the new one', a
   for (const wrong of [-1, 169, 1.5, '1']) {
     t.match(await rotate(wrong), { status: 400, body: { code: 'INVALID_REQUEST' } }, String(wrong));
   }
+});
+
+t.test('each secret signs until the time that was promised for it', async (t) => {
+  const { call, create } = await begin();
+  const { id, secret: first } = await create();
+  const rotate = async (overlap_hours: number): Promise<string> =>
+    (await call('POST', `/${id}/rotate-secret`, { overlap_hours })).body.secret;
+  const second = await rotate(100);
+  const third = await rotate(1);
+  const stolen = await rotate(24);
+  const newest = await rotate(0);
+  const pinged = async (count: number): Promise<Received> => {
+    await call('POST', `/${id}/test`);
+    return (await receiver.waitFor('/', count))[count - 1] as Received;
+  };
+  const standardOf = (secret: string): string =>
+    `whsec_${Buffer.from(secret, 'ascii').toString('base64')}`;
+  const verifies = (secret: string, { body, headers }: Received): boolean => {
+    try {
+      new Webhook(standardOf(secret)).verify(body, headers as Record<string, string>);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const all = await pinged(1);
+  t.same(
+    [first, second, third, stolen, newest].map((secret) => verifies(secret, all)),
+    [true, true, true, false, true],
+    'one that was rotated with no overlap ends at once, and the promises before it hold',
+  );
+  t.match(all.headers, {
+    'x-svc-signature': signedWith(first, all),
+    'x-svc-signature-next': signedWith(newest, all),
+  });
+  t.match((await call('GET', `/${id}`)).body.old_secret_expires_at, String);
+  // Two hours later the time of the second has ended, and no other.
+  await app.sql`update webhook_old_secrets set until = until - interval '2 hours'`;
+  const later = await pinged(2);
+  t.same(
+    [first, second, third, newest].map((secret) => verifies(secret, later)),
+    [true, false, true, true],
+  );
 });
 
 t.test('changes are limited by the minute: the last is allowed, one more is not', async (t) => {

@@ -15,7 +15,6 @@ import { t } from '../../help/tap.js';
 const made = (parts: Partial<Attempted>): Attempted => ({
   attempt: 1,
   status: 204,
-  is_answered: true,
   is_refused: false,
   retry_after: '',
   now_ms: Date.parse('2026-01-02T03:04:05Z'),
@@ -41,14 +40,13 @@ t.test('an attempt is judged by its answer, its number and its target', async (t
   for (const [parts, state] of [
     [{ status: 301 }, 'waiting'],
     [{ status: 410 }, 'waiting'],
-    [{ status: null, is_answered: false }, 'waiting'],
+    [{ status: null }, 'waiting'],
     // A good status without a whole answer in time is a failure.
-    [{ status: 200, is_answered: false }, 'waiting'],
     // The ninth failure waits, the tenth is the last.
     [{ attempt: 9, status: 500 }, 'waiting'],
     [{ attempt: 10, status: 500 }, 'exhausted'],
     [{ attempt: 10, status: 200 }, 'delivered'],
-    [{ status: null, is_answered: false, is_refused: true }, 'blocked'],
+    [{ status: null, is_refused: true }, 'blocked'],
   ] as const) {
     const verdict = judgeAttempt(made(parts));
     t.equal(verdict.state, state, JSON.stringify(parts));

@@ -29,7 +29,7 @@ t.test('both signatures equal the published vector', async (t) => {
 const envelope = (prefix: string, offset: number | null) =>
   makeHeaders({
     ...signed,
-    old_key: null,
+    old_keys: [],
     timestamp_s: Math.floor(Date.now() / 1_000),
     prefix,
     event: 'question.created',
