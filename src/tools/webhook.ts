@@ -90,7 +90,14 @@ const change = async (
   if (range !== null && !hook.active) throw new Stopped('The webhook is off; resume it first.');
   const result = await sql.begin(async (tx) => {
     const active = action === 'resume';
-    const edit = { url: null, events: null, filter: undefined, active, signature: null };
+    const edit = {
+      url: null,
+      events: null,
+      filter: undefined,
+      active,
+      signature: null,
+      order: null,
+    };
     const row =
       range === null
         ? await updateWebhook(tx, ownerOf(hook), { id: hook.id, change: edit })

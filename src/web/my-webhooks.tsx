@@ -183,6 +183,7 @@ const HookFacts = ({ hook, now }: { hook: Hook; now: Date }) => {
         ],
         ['Events', hook.events.join(', ')],
         ['Only', filterText(hook)],
+        ['Order', hook.order === 'question' && 'the events of a question come one after another'],
         ['Signed by', hook.signature === 'rfc9421' && 'the secret, and RFC 9421'],
         [
           'Old secret',

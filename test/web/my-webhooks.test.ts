@@ -126,13 +126,16 @@ t.test('a filter is chosen, kept, changed and taken away', async (t) => {
     url: receiver.url('/narrowed'),
     events: 'dispute.opened',
     signature: 'rfc9421',
+    order: 'question',
   });
   t.match(changed, { path: `${hook}?done=saved`, text: /The webhook is changed/ });
   t.match(await stored(), {
     events: ['dispute.opened'],
     filter_questions: null,
     signature: 'rfc9421',
+    order: 'question',
   });
+  t.match((await visitor.open(hook)).text, /Order the events of a question come one after another/);
   t.match((await visitor.open(hook)).text, /Signed by the secret, and RFC 9421/);
   t.match(
     (await visitor.open(`${hook}/edit`)).html,

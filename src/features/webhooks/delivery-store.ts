@@ -4,6 +4,7 @@ import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
+import { orderKey } from './sending-store.js';
 
 /** Deliveries as their owners read them, with the members of the wire, and sending them again. */
 
@@ -93,7 +94,13 @@ export const redeliver = async (db: Db, webhook_id: string, id: string): Promise
       queued_at = now(),
       expires_at = null,
       delivered_at = null,
-      replays = d.replays + 1
+      replays = d.replays + 1,
+      question_id = (
+        select ${orderKey(db)}
+        from webhooks w
+        join events e on e.recorded_on = d.recorded_on and e."offset" = d.event_offset
+        where w.id = d.webhook_id
+      )
     where ${isDelivery(db, webhook_id, id)} and d.state not in ('sending', 'gap')`;
 };
 

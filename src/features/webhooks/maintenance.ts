@@ -55,10 +55,12 @@ const tellOfFailing = ({ sql, config }: Deps): Promise<unknown> =>
       if (email !== null) await queueMail(tx, failingMail(email, one), { config, at });
       if (owner_kind !== 'agent') continue;
       const cause = `webhook:${id}:failing:${at.toISOString()}`;
-      const details = { webhook_id: id, failures: one.failures, since: one.failing_since.toISOString() };
-      await notify(tx, [
-        { agent_id, kind: 'webhook.failing', cause, subject_id: id, details, at },
-      ]);
+      const details = {
+        webhook_id: id,
+        failures: one.failures,
+        since: one.failing_since.toISOString(),
+      };
+      await notify(tx, [{ agent_id, kind: 'webhook.failing', cause, subject_id: id, details, at }]);
     }
   });
 

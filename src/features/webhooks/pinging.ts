@@ -24,6 +24,9 @@ export const sendPing = async (webhooks: Webhooks, target: Target, now: Date) =>
     status,
     latency_ms,
     ...(error !== null && { error }),
-    message: [...(status === null ? [] : [`The receiver answered ${status}.`]), ...(error === null ? [] : [error_sentences[error]])].join(' '),
+    message: [
+      ...(status === null ? [] : [`The receiver answered ${status}.`]),
+      ...(error === null ? [] : [error_sentences[error]]),
+    ].join(' '),
   };
 };

@@ -1,6 +1,7 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
 import { question_closing_soon } from '../events/catalogue.js';
 import { passesSql } from '../events/index.js';
+import { orderKey } from './sending-store.js';
 
 /**
  * Which events become deliveries of which webhooks: by the signers, and by replays.
@@ -86,10 +87,12 @@ const insertPlanned = async (
     ),
     planned as (
       insert into deliveries
-        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at)
+        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at,
+          question_id)
       select
         w.id, e.id, delivery_id(w.id, e.id), e."offset", e.recorded_on,
-        case when w.active then 'pending' else 'skipped_disabled' end, now(), ${expiry(tx)}
+        case when w.active then 'pending' else 'skipped_disabled' end, now(), ${expiry(tx)},
+        ${orderKey(tx)}
       from due e
       join webhooks w on e."offset" > w.after_offset and ${isWanted(tx)}
       where not exists (
@@ -177,6 +180,8 @@ export const listReplays = async (db: Db): Promise<string[]> => {
         from deliveries d
         where d.webhook_id = r.webhook_id and d.state in ('pending', 'waiting')
           and d.next_at <= now()
+          -- Those with an order and after this place wait for the replay.
+          and (d.question_id is null or d.event_offset < r.next_offset)
         order by d.next_at
         offset ${most_due}
       )
@@ -202,10 +207,11 @@ export const stepReplay = async (sql: Sql, webhook_id: string): Promise<void> =>
     if (replay === undefined) return;
     const queued = await tx`
       insert into deliveries as d
-        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at, replays)
+        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at,
+          question_id, replays)
       select
         w.id, e.id, delivery_id(w.id, e.id), e."offset", e.recorded_on, 'pending', now(),
-        ${expiry(tx)}, 1
+        ${expiry(tx)}, ${orderKey(tx)}, 1
       from events e
       join webhooks w on ${isWanted(tx)}
       where w.id = ${webhook_id}
@@ -218,6 +224,7 @@ export const stepReplay = async (sql: Sql, webhook_id: string): Promise<void> =>
           claims = 0,
           next_at = now(),
           queued_at = now(),
+          question_id = excluded.question_id,
           replays = d.replays + 1,
           delivered_at = null
         where d.state not in ('pending', 'sending', 'waiting')`;

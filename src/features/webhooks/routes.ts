@@ -131,8 +131,17 @@ const createWebhook = route({
     const id = makeId();
     const { secret_sealed, shown } = newSecret(webhooks, id);
     return ctx.write(sql, async (tx) => {
-      const { signature } = body;
-      const hook = { id, owner: caller, url: href, events, secret_sealed, filter, signature };
+      const { signature, order } = body;
+      const hook = {
+        id,
+        owner: caller,
+        url: href,
+        events,
+        secret_sealed,
+        filter,
+        signature,
+        order,
+      };
       const row = await store.insertWebhook(tx, hook);
       if (row === null) return refuse(wire.webhook_faults.WEBHOOK_LIMIT_REACHED);
       return reply(201, { ...row, ...shown, ...warning });
@@ -186,7 +195,7 @@ const changeWebhook = route({
   method: 'PATCH',
   path: '/api/webhooks/{id}',
   summary:
-    'Change url, events, filter, signature or active; inactive stops delivery without deleting',
+    'Change url, events, filter, signature, order or active; inactive stops delivery without deleting',
   tag,
   auth: 'member',
   limits: ['webhooks'],
@@ -200,13 +209,18 @@ const changeWebhook = route({
     ws_faults.INVALID_FILTER,
   ],
   handle: async ({ body, caller, params: { id } }, { sql, webhooks, taxonomy }) => {
-    const { url: new_url, events: new_events, active = null, signature = null } = body;
+    const {
+      url: new_url,
+      events: new_events,
+      active = null,
+      signature = null,
+      order = null,
+    } = body;
     const filter = readNarrowing(body, await taxonomy.read());
     if (isFault(filter)) return filter;
-    if (
-      [new_url, new_events, filter, body.active, body.signature].every((one) => one === undefined)
-    ) {
-      const message = 'Send at least one of url, events, filter, signature and active.';
+    const asked = [new_url, new_events, filter, body.active, body.signature, body.order];
+    if (asked.every((one) => one === undefined)) {
+      const message = 'Send at least one of url, events, filter, signature, order and active.';
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
     // First of all, so that the checks below tell nothing about webhooks of others.
@@ -216,7 +230,7 @@ const changeWebhook = route({
     const url = new_url === undefined ? null : await checkUrl(new_url, webhooks);
     if (isFault(url)) return url;
     const { href = null, ...warning } = url ?? {};
-    const change = { url: href, events, filter, active, signature };
+    const change = { url: href, events, filter, active, signature, order };
     const row = await sql.begin((tx) => store.updateWebhook(tx, caller, { id, change }));
     return row === undefined ? webhookAbsent() : reply(200, { ...row, ...warning });
   },

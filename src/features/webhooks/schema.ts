@@ -58,11 +58,20 @@ const signature = {
   description: '`rfc9421`: an HTTP message signature in addition to the others.',
 };
 
+const delivery_orders = ['none', 'question'] as const;
+export type DeliveryOrder = (typeof delivery_orders)[number];
+const order = {
+  ...textEnum(delivery_orders),
+  description:
+    '`question`: the events of a question come one after another, in the order of the log.',
+};
+
 export const create_body = Type.Object({
   url,
   events,
   ...narrowing,
   signature: Type.Optional(signature),
+  order: Type.Optional(order),
 });
 export const update_body = Type.Object({
   url: Type.Optional(url),
@@ -70,6 +79,7 @@ export const update_body = Type.Object({
   ...narrowing,
   active: Type.Optional(Type.Boolean()),
   signature: Type.Optional(signature),
+  order: Type.Optional(order),
 });
 export type NarrowingBody = Pick<Static<typeof create_body>, 'filter' | 'scope_question_id'>;
 
@@ -92,6 +102,7 @@ const webhook_members = {
   filter: nullable(Type.Object(shown_filter_members)),
   active: Type.Boolean(),
   signature,
+  order,
   disabled_reason: nullable(Type.String()),
   failing_since: nullable(time_schema),
   paused_until: nullable(

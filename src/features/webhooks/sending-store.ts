@@ -26,6 +26,8 @@ export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
   /** How often the breaker opened in a row; above 0 this is a probe. */
   readonly trips: number;
   readonly lease_id: string;
+  /** The next event of its question waits for this one. */
+  readonly is_ordered: boolean;
 }
 
 /** After this much silence a signer is taken for dead; it speaks each second. */
@@ -50,6 +52,39 @@ export const oldSecrets = (db: Db) => db`
     where o.webhook_id = w.id and o.until > now()
     order by o.replaced_at
   )`;
+
+/** The question that event `e` keeps its order in for webhook `w`. */
+export const orderKey = (db: Db) => db`case when w."order" = 'question' then e.question_id end`;
+
+/**
+ * What ready webhook `r` may be sent of its questions with an order: the first that is open of each,
+ * unless one is under way. It waits, too, for offsets before it that are not planned, and for a
+ * replay that may still queue some.
+ */
+const firstOfQuestions = (db: Db) => db`
+  select d.ctid as place, d.next_at
+  from (
+    select distinct on (o.question_id)
+      o.ctid as place, o.event_offset,
+      bool_or(o.state = 'sending') over (partition by o.question_id) as is_busy
+    from deliveries o
+    where o.webhook_id = r.id
+      and o.question_id is not null
+      and o.state in ('pending', 'waiting', 'sending')
+    order by o.question_id, o.event_offset
+  ) first
+  join deliveries d on d.ctid = first.place
+  where not first.is_busy
+    and d.next_at <= now()
+    and d.event_offset <= (select planned_offset from delivery_plan)
+    and not exists (
+      select
+      from webhook_replays p
+      where p.webhook_id = r.id and p.done_at is null and p.next_offset <= d.event_offset
+    )
+  order by d.next_at
+  limit r.room
+  for update of d skip locked`;
 
 interface ClaimOptions extends Record<'signer_id' | 'lease_id', string> {
   readonly lease_ms: number;
@@ -111,12 +146,23 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
         select d.place
         from ready r
         cross join lateral (
-          select d.ctid as place
-          from deliveries d
-          where d.webhook_id = r.id and d.state in ('pending', 'waiting') and d.next_at <= now()
-          order by d.next_at
+          select place, next_at
+          from (
+            select d.ctid as place, d.next_at
+            from deliveries d
+            where d.webhook_id = r.id
+              and d.question_id is null
+              and d.state in ('pending', 'waiting')
+              and d.next_at <= now()
+            order by d.next_at
+            limit r.room
+            for update skip locked
+          ) free
+          union all
+          select place, next_at
+          from (${firstOfQuestions(tx)}) ordered
+          order by next_at
           limit r.room
-          for update skip locked
         ) d
         limit ${options.room}
       ),
@@ -136,7 +182,8 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
         d.webhook_id, w.owner_id, w.url, w.signature, w.secret_sealed, w.trips,
         ${oldSecrets(tx)} as old_secrets_sealed,
         d.event_id, d.id as delivery_id, d.event_offset as "offset", e.event, e.body,
-        d.attempts + 1 as attempt, d.attempts > 0 or d.replays > 0 as is_repeat, d.lease_id
+        d.attempts + 1 as attempt, d.attempts > 0 or d.replays > 0 as is_repeat, d.lease_id,
+        d.question_id is not null as is_ordered
       from claimed d
       join webhooks w on w.id = d.webhook_id
       left join lateral (

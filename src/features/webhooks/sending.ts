@@ -238,6 +238,7 @@ export class Sending implements Service {
       })
       .then(() => {
         this.#jobs.delete(job);
+        if (job.is_ordered) this.#unclaimed.add(webhook_id);
         if (this.#isHungry(webhook_id) || (this.#is_scan_due && this.#hasRoom())) {
           this.#loop.nudge();
         }

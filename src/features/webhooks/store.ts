@@ -2,8 +2,8 @@ import type { Db, Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
 import type { FilterMembers } from '../events/filter.js';
 import { skipQueued } from './maintenance-store.js';
-import { type SignatureScheme, webhook_limit } from './schema.js';
-import { oldSecrets } from './sending-store.js';
+import { type DeliveryOrder, type SignatureScheme, webhook_limit } from './schema.js';
+import { oldSecrets, orderKey } from './sending-store.js';
 import type { Attempt } from './signing.js';
 
 /** Webhooks in Postgres. Every statement names the owner: what is not yours does not exist. */
@@ -20,6 +20,7 @@ interface NewWebhook {
   readonly events: readonly string[];
   readonly secret_sealed: Buffer;
   readonly signature?: SignatureScheme | undefined;
+  readonly order?: DeliveryOrder | undefined;
   /** The names of its events are the webhook's own. */
   readonly filter?: FilterMembers | null | undefined;
 }
@@ -35,7 +36,7 @@ const columns = (db: Db) => db`
     )::text,
     '{}'
   )::json as filter,
-  active, signature, disabled_reason, failing_since,
+  active, signature, "order", disabled_reason, failing_since,
   case when paused_until > now() then paused_until end as paused_until,
   (
     select max(o.until)
@@ -56,6 +57,7 @@ const owner_lock = 7_366_144;
  */
 export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRow | null> => {
   const { id, owner, url, events, secret_sealed, filter, signature = 'standard' } = hook;
+  const { order = 'none' } = hook;
   await db`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
   // Before the end of the log is read: see `passOver`.
   await db`select from delivery_plan for share`;
@@ -63,12 +65,13 @@ export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRo
     insert into webhooks
       (id, owner_kind, owner_id, slot, url, events, secret_sealed, filter_questions,
         filter_categories, filter_families, filter_confidence, signature,
-        after_offset)
+        "order", after_offset)
     select
       ${id}, ${owner.kind}, ${owner.id}, s.slot, ${url}, ${events as string[]}::text[],
       ${secret_sealed}, ${listOf(filter?.question_ids)}::uuid[],
       ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_family)}::text[],
-      ${filter?.min_confidence ?? null}::numeric, ${signature}, (select "offset" from log_head)
+      ${filter?.min_confidence ?? null}::numeric, ${signature}, ${order},
+      (select "offset" from log_head)
     from generate_series(1, ${webhook_limit}::int) as s (slot)
     where not exists (select from webhooks w where ${ownedBy(db, owner)} and w.slot = s.slot)
     order by s.slot
@@ -129,9 +132,20 @@ interface WebhookChange {
   readonly events: readonly string[] | null;
   readonly active: boolean | null;
   readonly signature: SignatureScheme | null;
+  readonly order: DeliveryOrder | null;
   /** Undefined: stays. Null: none. */
   readonly filter: FilterMembers | null | undefined;
 }
+
+const orderQueued = (tx: Tx, id: string) => tx`
+  update deliveries d
+  set question_id = ${orderKey(tx)}
+  from webhooks w, events e
+  where w.id = ${id}
+    and d.webhook_id = w.id
+    and d.state in ('pending', 'waiting', 'sending')
+    and e.recorded_on = d.recorded_on
+    and e."offset" = d.event_offset`;
 
 /** Null members stay. Switching off skips what waits; switching on forgets failures. */
 export const updateWebhook = async (
@@ -139,7 +153,7 @@ export const updateWebhook = async (
   owner: Owner,
   { id, change }: { readonly id: string; readonly change: WebhookChange },
 ): Promise<WebhookRow | undefined> => {
-  const { url, active, signature, filter } = change;
+  const { url, active, signature, order, filter } = change;
   const is_fresh = url !== null || active === true;
   const fresh = tx`
     failing_since = null, failures = 0, failed_events = '{}', gone_events = '{}', trips = 0,
@@ -149,6 +163,11 @@ export const updateWebhook = async (
     filter_categories = ${listOf(filter?.categories)}::text[],
     filter_families = ${listOf(filter?.model_family)}::text[],
     filter_confidence = ${filter?.min_confidence ?? null}::numeric,`;
+  // Nothing is planned or replayed meanwhile, so every delivery that waits follows the new order.
+  if (order !== null) {
+    await tx`select from delivery_plan for no key update`;
+    await tx`select from webhook_replays where webhook_id = ${id} for update`;
+  }
   const [row] = await tx<WebhookRow[]>`
     update webhooks
     set
@@ -158,10 +177,12 @@ export const updateWebhook = async (
       events = coalesce(${listOf(change.events)}::text[], events),
       active = coalesce(${active}, active),
       signature = coalesce(${signature}, signature),
+      "order" = coalesce(${order}, "order"),
       disabled_reason = case when ${active}::boolean is null then disabled_reason end,
       updated_at = now()
     where id = ${id} and ${ownedBy(tx, owner)}
     returning ${columns(tx)}`;
+  if (row !== undefined && order !== null) await orderQueued(tx, id);
   if (row !== undefined && active === false) await skipQueued(tx, id);
   return row;
 };

@@ -112,7 +112,8 @@ export const createGuardedClient = (options: ClientOptions) => {
         ? failedAs(vetted.code)
         : await sendInTurn(call, vetted.addresses, ends_ms);
     const now_ms = performance.now();
-    const stood_still = answered.status === null && answered.error !== null && now_ms > ends_ms + 1_000;
+    const stood_still =
+      answered.status === null && answered.error !== null && now_ms > ends_ms + 1_000;
     return { ...answered, stood_still, latency_ms: Math.round(now_ms - started_ms) };
   };
 

@@ -1,16 +1,17 @@
 import { constants } from 'node:crypto';
+import http from 'node:http';
 import net from 'node:net';
+import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
-import { Client, type Dispatcher } from 'undici';
 import { canonicalAddress } from './addresses.js';
 import type { Target } from './target.js';
 
 /**
- * Connections to vetted addresses, one call of HTTP/1.1 at a time, kept for the next one. No name
- * is looked up here: a socket is opened to the address that was vetted, and handed to undici only
- * after the handshake and after the peer's address was compared, so that no byte of a request goes
- * anywhere else. A kept connection is found again by scheme, address, port and certificate name: it
- * serves only a target that was vetted to this same address again.
+ * Calls of HTTP/1.1 over connections to vetted addresses, which are kept for the next call. No name
+ * is looked up here: a socket is opened to the address that was vetted, and a request is written to
+ * it only after the handshake and after the peer's address was compared, so no byte of a request
+ * goes anywhere else. A kept connection is found again by scheme, address, port and certificate
+ * name: it serves only a target that was vetted to this same address again.
  */
 
 /**
@@ -91,8 +92,11 @@ export const failedAs = (error: CallErrorCode): Answered => ({
   cache_control: '',
 });
 
+/** Ways of which idle connections are kept. */
 const most_idle = 256;
 const most_header_bytes = 8_192;
+/** Answers of 1xx before the real one. */
+const most_informational = 20;
 
 interface Dial {
   readonly target: Target;
@@ -139,81 +143,115 @@ const dial = (
     });
   });
 
-const invalid = /^(HTTPParser|HeadersOverflow|ResponseContentLengthMismatch)Error$/;
+/** Carries what went wrong with a connection through the request that wanted it. */
+class DialFailed extends Error {
+  constructor(readonly problem: CallErrorCode) {
+    super(problem);
+  }
+}
 
-const errorOf = ({ name, message }: Error): CallErrorCode =>
-  invalid.test(name) || /^bad (response|upgrade)$/.test(message)
-    ? 'answer_invalid'
-    : 'connection_lost';
+type Opened = (error: Error | null, socket: Duplex) => void;
+const no_socket = undefined as never;
+
+/** What a connection leads to. */
+const nameOf = ({ target, address }: Dial): string =>
+  `${target.is_plain} ${address} ${target.port} ${target.is_literal ? '' : target.name}`;
+
+/** Keeps connections; a request finds its own by its way, and no address is chosen here. */
+class VettedAgent extends http.Agent {
+  readonly #secureContext: tls.SecureContext;
+
+  constructor(secureContext: tls.SecureContext, keep_ms: number) {
+    super({ keepAlive: true, timeout: keep_ms });
+    this.#secureContext = secureContext;
+  }
+
+  override getName(way?: object): string {
+    return nameOf(way as Dial);
+  }
+
+  override createConnection(way: object, done?: Opened): undefined {
+    void dial(way as Dial, this.#secureContext).then((opened) => {
+      if (typeof opened === 'string') done?.(new DialFailed(opened), no_socket);
+      else done?.(null, opened);
+    });
+  }
+
+  /** False closes the connection. */
+  override keepSocketAlive(socket: Duplex): unknown {
+    const is_full = Object.keys(this.freeSockets).length >= most_idle;
+    return is_full ? false : super.keepSocketAlive(socket);
+  }
+}
+
+const errorOf = (error: NodeJS.ErrnoException): CallErrorCode => {
+  if (error instanceof DialFailed) return error.problem;
+  return error.code?.startsWith('HPE_') === true ? 'answer_invalid' : 'connection_lost';
+};
 
 /** Text that any store takes: broken UTF-8 and NUL are replaced. */
 const toText = (chunks: readonly Buffer[]): string =>
   Buffer.concat(chunks).toString('utf8').replaceAll('\0', '\uFFFD');
 
-/** Sends a request and reads its answer as far as the limits say. Never rejects. */
+/** In the order of the wire. */
+const fieldsOf = ({ target, headers, body }: Call): string[] => [
+  'Host',
+  target.host,
+  ...Object.entries(headers).flat(),
+  ...(body === undefined ? [] : ['Content-Length', String(body.length)]),
+];
+
+/** An answer, and whether it broke on a kept connection before it began: then a new one is worth a try. */
+type Sent = Answered & { readonly is_stale: boolean };
+
+/** Sends a request and reads its answer as far as the limits say. Answers of 1xx are skipped. */
 const send = (
-  client: Client,
-  { target, method = 'POST', headers, body }: Call,
-  { answer_bytes, kept_bytes, ends_ms }: ClientLimits & { readonly ends_ms: number },
-): Promise<Answered> =>
+  agent: VettedAgent,
+  call: Call,
+  { answer_bytes, kept_bytes, ...way }: ClientLimits & Dial,
+): Promise<Sent> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    let [size, status] = [0, null as number | null];
+    let [size, informational, status] = [0, 0, null as number | null];
     let [retry_after, location, cache_control] = ['', '', ''];
+    const { method = 'POST', body, target } = call;
+    const options = { ...way, agent, method, path: target.path, headers: fieldsOf(call) };
+    const request = http.request({ ...options, maxHeaderSize: most_header_bytes });
     const settle = (error: CallErrorCode | null): void => {
       clearTimeout(wall);
-      resolve({ status, error, answer: toText(chunks), retry_after, location, cache_control });
+      const is_stale = request.reusedSocket && status === null && error === 'connection_lost';
+      const answer = toText(chunks);
+      resolve({ status, error, answer, retry_after, location, cache_control, is_stale });
     };
     const end = (error: CallErrorCode | null): void => {
       settle(error);
-      drop(client);
+      request.destroy();
     };
-    const wall = setTimeout(() => end('timeout'), ends_ms - performance.now());
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart: () => undefined,
-      onRequestUpgrade: () => end('answer_invalid'),
-      onResponseStart(_, code, fields) {
-        if (code < 200) return;
-        status = code;
-        retry_after = String(fields['retry-after'] ?? '');
-        location = String(fields['location'] ?? '');
-        cache_control = String(fields['cache-control'] ?? '');
-      },
-      onResponseData(_, chunk) {
+    const fail = (error: Error): void => end(errorOf(error));
+    const wall = setTimeout(() => end('timeout'), way.ends_ms - performance.now());
+    request.on('error', fail);
+    request.on('upgrade', () => end('answer_invalid'));
+    request.on('information', () => {
+      informational += 1;
+      if (informational > most_informational) end('answer_invalid');
+    });
+    request.on('response', (response) => {
+      status = response.statusCode ?? null;
+      const { headers } = response;
+      retry_after = headers['retry-after'] ?? '';
+      location = headers.location ?? '';
+      cache_control = headers['cache-control'] ?? '';
+      response.on('error', fail);
+      response.on('end', () => settle(null));
+      response.on('data', (chunk: Buffer) => {
         // Copied, so that no more than this is kept of what came.
         if (size < kept_bytes) chunks.push(Buffer.from(chunk.subarray(0, kept_bytes - size)));
         size += chunk.length;
         if (size > answer_bytes) end(null);
-      },
-      onResponseEnd: () => settle(null),
-      onResponseError: (_, error) => end(errorOf(error)),
-    };
-    const sent = { path: target.path, method, headers, ...(body === undefined ? {} : { body }) };
-    client.dispatch({ ...sent, body: body ?? null }, handler);
-  });
-
-/** undici on a connection of ours; it makes none by itself. */
-const makeClient = ({ is_plain, host }: Target, socket: net.Socket, keep_ms: number): Client => {
-  let is_used = false;
-  return new Client(`${is_plain ? 'http' : 'https'}://${host}`, {
-    connect: (_, done) => {
-      const is_first = !is_used;
-      is_used = true;
-      // It is not ready for an answer in the same turn.
-      queueMicrotask(() => {
-        if (is_first && !socket.destroyed) done(null, socket);
-        else done(new Error('the connection is over'), null);
       });
-    },
-    maxHeaderSize: most_header_bytes,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: keep_ms,
-    keepAliveMaxTimeout: keep_ms,
+    });
+    request.end(body);
   });
-};
-
-const drop = (client: Client): void => void client.destroy().catch(() => undefined);
 
 export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined) => {
   const secureContext = tls.createSecureContext({
@@ -221,52 +259,21 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca_pem === undefined ? {} : { ca: [...tls.rootCertificates, ca_pem] }),
   });
-  /** Idle connections with what they lead to; those used last are at the end. */
-  const idle = new Map<Client, string>();
-  let is_over = false;
-
-  const take = (key: string): Client | undefined => {
-    const client = [...idle].findLast(([, leads_to]) => leads_to === key)?.[0];
-    if (client !== undefined) idle.delete(client);
-    return client;
-  };
-  const keep = (key: string, client: Client): void => {
-    if (is_over || idle.size >= most_idle) drop(client);
-    if (!client.destroyed) idle.set(client, key);
-  };
-  const open = async (way: Dial): Promise<Client | CallErrorCode> => {
-    const socket = await dial(way, secureContext);
-    if (typeof socket === 'string') return socket;
-    const client = makeClient(way.target, socket, limits.keep_ms);
-    client.on('disconnect', () => {
-      idle.delete(client);
-      drop(client);
-    });
-    return client;
-  };
-
+  const agent = new VettedAgent(secureContext, limits.keep_ms);
   return {
     /** One call over one connection to one vetted address, kept or new. */
     async exchange(call: Call, way: Omit<Dial, 'target'>): Promise<Answered> {
-      const { target } = call;
-      const { is_plain, is_literal, port, name } = target;
-      const key = `${is_plain} ${way.address} ${port} ${is_literal ? '' : name}`;
       for (;;) {
-        const kept = take(key);
-        const client = kept ?? (await open({ ...way, target }));
-        if (typeof client === 'string') return failedAs(client);
-        const answered = await send(client, call, { ...limits, ends_ms: way.ends_ms });
-        const is_stale = answered.status === null && answered.error === 'connection_lost';
-        // One that had been used before and broke before any answer: worth another one.
-        if (kept !== undefined && is_stale && performance.now() < way.ends_ms) continue;
-        keep(key, client);
-        return answered;
+        const { is_stale, ...answered } = await send(agent, call, {
+          ...limits,
+          ...way,
+          target: call.target,
+        });
+        if (!is_stale || performance.now() >= way.ends_ms) return answered;
       }
     },
     destroy(): void {
-      is_over = true;
-      for (const client of idle.keys()) drop(client);
-      idle.clear();
+      agent.destroy();
     },
   };
 };

@@ -27,6 +27,7 @@ export const webhook_form = Type.Object({
   question_ids: text,
   min_confidence: text,
   signature: text,
+  order: text,
 });
 export type WebhookForm = Static<typeof webhook_form>;
 
@@ -54,12 +55,14 @@ export const webhookBody = (form: WebhookForm) => {
     events: listOf(form.events),
     filter: is_all ? null : (filter as NonNullable<Operations['createWebhook']['body']['filter']>),
     ...(form.signature !== undefined && { signature: form.signature as Hook['signature'] }),
+    ...(form.order !== undefined && { order: form.order as Hook['order'] }),
   };
 };
 
 /** The form as a stored webhook fills it in. */
-export const formOfWebhook = ({ url, events, filter, signature }: Hook): WebhookForm => ({
+export const formOfWebhook = ({ url, events, filter, signature, order }: Hook): WebhookForm => ({
   signature,
+  order,
   url,
   events: [...events],
   question_ids: (filter?.question_ids ?? []).join('\n'),
@@ -92,6 +95,11 @@ export const webhookFault = (fault: FaultAnswer): FormFault =>
 const signatures = [
   ['standard', 'The secret (Standard Webhooks)'],
   ['rfc9421', 'The secret, and an HTTP message signature (RFC 9421)'],
+] as const;
+
+const orders = [
+  ['none', 'As fast as possible'],
+  ['question', 'The events of a question one after another'],
 ] as const;
 
 const Boxes = ({
@@ -170,9 +178,11 @@ export const WebhookFields = ({
         options={signatures}
         fault={fault}
       />
+      <Select name="order" label="Order" value={form.order} options={orders} fault={fault} />
       <details
         open={
-          is_narrowed || fault?.fields?.some(({ path }) => !/^body\.(?:url|signature)$/.test(path))
+          is_narrowed ||
+          fault?.fields?.some(({ path }) => !/^body\.(?:url|signature|order)$/.test(path))
         }
       >
         <summary>Only some of them</summary>

@@ -20,7 +20,7 @@ const statesOf = async ({ id }: Hook): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 };
 
-const change = { url: null, events: null, filter: undefined, signature: null };
+const change = { url: null, events: null, filter: undefined, signature: null, order: null };
 const setActive = ({ id, owner }: Hook, active: boolean) =>
   sql.begin((tx) => updateWebhook(tx, owner, { id, change: { ...change, active } }));
 
@@ -357,7 +357,8 @@ t.test('an owner is told once when failures begin to repeat, and again of others
   // Well again, and failing again within a day: nothing new. After a day: once more.
   await fail(hook, 20, 8);
   await until('it was looked at', async () => {
-    const [row] = await sql`select 1 from webhooks where id = ${few.id} and failing_told_at is null`;
+    const [row] =
+      await sql`select 1 from webhooks where id = ${few.id} and failing_told_at is null`;
     return row !== undefined;
   });
   t.equal((await told()).length, 1);

@@ -132,6 +132,16 @@ const good: Cases = {
     state: 'delivered',
     status: 202,
   },
+  '/202-after-100': {
+    does: say(answer('100 Continue') + answer('202 OK', 'Content-Length: 0')),
+    state: 'delivered',
+    status: 202,
+  },
+  '/200-after-20': {
+    does: say(answer('102 Processing').repeat(20) + answer('200 OK', 'Content-Length: 0')),
+    state: 'delivered',
+    status: 200,
+  },
   '/299': { does: plain('299 Odd'), state: 'delivered', status: 299 },
 };
 
@@ -146,11 +156,6 @@ const failures: Cases = {
 
 const broken_answers: Cases = {
   '/199': { does: say(answer('199 Odd')), ...broken, error: 'connection_lost' },
-  '/100-not-asked-for': {
-    does: say(answer('100 Continue') + answer('202 OK', 'Content-Length: 0')),
-    ...broken,
-    error: 'answer_invalid',
-  },
   '/101': {
     does: say(answer('101 Switching Protocols', 'Upgrade: x', 'Connection: upgrade')),
     ...broken,
@@ -211,6 +216,11 @@ const broken_answers: Cases = {
 };
 
 const endless_answers: Cases = {
+  '/200-after-21': {
+    does: say(answer('102 Processing').repeat(21) + answer('200 OK', 'Content-Length: 0')),
+    ...broken,
+    error: 'answer_invalid',
+  },
   '/endless-100': {
     does: pour('', Buffer.from(answer('100 Continue').repeat(50))),
     ...broken,

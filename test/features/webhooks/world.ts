@@ -19,12 +19,14 @@ interface HookOptions {
   readonly path?: string;
   readonly url?: string;
   readonly events?: readonly string[];
+  readonly order?: 'none' | 'question';
   readonly owner?: Owner;
 }
 
 interface EventOptions {
   readonly event?: string;
   readonly audience_id?: string;
+  readonly question_id?: string;
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
@@ -86,6 +88,7 @@ const recordEvents = async (deps: Deps, events: readonly EventOptions[]): Promis
       event: one.event ?? 'question.created',
       body: bodyOf(one),
       audience_id: one.audience_id ?? null,
+      question_id: one.question_id ?? null,
     }));
     await tx`insert into events ${tx(rows as never[])}`;
     await planDeliveries(tx, { first, last: head.offset });
@@ -147,11 +150,11 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
     deliveries,
     addHook: async (hook: HookOptions = {}) => {
       const { path = '/', url = receiver.url(path), events = ['question.created'] } = hook;
-      const { owner = newAgent() } = hook;
+      const { owner = newAgent(), order } = hook;
       const id = makeId();
       const secret = makeSecret();
       const secret_sealed = webhooks.sealer.seal(id, secret);
-      await insertWebhook(sql, { id, owner, url, events, secret_sealed });
+      await insertWebhook(sql, { id, owner, url, events, secret_sealed, order });
       return { id, secret, owner };
     },
     /** Records events as the relay does, and plans their deliveries; their ids. */
@@ -182,7 +185,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
       for (const response of unanswered.splice(0)) response.destroy();
       await Promise.all(signers.splice(0).map((stop) => stop()));
       await looker`
-        truncate webhooks, webhook_leavings, webhook_replays, deliveries, attempts, planned_ranges,
+        truncate webhooks, webhook_old_secrets, webhook_leavings, webhook_replays, deliveries, attempts, planned_ranges,
           signers, events, notifications, mails`;
       for (const table of ['agents', 'humans']) await looker`delete from ${looker(table)}`;
       await looker`update log_head set "offset" = 0`;

@@ -1,4 +1,4 @@
--- compat: running programs go on, but sign with the newest secret alone where one is rotated meanwhile.
+-- compat: running programs go on; they sign with the newest secret alone and know no order.
 
 -- When its owner was told last that a webhook fails.
 alter table webhooks add column failing_told_at timestamptz;
@@ -15,3 +15,12 @@ insert into webhook_old_secrets (webhook_id, secret_sealed, until, replaced_at)
 select id, old_secret_sealed, old_secret_until, updated_at
 from webhooks
 where old_secret_until > now();
+
+-- `question`: the events of one question are sent one after another, in the order of the log.
+alter table webhooks
+  add column "order" text not null default 'none' check ("order" in ('none', 'question'));
+
+-- The question whose deliveries this one keeps its turn among; null if the webhook asked for no order.
+alter table deliveries add column question_id uuid;
+create index deliveries_ordered on deliveries (webhook_id, question_id, event_offset)
+  where question_id is not null and state in ('pending', 'waiting', 'sending');
