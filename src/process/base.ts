@@ -15,6 +15,8 @@ export interface RoleOptions {
   readonly index: number;
   /** Several api processes listen on the same port. */
   readonly shared_port: boolean;
+  /** Unique to the supervisor and the index: the process that had it before is dead. */
+  readonly place?: string;
   /** Tests: what is done to each route before it is served. */
   readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
   /** Tests: milliseconds between two ticks of a socket or an event stream, ± 10 %. */

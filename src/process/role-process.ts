@@ -21,6 +21,8 @@ export interface RoleArgs {
   readonly index: number;
   /** Several processes listen on the same port. */
   readonly shared_port: boolean;
+  /** Unique to the supervisor and the index: the process that had it before is dead. */
+  readonly place?: string;
 }
 
 type FromRole =
@@ -70,6 +72,7 @@ const toWords = ({ args, data_dir }: RoleProcessOptions): string[] => [
   `--role=${args.role}`,
   `--index=${args.index}`,
   ...(args.shared_port ? ['--shared-port'] : []),
+  ...(args.place === undefined ? [] : [`--place=${args.place}`]),
   dataWord(data_dir),
 ];
 
@@ -80,7 +83,9 @@ export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
   const role = role_names.find((name) => name === wordOf('role'));
   if (role === undefined) return null;
   const index = Number(wordOf('index') ?? 0);
-  return { role, index, shared_port: words.includes('--shared-port') };
+  const place = wordOf('place');
+  const shared_port = words.includes('--shared-port');
+  return { role, index, shared_port, ...(place === undefined ? {} : { place }) };
 };
 
 /** Ends the role processes of a service that was killed: they would keep the port. */

@@ -9,7 +9,7 @@ import {
 import type { Deps } from '../http/deps.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, type Service, startAll } from '../kit/service.js';
-import { type Base, measure } from './base.js';
+import { type Base, measure, type RoleOptions } from './base.js';
 
 export interface SignerOptions extends Partial<SendingOptions> {
   readonly maintenance?: MaintenanceOptions;
@@ -56,7 +56,7 @@ export const createSigner = (
   };
 };
 
-export const startSigner = (base: Base): Promise<Running> => {
-  const signer = createSigner(base.deps);
+export const startSigner = (base: Base, { place }: RoleOptions): Promise<Running> => {
+  const signer = createSigner(base.deps, { place });
   return startAll([base, signer, ...base.monitor(signer.measures)]);
 };

@@ -14,7 +14,7 @@ export const startProcess = async (config: Config, options: RoleOptions): Promis
     case 'relay':
       return (await import('./relay.js')).startRelay(base);
     case 'signer':
-      return (await import('./signer.js')).startSigner(base);
+      return (await import('./signer.js')).startSigner(base, options);
     case 'timer':
       return (await import('./timer.js')).startTimer(base);
   }

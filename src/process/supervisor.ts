@@ -2,6 +2,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Config, ConfigError, publicUrl, type RoleName } from '../config.js';
 import { migrate } from '../db/migrate.js';
+import { makeId } from '../kit/ids.js';
 import { isOutage } from '../kit/outage.js';
 import { readRedisAddress } from '../redis/address.js';
 import { lookAtRedis } from '../redis/look.js';
@@ -189,13 +190,18 @@ const startRoles = async (
   const process_env = layOver(env, { ...made, PORT: String(port) });
   const common = { entry, data_dir: DATA_DIR, env: process_env, output, say, heap_mb } as const;
   const wanted = wantedRoles(config);
-  for (const role of wanted) {
+  const supervisor_id = makeId();
+  const startRole = (role: RoleName): void => {
+    const index = roles.length;
     const shared_port = role === 'api' && API_PROCESSES > 1;
-    for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) {
-      const args = { role, index: roles.length, shared_port };
-      roles.push({ role, process: keepRole({ ...common, args }) });
-    }
+    const args = { role, index, shared_port, place: `${supervisor_id}/${index}` };
+    roles.push({ role, process: keepRole({ ...common, args }) });
+  };
+  for (const role of wanted) {
+    for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) startRole(role);
   }
+  // A standby: events go on within two seconds when the relay stands still.
+  if (wanted.includes('relay')) startRole('relay');
   const ports = Promise.all(roles.map((each) => each.process.ready));
   const failures = roles.map((each) => each.process.failed);
   await Promise.race([ports, whenAborted(signals.stop), ...failures]);

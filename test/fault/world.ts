@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { type Acknowledged, makeLoad } from '../help/load.js';
 import { startReceiver } from '../help/receiver.js';
-import { type ServiceOptions, startService, type TestService } from '../help/service.js';
+import { type Host, type ServiceOptions, startService, type TestService } from '../help/service.js';
 import { allow, until } from '../help/until.js';
 import { startListeners, type Wish } from './listeners.js';
 import { startMembers } from './members.js';
@@ -110,6 +110,20 @@ export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): 
     () => listeners[0]?.heard.map(({ id }) => id) ?? [],
     within_ms,
   );
+
+/** The relay that is active now, and its host. */
+export const activeRelay = ({
+  hosts,
+}: TestService): { readonly host: Host; readonly pid: number } => {
+  const all = hosts.flatMap((host) =>
+    host
+      .log()
+      .flatMap(({ msg, fence, pid }) => (msg === 'relay: active' ? [{ host, fence, pid }] : [])),
+  );
+  const [newest] = all.sort((a, b) => Number(b.fence) - Number(a.fence));
+  if (newest === undefined) throw new Error('no relay was ever active');
+  return { host: newest.host, pid: Number(newest.pid) };
+};
 
 /** Waits in the long form until the fault has lasted so long. */
 export const lastFor = async (from_ms: number, least_ms: number): Promise<void> => {

@@ -21,7 +21,7 @@ import * as store from './store.js';
 
 /**
  * The relay gives committed events their offsets and carries them to Redis. One is active, by a
- * lease with a fence; others wait for it to run out.
+ * lease with a fence; the others, one more on each host, are standbys that wait for it to run out.
  *
  *   waiting ──lease taken──▶ active ──lease lost or stopped──▶ waiting
  *
@@ -167,7 +167,10 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   return {
     name: 'relay',
     async start() {
-      await joinChannel(subscriber, wakeUpChannel(prefix), () => loop.nudge());
+      await joinChannel(subscriber, wakeUpChannel(prefix), () => {
+        // One that waits looks for the lease at its own pace.
+        if (lease !== undefined) loop.nudge();
+      });
       await loop.start();
     },
     async stop() {

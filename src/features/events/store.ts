@@ -36,7 +36,11 @@ export const takeLease = async (
 ): Promise<Lease | undefined> => {
   const [row] = await sql<{ fence: number }[]>`
     insert into leases as l (name, holder, fence, expires_at)
-    values (${name}, ${holder}, 1, now() + make_interval(secs => ${seconds}))
+    select ${name}, ${holder}, 1, now() + make_interval(secs => ${seconds})
+    -- One that waits only looks: a conflict would lock the row of the one that is active.
+    where not exists (
+      select from leases o where o.name = ${name} and o.holder <> ${holder} and o.expires_at >= now()
+    )
     on conflict (name) do update
       set holder = excluded.holder, fence = l.fence + 1, expires_at = excluded.expires_at
       where l.expires_at < now() or l.holder = excluded.holder

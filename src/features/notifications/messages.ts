@@ -29,9 +29,9 @@ const messageOf = ({ kind, question, details }: NotificationRow): string => {
     case 'prediction.voided':
       return `${about} was voided; your prediction is not scored.`;
     case 'webhook.disabled':
-      return `A webhook of yours was switched off.${withReason(details['reason'])}`;
+      return `One of your webhooks was switched off.${withReason(details['reason'])}`;
     case 'webhook.failing':
-      return `A webhook of yours fails since ${textOf(details['since'], 'some time')}.`;
+      return `One of your webhooks has been failing since ${textOf(details['since'], 'some time ago')}.`;
     case 'tier.changed':
       return `Your tier is now ${textOf(details['tier'], 'another')}.`;
     case 'suggestion.published':

@@ -28,7 +28,7 @@ const mailOf = (
   { url, disabled_reason }: Pick<store.Sick, 'url' | 'disabled_reason'>,
 ) => ({
   to,
-  subject: 'A webhook of yours was switched off',
+  subject: 'Your webhook was switched off',
   text: `The webhook to ${url} was switched off. ${disabled_reason}
 
 Once its receiver is well, switch it on again with PATCH /api/webhooks/{id} {"active": true}; what
@@ -39,11 +39,11 @@ came meanwhile can be replayed for 7 days.
 
 const failingMail = (to: string, { url, failures, failing_since }: store.Failing) => ({
   to,
-  subject: 'A webhook of yours fails',
-  text: `The webhook to ${url} fails: ${failures} attempts in a row, the first at ${failing_since.toISOString()}.
+  subject: 'Your webhook is failing',
+  text: `The last ${failures} attempts to call ${url} failed, the first at ${failing_since.toISOString()}.
 
-Each delivery is tried again for up to three days, so nothing is lost yet. Without a success for 5 days
-the webhook is switched off. POST /api/webhooks/{id}/test says what its receiver answers.
+Each delivery is tried again for up to three days, so nothing is lost yet. If no attempt succeeds for
+5 days, the webhook is switched off. POST /api/webhooks/{id}/test shows what its receiver answers.
 `,
   links: [],
 });

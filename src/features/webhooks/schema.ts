@@ -20,7 +20,7 @@ export const webhook_faults = defineFaults({
   TOO_MANY_SECRETS: [
     409,
     'conflict',
-    'Twenty older secrets of this webhook still sign; wait until one of them ends, or rotate with overlap_hours 0.',
+    'This webhook has 20 older secrets that still sign. Wait until one expires, or rotate with overlap_hours 0.',
   ],
   REPLAY_RUNNING: [409, 'conflict', 'A replay to this webhook is going on; wait until it is done.'],
 });
@@ -63,7 +63,7 @@ export type DeliveryOrder = (typeof delivery_orders)[number];
 const order = {
   ...textEnum(delivery_orders),
   description:
-    '`question`: the events of a question come one after another, in the order of the log.',
+    '`question`: the events of one question are sent one after another, in the order of the log.',
 };
 
 export const create_body = Type.Object({

@@ -91,6 +91,8 @@ export interface SendingOptions {
   /** How long a lease holds; well above the wall clock of one call. */
   readonly lease_ms?: number;
   readonly sweep_ms?: number;
+  /** Of this process; the signer that had it before is dead. */
+  readonly place?: string | undefined;
   /** Events of this age are planned whatever Redis says. */
   readonly late_ms?: number;
 }
@@ -156,6 +158,7 @@ export class Sending implements Service {
   }
 
   async start(): Promise<void> {
+    await store.forgetPredecessor(this.#deps.sql, this.#options.place ?? null);
     await this.#loop.start();
     await this.#planning.start();
   }
@@ -180,7 +183,7 @@ export class Sending implements Service {
   async #sweep(): Promise<void> {
     const { sql, log } = this.#deps;
     const signer_id = this.#signer_id;
-    await store.showAlive(sql, signer_id);
+    await store.showAlive(sql, signer_id, this.#options.place ?? null);
     const lease_ids = new Set([...this.#jobs.keys()].map(({ lease_id }) => lease_id));
     const swept = await store.sweepExpired(sql, { signer_id, lease_ids: [...lease_ids] });
     if (swept.length > 0) log.warn({ count: swept.length }, 'signer: leases ran out');
