@@ -1,7 +1,7 @@
 -- compat: running programs go on; they sign with the newest secret alone and know no order.
 
--- When its owner was told last that a webhook fails.
-alter table webhooks add column failing_told_at timestamptz;
+-- When the owner was last warned that the webhook fails.
+alter table webhooks add column warned_at timestamptz;
 
 -- Secrets that were replaced and sign until the time that was promised for each.
 create table webhook_old_secrets (

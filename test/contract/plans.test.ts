@@ -40,6 +40,7 @@ const bounded: Readonly<Record<string, string>> = {
   standing_changes: 'emptied by the rebuild of the boards',
   debater_changes: 'emptied by the rebuild of the boards',
   webhook_leavings: 'emptied by the signers',
+  webhook_old_secrets: 'at most 20 per webhook',
 };
 
 /** Statements that read a whole table that grows: which, what of, and why they may. */

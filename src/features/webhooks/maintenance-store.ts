@@ -80,22 +80,23 @@ const telling = { failures: 5, minutes: 10 } as const;
 export type Failing = Omit<Sick, 'disabled_reason' | 'updated_at'> & {
   readonly failures: number;
   readonly failing_since: Date;
-  readonly failing_told_at: Date;
+  readonly warned_at: Date;
 };
 
 /** Webhooks that have begun to fail, each once; long before one is switched off. */
 export const markFailing = (tx: Tx) => tx<Failing[]>`
   update webhooks
-  set failing_told_at = now()
+  set warned_at = now()
   where active
+    and failures > 0
     and failures >= ${telling.failures}
     and failing_since <= now() - ${telling.minutes}::int * interval '1 minute'
     and (
-      failing_told_at is null
-      or (failing_told_at < failing_since and failing_told_at < now() - interval '1 day')
+      warned_at is null
+      or (warned_at < failing_since and warned_at < now() - interval '1 day')
     )
   returning
-    id, owner_kind, owner_id, url, failures, failing_since, failing_told_at,
+    id, owner_kind, owner_id, url, failures, failing_since, warned_at,
     (select h.email from humans h where owner_kind = 'human' and h.id = owner_id) as email`;
 
 /** Switches off webhooks after a 410 to two events, or 5 days without success. */

@@ -51,7 +51,7 @@ Each delivery is tried again for up to three days, so nothing is lost yet. If no
 const tellOfFailing = ({ sql, config }: Deps): Promise<unknown> =>
   sql.begin(async (tx) => {
     for (const one of await store.markFailing(tx)) {
-      const { id, email, owner_kind, owner_id: agent_id, failing_told_at: at } = one;
+      const { id, email, owner_kind, owner_id: agent_id, warned_at: at } = one;
       if (email !== null) await queueMail(tx, failingMail(email, one), { config, at });
       if (owner_kind !== 'agent') continue;
       const cause = `webhook:${id}:failing:${at.toISOString()}`;
