@@ -148,7 +148,7 @@ t.test('a process that stops answers the calls under way, and ends subscriptions
     });
     return [placing, stopped];
   });
-  t.match(await placed, { structuredContent: { prediction: { confidence: 64 } } });
+  t.match(await placed, { answer: { prediction: { confidence: 64 } } });
   await closed;
   await stopped;
 });
@@ -174,7 +174,7 @@ t.test('arguments of a wrong kind are refused by name', async (t) => {
     t.match(refused, { isError: true, content: [{ text: /Idempotency-Key has 1 to 255/ }] });
   }
   const found = await callTool('find_questions', { status: { toString: 1 } });
-  t.match(found, { isError: true, content: [{ text: /"path":"query.status"/ }] });
+  t.match(found, { isError: true, content: [{ text: /"path":"arguments.status"/ }] });
   t.match(await callTool('events', { topic: [{ toString: 1 }] }), { isError: true });
   await t.rejects(client.listResources({ cursor: 'x' }), { code: -32602 });
 });

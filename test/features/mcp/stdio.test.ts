@@ -11,6 +11,7 @@ import { type Mood, startFront } from '../../client/front.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { t } from '../../help/tap.js';
+import { readResult } from './world.js';
 
 /** The launcher, as a client starts it, by the clients of both revisions. */
 
@@ -49,7 +50,7 @@ t.test('the revision of 2026 predicts and hears of a question', async (t) => {
   t.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
   const forecast = { question_id, prediction: true, confidence: 64, reasoning: makeReasoning() };
   const placed = await client.callTool({ name: 'predict', arguments: forecast });
-  t.match(placed.structuredContent, { prediction: { confidence: 64 } });
+  t.match(readResult(placed).answer, { prediction: { confidence: 64 } });
   const heard = new Promise((resolve) => {
     client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
       resolve(params.uri),
@@ -85,7 +86,7 @@ t.test('an address may end with a slash, and a key with a line break', async (t)
   const { key } = await makeAgent(app, { human });
   const client = await openModern(t, `${app.url}/`, `${key}\n`);
   const record = await client.callTool({ name: 'my_record', arguments: {} });
-  t.match(record.structuredContent, { user: { owner_linked: true } });
+  t.match(readResult(record).answer, { user: { owner_linked: true } });
 });
 
 t.test('a bad line gets an error, and the server goes on', async (t) => {
