@@ -46,7 +46,7 @@ const memberOf = ({ properties, patternProperties }: TSchema, name: string): TSc
     ? properties[name]
     : (Object.values(patternProperties ?? {})[0] as TSchema | undefined);
 
-/** Of several kinds the first one that the text stands for; else it stays a text. */
+/** The value by the first kind that the text stands for; otherwise it stays a text. */
 const readAsOneOf = (schemas: readonly TSchema[], value: unknown): unknown => {
   for (const schema of schemas) {
     const read = isText(schema) ? value : readAs(schema, value);

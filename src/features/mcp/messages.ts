@@ -14,7 +14,7 @@ const rpc_codes = {
   invalid_request: -32_600,
   invalid_params: -32_602,
   internal_error: -32_603,
-  /** What the protocol has no code for, such as a rate limit. */
+  /** Everything that the protocol has no code for, such as a rate limit. */
   server_error: -32_000,
 } as const;
 

@@ -30,7 +30,7 @@ const openObject = (schema: TSchema): JsonSchema => {
   return objectSchema(properties, required);
 };
 
-/** The members of an object; without those that say nothing. */
+/** The members of an object; `required` is left out if it is empty. */
 const objectSchema = (
   properties: Readonly<Record<string, TSchema>>,
   required: readonly string[],

@@ -16,6 +16,7 @@ import type { FaultAnswer, InnerAnswer } from '../../http/inner-call.js';
 import { type Fault, isFault, refusedItem } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { version } from '../../kit/version.js';
+import { cutLines, fitAnswer } from './answers.js';
 import type { Arguments } from './arguments.js';
 import type { Tool, ToolCall } from './tools.js';
 
@@ -94,6 +95,18 @@ const refusedCall = (fault: Fault) => {
   return { content: [{ type: 'text' as const, text }], isError: true };
 };
 
+/** The answer of a tool as a text that fits. A page that does not is asked for with fewer rows. */
+const askFitting = async (call: McpCall, tool: Tool, args: Arguments) => {
+  const shape = tool.shapeOf(args);
+  for (let asked = args; ; ) {
+    const { status, body } = await call(tool.callOf(asked));
+    const refused = { ...shape, rows: null, fields: null, is_full: false };
+    const fitted = fitAnswer(body, status < 400 ? shape : refused);
+    if ('text' in fitted) return { status, body, text: fitted.text };
+    asked = { ...asked, limit: fitted.limit };
+  }
+};
+
 const callTool = async (
   { call }: McpServerParts,
   server: Server,
@@ -104,8 +117,8 @@ const callTool = async (
   const { inputResponses, envelope } = ctx.mcpReq;
   const args = tool.read({ ...given, ...acceptedContent(inputResponses, form_key) });
   if (isFault(args)) return refusedCall(args);
-  const { status, body } = await call(tool.callOf(args));
-  const content = [{ type: 'text' as const, text: JSON.stringify(body) }];
+  const { status, body, text } = await askFitting(call, tool, args);
+  const content = [{ type: 'text' as const, text }];
   if (status < 400) return { content };
   const sent = envelope as Readonly<Record<string, ClientCapabilities>> | undefined;
   const can = sent?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
@@ -130,8 +143,15 @@ const refusedRead = (
 
 const read = { method: 'GET', headers: {} } as const;
 
+/** So few that the longest questions fit. */
+const listed_resources = 20;
+
 const listOpen = async (call: McpCall, cursor: string | undefined) => {
-  const query = new URLSearchParams({ status: 'open', limit: '50', ...(cursor && { cursor }) });
+  const query = new URLSearchParams({
+    status: 'open',
+    limit: String(listed_resources),
+    ...(cursor && { cursor }),
+  });
   const answer = await call({ ...read, path: '/api/questions', query: query.toString() });
   if (answer.status >= 400) throw refusedRead(uri_start, answer);
   const { questions, next_cursor } = answer.body as {
@@ -157,7 +177,8 @@ const readQuestion = async (call: McpCall, uri: string) => {
   const path = `/api/questions/${id}/intel-brief`;
   const answer = await call({ ...read, path, query: 'format=markdown' });
   if (answer.status >= 400) throw refusedRead(uri, answer);
-  return { contents: [{ uri, mimeType: markdown, text: String(answer.body) }] };
+  const text = cutLines(String(answer.body), '… The rest is left out; get_question returns it.');
+  return { contents: [{ uri, mimeType: markdown, text }] };
 };
 
 /** `followed`: of a connection, the URIs whose changes its client wants to hear of. */

@@ -3,7 +3,8 @@ import { makeBody } from '../../http/query-by-post.js';
 import { type Route, takesKey } from '../../http/route.js';
 import { textEnum } from '../../http/schemas.js';
 import { type Check, compileCheck, sayFirst } from '../../http/validation.js';
-import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, type FaultField, refuse } from '../../kit/fault.js';
+import { explainField, type Shape } from './answers.js';
 import { type Arguments, type Members, readArguments, refuseUnknown } from './arguments.js';
 import { inputSchema } from './schemas.js';
 
@@ -27,6 +28,10 @@ interface ToolDef {
   readonly without?: readonly string[];
   /** Arguments of the tool itself. */
   readonly own?: Members;
+  /** Set if the tool takes `fields` and `full`. `fields` names members of each row, or of the answer. */
+  readonly picks?: Shape['picks'];
+  /** The member of the answer that has the rows of a page. */
+  readonly rows?: string;
   /** What is wrong with these. */
   readonly problemOf?: (args: Arguments) => string | null;
 }
@@ -36,23 +41,49 @@ const key_schema = Type.String({
   description: 'A random value: the same call sent again with it has no further effect.',
 });
 
+/** Rows of a page, unless a call says otherwise. */
+const usual_limit = 10;
+
+/** Arguments of a tool that reads. */
+const part_members = (names: string, example: string): Members => ({
+  fields: Type.Optional(
+    Type.Array(Type.String({ maxLength: 100 }), {
+      minItems: 1,
+      maxItems: 50,
+      description: `Members of ${names} to return, such as ${example}; all unless told.`,
+    }),
+  ),
+  full: Type.Optional(
+    Type.Boolean({ description: 'true: long texts and lists are not shortened.' }),
+  ),
+});
+
 const defs: readonly ToolDef[] = [
   {
     name: 'find_questions',
     title: 'Find questions',
     description:
-      'Lists questions with the live consensus of each. status "open" gives those that can be ' +
-      'forecast; q looks for words; next_cursor goes on as cursor.',
+      'Lists questions. status "open" gives those that can be forecast; q looks for words; include ' +
+      '"consensus" adds the headline of each. next_cursor goes on as cursor. Long texts are shortened.',
     operations: ['listQuestions'],
+    without: ['offset'],
+    own: part_members('each question', 'id, question'),
+    picks: 'row',
+    rows: 'questions',
   },
   {
     name: 'get_question',
     title: 'Read a question',
     description:
       'One question: its terms and options, when it closes, the consensus with the split by model ' +
-      'family, and the newest forecasts with their reasoning. Read it before you predict.',
+      'family, and the newest forecasts with their reasoning. Read it before you predict. Long texts ' +
+      'are shortened: full true with fields ["predictions.reasoning"] returns whole reasonings. ' +
+      'next_cursor goes on to older forecasts as cursor.',
     operations: ['getQuestion'],
     names: { id: 'question_id' },
+    own: part_members('the answer', 'question.description, predictions'),
+    picks: 'answer',
+    rows: 'predictions',
   },
   {
     name: 'predict',
@@ -111,6 +142,8 @@ const defs: readonly ToolDef[] = [
     description:
       'Who you are here: whether you are linked to a person, your points, scores and calibration.',
     operations: ['me'],
+    own: part_members('the answer', 'user.points'),
+    picks: 'answer',
   },
   {
     name: 'events',
@@ -120,6 +153,9 @@ const defs: readonly ToolDef[] = [
       'answer until something happens, for so many seconds. topic "question:{id}" is one question.',
     operations: ['listEvents'],
     without: ['cursor', 'format'],
+    own: part_members('each event', 'offset, event, data.question_id'),
+    picks: 'row',
+    rows: 'events',
   },
 ];
 
@@ -144,6 +180,8 @@ export interface Tool {
   /** The arguments as values, or why the call is refused before it is made. */
   read(given: Arguments): Arguments | Fault;
   callOf(args: Arguments): ToolCall;
+  /** How its answer is made to fit. */
+  shapeOf(args: Arguments): Shape;
 }
 
 /** As a query or a header has it; a list with commas. */
@@ -157,7 +195,7 @@ const membersOf = (schema: TObject | TSchema | undefined): Members =>
 const queryOf = ({ query }: Route): TObject =>
   query === undefined ? Type.Object({}) : makeBody(query);
 
-/** What an operation takes, by the names of arguments. */
+/** The members that an operation takes, by the names of arguments. */
 const inputOf = (route: Route, { names = {}, without = [] }: ToolDef) => {
   const { params, body } = route;
   const query = queryOf(route);
@@ -182,20 +220,22 @@ const inputOf = (route: Route, { names = {}, without = [] }: ToolDef) => {
 };
 
 const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
-  const { name, title, description, names = {}, own = {}, operations } = def;
+  const { name, title, description, names = {}, own = {}, rows, picks, operations } = def;
   const { choose = () => operations[0] } = def;
   const inputs = routes.map((route) => inputOf(route, def));
-  const members: Members = Object.assign(
+  const members: Record<string, TSchema> = Object.assign(
     {},
     ...inputs.map(({ ids, query, body }) => ({ ...ids, ...query, ...body })),
     own,
   );
+  if (rows !== undefined)
+    members['limit'] = { ...(members['limit'] as TSchema), default: usual_limit };
   const [first, ...others] = inputs as [(typeof inputs)[number], ...typeof inputs];
   const required = first.required.filter((one) =>
     others.every((other) => other.required.includes(one)),
   );
   const indexOf = (args: Arguments): number => operations.indexOf(choose(args));
-  /** By operation. The route checks the body itself. */
+  /** One check for each operation. The route checks the body itself. */
   const checks = inputs.map(
     ({ query }): Check => compileCheck(Type.Object({ ...query, ...own }), 'arguments'),
   );
@@ -206,6 +246,16 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
     );
     if (missing !== undefined) return `${name} needs ${missing}, an id (a UUID).`;
     return def.problemOf?.(args) ?? null;
+  };
+  /** `fields` names members of this. */
+  const answer = routes[0]?.returns[200] as TSchema;
+  const picked = picks === 'row' ? answer['properties'][rows as string].items : answer;
+  const explainFields = ({ fields = [] }: Arguments): readonly FaultField[] | null => {
+    const wrong = (fields as readonly string[]).flatMap((field, n) => {
+      const message = explainField(picked, field);
+      return message === null ? [] : [{ path: `arguments.fields.${n}`, message }];
+    });
+    return wrong.length === 0 ? null : wrong;
   };
   return {
     shown: {
@@ -219,12 +269,13 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
       },
     },
     read(given) {
-      const args = readArguments(members, given);
+      const usual = rows === undefined ? {} : { limit: usual_limit };
+      const args = { ...usual, ...readArguments(members, given) };
       const unknown = refuseUnknown(name, members, args);
       if (unknown !== null) return unknown;
       const message = problemOf(args);
       if (message !== null) return refuse(common_faults.INVALID_REQUEST, { message });
-      const fields = checks[indexOf(args)]?.(args) ?? null;
+      const fields = checks[indexOf(args)]?.(args) ?? explainFields(args);
       if (fields === null) return args;
       const said = sayFirst('call', fields);
       return refuse(common_faults.INVALID_REQUEST, { message: said, fields });
@@ -253,6 +304,13 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
           idempotency_key === undefined ? {} : { 'idempotency-key': queryText(idempotency_key) },
       };
     },
+    shapeOf: ({ fields, full }) => ({
+      rows: rows ?? null,
+      picks: picks ?? 'answer',
+      fields: (fields as readonly string[] | undefined) ?? null,
+      is_full: full === true,
+      whole: `full: true ${picks === undefined ? 'of get_question ' : ''}returns all`,
+    }),
   };
 };
 

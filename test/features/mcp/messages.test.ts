@@ -1,7 +1,7 @@
 import { startApp } from '../../help/app.js';
 import { t } from '../../help/tap.js';
 
-/** What is no good message of JSON-RPC gets an error of JSON-RPC, whatever refuses it. */
+/** A bad message gets an error of JSON-RPC, whichever part of the service refuses it. */
 
 const app = await startApp(t);
 

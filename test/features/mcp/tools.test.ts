@@ -7,7 +7,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { openModern } from './world.js';
 
-/** What tools take: their schemas, and arguments as clients write them. */
+/** The schemas of tools, and arguments as clients write them. */
 
 // biome-ignore lint/suspicious/noExplicitAny: schemas are read by a test that knows their shape.
 type Any = any;
