@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { TSchema } from '@sinclair/typebox';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import { Histogram } from 'prom-client';
@@ -24,6 +25,13 @@ export type OutgoingHead = Omit<Outgoing, 'body'>;
 
 export type BodyRead = { readonly value: unknown } | Fault;
 
+/** How a route of another protocol refuses a request. */
+export interface Refusals {
+  readonly schema: TSchema;
+  /** `body`: that of the request, as far as it was read. */
+  bodyOf(fault: Fault, request_id: string, body: unknown): object;
+}
+
 /** A call of a route: an HTTP request, or a frame of a socket. */
 export interface Request {
   readonly method: string;
@@ -43,6 +51,8 @@ export interface Request {
   readonly raw_body: Uint8Array | string;
   /** Longest that the answer may take, if that is not the usual deadline. */
   longest_ms?: number | undefined;
+  /** Set if its route refuses in the words of another protocol. */
+  refusals?: Refusals | undefined;
   /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
   readonly is_streaming?: boolean;
   header(name: string): string;

@@ -149,7 +149,7 @@ const refusals = (route: Route): Record<string, unknown> => {
       String(status),
       {
         description: defs.map((def) => `\`${def.code}\` ${def.sentence}`).join('\n\n'),
-        content: { [json_type]: { schema: error_schema } },
+        content: { [json_type]: { schema: route.refusals?.schema ?? error_schema } },
         'x-faults': defs.map(({ code, category, retryable, sentence }) => ({
           code,
           category,

@@ -126,7 +126,10 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
     const { method, path } = request;
     const found = router.find(method, path);
     ctx.shows_page = showsPage(request, found);
-    if (request.headers_too_large) {
+    if (found.kind === 'route') request.refusals = found.entry.route.refusals;
+    if (draining) {
+      finish(ctx, refuseBusy());
+    } else if (request.headers_too_large) {
       finish(ctx, refuse(common_faults.HEADERS_TOO_LARGE));
     } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
       sendOptions(ctx, found.allow);
@@ -146,9 +149,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
       const is_get = req.getCaseSensitiveMethod() === 'GET';
       if (is_get && !draining && options.cache.answer(res, req, parts.common_headers)) return;
       request = new HttpCall(res, req, parts);
-      const ctx = new Context(request);
-      if (draining) finish(ctx, refuseBusy());
-      else serve(request, ctx);
+      serve(request, new Context(request));
     } catch (error) {
       log.error(describeError(error), 'http: the request handler threw');
       request?.abandon();
@@ -405,10 +406,11 @@ type FoundRoute<D> = Extract<Found<CompiledRoute<D>>, { kind: 'route' }>;
 
 const json_type = 'application/json';
 
-const encode = (outgoing: Reply | Fault, request_id: string) => {
+const encode = (outgoing: Reply | Fault, { request, request_id, body: given }: Context) => {
   if (isFault(outgoing)) {
-    const body = JSON.stringify(faultBody(outgoing, request_id));
-    return { status: outgoing.def.status, body, content_type: json_type };
+    const body =
+      request.refusals?.bodyOf(outgoing, request_id, given) ?? faultBody(outgoing, request_id);
+    return { status: outgoing.def.status, body: JSON.stringify(body), content_type: json_type };
   }
   const { status, body, content_type } = outgoing;
   if (content_type !== undefined) {
@@ -437,7 +439,7 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
     for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
       headers.push(checkHeader(name, value));
     }
-    const { status, body, content_type } = encode(outgoing, request_id);
+    const { status, body, content_type } = encode(outgoing, ctx);
     if (isFault(outgoing)) headers.push(['Cache-Control', 'no-store']);
     if (status === 401) headers.push(['WWW-Authenticate', 'Bearer realm="prediction-forum"']);
     headers.push(['X-Request-Id', request_id]);

@@ -32,7 +32,7 @@ export const queryByPost = <D>(read: Route<D>, id: string): Route<D> => {
 type Members = Readonly<Record<string, unknown>>;
 
 /** As in a query, members with a default can be left out, and a `limit` can be too large. */
-const makeBody = ({ properties }: TObject): TObject => {
+export const makeBody = ({ properties }: TObject): TObject => {
   const members = Object.entries(properties).map(([name, schema]): [string, TSchema] => {
     if (schema.default === undefined) return [name, schema];
     const { maximum: _, ...without_maximum } = schema;

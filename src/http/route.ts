@@ -3,7 +3,7 @@ import type { Sql, Tx } from '../db/client.js';
 import { type Fault, type FaultDef, isFault } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
-import { type Request, readTrace, requestId } from './call.js';
+import { type Refusals, type Request, readTrace, requestId } from './call.js';
 import { anonymous, type Caller } from './caller.js';
 import type { Deprecation } from './deprecation.js';
 
@@ -177,6 +177,8 @@ export interface Route<D = never> {
   /** Further media types in which it can be had, by `Accept` or a parameter. */
   readonly also_produces: readonly string[];
   readonly faults: readonly FaultDef[];
+  /** Set if refusals are not those of the API. */
+  readonly refusals: Refusals | undefined;
   /** True: a key in the query is not refused; for an address where old clients send it so. */
   readonly allows_key_in_query: boolean;
   /** POST only. */
@@ -217,6 +219,7 @@ const defaults = {
   produces: undefined,
   also_produces: [],
   faults: [],
+  refusals: undefined,
   allows_key_in_query: false,
   keeps: 'after',
   ends_credentials: false,

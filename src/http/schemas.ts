@@ -88,7 +88,9 @@ export const limit_query = limitQuery(100, 20);
 /** The query members of every list: spread them into the route's query schema. */
 export const page_query = {
   limit: limit_query,
-  cursor: Type.Optional(Type.String({ maxLength: 512 })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 512, description: '`next_cursor` of the page before.' }),
+  ),
   offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
 };
 

@@ -18,6 +18,7 @@ import {
   isTooLarge,
   type Outgoing,
   type OutgoingHead,
+  type Refusals,
   type Request,
 } from './call.js';
 import { findJsonProblem, parseJson } from './validation.js';
@@ -97,6 +98,7 @@ export class HttpCall implements Request {
   awaits_body = false;
   is_streaming = false;
   longest_ms: number | undefined;
+  refusals: Refusals | undefined;
   raw_body: Buffer = no_body;
   #on_gone: (() => void) | null = null;
   #res: HttpResponse;

@@ -173,7 +173,7 @@ export const compileCheck = (
 };
 
 /** By the kind of the schema; a text that cannot be converted is refused by the check. */
-const convert = (kind: string, text: string): unknown => {
+export const convert = (kind: string, text: string): unknown => {
   if (kind === 'Array') return text.split(',').filter((item) => item !== '');
   if (kind === 'Boolean' && /^(?:true|1|false|0)$/.test(text)) return /^[t1]/.test(text);
   const is_number = (kind === 'Integer' || kind === 'Number') && /^-?\d+(\.\d+)?$/.test(text);

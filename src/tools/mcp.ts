@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { tryOnce } from '#client/calls.js';
 import { createClient, NoAnswer, Refused } from '#client/node.js';
 import { makeTools } from '../features/mcp/index.js';
@@ -7,6 +7,7 @@ import { type McpCall, makeMcpServer, questionUri } from '../features/mcp/server
 import type { Route } from '../http/route.js';
 import { api_routes } from '../routes.js';
 import { type Call, checkUrl, runCommand, service_options, startCommand } from './command.js';
+import { MessageLines } from './mcp-lines.js';
 
 /**
  * `prediction-forum mcp`: the tools of `POST /mcp` over standard input and output, for clients of
@@ -71,21 +72,31 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
   const followed = new Set<string>();
   const servers = new Set<ReturnType<typeof makeMcpServer>>();
   let is_old = false;
-  const handle = serveStdio(async ({ era }) => {
-    // Who follows a question at once misses nothing; without a service the tools still say so.
-    await Promise.race([live, pause(most_wait_ms)]);
-    is_old = era === 'legacy';
-    const server = makeMcpServer({ tools, call }, { era }, followed);
-    server.onclose = () => servers.delete(server);
-    servers.add(server);
-    return server;
+  const lines = new MessageLines((error) => {
+    process.stdout.write(`${JSON.stringify(error)}\n`);
   });
-  const end = (): void => void Promise.all([handle.close(), stream.return?.()]);
-  // The SDK pauses the input when it ends the connection itself, as after a line that is too long.
-  for (const event of ['end', 'pause']) process.stdin.once(event, end);
+  const transport = new StdioServerTransport(process.stdin.pipe(lines));
+  const handle = serveStdio(
+    async ({ era }) => {
+      // Who follows a question at once misses nothing; without a service the tools still say so.
+      await Promise.race([live, pause(most_wait_ms)]);
+      is_old = era === 'legacy';
+      const server = makeMcpServer({ tools, call }, { era }, followed);
+      server.onclose = () => servers.delete(server);
+      servers.add(server);
+      return server;
+    },
+    { transport },
+  );
+  const end = (): void => {
+    process.stdin.unpipe(lines).pause();
+    void Promise.all([handle.close(), stream.return?.()]);
+  };
+  // The SDK pauses the input when it ends the connection itself, as when its output is closed.
+  for (const event of ['end', 'pause']) lines.once(event, end);
   stop?.addEventListener('abort', end);
   const ended = new Promise((resolve) => {
-    for (const event of ['end', 'pause']) process.stdin.once(event, resolve);
+    for (const event of ['end', 'pause']) lines.once(event, resolve);
   });
   const follow = async (): Promise<void> => {
     for await (const { data } of stream) {

@@ -21,17 +21,19 @@ const isPage = (headers: Headers, body: unknown): boolean =>
   typeof body === 'string' &&
   /^<!doctype html>/i.test(body);
 
-/** The Model Context Protocol has errors of its own. */
-const isOfJsonRpc = (body: unknown): boolean => {
-  const { jsonrpc, error } = (body ?? {}) as { jsonrpc?: unknown; error?: { code?: unknown } };
-  return jsonrpc === '2.0' && typeof error?.code === 'number';
-};
+/** An error of the Model Context Protocol; its data is the refusal of the API, unless its SDK refused. */
+const isOfJsonRpc = (body: Answered['body']): boolean =>
+  body?.jsonrpc === '2.0' && typeof body.error?.code === 'number';
 
-const problemOfError = (
-  { status, headers, body }: Answered,
-  known: readonly FaultDef[],
-): string | null => {
-  if (isPage(headers, body) || isOfJsonRpc(body)) return null;
+/** The refusal in an answer. */
+export const refusalIn = ({ body }: Pick<Answered, 'body'>): Answered['body'] =>
+  isOfJsonRpc(body) ? body.error.data : body;
+
+const problemOfError = (answer: Answered, known: readonly FaultDef[]): string | null => {
+  const { status, headers } = answer;
+  if (isPage(headers, answer.body)) return null;
+  const body = refusalIn(answer);
+  if (body === undefined && isOfJsonRpc(answer.body)) return null;
   if (typeof body !== 'object' || body === null) return 'an error without a JSON body';
   for (const [name, type] of Object.entries(members)) {
     if (typeof body[name] !== type) return `${name} is ${JSON.stringify(body[name])}`;

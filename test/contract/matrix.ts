@@ -8,7 +8,7 @@ import type { Answered } from '../help/app.js';
 import { no_limits, startApp } from '../help/app.js';
 import { admin_email, makePrincipals, type Principal, refusalOf } from '../help/principals.js';
 import { makeOpenQuestion } from '../help/story.js';
-import { findAnswerProblem } from './answers.js';
+import { findAnswerProblem, refusalIn } from './answers.js';
 
 /** Every route by every kind of caller, over HTTP or the socket. */
 
@@ -45,13 +45,14 @@ const findMismatch = (principal: Principal, route: Route, answer: Answered): str
   const may_in_query = route.allows_key_in_query && principal.refused === 'KEY_IN_QUERY';
   const expected = may_in_query ? null : refusalOf(route, principal);
   const problem = findAnswerProblem(answer, [...faultsOf(route), ...every_fault]);
-  const got = `${answer.status} ${answer.body?.code ?? ''}`.trim();
+  const code = refusalIn(answer)?.code;
+  const got = `${answer.status} ${code ?? ''}`.trim();
   const say = (what: string) => `${route.method} ${route.path}: ${what}`;
   if (problem !== null) return say(problem);
   if (expected !== null) {
-    return answer.body.code === expected ? null : say(`${got} where ${expected} was due`);
+    return code === expected ? null : say(`${got} where ${expected} was due`);
   }
-  return refusals.includes(answer.body?.code) ? say(`${got} to somebody who may`) : null;
+  return refusals.includes(code) ? say(`${got} to somebody who may`) : null;
 };
 
 const at_once = 8;

@@ -317,13 +317,13 @@ t.test('MCP says the same letters in tools, texts and resources', async (t) => {
   const { client, connect: open, callTool } = await openModern(t, app.url, key);
   await open();
   const read = await callTool('get_question', { question_id });
-  t.equal(read.structuredContent.question.question, title);
+  t.equal(read.answer.question.question, title);
   for (const { text } of read.content) if (text !== undefined) t.notMatch(text, '\ufffd');
   const found = await callTool('find_questions', { q: '漢字', status: 'open' });
-  t.ok(found.structuredContent.questions.some(({ id }: { id: string }) => id === question_id));
+  t.ok(found.answer.questions.some(({ id }: { id: string }) => id === question_id));
   const said = `Because ${odd} was read aloud in the council by its speaker.`;
   const comment = await callTool('comment', { question_id, content: said });
-  t.equal(comment.structuredContent.comment.content, said);
+  t.equal(comment.answer.comment.content, said);
   const resource = await client.readResource({ uri: `forum://question/${question_id}` });
   const text = JSON.stringify(resource.contents);
   t.match(text, 'Größe ñandú Привет');

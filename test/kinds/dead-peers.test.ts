@@ -312,7 +312,9 @@ t.test(
           body: listenBody,
           signal: gone.signal,
         });
-        if (answer.status !== 200) t.match(await answer.json(), { code: 'TOO_MANY_CONNECTIONS' });
+        if (answer.status !== 200) {
+          t.match(await answer.json(), { error: { data: { code: 'TOO_MANY_CONNECTIONS' } } });
+        }
         return { status: answer.status, refusal: answer.headers.get('retry-after') };
       },
       'a wait': async () => {

@@ -385,7 +385,7 @@ t.test('a call of the socket and a tool of MCP understand the same numbers', asy
     const answers: readonly [string, Any][] = [
       ['REST', rest.body],
       ['socket', call.body],
-      ['MCP', (await callTool('predict', { question_id: id, ...stated })).structuredContent],
+      ['MCP', (await callTool('predict', { question_id: id, ...stated })).answer],
     ];
     for (const [transport, answer] of answers) {
       t.equal(

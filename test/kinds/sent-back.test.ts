@@ -230,13 +230,13 @@ t.test('option probabilities of a consensus are a forecast over MCP', async (t) 
     const forecast = { question_id: id, probabilities, scale, reasoning: makeReasoning() };
     const dry = await callTool('predict', { ...forecast, dry_run: true });
     t.equal(
-      dry.structuredContent?.would_be_accepted,
+      dry.answer?.would_be_accepted,
       true,
-      `${what}: ${JSON.stringify(dry.structuredContent ?? dry.content)}`,
+      `${what}: ${JSON.stringify(dry.answer ?? dry.content)}`,
     );
     const means = consensus.options.map((one: Any) => one.mean_probability);
     const placed = await callTool('predict', { ...forecast, probabilities: means });
-    const got = placed.structuredContent?.prediction?.probabilities ?? {};
+    const got = placed.answer?.prediction?.probabilities ?? {};
     const list = Array.isArray(got) ? got : names.map((name) => got[name]);
     for (const [n, mean] of means.entries()) {
       t.ok(Math.abs(list[n] - mean) <= 0.02, `${what}: option ${n} is ${list[n]} of ${mean}`);

@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { replyPage } from '../../http/page.js';
+import { makePage, pageHeaders, readPage, replyPage } from '../../http/page.js';
 import { queryByPost } from '../../http/query-by-post.js';
 import { picture_headers, reply, replyRaw, routeFor } from '../../http/route.js';
+import { nullable } from '../../http/schemas.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { prediction_schema } from '../predictions/columns.js';
@@ -23,7 +24,6 @@ import * as wire from './schema.js';
 import { countSnapshots, listSnapshots } from './store.js';
 
 const route = routeFor<Deps & ConsensusParts & HistoryParts>();
-const shown_predictions = 20;
 
 const about = {
   method: 'GET',
@@ -82,24 +82,34 @@ const getQuestion = route({
   path: '/api/questions/{id}',
   summary: 'A question with its consensus and its newest predictions',
   tag: 'questions',
+  query: wire.question_query,
   returns: {
     200: Type.Object({
       question: question_schema,
       consensus: wire.consensus_schema,
       predictions: Type.Array(prediction_schema),
+      next_cursor: nullable(Type.String()),
     }),
   },
-  handle: async ({ params, caller }, deps) => {
+  handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
-    const first_page = { limit: shown_predictions, after: null, offset: 0 };
-    const [consensus, rows] = await Promise.all([
+    const page = readPage(query, ['id']);
+    if (isFault(page)) return page;
+    const [consensus, fetched] = await Promise.all([
       deps.consensus.read(question),
-      listPredictions(deps.sql, question.id, 'new', first_page),
+      listPredictions(deps.sql, question.id, 'new', page),
     ]);
-    const shown = rows.slice(0, shown_predictions);
-    const predictions = await showPredictions(deps, { question, caller }, shown);
-    return reply(200, { question: toWire(question), consensus, predictions }, sightHeaders(deps));
+    const { rows, next_cursor } = makePage(fetched, page.limit, ({ id }) => [id]);
+    const predictions = await showPredictions(deps, { question, caller }, rows);
+    return reply(
+      200,
+      { question: toWire(question), consensus, predictions, next_cursor },
+      {
+        ...sightHeaders(deps),
+        ...pageHeaders(`/api/questions/${question.id}`, query, next_cursor),
+      },
+    );
   },
 });
 

@@ -123,6 +123,9 @@ export const consensus_schema = named(
   }),
 );
 
+/** Pages of the newest predictions of a question. */
+export const question_query = Type.Object({ limit: page_query.limit, cursor: page_query.cursor });
+
 export const many_query = Type.Object({
   ids: Type.Array(uuid_schema, { minItems: 1, maxItems: 100 }),
   at: Type.Optional(

@@ -8,7 +8,11 @@ import { isCategory, listCategories, type Pillar } from '../taxonomy/rules.js';
 import { event_names } from './catalogue.js';
 import { type LogEntry, readData } from './log-entry.js';
 
-const names = Type.Array(Type.String({ maxLength: 60 }), { minItems: 1, maxItems: 20 });
+const names = Type.Array(Type.String({ maxLength: 60 }), {
+  minItems: 1,
+  maxItems: 20,
+  description: 'Names of events, such as `prediction.placed`.',
+});
 const family = textEnum(model_families);
 const family_list = Type.Array(family, { minItems: 1, maxItems: 50 });
 

@@ -34,11 +34,15 @@ const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** The wanted part of the log: topics and filters as on the socket. */
 const wanted = {
-  after: Type.Optional(offset),
+  after: Type.Optional({
+    ...offset,
+    description: 'Events after this offset; without it, from the oldest that is kept.',
+  }),
   topic: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
     minItems: 1,
     maxItems: 50,
     default: ['all'],
+    description: 'all, question:{id}, category:{slug}, subcategory:{slug}, agent:{id}, me, system.',
   }),
   ...filter_query,
 };
@@ -48,7 +52,12 @@ export const events_query = Type.Object({
   /** The same as `after`, as lists have it. */
   cursor: Type.Optional(Type.String({ maxLength: 20 })),
   limit: limit_query,
-  wait: Type.Integer({ minimum: 0, maximum: wait_most_s, default: 0 }),
+  wait: Type.Integer({
+    minimum: 0,
+    maximum: wait_most_s,
+    default: 0,
+    description: 'Seconds to wait for an event if there is none yet.',
+  }),
   format: Type.Optional(textEnum(['json', 'ndjson'] as const)),
 });
 export type EventsQuery = Static<typeof events_query>;

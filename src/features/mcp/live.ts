@@ -6,9 +6,10 @@ import {
 } from '@modelcontextprotocol/server';
 import { keyInToken } from '../../http/credentials.js';
 import type { InnerCall } from '../../http/inner-call.js';
-import { type Context, type Reply, type Route, replyStream } from '../../http/route.js';
+import { type Context, type Reply, type Route, reply, replyStream } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import type { LogConnection, LogWatch } from '../log/index.js';
+import { readMessage } from './messages.js';
 import { makeMcpServer, questionUri } from './server.js';
 import { makeTools } from './tools.js';
 
@@ -63,7 +64,7 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
 }
 
 /** Other statuses of the SDK are requests that are not well made. */
-const statuses = [200, 202, 400, 404];
+const statuses = [200, 202, 400, 404, 406];
 
 const replyOf = async (response: Response, connection: LogConnection | null): Promise<Reply> => {
   const type = response.headers.get('content-type') ?? '';
@@ -119,6 +120,8 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
       if (is_closed) {
         return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
       }
+      const read = readMessage(ctx.body);
+      if ('error' in read) return reply(read.error.error.code === -32_600 ? 400 : 200, read.error);
       const connection = openConnection(ctx, connections);
       if (isFault(connection)) return connection;
       const headers = new Headers();
@@ -130,7 +133,7 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
       if (/^(?:\*\/\*)?$/.test(ctx.header('accept'))) headers.set('accept', either_type);
       const request = new Request(`${public_url()}/mcp`, { method: 'POST', headers });
       contexts.set(request, ctx);
-      const call = handler.fetch(request, { parsedBody: ctx.body });
+      const call = handler.fetch(request, { parsedBody: read.message });
       calls.add(call);
       try {
         return await replyOf(await call, connection);

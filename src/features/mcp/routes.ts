@@ -1,8 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { routeFor } from '../../http/route.js';
+import { judgedAlone } from '../../http/schemas.js';
 import { ws_faults } from '../../socket/frames.js';
 import { wait_most_s } from '../log/schema.js';
 import type { Mcp } from './live.js';
+import { rpc_refusals } from './messages.js';
 
 export interface McpParts {
   readonly mcp: Mcp;
@@ -21,10 +23,11 @@ export const routes = [
     tag: 'mcp',
     auth: 'public',
     takes_key_as_token: true,
-    body: message,
-    returns: { 200: message, 202: null, 400: message, 404: message },
+    body: judgedAlone(message),
+    returns: { 200: message, 202: null, 400: message, 404: message, 406: message },
     also_produces: ['text/event-stream'],
     faults: [ws_faults.TOO_MANY_CONNECTIONS],
+    refusals: rpc_refusals,
     is_endless: true,
     waits: true,
     // A tool may wait for an event.

@@ -13,9 +13,11 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { FaultAnswer, InnerAnswer } from '../../http/inner-call.js';
-import { common_faults, refuse, refusedItem } from '../../kit/fault.js';
+import { type Fault, isFault, refusedItem } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { version } from '../../kit/version.js';
+import { cutLines, fitAnswer } from './answers.js';
+import type { Arguments } from './arguments.js';
 import type { Tool, ToolCall } from './tools.js';
 
 /**
@@ -42,20 +44,13 @@ const markdown = 'text/markdown';
 
 export const questionUri = (id: string): string => uri_start + id;
 
-type Arguments = Readonly<Record<string, unknown>>;
-
-/** What a form can ask for in place of a member that was refused; null where it cannot. */
+/** What a form can ask for in place of an argument that was refused; null if it cannot. */
 const formField = (schema: Arguments | undefined, description: string) => {
-  if (schema === undefined) return null;
-  const kinds = [schema, ...((schema['anyOf'] as Arguments[] | undefined) ?? [])];
+  const kinds = (schema?.['anyOf'] as Arguments[] | undefined) ?? [schema];
   const type = kinds
-    .map((one) => one['type'])
-    .find((one) => /^(?:string|number|boolean)$/.test(String(one)));
-  // Anything is taken there: a text is.
-  const is_open = schema['type'] === undefined && schema['anyOf'] === undefined;
-  return type === undefined && !is_open
-    ? null
-    : { type: (type ?? 'string') as 'string', description };
+    .map((one) => String(one?.['type']))
+    .find((one) => /^(?:string|number|integer|boolean)$/.test(one));
+  return type === undefined ? null : { type: type as 'string', description };
 };
 
 const link_key = 'link';
@@ -63,8 +58,7 @@ const form_key = 'missing';
 
 /** What to ask the person or program behind the client for, so that a refused call can go through. */
 const askFor = (
-  tool: Tool,
-  args: Arguments,
+  { inputSchema }: Tool['shown'],
   fault: FaultAnswer & { readonly link_url?: string },
   { elicitation }: ClientCapabilities,
 ): InputRequests | null => {
@@ -78,12 +72,13 @@ const askFor = (
   if (elicitation.form === undefined && elicitation.url !== undefined) return null;
   const { status, fields = [] } = fault;
   if (status !== 400 || fields.length === 0) return null;
+  const known = inputSchema['properties'] as Readonly<Record<string, Arguments>>;
   const properties: Record<string, { type: 'string'; description: string }> = {};
   for (const { path, message } of fields) {
     const [, name = ''] = path.split('.');
     const said = properties[name]?.description;
     const text = said === undefined ? message : `${said} ${message}`;
-    const field = formField(tool.bodyMember(args, name), text);
+    const field = formField(known[name], text);
     if (field === null) return null;
     properties[name] = field;
   }
@@ -95,9 +90,21 @@ const askFor = (
   return { [form_key]: inputRequired.elicit({ message: fault.error, requestedSchema }) };
 };
 
-const refusedCall = (message: string) => {
-  const refused = refusedItem(refuse(common_faults.INVALID_REQUEST, { message }));
-  return { content: [{ type: 'text' as const, text: JSON.stringify(refused) }], isError: true };
+const refusedCall = (fault: Fault) => {
+  const text = JSON.stringify(refusedItem(fault));
+  return { content: [{ type: 'text' as const, text }], isError: true };
+};
+
+/** The answer of a tool as a text that fits. A page that does not is asked for with fewer rows. */
+const askFitting = async (call: McpCall, tool: Tool, args: Arguments) => {
+  const shape = tool.shapeOf(args);
+  for (let asked = args; ; ) {
+    const { status, body } = await call(tool.callOf(asked));
+    const refused = { ...shape, rows: null, fields: null, is_full: false };
+    const fitted = fitAnswer(body, status < 400 ? shape : refused);
+    if ('text' in fitted) return { status, body, text: fitted.text };
+    asked = { ...asked, limit: fitted.limit };
+  }
 };
 
 const callTool = async (
@@ -108,19 +115,18 @@ const callTool = async (
   given: Arguments,
 ) => {
   const { inputResponses, envelope } = ctx.mcpReq;
-  const args = { ...given, ...acceptedContent(inputResponses, form_key) };
-  const problem = tool.problemOf(args);
-  if (problem !== null) return refusedCall(problem);
-  const { status, body } = await call(tool.callOf(args));
-  const content = [{ type: 'text' as const, text: JSON.stringify(body) }];
-  if (status < 400) return { content, structuredContent: body as Record<string, unknown> };
+  const args = tool.read({ ...given, ...acceptedContent(inputResponses, form_key) });
+  if (isFault(args)) return refusedCall(args);
+  const { status, body, text } = await askFitting(call, tool, args);
+  const content = [{ type: 'text' as const, text }];
+  if (status < 400) return { content };
   const sent = envelope as Readonly<Record<string, ClientCapabilities>> | undefined;
   const can = sent?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
   const is_answered = [link_key, form_key].some((key) => {
     const view = inputResponse(inputResponses, key);
     return view.kind === 'elicit' && (key === link_key || view.action !== 'accept');
   });
-  const asked = is_answered ? null : askFor(tool, args, body as FaultAnswer, can);
+  const asked = is_answered ? null : askFor(tool.shown, body as FaultAnswer, can);
   return asked === null ? { content, isError: true } : inputRequired({ inputRequests: asked });
 };
 
@@ -137,8 +143,15 @@ const refusedRead = (
 
 const read = { method: 'GET', headers: {} } as const;
 
+/** So few that the longest questions fit. */
+const listed_resources = 20;
+
 const listOpen = async (call: McpCall, cursor: string | undefined) => {
-  const query = new URLSearchParams({ status: 'open', limit: '50', ...(cursor && { cursor }) });
+  const query = new URLSearchParams({
+    status: 'open',
+    limit: String(listed_resources),
+    ...(cursor && { cursor }),
+  });
   const answer = await call({ ...read, path: '/api/questions', query: query.toString() });
   if (answer.status >= 400) throw refusedRead(uri_start, answer);
   const { questions, next_cursor } = answer.body as {
@@ -164,7 +177,8 @@ const readQuestion = async (call: McpCall, uri: string) => {
   const path = `/api/questions/${id}/intel-brief`;
   const answer = await call({ ...read, path, query: 'format=markdown' });
   if (answer.status >= 400) throw refusedRead(uri, answer);
-  return { contents: [{ uri, mimeType: markdown, text: String(answer.body) }] };
+  const text = cutLines(String(answer.body), '… The rest is left out; get_question returns it.');
+  return { contents: [{ uri, mimeType: markdown, text }] };
 };
 
 /** `followed`: of a connection, the URIs whose changes its client wants to hear of. */
@@ -185,7 +199,7 @@ export const makeMcpServer = (
   server.setRequestHandler('tools/call', ({ params }, ctx) => {
     const tool = tools.get(params.name);
     if (tool !== undefined) return callTool(parts, server, ctx, tool, params.arguments ?? {});
-    const message = `There is no tool ${params.name}; there are ${[...tools.keys()].join(', ')}.`;
+    const message = `There is no tool ${params.name.slice(0, 60)}; there are ${[...tools.keys()].join(', ')}.`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   });
   server.setRequestHandler('resources/list', ({ params }) => listOpen(call, params?.cursor));

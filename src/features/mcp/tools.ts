@@ -1,13 +1,17 @@
-import type { TObject, TSchema } from '@sinclair/typebox';
+import { type TObject, type TSchema, Type } from '@sinclair/typebox';
+import { makeBody } from '../../http/query-by-post.js';
 import { type Route, takesKey } from '../../http/route.js';
+import { textEnum } from '../../http/schemas.js';
+import { type Check, compileCheck, sayFirst } from '../../http/validation.js';
+import { common_faults, type Fault, type FaultField, refuse } from '../../kit/fault.js';
+import { explainField, type Shape } from './answers.js';
+import { type Arguments, type Members, readArguments, refuseUnknown } from './arguments.js';
+import { inputSchema } from './schemas.js';
 
 /**
  * The tools of the Model Context Protocol: each is an operation of the API, or one of a few, under
- * a name that a model understands. What a tool takes and gives is made of the route values.
+ * a name that a model understands. What a tool takes is made of the route values.
  */
-
-type Arguments = Readonly<Record<string, unknown>>;
-type JsonSchema = Readonly<Record<string, unknown>>;
 
 interface ToolDef {
   readonly name: string;
@@ -23,36 +27,63 @@ interface ToolDef {
   /** Members of the operation that this tool does not take. */
   readonly without?: readonly string[];
   /** Arguments of the tool itself. */
-  readonly own?: Readonly<Record<string, JsonSchema>>;
+  readonly own?: Members;
+  /** Set if the tool takes `fields` and `full`. `fields` names members of each row, or of the answer. */
+  readonly picks?: Shape['picks'];
+  /** The member of the answer that has the rows of a page. */
+  readonly rows?: string;
   /** What is wrong with these. */
   readonly problemOf?: (args: Arguments) => string | null;
 }
 
-const key_schema = {
-  type: 'string',
-  minLength: 1,
+const key_schema = Type.String({
   maxLength: 255,
-  pattern: '^[ -~]+$',
   description: 'A random value: the same call sent again with it has no further effect.',
-} as const;
+});
+
+/** Rows of a page, unless a call says otherwise. */
+const usual_limit = 10;
+
+/** Arguments of a tool that reads. */
+const part_members = (names: string, example: string): Members => ({
+  fields: Type.Optional(
+    Type.Array(Type.String({ maxLength: 100 }), {
+      minItems: 1,
+      maxItems: 50,
+      description: `Members of ${names} to return, such as ${example}; all unless told.`,
+    }),
+  ),
+  full: Type.Optional(
+    Type.Boolean({ description: 'true: long texts and lists are not shortened.' }),
+  ),
+});
 
 const defs: readonly ToolDef[] = [
   {
     name: 'find_questions',
     title: 'Find questions',
     description:
-      'Lists questions with the live consensus of each. status "open" gives those that can be ' +
-      'forecast; q looks for words; next_cursor goes on as cursor.',
+      'Lists questions. status "open" gives those that can be forecast; q looks for words; include ' +
+      '"consensus" adds the headline of each. next_cursor goes on as cursor. Long texts are shortened.',
     operations: ['listQuestions'],
+    without: ['offset'],
+    own: part_members('each question', 'id, question'),
+    picks: 'row',
+    rows: 'questions',
   },
   {
     name: 'get_question',
     title: 'Read a question',
     description:
       'One question: its terms and options, when it closes, the consensus with the split by model ' +
-      'family, and the newest forecasts with their reasoning. Read it before you predict.',
+      'family, and the newest forecasts with their reasoning. Read it before you predict. Long texts ' +
+      'are shortened: full true with fields ["predictions.reasoning"] returns whole reasonings. ' +
+      'next_cursor goes on to older forecasts as cursor.',
     operations: ['getQuestion'],
     names: { id: 'question_id' },
+    own: part_members('the answer', 'question.description, predictions'),
+    picks: 'answer',
+    rows: 'predictions',
   },
   {
     name: 'predict',
@@ -99,7 +130,7 @@ const defs: readonly ToolDef[] = [
           ? 'downvotePrediction'
           : 'upvotePrediction',
     names: { pid: 'prediction_id', id: 'comment_id' },
-    own: { direction: { type: 'string', enum: ['up', 'down'], default: 'up' } },
+    own: { direction: Type.Optional({ ...textEnum(['up', 'down'] as const), default: 'up' }) },
     problemOf: ({ comment_id, direction = 'up' }) =>
       direction === 'up' || (direction === 'down' && comment_id === undefined)
         ? null
@@ -111,6 +142,8 @@ const defs: readonly ToolDef[] = [
     description:
       'Who you are here: whether you are linked to a person, your points, scores and calibration.',
     operations: ['me'],
+    own: part_members('the answer', 'user.points'),
+    picks: 'answer',
   },
   {
     name: 'events',
@@ -120,6 +153,9 @@ const defs: readonly ToolDef[] = [
       'answer until something happens, for so many seconds. topic "question:{id}" is one question.',
     operations: ['listEvents'],
     without: ['cursor', 'format'],
+    own: part_members('each event', 'offset, event, data.question_id'),
+    picks: 'row',
+    rows: 'events',
   },
 ];
 
@@ -138,110 +174,126 @@ export interface Tool {
     readonly name: string;
     readonly title: string;
     readonly description: string;
-    readonly inputSchema: { readonly type: 'object' } & JsonSchema;
-    readonly outputSchema: { readonly type: 'object' } & JsonSchema;
+    readonly inputSchema: ReturnType<typeof inputSchema>;
     readonly annotations: { readonly readOnlyHint: boolean; readonly openWorldHint: boolean };
   };
-  /** The schema of an argument that goes into the body; undefined for others. */
-  bodyMember(args: Arguments, name: string): JsonSchema | undefined;
-  /** What is wrong with arguments that go into no query and no body, as a sentence. */
-  problemOf(args: Arguments): string | null;
+  /** The arguments as values, or why the call is refused before it is made. */
+  read(given: Arguments): Arguments | Fault;
   callOf(args: Arguments): ToolCall;
+  /** How its answer is made to fit. */
+  shapeOf(args: Arguments): Shape;
 }
 
 /** As a query or a header has it; a list with commas. */
-const queryText = (value: unknown): string => {
-  if (Array.isArray(value)) return value.map(queryText).join(',');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-};
+const queryText = (value: unknown): string =>
+  Array.isArray(value) ? value.map(queryText).join(',') : String(value);
 
-const plain = (schema: TSchema): JsonSchema => JSON.parse(JSON.stringify(schema));
-
-/** The success answers, as one schema of an object. */
-const outputOf = (routes: readonly Route[]): Tool['shown']['outputSchema'] => {
-  const texts = routes.flatMap(({ returns }) =>
-    Object.values(returns).flatMap((schema) => (schema === null ? [] : [JSON.stringify(schema)])),
-  );
-  const [only, ...others] = [...new Set(texts)].map((text) => JSON.parse(text) as JsonSchema);
-  if (others.length === 0) return { ...only, type: 'object' };
-  return { type: 'object', anyOf: [only, ...others] };
-};
-
-const membersOf = (schema: TObject | TSchema | undefined): Readonly<Record<string, TSchema>> =>
+const membersOf = (schema: TObject | TSchema | undefined): Members =>
   (schema as TObject | undefined)?.properties ?? {};
 
-/** Members of a query or body that have to be there. */
-const requiredOf = (schema: TSchema | undefined): readonly string[] =>
-  (schema?.['required'] ?? []).filter(
-    (name: string) => membersOf(schema)[name]?.default === undefined,
-  );
+/** The members of a query; those with a default can be left out. */
+const queryOf = ({ query }: Route): TObject =>
+  query === undefined ? Type.Object({}) : makeBody(query);
+
+/** The members that an operation takes, by the names of arguments. */
+const inputOf = (route: Route, { names = {}, without = [] }: ToolDef) => {
+  const { params, body } = route;
+  const query = queryOf(route);
+  const ids = Object.entries(membersOf(params)).map(([name, schema]) => [
+    names[name] ?? name,
+    schema,
+  ]);
+  const of_query = Object.entries(query.properties).filter(([name]) => !without.includes(name));
+  return {
+    ids: Object.fromEntries(ids) as Members,
+    query: Object.fromEntries(of_query) as Members,
+    body: {
+      ...membersOf(body),
+      ...(takesKey(route) && body !== undefined ? { idempotency_key: key_schema } : {}),
+    } as Members,
+    required: [
+      ...ids.map(([name]) => name as string),
+      ...(query.required ?? []),
+      ...((body?.['required'] ?? []) as string[]),
+    ],
+  };
+};
 
 const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
-  const { name, title, description, names = {}, without = [], own = {}, operations } = def;
+  const { name, title, description, names = {}, own = {}, rows, picks, operations } = def;
   const { choose = () => operations[0] } = def;
-  const nameOf = (of_path: string): string => names[of_path] ?? of_path;
-  const inputs = routes.map((route) => {
-    const { params, query, body } = route;
-    return {
-      members: {
-        ...Object.fromEntries(
-          Object.entries(membersOf(params)).map(([of_path, schema]) => [nameOf(of_path), schema]),
-        ),
-        ...membersOf(query),
-        ...membersOf(body),
-        ...(takesKey(route) && body !== undefined ? { idempotency_key: key_schema } : {}),
-      } as Readonly<Record<string, TSchema | JsonSchema>>,
-      required: [
-        ...Object.keys(membersOf(params)).map(nameOf),
-        ...requiredOf(query),
-        ...requiredOf(body),
-      ],
-    };
-  });
+  const inputs = routes.map((route) => inputOf(route, def));
+  const members: Record<string, TSchema> = Object.assign(
+    {},
+    ...inputs.map(({ ids, query, body }) => ({ ...ids, ...query, ...body })),
+    own,
+  );
+  if (rows !== undefined)
+    members['limit'] = { ...(members['limit'] as TSchema), default: usual_limit };
   const [first, ...others] = inputs as [(typeof inputs)[number], ...typeof inputs];
-  const members = Object.assign({}, ...inputs.map((one) => one.members), own);
-  for (const left_out of without) delete members[left_out];
-  const routeOf = (args: Arguments): Route => {
-    const id = choose(args);
-    return routes[operations.indexOf(id)] as Route;
+  const required = first.required.filter((one) =>
+    others.every((other) => other.required.includes(one)),
+  );
+  const indexOf = (args: Arguments): number => operations.indexOf(choose(args));
+  /** One check for each operation. The route checks the body itself. */
+  const checks = inputs.map(
+    ({ query }): Check => compileCheck(Type.Object({ ...query, ...own }), 'arguments'),
+  );
+  const problemOf = (args: Arguments): string | null => {
+    const { ids } = inputs[indexOf(args)] as (typeof inputs)[number];
+    const missing = Object.keys(ids).find(
+      (one) => typeof args[one] !== 'string' || args[one] === '',
+    );
+    if (missing !== undefined) return `${name} needs ${missing}, an id (a UUID).`;
+    return def.problemOf?.(args) ?? null;
+  };
+  /** `fields` names members of this. */
+  const answer = routes[0]?.returns[200] as TSchema;
+  const picked = picks === 'row' ? answer['properties'][rows as string].items : answer;
+  const explainFields = ({ fields = [] }: Arguments): readonly FaultField[] | null => {
+    const wrong = (fields as readonly string[]).flatMap((field, n) => {
+      const message = explainField(picked, field);
+      return message === null ? [] : [{ path: `arguments.fields.${n}`, message }];
+    });
+    return wrong.length === 0 ? null : wrong;
   };
   return {
     shown: {
       name,
       title,
       description,
-      inputSchema: {
-        type: 'object',
-        properties: plain(members),
-        required: first.required.filter((one) =>
-          others.every(({ required }) => required.includes(one)),
-        ),
-      },
-      outputSchema: outputOf(routes),
+      inputSchema: inputSchema(members, required),
       annotations: {
         readOnlyHint: routes.every(({ method }) => method === 'GET'),
         openWorldHint: true,
       },
     },
-    bodyMember: (args, member) => membersOf(routeOf(args).body)[member],
-    problemOf(args) {
-      const missing = Object.keys(membersOf(routeOf(args).params))
-        .map(nameOf)
-        .find((one) => typeof args[one] !== 'string' || args[one] === '');
-      if (missing !== undefined) return `${name} needs ${missing}, an id (a UUID).`;
-      return def.problemOf?.(args) ?? null;
+    read(given) {
+      const usual = rows === undefined ? {} : { limit: usual_limit };
+      const args = { ...usual, ...readArguments(members, given) };
+      const unknown = refuseUnknown(name, members, args);
+      if (unknown !== null) return unknown;
+      const message = problemOf(args);
+      if (message !== null) return refuse(common_faults.INVALID_REQUEST, { message });
+      const fields = checks[indexOf(args)]?.(args) ?? explainFields(args);
+      if (fields === null) return args;
+      const said = sayFirst('call', fields);
+      return refuse(common_faults.INVALID_REQUEST, { message: said, fields });
     },
     callOf(args) {
-      const { method, path, query, body } = routeOf(args);
+      const at = indexOf(args);
+      const { method, path, body } = routes[at] as Route;
       const search = new URLSearchParams();
-      for (const member of Object.keys(membersOf(query))) {
-        const value = without.includes(member) ? undefined : args[member];
-        if (value !== undefined && value !== null) search.set(member, queryText(value));
+      for (const member of Object.keys(inputs[at]?.query ?? {})) {
+        const value = args[member];
+        if (value !== undefined) search.set(member, queryText(value));
       }
       const filled = path.replace(/\{(\w+)\}/g, (_, of_path: string) =>
-        encodeURIComponent(String(args[nameOf(of_path)])),
+        encodeURIComponent(String(args[names[of_path] ?? of_path])),
       );
-      const sent = Object.entries(args).filter(([member]) => member in membersOf(body));
+      const sent = Object.entries(args).filter(([member]) =>
+        Object.hasOwn(membersOf(body), member),
+      );
       const { idempotency_key } = args;
       return {
         method,
@@ -249,11 +301,16 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
         query: search.toString(),
         ...(body === undefined ? {} : { body: Object.fromEntries(sent) }),
         headers:
-          (idempotency_key ?? null) === null
-            ? {}
-            : { 'idempotency-key': queryText(idempotency_key) },
+          idempotency_key === undefined ? {} : { 'idempotency-key': queryText(idempotency_key) },
       };
     },
+    shapeOf: ({ fields, full }) => ({
+      rows: rows ?? null,
+      picks: picks ?? 'answer',
+      fields: (fields as readonly string[] | undefined) ?? null,
+      is_full: full === true,
+      whole: `full: true ${picks === undefined ? 'of get_question ' : ''}returns all`,
+    }),
   };
 };
 

@@ -18,20 +18,25 @@ import { most_points } from './stated-cdf.js';
 /** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
 
 /** A side; existing clients write it as a text. */
-const side = Type.Union([
-  Type.Boolean(),
-  Type.String({
-    pattern: '^(?:[Yy][Ee][Ss]|[Nn][Oo]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$',
-    description: 'must be true or false, or "yes" or "no"',
-  }),
-]);
+const side = Type.Union(
+  [
+    Type.Boolean(),
+    Type.String({
+      pattern: '^(?:[Yy][Ee][Ss]|[Nn][Oo]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$',
+      description: 'must be true or false, or "yes" or "no"',
+    }),
+  ],
+  { description: 'The side of a yes/no question: true or false.' },
+);
 
 const most_evidence = 10;
 
 /** In bytes of JSON; a text may also have so many characters, whatever they are. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
-const protocol = Type.Unknown();
+const protocol = Type.Unknown({
+  description: 'How you would decide what happened: a text, or an object.',
+});
 
 const scales = ['percent', 'fraction'] as const satisfies readonly Scale[];
 
@@ -48,9 +53,13 @@ const outside = (where: string) =>
 
 /** A forecast in every form, but for the side; null is absent. */
 export const stated_members = {
-  confidence: Type.Optional(nullable(Type.Number({ description: percent_text }))),
-  probability: Type.Optional(nullable(Type.Number({ description: percent_text }))),
-  selected_option: Type.Optional(nullable(textSchema({ maxLength: 200 }))),
+  confidence: Type.Optional(
+    nullable(Type.Number({ description: `In the side or option that you name. ${percent_text}` })),
+  ),
+  probability: Type.Optional(nullable(Type.Number({ description: `Of YES. ${percent_text}` }))),
+  selected_option: Type.Optional(
+    nullable(textSchema({ maxLength: 200, description: 'One of the options of the question.' })),
+  ),
   probabilities: Type.Optional(
     nullable(
       Type.Union(
@@ -66,8 +75,8 @@ export const stated_members = {
   ),
   quantiles: list(
     Type.Union([point, ...value_schema.anyOf]),
-    'Of a number or a date, in order: 2 to 1,000 points; the outcome is `value` or less with ' +
-      'probability `p`. Or a list of n values alone, at the probabilities 1/(n + 1), 2/(n + 1), …',
+    'Of a number or a date, in order: 2 to 1,000 points; the outcome is `value` (a number, or a ' +
+      'time) or less with probability `p`. Or a list of n values alone, at the probabilities 1/(n + 1), 2/(n + 1), …',
   ),
   cdf: list(
     Type.Union([point, Type.Number()]),
@@ -80,8 +89,9 @@ export const stated_members = {
   ),
   below: outside('below'),
   above: outside('above'),
-  /** Of every number beside it. */
-  scale: Type.Optional(nullable(textEnum(scales))),
+  scale: Type.Optional(
+    nullable({ ...textEnum(scales), description: 'Of every number beside it.' }),
+  ),
 };
 
 export const predict_body = Type.Object({
@@ -89,12 +99,19 @@ export const predict_body = Type.Object({
   ...stated_members,
   reasoning: textSchema({ maxLength: 10_000 }),
   evidence_urls: Type.Optional(
-    Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most_evidence }),
+    Type.Array(Type.String({ maxLength: 2_048 }), {
+      maxItems: most_evidence,
+      description: 'Sources besides those in the reasoning.',
+    }),
   ),
   resolution_protocol: Type.Optional(protocol),
-  prior_probability: Type.Optional(nullable(Type.Number())),
-  prior_basis: Type.Optional(nullable(textSchema({ maxLength: 2_000 }))),
-  dry_run: Type.Optional(Type.Boolean()),
+  prior_probability: Type.Optional(
+    nullable(Type.Number({ description: 'What you would say without the evidence.' })),
+  ),
+  prior_basis: Type.Optional(
+    nullable(textSchema({ maxLength: 2_000, description: 'Where the prior comes from.' })),
+  ),
+  dry_run: Type.Optional(Type.Boolean({ description: 'true: nothing is stored.' })),
 });
 export type PredictBody = Static<typeof predict_body>;
 
@@ -141,8 +158,10 @@ export const reason_limits = { min: 20, max: 2_000, words: 5, word_letters: 3 } 
 export const revise_body = Type.Object({
   prediction: Type.Optional(nullable(side)),
   ...stated_members,
-  /** 20 to 2,000 characters. */
-  reason: textSchema({ maxLength: reason_limits.max }),
+  reason: textSchema({
+    maxLength: reason_limits.max,
+    description: 'Why it changes, in 20 to 2,000 characters.',
+  }),
 });
 
 export const revised_schema = named(

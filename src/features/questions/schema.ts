@@ -190,19 +190,30 @@ export type QuestionSort = (typeof sorts)[number];
 
 export const list_query = Type.Object({
   status: Type.Optional(textEnum(['open', 'closed', 'resolved', 'voided', 'all'] as const)),
-  category: Type.Optional(Type.String({ maxLength: 60 })),
+  category: Type.Optional(
+    Type.String({ maxLength: 60, description: 'The slug of a pillar, such as `society`.' }),
+  ),
   subcategory: Type.Optional(Type.String({ maxLength: 60 })),
   tag: Type.Optional(textSchema({ maxLength: 50 })),
   question_type: Type.Optional(textEnum(question_types)),
   timeframe: Type.Optional(textEnum(timeframes)),
-  q: Type.Optional(Type.String({ maxLength: 200 })),
+  q: Type.Optional(Type.String({ maxLength: 200, description: 'Words to search for.' })),
   ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: 100 })),
-  source: Type.Optional(Type.String({ maxLength: 100 })),
-  source_id: Type.Optional(Type.String({ maxLength: 200 })),
+  source: Type.Optional(
+    Type.String({ maxLength: 100, description: 'Where imported questions come from.' }),
+  ),
+  source_id: Type.Optional(Type.String({ maxLength: 200, description: 'The id at `source`.' })),
   created_after: Type.Optional(time),
   closes_before: Type.Optional(time),
-  sort: Type.Optional(textEnum(sorts)),
-  include: Type.Optional(Type.Array(textEnum(['consensus', 'trend'] as const))),
+  sort: Type.Optional({
+    ...textEnum(sorts),
+    description: '`newest` unless told; `relevance` with `q`.',
+  }),
+  include: Type.Optional(
+    Type.Array(textEnum(['consensus', 'trend'] as const), {
+      description: 'Adds the headline of the consensus, or its course, to each question.',
+    }),
+  ),
   ...page_query,
 });
 

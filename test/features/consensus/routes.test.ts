@@ -198,6 +198,27 @@ t.test('many questions at once, now and as they stood, without drafts', async (t
   }
 });
 
+t.test('a question shows its newest predictions page by page', async (t) => {
+  const read = (query: string) => app.call('GET', `/api/questions/${questionId(0)}${query}`);
+  const all = await app.call('GET', `/api/questions/${questionId(0)}/predictions?limit=100`);
+  const ids = pluck(all.body.predictions, 'id');
+  const usual = await read('');
+  t.same(pluck(usual.body.predictions, 'id'), ids.slice(0, 20));
+  const seen: unknown[] = [];
+  for (let query = '?limit=7'; query !== ''; ) {
+    const { body, headers } = await read(query);
+    seen.push(...pluck(body.predictions, 'id'));
+    const next = `?limit=7&cursor=${body.next_cursor}`;
+    query = body.next_cursor === null ? '' : next;
+    t.equal(headers.get('link')?.includes(`${next}>`) ?? false, query !== '');
+  }
+  t.same(seen, ids);
+  t.equal((await read('?limit=101')).body.predictions.length, all_agents);
+  for (const wrong of ['?limit=0', '?limit=x', '?cursor=abc']) {
+    t.match(await read(wrong), { status: 400, body: { code: 'INVALID_REQUEST' } }, wrong);
+  }
+});
+
 t.test('what is no question, no range or no cursor is refused', async (t) => {
   for (const kind of kinds) {
     for (const id of ['nothing', agentId(1)]) {

@@ -66,7 +66,7 @@ t.test('a caller has so many subscriptions, and one that ends makes room', async
   }
   const { answer } = await listen(t, key);
   t.equal(answer.status, 429);
-  t.match(await answer.json(), { code: 'TOO_MANY_CONNECTIONS' });
+  t.match(await answer.json(), { id: 1, error: { data: { code: 'TOO_MANY_CONNECTIONS' } } });
   open[0]?.leave();
   await until('there is room', async () => (await listen(t, key)).answer.status === 200);
 });
@@ -86,7 +86,10 @@ t.test('a subscription names 100 resources', async (t) => {
   t.equal((await listen(t, key, uris.slice(1))).answer.status, 200);
   const { answer } = await listen(t, key, uris);
   t.equal(answer.status, 400);
-  t.match(await answer.json(), { code: 'INVALID_REQUEST', error: /at most 100 resources/ });
+  t.match(await answer.json(), {
+    id: 1,
+    error: { code: -32602, message: /at most 100 resources/ },
+  });
 });
 
 t.test('a client that is gone before its answer leaves no subscription', async (t) => {
@@ -145,7 +148,7 @@ t.test('a process that stops answers the calls under way, and ends subscriptions
     });
     return [placing, stopped];
   });
-  t.match(await placed, { structuredContent: { prediction: { confidence: 64 } } });
+  t.match(await placed, { answer: { prediction: { confidence: 64 } } });
   await closed;
   await stopped;
 });
@@ -171,7 +174,7 @@ t.test('arguments of a wrong kind are refused by name', async (t) => {
     t.match(refused, { isError: true, content: [{ text: /Idempotency-Key has 1 to 255/ }] });
   }
   const found = await callTool('find_questions', { status: { toString: 1 } });
-  t.match(found, { isError: true, content: [{ text: /"path":"query.status"/ }] });
+  t.match(found, { isError: true, content: [{ text: /"path":"arguments.status"/ }] });
   t.match(await callTool('events', { topic: [{ toString: 1 }] }), { isError: true });
   await t.rejects(client.listResources({ cursor: 'x' }), { code: -32602 });
 });

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { Client as ModernClient } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
@@ -10,6 +11,7 @@ import { type Mood, startFront } from '../../client/front.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { t } from '../../help/tap.js';
+import { readResult } from './world.js';
 
 /** The launcher, as a client starts it, by the clients of both revisions. */
 
@@ -48,7 +50,7 @@ t.test('the revision of 2026 predicts and hears of a question', async (t) => {
   t.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
   const forecast = { question_id, prediction: true, confidence: 64, reasoning: makeReasoning() };
   const placed = await client.callTool({ name: 'predict', arguments: forecast });
-  t.match(placed.structuredContent, { prediction: { confidence: 64 } });
+  t.match(readResult(placed).answer, { prediction: { confidence: 64 } });
   const heard = new Promise((resolve) => {
     client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
       resolve(params.uri),
@@ -84,15 +86,46 @@ t.test('an address may end with a slash, and a key with a line break', async (t)
   const { key } = await makeAgent(app, { human });
   const client = await openModern(t, `${app.url}/`, `${key}\n`);
   const record = await client.callTool({ name: 'my_record', arguments: {} });
-  t.match(record.structuredContent, { user: { owner_linked: true } });
+  t.match(readResult(record).answer, { user: { owner_linked: true } });
 });
 
-t.test('a line that is too long ends it', async (t) => {
+t.test('a bad line gets an error, and the server goes on', async (t) => {
   const { command, args, env } = launcher(app.url);
-  const child = spawn(command, args, { env, stdio: ['pipe', 'ignore', 'inherit'] });
+  const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
-  child.stdin.on('error', () => undefined);
-  child.stdin.write('x'.repeat(16 * 1024 * 1024));
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const send = async (line: string | Buffer) => {
+    child.stdin.write(line);
+    child.stdin.write('\n');
+    return JSON.parse((await answers.next()).value);
+  };
+  const unreadable = { jsonrpc: '2.0', id: null, error: { code: -32700, message: /^The line/ } };
+  for (const line of ['{', 'nonsense', Buffer.from([0x22, 0xff, 0x22])]) {
+    t.match(await send(line), unreadable);
+  }
+  t.match(await send('[]'), { id: null, error: { code: -32600 } });
+  t.match(await send('{"jsonrpc":"2.0","id":4}'), { id: 4, error: { code: -32600 } });
+  t.match(await send('x'.repeat(1_048_576)), unreadable, 'of the most bytes');
+  for (const length of [1_048_577, 16 * 1_048_576]) {
+    const too_long = { id: null, error: { code: -32600, message: /at most 1048576 bytes/ } };
+    t.match(await send('x'.repeat(length)), too_long);
+  }
+  const hello = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1.0.0' },
+  };
+  const request = (id: number, method: string, params = {}) =>
+    JSON.stringify({ jsonrpc: '2.0', id, method, params });
+  const begun = await send(`\r\n\n${request(5, 'initialize', hello)}\r`);
+  t.match(begun, { id: 5, result: { serverInfo: { name: 'prediction-forum' } } });
+  t.match(await send('{'), unreadable);
+  const found = await send(
+    request(6, 'tools/call', { name: 'find_questions', arguments: '{"limit":"1"}' }),
+  );
+  t.match(found, { id: 6, result: { content: [{ type: 'text', text: /^{"total"/ }] } });
+  t.match(await send(request(7, 'nothing')), { id: 7, error: { code: -32601 } });
+  child.stdin.end();
   t.same(await once(child, 'exit'), [0, null]);
 });
 

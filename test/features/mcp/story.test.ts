@@ -19,15 +19,15 @@ const playStory = async (t: Test, callTool: CallTool) => {
     body: { prediction: true, confidence: 60, reasoning: makeReasoning() },
   });
   const found = await callTool('find_questions', { status: 'open' });
-  t.ok(found.structuredContent.questions.some(({ id }: { id: string }) => id === question_id));
+  t.ok(found.answer.questions.some(({ id }: { id: string }) => id === question_id));
   const read = await callTool('get_question', { question_id });
-  t.equal(read.structuredContent.question.id, question_id);
+  t.equal(read.answer.question.id, question_id);
   const forecast = { question_id, prediction: true, confidence: 72, reasoning: makeReasoning() };
   const tried = await callTool('predict', { ...forecast, dry_run: true });
-  t.match(tried.structuredContent, { dry_run: true, would_be_accepted: true, failures: [] });
+  t.match(tried.answer, { dry_run: true, would_be_accepted: true, failures: [] });
   const placed = await callTool('predict', forecast);
-  const prediction_id = placed.structuredContent.prediction.id;
-  t.equal(placed.structuredContent.prediction.confidence, 72);
+  const prediction_id = placed.answer.prediction.id;
+  t.equal(placed.answer.prediction.confidence, 72);
   await app.sql`
     update predictions
     set created_at = created_at - interval '61 s', revised_at = revised_at - interval '61 s'
@@ -37,23 +37,23 @@ const playStory = async (t: Test, callTool: CallTool) => {
     probability: 80,
     reason: 'The operator confirmed the newer date in its weekly bulletin.',
   });
-  t.match(revised.structuredContent, { changed: true, prediction: { probability: 80 } });
+  t.match(revised.answer, { changed: true, prediction: { probability: 80 } });
   const content = 'Has anybody compared the two surveys that were published?';
   const comment = await callTool('comment', { question_id, content });
-  t.equal(comment.structuredContent.comment.content, content);
+  t.equal(comment.answer.comment.content, content);
   const vote = { prediction_id: theirs.body.prediction.id };
-  t.match(await callTool('vote', vote), { structuredContent: { upvotes: 1, my_vote: 'up' } });
+  t.match(await callTool('vote', vote), { answer: { upvotes: 1, my_vote: 'up' } });
   const down = await callTool('vote', { ...vote, direction: 'down' });
-  t.match(down, { structuredContent: { upvotes: 0, downvotes: 1 } });
+  t.match(down, { answer: { upvotes: 0, downvotes: 1 } });
   const record = await callTool('my_record');
-  t.match(record.structuredContent, { user: { owner_linked: true } });
+  t.match(record.answer, { user: { owner_linked: true } });
   await until('its events are in the log', async () => {
-    const { structuredContent } = await callTool('events', {
+    const { answer } = await callTool('events', {
       topic: [`question:${question_id}`],
       after: 0,
       limit: 50,
     });
-    const names = structuredContent.events.map(({ event }: { event: string }) => event);
+    const names = answer.events.map(({ event }: { event: string }) => event);
     return ['prediction.placed', 'prediction.revised'].every((name) => names.includes(name));
   });
 };
@@ -129,7 +129,7 @@ t.test('a gate that was missed asks for what is missing, and the call goes on', 
   await connect();
   const short = { question_id, prediction: true, confidence: 66, reasoning: 'Yes.' };
   const placed = await callTool('predict', short);
-  t.match(placed.structuredContent, { prediction: { confidence: 66 } });
+  t.match(placed.answer, { prediction: { confidence: 66 } });
   t.match(asked, [
     {
       message: /Write at least 200 characters/,
@@ -156,7 +156,7 @@ t.test('an agent that is not linked is shown where a person links it', async (t)
   });
   const forecast = { question_id, prediction: true, confidence: 60, reasoning: makeReasoning() };
   const placed = await callTool('predict', forecast);
-  t.match(placed.structuredContent, { prediction: { confidence: 60 } });
+  t.match(placed.answer, { prediction: { confidence: 60 } });
   t.match(asked, [{ mode: 'url', url: `${url}/link` }]);
 });
 

@@ -10,10 +10,18 @@ import type { Test } from 'tap';
 
 export interface ToolResult {
   readonly isError?: boolean;
-  // biome-ignore lint/suspicious/noExplicitAny: an answer is read by tests that know its shape.
-  readonly structuredContent?: any;
   readonly content: readonly { readonly text?: string }[];
+  /** Read from the text of a result that is no refusal. */
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is read by tests that know its shape.
+  readonly answer?: any;
 }
+
+export const readResult = (given: unknown): ToolResult => {
+  const result = given as ToolResult;
+  if (result.isError === true) return result;
+  return { ...result, answer: JSON.parse(result.content[0]?.text ?? 'null') };
+};
+
 export type CallTool = (name: string, args?: Record<string, unknown>) => Promise<ToolResult>;
 
 const info = { name: 'test', version: '1.0.0' };
@@ -26,7 +34,7 @@ export const openModern = async (t: Test, url: string, key: string | null, capab
   const connect = () => client.connect(new ModernTransport(new URL(`${url}/mcp`), optionsOf(key)));
   t.teardown(() => client.close());
   const callTool: CallTool = async (name, args = {}) =>
-    (await client.callTool({ name, arguments: args })) as ToolResult;
+    readResult(await client.callTool({ name, arguments: args }));
   return { client, connect, callTool };
 };
 
@@ -36,6 +44,6 @@ export const openOld = async (t: Test, url: string, key: string | null) => {
   const connect = () => client.connect(transport as Parameters<OldClient['connect']>[0]);
   t.teardown(() => client.close());
   const callTool: CallTool = async (name, args = {}) =>
-    (await client.callTool({ name, arguments: args })) as ToolResult;
+    readResult(await client.callTool({ name, arguments: args }));
   return { client, connect, callTool };
 };

@@ -202,7 +202,8 @@ t.test('the example for operators signs, and MCP takes its signature too', async
       headers: { authorization: `Bearer ${agent.key}` },
       fields: ['@authority', 'signature-agent;key="op"', 'authorization'],
     }).then((signed) => app.call('POST', '/mcp', { headers: signed, body }));
-  t.match((await tools(key, 'web-bot-auth')).body, { code: 'INVALID_SIGNATURE' });
+  const refused = await tools(key, 'web-bot-auth');
+  t.match(refused.body, { error: { data: { code: 'INVALID_SIGNATURE' } } });
   t.not((await tools(key, 'other')).status, 401);
 });
 

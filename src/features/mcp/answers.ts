@@ -1,0 +1,181 @@
+import { Kind, type TSchema } from '@sinclair/typebox';
+
+/**
+ * Answers that fit into the context of a model. Long texts and lists are shortened, and a page that is
+ * still too large is asked for again with fewer rows, so that its cursor goes on after the last one.
+ */
+
+/** The longest text of an answer. */
+export const most_bytes = 61_440;
+
+interface Limits {
+  readonly characters: number;
+  readonly items: number;
+}
+
+/** `rows`: within the rows of a page; `rest`: everywhere else. */
+interface Step {
+  readonly rows: Limits;
+  readonly rest: Limits;
+}
+
+/** The first is the usual one; the next is tried if one row alone does not fit. */
+const steps: readonly Step[] = [
+  { rows: { characters: 1_000, items: 50 }, rest: { characters: 4_000, items: 250 } },
+  { rows: { characters: 200, items: 20 }, rest: { characters: 500, items: 50 } },
+  { rows: { characters: 50, items: 5 }, rest: { characters: 50, items: 5 } },
+];
+
+/** The parts of an answer that a call asks for. */
+export interface Shape {
+  /** The member that has the rows of a page. */
+  readonly rows: string | null;
+  /** Whether `fields` names members of each row, or of the answer. */
+  readonly picks: 'row' | 'answer';
+  /** Names to return; null for all. */
+  readonly fields: readonly string[] | null;
+  readonly is_full: boolean;
+  /** For the mark of what is left out. */
+  readonly whole: string;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const mapMembers = (value: Members, change: (member: unknown, name: string) => unknown): Members =>
+  Object.fromEntries(Object.entries(value).map(([name, one]) => [name, change(one, name)]));
+
+/** The members that the names ask for; `a.b` is the member `b` of `a`, or of each item of `a`. */
+const pick = (value: unknown, names: readonly string[]): unknown => {
+  if (Array.isArray(value)) return value.map((one) => pick(one, names));
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).flatMap(([name, one]) => {
+    if (names.includes(name)) return [[name, one]];
+    const inner = names.flatMap((path) =>
+      path.startsWith(`${name}.`) ? [path.slice(name.length + 1)] : [],
+    );
+    return inner.length === 0 ? [] : [[name, pick(one, inner)]];
+  });
+  return Object.fromEntries(kept);
+};
+
+const pickFields = (body: unknown, { rows, picks, fields }: Shape): unknown => {
+  if (fields === null || !isObject(body)) return body;
+  if (picks === 'answer') return pick(body, [...fields, 'next_cursor']);
+  return mapMembers(body, (one, name) => (name === rows ? pick(one, fields) : one));
+};
+
+/** A surrogate pair is not cut in two. */
+const begin = (text: string, length: number): string =>
+  text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
+const end = (text: string, length: number): string =>
+  text.slice(text.length - length).replace(/^[\udc00-\udfff]/, '');
+
+/** The beginning and the end, which in a reasoning has its bottom line. */
+const shortenText = (text: string, { characters }: Limits, whole: string): string => {
+  if (text.length <= characters) return text;
+  const tail = Math.floor(characters / 4);
+  const left_out = text.length - characters;
+  const mark = `… [${left_out} more characters; ${whole}] …`;
+  return `${begin(text, characters - tail)}${mark}${end(text, tail)}`;
+};
+
+const shorten = (value: unknown, limits: Limits, whole: string): unknown => {
+  if (typeof value === 'string') return shortenText(value, limits, whole);
+  if (isObject(value)) return mapMembers(value, (one) => shorten(one, limits, whole));
+  if (!Array.isArray(value)) return value;
+  const shown = value.slice(0, limits.items).map((one) => shorten(one, limits, whole));
+  const left_out = value.length - shown.length;
+  return left_out === 0 ? shown : [...shown, `… [${left_out} more items; ${whole}]`];
+};
+
+const shortenAnswer = (body: unknown, { rows, whole }: Shape, step: Step): unknown => {
+  if (!isObject(body)) return shorten(body, step.rest, whole);
+  return mapMembers(body, (one, name) =>
+    name === rows && Array.isArray(one)
+      ? one.map((row) => shorten(row, step.rows, whole))
+      : shorten(one, step.rest, whole),
+  );
+};
+
+const rowsOf = (body: unknown, { rows }: Shape): readonly unknown[] => {
+  const found = rows !== null && isObject(body) ? body[rows] : undefined;
+  return Array.isArray(found) ? found : [];
+};
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+/** How many rows fit beside the rest of an answer that is too large; at least one. */
+const countFitting = (body: unknown, shape: Shape): number => {
+  const sizes = rowsOf(body, shape).map((row) => bytesOf(row) + 1);
+  let left = most_bytes - bytesOf(body) + sizes.reduce((sum, size) => sum + size, 0);
+  const fitting = sizes.findIndex((size) => {
+    left -= size;
+    return left < 0;
+  });
+  return Math.max(1, fitting);
+};
+
+/** The text of an answer; or how many rows to ask for, because so many are too large. */
+export const fitAnswer = (
+  answer: unknown,
+  shape: Shape,
+): { readonly text: string } | { readonly limit: number } => {
+  const body = pickFields(answer, shape);
+  let text = '';
+  for (const step of shape.is_full ? [null] : steps) {
+    const shown = step === null ? body : shortenAnswer(body, shape, step);
+    text = JSON.stringify(shown);
+    if (Buffer.byteLength(text) <= most_bytes) return { text };
+    if (rowsOf(shown, shape).length > 1) return { limit: countFitting(shown, shape) };
+  }
+  return { text };
+};
+
+/** Cuts a text of many lines to its first lines that fit. */
+export const cutLines = (text: string, mark: string): string => {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most_bytes) return text;
+  const cut = bytes.toString('utf8', 0, most_bytes - Buffer.byteLength(mark) - 8);
+  return `${cut.slice(0, Math.max(0, cut.lastIndexOf('\n')))}\n\n${mark}\n`;
+};
+
+/** The names of the members of a value; null if it can have any. */
+const namesIn = (schema: TSchema | undefined): readonly string[] | null => {
+  if (schema === undefined) return null;
+  const { anyOf, items, properties } = schema;
+  if (anyOf !== undefined) {
+    const found = (anyOf as readonly TSchema[]).map(namesIn);
+    return found.includes(null) ? null : [...new Set(found.flatMap((names) => names ?? []))];
+  }
+  if (items !== undefined) return namesIn(items);
+  if (schema['additionalProperties'] === true) return null;
+  if (properties !== undefined) return Object.keys(properties);
+  return schema[Kind] === 'Record' || schema['type'] === undefined ? null : [];
+};
+
+const memberIn = (schema: TSchema, name: string): TSchema | undefined => {
+  const inner = (schema['anyOf'] as readonly TSchema[] | undefined) ?? [schema['items']];
+  const found = schema['properties']?.[name];
+  if (found !== undefined) return found;
+  for (const one of inner) {
+    const member = one === undefined ? undefined : memberIn(one, name);
+    if (member !== undefined) return member;
+  }
+  return undefined;
+};
+
+/** Why a name is no member of what the schema describes; null if it is one. */
+export const explainField = (schema: TSchema, path: string): string | null => {
+  let at: TSchema | undefined = schema;
+  for (const name of path.split('.')) {
+    const names = namesIn(at);
+    if (at === undefined || names === null) return null;
+    if (names.length === 0) return 'is a member of something that has none';
+    if (!names.includes(name)) return `is not known here: use ${names.join(', ')}`;
+    at = memberIn(at, name);
+  }
+  return null;
+};

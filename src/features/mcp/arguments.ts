@@ -1,0 +1,102 @@
+import { Kind, type TSchema } from '@sinclair/typebox';
+import { convert, isExact, parseJson } from '../../http/validation.js';
+import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+
+/** The arguments of a tool as a client sends them: as values, or as texts that stand for them. */
+
+export type Arguments = Readonly<Record<string, unknown>>;
+export type Members = Readonly<Record<string, TSchema>>;
+
+const isObject = (value: unknown): value is Arguments =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isText = (schema: TSchema): boolean => schema['type'] === 'string';
+
+/** A list or an object that is written as JSON; null if the text is neither. */
+const readNested = (text: string): object | null => {
+  if (!/^\s*[[{]/.test(text)) return null;
+  const parsed = parseJson(Buffer.from(text));
+  return parsed.ok ? (parsed.value as object) : null;
+};
+
+/** A text as a value of this kind; the text itself if it is none. */
+const readText = (kind: string, text: string): unknown => {
+  const nested = readNested(text);
+  switch (kind) {
+    case 'Boolean':
+      return /^(?:true|false)$/i.test(text) ? /^t/i.test(text) : text;
+    case 'Integer':
+    case 'Number':
+      return isExact(text) ? convert(kind, text) : text;
+    case 'Array':
+      if (nested !== null) return Array.isArray(nested) ? nested : text;
+      return (convert(kind, text) as string[]).map((item) => item.trim());
+    case 'Object':
+    case 'Record':
+    case 'Unknown':
+      return isObject(nested) ? nested : text;
+    default:
+      return text;
+  }
+};
+
+/** The schema of a member of an object; undefined if it is not known. */
+const memberOf = ({ properties, patternProperties }: TSchema, name: string): TSchema | undefined =>
+  Object.hasOwn(properties ?? {}, name)
+    ? properties[name]
+    : (Object.values(patternProperties ?? {})[0] as TSchema | undefined);
+
+/** The value by the first kind that the text stands for; otherwise it stays a text. */
+const readAsOneOf = (schemas: readonly TSchema[], value: unknown): unknown => {
+  for (const schema of schemas) {
+    const read = isText(schema) ? value : readAs(schema, value);
+    if (read !== value) return read;
+  }
+  return value;
+};
+
+/**
+ * Reads what arrives as a text by its schema, at any depth. What cannot be read stays as it is, so that
+ * the check of the route refuses it by name.
+ */
+const readAs = (schema: TSchema, value: unknown): unknown => {
+  if (schema[Kind] === 'Union') return readAsOneOf(schema['anyOf'], value);
+  const read = typeof value === 'string' ? readText(schema[Kind], value) : value;
+  const { items } = schema;
+  if (Array.isArray(read) && items !== undefined) return read.map((one) => readAs(items, one));
+  if (!isObject(read) || (schema['properties'] ?? schema['patternProperties']) === undefined) {
+    return read;
+  }
+  const entries = Object.entries(read).map(([name, one]) => {
+    const member = memberOf(schema, name);
+    return [name, member === undefined ? one : readAs(member, one)];
+  });
+  return Object.fromEntries(entries);
+};
+
+/** Null stands for an argument that is left out: many clients send all that there are. */
+export const readArguments = (members: Members, given: Arguments): Arguments =>
+  Object.fromEntries(
+    Object.entries(given)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => {
+        const schema = Object.hasOwn(members, name) ? members[name] : undefined;
+        return [name, schema === undefined ? value : readAs(schema, value)];
+      }),
+  );
+
+const most_named = 20;
+
+/** Refuses arguments that the tool does not take; null if there are none. */
+export const refuseUnknown = (tool: string, members: Members, args: Arguments): Fault | null => {
+  const unknown = Object.keys(args)
+    .filter((name) => !Object.hasOwn(members, name))
+    .map((name) => name.slice(0, 60))
+    .slice(0, most_named);
+  if (unknown.length === 0) return null;
+  const known = Object.keys(members).join(', ');
+  return refuse(common_faults.INVALID_REQUEST, {
+    message: `${tool} does not take ${unknown.join(', ')}. It takes ${known}.`,
+    fields: unknown.map((name) => ({ path: `arguments.${name}`, message: 'is not known here' })),
+  });
+};
