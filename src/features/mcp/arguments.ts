@@ -12,9 +12,11 @@ const isObject = (value: unknown): value is Arguments =>
 
 const isText = (schema: TSchema): boolean => schema['type'] === 'string';
 
+const looksNested = (text: string): boolean => /^\s*[[{]/.test(text);
+
 /** A list or an object that is written as JSON; null if the text is neither. */
 const readNested = (text: string): object | null => {
-  if (!/^\s*[[{]/.test(text)) return null;
+  if (!looksNested(text)) return null;
   const parsed = parseJson(Buffer.from(text));
   return parsed.ok ? (parsed.value as object) : null;
 };
@@ -29,7 +31,7 @@ const readText = (kind: string, text: string): unknown => {
     case 'Number':
       return isExact(text) ? convert(kind, text) : text;
     case 'Array':
-      if (nested !== null) return Array.isArray(nested) ? nested : text;
+      if (looksNested(text)) return Array.isArray(nested) ? nested : text;
       return (convert(kind, text) as string[]).map((item) => item.trim());
     case 'Object':
     case 'Record':
