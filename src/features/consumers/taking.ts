@@ -8,7 +8,7 @@ import type { LogParts } from '../log/index.js';
 import { readWanted, type Wanted } from '../log/wanted.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import type { Pillar } from '../taxonomy/rules.js';
-import { most_unacknowledged } from './schema.js';
+import { most_parked, most_unacknowledged } from './schema.js';
 import * as store from './store.js';
 
 /**
@@ -32,7 +32,7 @@ export interface TakeRequest {
   /** What the events are given over; with its end they are free again. */
   readonly connection: string;
   readonly limit: number;
-  /** So many events may the member have in all. */
+  /** Maximum number of events that the connection has. */
   readonly most_held: number;
 }
 
@@ -163,7 +163,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       ),
     /** Frees what a connection has; nothing where the consumer is gone. */
     end: (key: store.ConsumerKey, connection: string) =>
-      change(key, (tx, { id }) => store.releaseConnection(tx, id, connection)),
+      change(key, (tx, consumer) => store.releaseConnection(tx, consumer, connection)),
     /** The offsets whose lease holds longer now. */
     extend: ({ member, offsets, ...key }: store.Ack, seconds: number | null) =>
       change(key, (tx, { id, ack_wait_seconds }) =>
@@ -203,24 +203,24 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
   const { consumer, wanted, member, connection, limit, most_held } = request;
   const { id, head, oldest } = consumer;
   let cursor = Math.max(consumer.cursor, oldest - 1);
-  const counted = await store.countHeld(tx, id, member);
+  const counted = await store.countHeld(tx, id, connection);
   const { parked, held } = counted;
-  let { unacknowledged } = counted;
+  let offered = counted.unacknowledged - parked;
   const room = Math.min(limit, most_held - held);
   const lease = (most: number) =>
     store.leaseEvents(tx, consumer, { member, connection, limit: most });
   let leased = room > 0 ? await lease(room) : [];
   let is_moved = false;
-  const is_full = room <= 0 || unacknowledged >= most_unacknowledged;
+  const is_full = room <= 0 || offered >= most_unacknowledged || parked >= most_parked;
   if (leased.length < room && !is_full && cursor < head) {
-    const size = Math.min(fetched_most, most_unacknowledged - unacknowledged);
+    const size = Math.min(fetched_most, most_unacknowledged - offered);
     const until = Math.min(head, cursor + span_most);
     const fresh = await readMatching(tx, wanted.refs, { after: cursor, until, limit: size });
     cursor = fresh.length === size ? (fresh.at(-1)?.offset ?? until) : until;
     if (fresh.length > 0) {
       is_moved = true;
       await store.addEvents(tx, id, fresh);
-      unacknowledged += fresh.length;
+      offered += fresh.length;
       leased = [...leased, ...(await lease(room - leased.length))];
     }
   }
@@ -231,7 +231,7 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
     await store.storeProgress(tx, id, cursor, gap);
   }
   if (gone.length > 0) await store.dropEvents(tx, id, gone);
-  const has_waiting = unacknowledged - parked > gone.length;
+  const has_waiting = offered > gone.length;
   return { events, gap, wanted, cursor, head, is_full, has_waiting };
 };
 
