@@ -173,6 +173,12 @@ export const nack_body = Type.Object({
         'Delivered again after so long; if not named, at once or as `max_deliveries` says.',
     }),
   ),
+  tried: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'False if the member did not begin: this delivery was not in vain.',
+    }),
+  ),
 });
 export const nack_answer = Type.Object({
   released: Type.Array(offset, {

@@ -367,15 +367,22 @@ export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
   }));
 };
 
+export interface Release {
+  /** Null: as the consumer says. */
+  readonly delay_seconds: number | null;
+  /** False if the member did not begin with the events. */
+  readonly is_tried: boolean;
+}
+
 /** Gives events back, with the later ones of their questions, so that these stay in order. */
 export const releaseEvents = async (
   tx: Tx,
   { id, max_deliveries }: Pick<Consumer, 'id' | 'max_deliveries'>,
-  { member, offsets, delay_seconds }: Claimed & { readonly delay_seconds: number | null },
+  { member, offsets, delay_seconds, is_tried }: Claimed & Release,
 ): Promise<readonly number[]> => {
   const is_named = tx`e."offset" = any (${offsets as number[]}::bigint[])`;
-  const vain = tx`(e.vain + (${is_named})::integer)`;
-  const usual_rest = max_deliveries === null ? tx`interval '0'` : rest(tx, vain);
+  const vain = tx`(e.vain + (${is_tried} and ${is_named})::integer)`;
+  const usual_rest = max_deliveries === null || !is_tried ? tx`interval '0'` : rest(tx, vain);
   const delay = delay_seconds === null ? usual_rest : tx`make_interval(secs => ${delay_seconds})`;
   const rows = await tx<{ offset: number }[]>`
     with given as (

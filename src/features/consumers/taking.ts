@@ -1,9 +1,12 @@
+import type { TObject } from '@sinclair/typebox';
 import type { Sql, Tx } from '../../db/client.js';
 import { createGroupCommit } from '../../db/group-commit.js';
 import type { Caller } from '../../http/caller.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { refuseUnknown } from '../events/filter.js';
 import { readMatching } from '../events/index.js';
 import { eventText } from '../events/log-entry.js';
+import { findNarrowing, findPlacing } from '../events/narrowing.js';
 import type { LogParts } from '../log/index.js';
 import { readWanted, type Wanted } from '../log/wanted.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
@@ -73,6 +76,24 @@ export const wantedOf = (
   pillars: readonly Pillar[],
 ): Wanted | Fault =>
   readWanted({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
+
+const to_narrow = 'is not known here: a consumer has its topics, filter and start from its PUT';
+
+/**
+ * Refuses members of a body or frame that ask for a part of the log, or a place in it, and that are not
+ * known there; null if there are none.
+ */
+export const refuseMembers = (
+  given: object,
+  { properties }: TObject,
+  where: 'body' | 'frame',
+): Fault | null => {
+  const known = Object.keys(properties);
+  const names = [...findNarrowing(given, known), ...findPlacing(given, known)];
+  const prefix = where === 'body' ? 'body.' : '';
+  const fields = names.map((name) => ({ path: prefix + name, message: to_narrow }));
+  return refuseUnknown(where, fields);
+};
 
 /** A delivery as it is written: the event, and how often it was delivered. */
 export const deliveryText = ({ offset, id, body, deliveries }: Kept): string =>
@@ -157,10 +178,8 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       return offsets;
     },
     /** The offsets that are given back; without a delay they rest as the consumer says. */
-    release: ({ member, offsets, ...key }: store.Ack, delay_seconds: number | null) =>
-      change(key, (tx, consumer) =>
-        store.releaseEvents(tx, consumer, { member, offsets, delay_seconds }),
-      ),
+    release: ({ member, offsets, ...key }: store.Ack, how: store.Release) =>
+      change(key, (tx, consumer) => store.releaseEvents(tx, consumer, { member, offsets, ...how })),
     /** Frees what a connection has; nothing where the consumer is gone. */
     end: (key: store.ConsumerKey, connection: string) =>
       change(key, (tx, consumer) => store.releaseConnection(tx, consumer, connection)),
