@@ -8,7 +8,7 @@ import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * Where a reader of the log goes on: exactly behind the id that it names, at every door. An id that
+ * Where a reader of the log goes on: exactly behind the id that it names, over every transport. An id that
  * cannot be read is refused, and one above the log is a gap. Nobody is live without what it missed.
  */
 
@@ -132,8 +132,8 @@ t.test('numbers that no log reaches are refused or a gap', async (t) => {
   }
 });
 
-/** Every other door, with what it is asked and the place that the refusal names. */
-const doors: readonly [string, string, object | undefined, RegExp][] = [
+/** Every other reader of a place, with what it is asked and the place that the refusal names. */
+const others: readonly [string, string, object | undefined, RegExp][] = [
   ['GET', '/api/events?after=1e2', undefined, /after/],
   ['GET', '/api/events?after=abc&format=ndjson', undefined, /after/],
   ['GET', '/api/events?after=abc&wait=25', undefined, /after/],
@@ -153,7 +153,7 @@ t.test('an unreadable place is refused by its name, and no cache keeps the refus
   const questions = await app.call('GET', '/api/questions?limit=1');
   const foreign = questions.body.next_cursor ?? 'eyJhIjoxfQ';
   for (const [method, path, body, name] of [
-    ...doors,
+    ...others,
     ['GET', `/api/events?cursor=${foreign}`, undefined, /cursor/] as const,
   ]) {
     const answer = await app.call(method, path, body && { body });
