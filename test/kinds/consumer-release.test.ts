@@ -207,7 +207,7 @@ t.test('a delay that was asked for outlives the connection', async (t) => {
 t.test(
   'lost connections park no healthy event, only one that ends its worker without end',
   async (t) => {
-    const c = await make({ max_deliveries: 2 });
+    const c = await make({ max_deliveries: 1 });
     const [u = 0, next = 0] = await c.u(2);
     const lose = async (deliveries: number) => {
       const one = await open(t, c.name, 'w1', { in_flight: 1 });
@@ -216,11 +216,11 @@ t.test(
       one.client.ws.terminate();
       await until('it is free', async () => (await c.get()).members.length === 0);
     };
-    for (let n = 1; n <= 19; n += 1) await lose(n);
+    for (let n = 1; n <= 9; n += 1) await lose(n);
     t.same(await c.parked(), []);
     t.same(await c.offsets('w2', { limit: 1 }), [u], 'at once, without a rest');
     await c.act('nack', 'w2', [u], { delay_seconds: 0, tried: false });
-    await lose(21);
+    await lose(11);
     t.same(await c.parked(), [u]);
     t.same(await c.offsets('w2'), [next], 'its question goes on');
   },
