@@ -69,6 +69,26 @@ t.test('when the loop ends, what was not acknowledged is there for others at onc
   t.equal(await lagOf(consumer), 0);
 });
 
+t.test('a loop that ends counts against the event at hand alone', async (t) => {
+  const consumer = await make('untried', { max_deliveries: 2 });
+  const [bad, ...others] = pluck(await write([1, 2, 3]), 'offset');
+  for (let n = 0; n < 2; n += 1) {
+    for await (const one of client.consume({ consumer, member: 'a' })) {
+      t.equal(one.offset, bad);
+      break;
+    }
+    await endLeases();
+  }
+  t.same(pluck((await as('GET', `/${consumer}/parked`)).body.events, 'offset'), [bad]);
+  const seen: number[] = [];
+  for await (const one of client.consume({ consumer, member: 'b' })) {
+    seen.push(one.offset);
+    await one.ack();
+    if (seen.length === 2) break;
+  }
+  t.same(seen, others);
+});
+
 t.test('an event that is given back takes later ones of its question with it', async (t) => {
   const consumer = await make('back');
   const [a1, a2, b1] = pluck(await write([1, 1, 2]), 'offset');

@@ -13,6 +13,8 @@ export async function* consume(
   const params = { name: consumer };
   /** Of the last take, neither acknowledged nor given back. */
   const held = new Set<number>();
+  /** The one that the loop has. */
+  let at_hand: number | undefined;
   const take = async () => {
     const body = { member, limit, wait: wait_s };
     const options = { timeout_ms: (wait_s + 10) * 1_000, ...(signal && { signal }) };
@@ -31,15 +33,22 @@ export async function* consume(
     held.delete(offset);
     return acknowledged.length > 0;
   };
-  const release = async (offsets: readonly number[], delay_seconds?: number): Promise<void> => {
-    const delay = delay_seconds === undefined ? {} : { delay_seconds };
-    const body = { member, offsets, ...delay };
+  const release = async (
+    offsets: readonly number[],
+    how: { readonly delay_seconds?: number; readonly tried?: boolean } = {},
+  ): Promise<void> => {
+    const body = { member, offsets, ...how };
     const { released } = await call('releaseEvents', { params, body });
     for (const offset of [...offsets, ...released]) held.delete(offset);
   };
   const extend = async (offset: number, seconds?: number): Promise<boolean> => {
     const body = { member, offsets: [offset], ...(seconds === undefined ? {} : { seconds }) };
     return (await call('extendEvents', { params, body })).extended.length > 0;
+  };
+  /** What is left: the loop did not come to the others. */
+  const giveBack = async (): Promise<void> => {
+    if (at_hand !== undefined && held.has(at_hand)) await release([at_hand]);
+    if (held.size > 0) await release([...held], { tried: false });
   };
   try {
     while (!signal?.aborted) {
@@ -58,9 +67,11 @@ export async function* consume(
         if (!held.has(offset)) continue;
         const acts = {
           ack: () => ack(offset),
-          release: (delay_seconds?: number) => release([offset], delay_seconds),
+          release: (delay_seconds?: number) =>
+            release([offset], delay_seconds === undefined ? {} : { delay_seconds }),
           extend: (seconds?: number) => extend(offset, seconds),
         };
+        at_hand = offset;
         yield { ...event, ...acts } as unknown as Delivery;
       }
     }
@@ -68,6 +79,6 @@ export async function* consume(
     if (!signal?.aborted) throw error;
   } finally {
     // Where this fails, the leases end.
-    if (held.size > 0) await release([...held], 0).catch(() => undefined);
+    await giveBack().catch(() => undefined);
   }
 }

@@ -4,10 +4,8 @@ import { type Context, reply, replyRaw, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { ws_faults } from '../../socket/frames.js';
-import { refuseUnknown } from '../events/filter.js';
 import { countMatching, readEvents, readMatching } from '../events/index.js';
 import { eventText, timeOf } from '../events/log-entry.js';
-import { findNarrowing } from '../events/narrowing.js';
 import type { LogParts } from '../log/index.js';
 import { wait_most_s } from '../log/schema.js';
 import { readWanted } from '../log/wanted.js';
@@ -19,6 +17,7 @@ import {
   type ConsumerParts,
   deliveryText,
   type Owning,
+  refuseMembers,
   type Taken,
   wantedOf,
 } from './taking.js';
@@ -88,10 +87,7 @@ const put = route({
   ],
   handle: async ({ params: { name }, body, caller }, parts) => {
     if (!isName.test(name)) return refuse(wire.consumer_faults.INVALID_CONSUMER_NAME);
-    const narrowing = findNarrowing(body, Object.keys(wire.put_body.properties)).map((name) => {
-      return { path: `body.${name}`, message: 'is not known here: narrow by topics or filter' };
-    });
-    const unknown = refuseUnknown('body', narrowing);
+    const unknown = refuseMembers(body, wire.put_body, 'body');
     if (unknown !== null) return unknown;
     const { start, ...given } = { ...wire.usual, ...body };
     const context = { caller, pillars: await parts.taxonomy.read(), path: 'body.filter' } as const;
@@ -232,7 +228,7 @@ const take = route({
   waits: true,
   longest_ms: (wait_most_s + 15) * 1_000,
   handle: async (ctx, parts) => {
-    const taken = await takeOver(ctx, parts);
+    const taken = refuseMembers(ctx.body, wire.take_body, 'body') ?? (await takeOver(ctx, parts));
     if (isFault(taken)) return taken;
     const { events, gap } = taken;
     const ack_by = events[0]?.leased_until ?? null;
@@ -291,7 +287,8 @@ const nack = route({
   faults,
   handle: async (ctx, { consumers }) => {
     const given = ackOf(ctx);
-    const released = await consumers.release(given, ctx.body.delay_seconds ?? null);
+    const { delay_seconds = null, tried: is_tried = true } = ctx.body;
+    const released = await consumers.release(given, { delay_seconds, is_tried });
     if (isFault(released)) return released;
     return reply(200, { released: inOrder(released), not_held: without(given.offsets, released) });
   },

@@ -25,6 +25,8 @@ export const consumer_limit = 10;
 
 /** Events of a consumer that may wait for their acknowledgement. */
 export const most_unacknowledged = 1_000;
+/** A consumer with so many parked events is offered no new ones. */
+export const most_parked = 10_000;
 const most_taken = 100;
 
 export const name_pattern = '^[a-z0-9][a-z0-9_-]{0,63}$';
@@ -101,7 +103,9 @@ export const consumer_schema = named(
     filter: nullable(Type.Object(filter_query)),
     ack_wait_seconds,
     max_deliveries,
-    cursor: Type.Integer({ description: 'Everything up to this offset is acknowledged.' }),
+    cursor: Type.Integer({
+      description: 'Everything up to this offset is acknowledged or parked.',
+    }),
     head: offset,
     lag: Type.Integer({
       description:
@@ -167,6 +171,12 @@ export const nack_body = Type.Object({
       maximum: 3_600,
       description:
         'Delivered again after so long; if not named, at once or as `max_deliveries` says.',
+    }),
+  ),
+  tried: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'False if the member did not begin: this delivery was not in vain.',
     }),
   ),
 });

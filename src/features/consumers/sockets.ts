@@ -8,7 +8,13 @@ import { defineOp, type Ops, type Session } from '../../socket/session.js';
 import { untilRead } from '../../socket/subscribe.js';
 import { type ConsumeFrame, cancel_frame, consume_frame, usual } from './schema.js';
 import type { ConsumerKey } from './store.js';
-import { type ConsumerParts, deliveryText, type Owning, type Taken } from './taking.js';
+import {
+  type ConsumerParts,
+  deliveryText,
+  type Owning,
+  refuseMembers,
+  type Taken,
+} from './taking.js';
 
 /**
  * Consumers over the socket: `consume` makes it a member, and events are pushed as far as the member
@@ -99,6 +105,8 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
       schema: consume_frame,
       take(session, frame) {
         const { id, consumer, member, in_flight = usual.in_flight } = frame;
+        const unknown = refuseMembers(frame, consume_frame, 'frame');
+        if (unknown !== null) return unknown;
         const why_not = whyNoMember(session.caller);
         if (why_not !== null) return refuse(why_not);
         cancel(session, consumer);

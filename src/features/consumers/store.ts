@@ -1,4 +1,4 @@
-import type { Db, Sql, Tx } from '../../db/client.js';
+import type { Db, Fragment, Sql, Tx } from '../../db/client.js';
 import { firstRow, readTotal } from '../../db/rows.js';
 import { makeId } from '../../kit/ids.js';
 import type { FilterMembers } from '../events/filter.js';
@@ -30,7 +30,7 @@ export interface Consumer {
   /** As `readFilter` shows it. */
   readonly filter: FilterMembers | null;
   readonly ack_wait_seconds: number;
-  /** So often an event is delivered before it is parked; null: without end. */
+  /** An event that was delivered in vain so often is parked; null: never. */
   readonly max_deliveries: number | null;
   /** Everything up to here was looked at. */
   readonly cursor: number;
@@ -133,15 +133,15 @@ export interface Held {
   readonly unacknowledged: number;
   /** Of these, those that nobody gets any more. */
   readonly parked: number;
-  /** By this member. */
+  /** Over this connection. */
   readonly held: number;
 }
 
-export const countHeld = async (db: Db, id: string, member: string): Promise<Held> => {
+export const countHeld = async (db: Db, id: string, connection: string): Promise<Held> => {
   const [row] = await db<Held[]>`
     select count(*)::integer as unacknowledged,
       (count(*) filter (where parked_at is not null))::integer as parked,
-      (count(*) filter (where member = ${member} and leased_until > now()))::integer as held
+      (count(*) filter (where connection = ${connection} and leased_until > now()))::integer as held
     from consumer_events
     where consumer_id = ${id}`;
   return row ?? { unacknowledged: 0, parked: 0, held: 0 };
@@ -167,21 +167,35 @@ export interface Delivery extends Pick<LogEntry, 'offset'> {
   readonly body: string | null;
 }
 
-/**
- * How long an event rests that was delivered in vain, on top of what it waited for: 1 s, doubled with
- * each delivery, at most ten minutes. Only of a consumer that parks, so that others go on as before.
- */
-const rest = (db: Db, max_deliveries: number | null, deliveries: string) =>
-  max_deliveries === null
-    ? db`interval '0'`
-    : db`make_interval(secs => least(600, power(2, ${db.unsafe(deliveries)} - 1)))`;
+/** A lost connection says little about an event: so many count as one delivery in vain. */
+const lost_connection = 0.1;
 
-/** Parks what was delivered as often as it may be. */
-const parkEvents = (tx: Tx, id: string, max_deliveries: number) => tx`
-  update consumer_events
-  set parked_at = now(), member = null
-  where consumer_id = ${id} and parked_at is null and deliveries >= ${max_deliveries}
-    and coalesce(leased_until <= now(), true)`;
+/** How long an event rests after a delivery in vain: 1 s, doubled with each, at most ten minutes. */
+const rest = (db: Db, vain: Fragment) =>
+  db`make_interval(secs => least(600, power(2, greatest(0, floor(${vain}) - 1))))`;
+
+/**
+ * Counts the leases that ended by themselves as deliveries in vain, and parks what has had too many.
+ * The events of a question are done in order, so only the first was tried. The others are free.
+ */
+const countEndedLeases = (tx: Tx, id: string, max_deliveries: number) => tx`
+  update consumer_events e
+  set connection = null, vain = one.vain,
+    member = case when one.vain < ${max_deliveries} then e.member end,
+    parked_at = case when one.vain >= ${max_deliveries} then now() end,
+    leased_until = case when one.is_first then leased_until + ${rest(tx, tx`one.vain`)} else leased_until end
+  from (
+    select "offset", is_first, vain + is_first::integer as vain
+    from (${withFirst(tx, id)}) waiting
+  ) one
+  where e.consumer_id = ${id} and e."offset" = one."offset"
+    and e.connection is not null and e.leased_until <= now()`;
+
+/** Events that are not parked, and whether each is the first of its question. */
+const withFirst = (db: Db, id: string) => db`
+  select "offset", vain, "offset" = min("offset") over (partition by order_key) as is_first
+  from consumer_events
+  where consumer_id = ${id} and parked_at is null`;
 
 interface Leasing {
   readonly member: string;
@@ -198,7 +212,7 @@ export const leaseEvents = async (
   { id, ack_wait_seconds, max_deliveries }: Consumer,
   { member, connection, limit }: Leasing,
 ): Promise<readonly Delivery[]> => {
-  if (max_deliveries !== null) await parkEvents(tx, id, max_deliveries);
+  if (max_deliveries !== null) await countEndedLeases(tx, id, max_deliveries);
   return tx<Delivery[]>`
   with busy as materialized (
     select order_key from consumer_events
@@ -219,11 +233,10 @@ export const leaseEvents = async (
   leased as (
     update consumer_events c
     set member = ${member}, connection = ${connection}, deliveries = deliveries + 1,
-      leased_until = now() + make_interval(secs => ${ack_wait_seconds}) + ${rest(tx, max_deliveries, '(deliveries + 1)')}
+      leased_until = now() + make_interval(secs => ${ack_wait_seconds})
     from free
     where c.consumer_id = ${id} and c."offset" = free."offset"
-    returning c."offset", c.deliveries,
-      now() + make_interval(secs => ${ack_wait_seconds}) as leased_until
+    returning c."offset", c.deliveries, c.leased_until
   )
   select leased.*, e.id, e.body
   from leased left join events e on e."offset" = leased."offset"
@@ -233,13 +246,18 @@ export const leaseEvents = async (
 /** Frees what a connection was given and nobody acknowledged; whether there was any. */
 export const releaseConnection = async (
   tx: Tx,
-  id: string,
+  { id, max_deliveries }: Pick<Consumer, 'id' | 'max_deliveries'>,
   connection: string,
 ): Promise<boolean> => {
   const { count } = await tx`
-    update consumer_events
-    set leased_until = now(), connection = null
-    where consumer_id = ${id} and connection = ${connection} and parked_at is null`;
+    update consumer_events e
+    set leased_until = now(), connection = null, vain = one.vain,
+      parked_at = case when one.vain >= ${max_deliveries}::smallint then now() end
+    from (
+      select "offset", vain + is_first::integer * ${lost_connection}::numeric as vain
+      from (${withFirst(tx, id)}) waiting
+    ) one
+    where e.consumer_id = ${id} and e."offset" = one."offset" and e.connection = ${connection}`;
   return count > 0;
 };
 
@@ -253,7 +271,8 @@ export const extendLeases = async (
     update consumer_events
     set leased_until = greatest(leased_until, now() + make_interval(secs => ${seconds}))
     where consumer_id = ${id} and member = ${member} and leased_until > now()
-      and parked_at is null and "offset" = any (${offsets as number[]}::bigint[])
+      and connection is not null and parked_at is null
+      and "offset" = any (${offsets as number[]}::bigint[])
     returning "offset"`;
   return rows.map(({ offset }) => offset);
 };
@@ -287,7 +306,7 @@ export const requeueParked = async (
 ): Promise<readonly number[]> => {
   const rows = await tx<{ offset: number }[]>`
     update consumer_events
-    set parked_at = null, deliveries = 0, leased_until = null
+    set parked_at = null, deliveries = 0, vain = 0, leased_until = null
     where consumer_id = ${id} and parked_at is not null
       and "offset" = any (${offsets as number[]}::bigint[])
     returning "offset"`;
@@ -348,26 +367,34 @@ export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
   }));
 };
 
+export interface Release {
+  /** Null: as the consumer says. */
+  readonly delay_seconds: number | null;
+  /** False if the member did not begin with the events. */
+  readonly is_tried: boolean;
+}
+
 /** Gives events back, with the later ones of their questions, so that these stay in order. */
 export const releaseEvents = async (
   tx: Tx,
   { id, max_deliveries }: Pick<Consumer, 'id' | 'max_deliveries'>,
-  { member, offsets, delay_seconds }: Claimed & { readonly delay_seconds: number | null },
+  { member, offsets, delay_seconds, is_tried }: Claimed & Release,
 ): Promise<readonly number[]> => {
-  const delay =
-    delay_seconds === null
-      ? rest(tx, max_deliveries, 'deliveries')
-      : tx`make_interval(secs => ${delay_seconds})`;
+  const is_named = tx`e."offset" = any (${offsets as number[]}::bigint[])`;
+  const vain = tx`(e.vain + (${is_tried} and ${is_named})::integer)`;
+  const usual_rest = max_deliveries === null || !is_tried ? tx`interval '0'` : rest(tx, vain);
+  const delay = delay_seconds === null ? usual_rest : tx`make_interval(secs => ${delay_seconds})`;
   const rows = await tx<{ offset: number }[]>`
     with given as (
-      select order_key, min("offset") as "offset"
-      from consumer_events
-      where consumer_id = ${id} and member = ${member}
-        and "offset" = any (${offsets as number[]}::bigint[])
-      group by order_key
+      select e.order_key, min(e."offset") as "offset"
+      from consumer_events e
+      where e.consumer_id = ${id} and e.member = ${member} and ${is_named}
+      group by e.order_key
     )
     update consumer_events e
-    set member = null, connection = null, leased_until = now() + ${delay}
+    set member = null, connection = null, vain = ${vain},
+      parked_at = case when ${vain} >= ${max_deliveries}::smallint then now() end,
+      leased_until = now() + case when ${is_named} then ${delay} else interval '0' end
     from given
     where e.consumer_id = ${id} and e.member = ${member} and e.parked_at is null
       and e.order_key = given.order_key
@@ -377,7 +404,7 @@ export const releaseEvents = async (
 };
 
 interface State {
-  /** Oldest event that waits for its acknowledgement. */
+  /** Oldest event that waits for its acknowledgement and is not parked. */
   readonly oldest: number | null;
   readonly unacknowledged: number;
   readonly parked: number;
@@ -388,7 +415,8 @@ interface State {
 export const readState = async (db: Db, id: string): Promise<State> => {
   const [row] = await db<State[]>`
     with waiting as (
-      select "offset", parked_at, case when leased_until > now() then member end as member
+      select "offset", parked_at, 
+        case when connection is not null and leased_until > now() then member end as member
       from consumer_events
       where consumer_id = ${id}
     ),
@@ -399,7 +427,7 @@ export const readState = async (db: Db, id: string): Promise<State> => {
       group by member
     )
     select
-      (select min("offset") from waiting) as oldest,
+      (select min("offset") from waiting where parked_at is null) as oldest,
       (select count(*)::integer from waiting) as unacknowledged,
       (select count(*)::integer from waiting where parked_at is not null) as parked,
       coalesce((select json_agg(m order by member) from members m), '[]'::json) as members,
@@ -415,12 +443,16 @@ export const readMostBehind = (sql: Sql) =>
     from consumers c
     cross join log_head h
     left join lateral (
-      select min("offset") as "offset" from consumer_events where consumer_id = c.id
+      select min("offset") as "offset" from consumer_events
+      where consumer_id = c.id and parked_at is null
     ) first on true`);
 
 /** For operators: how many seconds ago the oldest event happened that was offered and not done. */
 export const readOldestSeconds = (sql: Sql) =>
   readTotal(sql<{ total: number }[]>`
     select coalesce(max(extract(epoch from now() - e.recorded_at)), 0)::float8 as total
-    from (select min("offset") as "offset" from consumer_events group by consumer_id) first
+    from (
+      select min("offset") as "offset" from consumer_events
+      where parked_at is null group by consumer_id
+    ) first
     join events e on e."offset" = first."offset"`);

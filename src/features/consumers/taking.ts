@@ -1,14 +1,17 @@
+import type { TObject } from '@sinclair/typebox';
 import type { Sql, Tx } from '../../db/client.js';
 import { createGroupCommit } from '../../db/group-commit.js';
 import type { Caller } from '../../http/caller.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { refuseUnknown } from '../events/filter.js';
 import { readMatching } from '../events/index.js';
 import { eventText } from '../events/log-entry.js';
+import { findNarrowing, findPlacing } from '../events/narrowing.js';
 import type { LogParts } from '../log/index.js';
 import { readWanted, type Wanted } from '../log/wanted.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import type { Pillar } from '../taxonomy/rules.js';
-import { most_unacknowledged } from './schema.js';
+import { most_parked, most_unacknowledged } from './schema.js';
 import * as store from './store.js';
 
 /**
@@ -32,7 +35,7 @@ export interface TakeRequest {
   /** What the events are given over; with its end they are free again. */
   readonly connection: string;
   readonly limit: number;
-  /** So many events may the member have in all. */
+  /** Maximum number of events that the connection has. */
   readonly most_held: number;
 }
 
@@ -73,6 +76,24 @@ export const wantedOf = (
   pillars: readonly Pillar[],
 ): Wanted | Fault =>
   readWanted({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
+
+const to_narrow = 'is not known here: a consumer has its topics, filter and start from its PUT';
+
+/**
+ * Refuses members of a body or frame that ask for a part of the log, or a place in it, and that are not
+ * known there; null if there are none.
+ */
+export const refuseMembers = (
+  given: object,
+  { properties }: TObject,
+  where: 'body' | 'frame',
+): Fault | null => {
+  const known = Object.keys(properties);
+  const names = [...findNarrowing(given, known), ...findPlacing(given, known)];
+  const prefix = where === 'body' ? 'body.' : '';
+  const fields = names.map((name) => ({ path: prefix + name, message: to_narrow }));
+  return refuseUnknown(where, fields);
+};
 
 /** A delivery as it is written: the event, and how often it was delivered. */
 export const deliveryText = ({ offset, id, body, deliveries }: Kept): string =>
@@ -157,13 +178,11 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       return offsets;
     },
     /** The offsets that are given back; without a delay they rest as the consumer says. */
-    release: ({ member, offsets, ...key }: store.Ack, delay_seconds: number | null) =>
-      change(key, (tx, consumer) =>
-        store.releaseEvents(tx, consumer, { member, offsets, delay_seconds }),
-      ),
+    release: ({ member, offsets, ...key }: store.Ack, how: store.Release) =>
+      change(key, (tx, consumer) => store.releaseEvents(tx, consumer, { member, offsets, ...how })),
     /** Frees what a connection has; nothing where the consumer is gone. */
     end: (key: store.ConsumerKey, connection: string) =>
-      change(key, (tx, { id }) => store.releaseConnection(tx, id, connection)),
+      change(key, (tx, consumer) => store.releaseConnection(tx, consumer, connection)),
     /** The offsets whose lease holds longer now. */
     extend: ({ member, offsets, ...key }: store.Ack, seconds: number | null) =>
       change(key, (tx, { id, ack_wait_seconds }) =>
@@ -203,24 +222,24 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
   const { consumer, wanted, member, connection, limit, most_held } = request;
   const { id, head, oldest } = consumer;
   let cursor = Math.max(consumer.cursor, oldest - 1);
-  const counted = await store.countHeld(tx, id, member);
+  const counted = await store.countHeld(tx, id, connection);
   const { parked, held } = counted;
-  let { unacknowledged } = counted;
+  let offered = counted.unacknowledged - parked;
   const room = Math.min(limit, most_held - held);
   const lease = (most: number) =>
     store.leaseEvents(tx, consumer, { member, connection, limit: most });
   let leased = room > 0 ? await lease(room) : [];
   let is_moved = false;
-  const is_full = room <= 0 || unacknowledged >= most_unacknowledged;
+  const is_full = room <= 0 || offered >= most_unacknowledged || parked >= most_parked;
   if (leased.length < room && !is_full && cursor < head) {
-    const size = Math.min(fetched_most, most_unacknowledged - unacknowledged);
+    const size = Math.min(fetched_most, most_unacknowledged - offered);
     const until = Math.min(head, cursor + span_most);
     const fresh = await readMatching(tx, wanted.refs, { after: cursor, until, limit: size });
     cursor = fresh.length === size ? (fresh.at(-1)?.offset ?? until) : until;
     if (fresh.length > 0) {
       is_moved = true;
       await store.addEvents(tx, id, fresh);
-      unacknowledged += fresh.length;
+      offered += fresh.length;
       leased = [...leased, ...(await lease(room - leased.length))];
     }
   }
@@ -231,7 +250,7 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
     await store.storeProgress(tx, id, cursor, gap);
   }
   if (gone.length > 0) await store.dropEvents(tx, id, gone);
-  const has_waiting = unacknowledged - parked > gone.length;
+  const has_waiting = offered > gone.length;
   return { events, gap, wanted, cursor, head, is_full, has_waiting };
 };
 

@@ -50,21 +50,33 @@ const wantedOf = (
   return readWanted({ labels, filter }, { caller, pillars: taxonomy.latest(), path: 'query' });
 };
 
-const narrows = 'topic, events, question_ids, categories, model_family or min_confidence';
+const narrowing_names = [
+  'topic',
+  'events',
+  'question_ids',
+  'categories',
+  'model_family',
+  'min_confidence',
+];
+const to_narrow = `is not known here: narrow by ${narrowing_names.join(', ')}`;
+const to_place = 'is not known here: send after, the offset of the last event that you have';
 
-/** Names of the request that ask for a part of the log, or a place in it, and are not known here. */
+/**
+ * Refuses names that ask for a part of the log, or a place in it, and are not known here. A known name
+ * without a value is refused too: it must not mean everything.
+ */
 const refuseUnknownNames = (
   { request, body }: Pick<Context, 'request' | 'body'>,
   { properties }: TObject,
 ): Fault | null => {
   const known = Object.keys(properties);
   const given = body ?? Object.fromEntries(new URLSearchParams(request.query));
+  const empty = narrowing_names.filter((name) => (given as Record<string, unknown>)[name] === '');
   const fields = [
-    ...findNarrowing(given, known).map((name) => [name, `narrow by ${narrows}`] as const),
-    ...findPlacing(given, known).map(
-      (name) => [name, 'send after, the offset of the last event that you have'] as const,
-    ),
-  ].map(([name, what]) => ({ path: `query.${name}`, message: `is not known here: ${what}` }));
+    ...findNarrowing(given, known).map((name) => [name, to_narrow] as const),
+    ...findPlacing(given, known).map((name) => [name, to_place] as const),
+    ...empty.map((name) => [name, 'is empty: leave it out, or name what you want'] as const),
+  ].map(([name, message]) => ({ path: `query.${name}`, message }));
   return refuseUnknown('query', fields);
 };
 

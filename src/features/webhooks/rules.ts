@@ -5,6 +5,8 @@ import { findNarrowing } from '../events/narrowing.js';
 /** What narrows a webhook, when to try again, and when a webhook is left alone. */
 
 const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
+/** What clients send beside, and what narrows nothing here. */
+const harmless = ['agent_id', 'type', 'kind'];
 const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
 
 const message = `is not known here: narrow by events, or by filter with ${filter_names.join(', ')}`;
@@ -15,7 +17,7 @@ export const findUnknown = (body: object): readonly FaultField[] => {
   const inside = Object.keys(filter ?? {})
     .filter((name) => !filter_names.includes(name))
     .map((name) => `filter.${name}`);
-  const paths = [...findNarrowing(body, known), ...inside];
+  const paths = [...findNarrowing(body, [...known, ...harmless]), ...inside];
   return paths.map((path) => ({ path: `body.${path}`, message }));
 };
 

@@ -193,7 +193,10 @@ t.test('a wait ends with an acknowledgement, a release, and the end of the consu
   t.equal(watch.waiting(), 0, 'at once');
   t.same(await first.taken, [two]);
   const second = await startWait(other, name);
-  await consumers.release({ ...key, member: 'waiting', offsets: [two] }, 0);
+  await consumers.release(
+    { ...key, member: 'waiting', offsets: [two] },
+    { delay_seconds: 0, is_tried: true },
+  );
   t.equal(watch.waiting(), 0, 'at once');
   t.same(await second.taken, [two]);
   const third = await startWait(other, name);
