@@ -80,9 +80,10 @@ t.test('a database of the earlier migrations is adopted with its rows', async (t
   );
   t.same(await listMigrations(sql), ['0001_schema.sql', ...later]);
   const wanted = Object.entries(before).filter(([name]) => !leftovers.includes(name));
-  const { last_predictions, ...rest } = await countRows(sql);
+  const { last_predictions, webhook_old_secrets, ...rest } = await countRows(sql);
   t.same(rest, Object.fromEntries(wanted));
   t.equal(last_predictions, before['agents'], 'a migration adds a row for each agent');
+  t.equal(webhook_old_secrets, 0, 'and no secret was being replaced');
   t.equal(before['predictions'], 4);
 
   const catalogs = await readCatalogs(sql);

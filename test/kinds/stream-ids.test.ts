@@ -277,6 +277,6 @@ t.test('the tool events reads a place as a page does', async (t) => {
     t.match(refused.content[0]?.text, /INVALID_REQUEST/);
     t.match(refused.content[0]?.text, /after/);
   }
-  const { structuredContent } = await callTool('events', { after: `${e[8]}`, topic });
-  t.same(pluck(structuredContent.events, 'offset'), after(8));
+  const { answer } = await callTool('events', { after: `${e[8]}`, topic });
+  t.same(pluck(answer.events, 'offset'), after(8));
 });
