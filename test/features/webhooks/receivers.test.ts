@@ -7,15 +7,18 @@ import { makeSelfSigned } from '../../help/authority.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import {
+  answer,
   cutAfter,
   drip,
   type Misbehaviour,
+  plain,
   pour,
   type RawServer,
   say,
   startHostile,
   startMute,
 } from './raw-servers.js';
+import { makeDeliverTo } from './treatment.js';
 import { makeWorld } from './world.js';
 
 /** Receivers that answer well, badly, never or without end, and how each answer is treated. */
@@ -50,49 +53,7 @@ t.test('the limits of a call are those of the design', async (t) => {
   });
 });
 
-interface Treated {
-  readonly state: string;
-  readonly status: number | null;
-  readonly error: string | null;
-  /** Until the next attempt, in seconds from the end of this one. */
-  readonly delay_s: number;
-  readonly answer: string | null;
-}
-
-/** What came of the only delivery of each webhook, by its URL. */
-const treatment = async (): Promise<Map<string, Treated>> => {
-  const rows = await sql<(Treated & { url: string })[]>`
-    select
-      w.url, d.state, a.status, a.error, a.answer,
-      (extract(epoch from d.next_at - a.at) - a.latency_ms / 1000.0)::float8 as delay_s
-    from deliveries d
-    join webhooks w on w.id = d.webhook_id
-    join attempts a on a.webhook_id = d.webhook_id and a.event_id = d.event_id and a.attempt = 1
-    where d.state not in ('pending', 'sending')`;
-  return new Map(rows.map(({ url, ...rest }) => [url, rest]));
-};
-
-/** One webhook for each address, one event; what came of the first attempts. */
-const deliverTo = async (
-  urls: readonly string[],
-  limits: Partial<typeof client_limits> = {},
-): Promise<(url: string) => Treated> => {
-  for (const url of urls) await world.addHook({ url });
-  await world.record({});
-  const webhooks = world.openWebhooks({ limits });
-  // Nothing is swept within this test, so that nothing is tried again.
-  await world.startSigner({ webhooks, sweep_ms: 600_000 });
-  const all = await until('every first attempt', async () => {
-    const found = await treatment();
-    return found.size === urls.length && found;
-  });
-  return (url) => all.get(url) as Treated;
-};
-
-const answer = (status: string, ...headers: readonly string[]): string =>
-  [`HTTP/1.1 ${status}`, ...headers, '', ''].join('\r\n');
-const plain = (status: string, ...headers: readonly string[]): Misbehaviour =>
-  say(answer(status, 'Content-Length: 0', ...headers));
+const deliverTo = makeDeliverTo(world);
 
 interface Case {
   readonly does: Misbehaviour;
