@@ -273,7 +273,7 @@ t.test('informational answers before the final one are skipped', (t) =>
   deliver(t, informational, 60_000),
 );
 
-const wall_ms = 1_500;
+const wall_ms = 1_000;
 const late = { error: 'timeout' } as const;
 
 /** The wall clock of the call ends each of these. */
@@ -295,7 +295,7 @@ t.test('what hangs or drips ends with the wall clock; the status counts if it ca
 
 t.test('a final answer shortly before the end of its time counts', async (t) => {
   const timely: readonly Row[] = [
-    ['a late line', inSteps(['', empty], 1_200), 200, { error: null }],
+    ['a late line', inSteps(['', empty], 800), 200, { error: null }],
     [
       '102 and a late line',
       inSteps([...range(1, 5).map(() => answer('102 Processing')), empty], 200),
@@ -340,7 +340,7 @@ t.test('a ping follows the same rules', async (t) => {
     if (target === undefined) throw new Error('there is no such webhook');
     const shortly: typeof world.webhooks = {
       ...world.webhooks,
-      send: (attempt, now_ms) => world.webhooks.send(attempt, now_ms, wall_ms),
+      send: (attempt, now_ms) => world.webhooks.send(attempt, now_ms, wall_ms / 2),
     };
     const told = await sendPing(shortly, target, new Date());
     t.match(told, wanted, path);
@@ -355,7 +355,7 @@ t.test('a receiver that hangs after 200 does not slow another one', async (t) =>
   await world.addHook({ url: hostile.url('/hangs') });
   await world.addHook({ path: '/quick' });
   await world.record(...many(20));
-  await world.startSigner({ webhooks: world.openWebhooks({ limits: { wall_ms: 200 } }) });
+  await world.startSigner({ webhooks: world.openWebhooks({ limits: { wall_ms: 100 } }) });
   await world.receiver.waitFor('/quick', 20);
   t.ok(hostile.count('/hangs') < 20, 'the other one was not waited for');
   await world.settled(40, 'delivered');

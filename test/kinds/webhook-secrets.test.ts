@@ -113,6 +113,7 @@ t.test('each secret signs for as long as its rotation promised', async (t) => {
       passed = hours;
       const what = `${JSON.stringify(overlaps)} after ${hours} h`;
       isSignedBy(t, await nextEvent(), pick(...signing), what);
+      if (hours !== 0) continue;
       const ping = await nextOf(() => call('POST', `/${id}/test`));
       isSignedBy(t, ping, pick(...signing), `${what}, a ping`);
     }
