@@ -90,7 +90,7 @@ const relayWakesUp: Fault['strike'] = async (world, t) => {
 /** It sleeps for a moment at a time, again and again. */
 const relayNods: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
-  for (const more of [3, 11, 29, 47]) {
+  for (const more of [3, 11, 29]) {
     const wake = putToSleep(activeRelay(service).pid);
     await load.more(more);
     await flowAfter(t, world, wake);

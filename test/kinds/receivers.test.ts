@@ -342,9 +342,9 @@ t.test('a ping follows the same rules', async (t) => {
       ...world.webhooks,
       send: (attempt, now_ms) => world.webhooks.send(attempt, now_ms, wall_ms / 2),
     };
-    const told = await sendPing(shortly, target, new Date());
-    t.match(told, wanted, path);
-    t.match(told.message, /^The (receiver answered|connection was lost)/);
+    const outcome = await sendPing(shortly, target, new Date());
+    t.match(outcome, wanted, path);
+    t.match(outcome.message, /^The (receiver answered|connection was lost)/);
   }
 });
 
