@@ -31,7 +31,7 @@ const messageOf = ({ kind, question, details }: NotificationRow): string => {
     case 'webhook.disabled':
       return `One of your webhooks was switched off.${withReason(details['reason'])}`;
     case 'webhook.failing':
-      return `One of your webhooks has been failing since ${textOf(details['since'], 'some time ago')}.`;
+      return `One of your webhooks has been failing since ${textOf(details['since'], 'some time ago')}.${withReason(details['reason'])}`;
     case 'tier.changed':
       return `Your tier is now ${textOf(details['tier'], 'another')}.`;
     case 'suggestion.published':

@@ -1,5 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstIdAt } from '../../kit/ids.js';
+import type { AttemptOutcome } from './signing.js';
 
 /**
  * Statements that keep the tables of deliveries small and true. Each may be repeated, does a
@@ -74,16 +75,20 @@ export interface Sick {
   readonly updated_at: Date;
 }
 
-/** Failures in a row, and how long they go on, before the owner is told; again a day later at the soonest. */
+/** Failures in a row, and how long they go on, before the owner is told. */
 const telling = { failures: 5, minutes: 10 } as const;
 
 export type Failing = Omit<Sick, 'disabled_reason' | 'updated_at'> & {
   readonly failures: number;
   readonly failing_since: Date;
   readonly warned_at: Date;
+  /** What the newest failed attempt brought. */
+  readonly last: Pick<AttemptOutcome, 'status' | 'error'> | null;
 };
 
-/** Webhooks that have begun to fail, each once; long before one is switched off. */
+/**
+ * Webhooks that have begun to fail, once until the next success; long before one is switched off.
+ */
 export const markFailing = (tx: Tx) => tx<Failing[]>`
   update webhooks
   set warned_at = now()
@@ -91,12 +96,16 @@ export const markFailing = (tx: Tx) => tx<Failing[]>`
     and failures > 0
     and failures >= ${telling.failures}
     and failing_since <= now() - ${telling.minutes}::int * interval '1 minute'
-    and (
-      warned_at is null
-      or (warned_at < failing_since and warned_at < now() - interval '1 day')
-    )
+    and coalesce(warned_at < failing_since, true)
   returning
     id, owner_kind, owner_id, url, failures, failing_since, warned_at,
+    (
+      select json_build_object('status', a.status, 'error', a.error)
+      from attempts a
+      where a.webhook_id = webhooks.id and coalesce(a.status not between 200 and 299, true)
+      order by a.event_id desc, a.at desc
+      limit 1
+    ) as last,
     (select h.email from humans h where owner_kind = 'human' and h.id = owner_id) as email`;
 
 /** Switches off webhooks after a 410 to two events, or 5 days without success. */

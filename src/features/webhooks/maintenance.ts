@@ -6,6 +6,7 @@ import type { Service } from '../../kit/service.js';
 import { queueMail } from '../mail/index.js';
 import { notify } from '../notifications/index.js';
 import * as store from './maintenance-store.js';
+import { describeOutcome } from './pinging.js';
 import { listReplays, stepReplay } from './planning-store.js';
 
 /**
@@ -37,10 +38,13 @@ came meanwhile can be replayed for 7 days.
   links: [],
 });
 
-const failingMail = (to: string, { url, failures, failing_since }: store.Failing) => ({
+const lastFailure = ({ last }: store.Failing): string | null =>
+  last === null ? null : describeOutcome(last);
+
+const failingMail = (to: string, one: store.Failing) => ({
   to,
   subject: 'Your webhook is failing',
-  text: `The last ${failures} attempts to call ${url} failed, the first at ${failing_since.toISOString()}.
+  text: `The last ${one.failures} attempts to call ${one.url} failed, the first at ${one.failing_since.toISOString()}. ${lastFailure(one) ?? ''}
 
 Each delivery is tried again for up to three days, so nothing is lost yet. If no attempt succeeds for
 5 days, the webhook is switched off. POST /api/webhooks/{id}/test shows what its receiver answers.
@@ -59,6 +63,7 @@ const tellOfFailing = ({ sql, config }: Deps): Promise<unknown> =>
         webhook_id: id,
         failures: one.failures,
         since: one.failing_since.toISOString(),
+        reason: lastFailure(one),
       };
       await notify(tx, [{ agent_id, kind: 'webhook.failing', cause, subject_id: id, details, at }]);
     }

@@ -1,7 +1,7 @@
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import { isSuccess } from './rules.js';
-import type { Webhooks } from './signing.js';
+import type { AttemptOutcome, Webhooks } from './signing.js';
 import type { Target } from './store.js';
 
 /** Shorter than an attempt may take, so that the caller gets this answer and not a late one. */
@@ -11,6 +11,16 @@ const error_sentences = {
   ...call_errors,
   secret_unreadable: 'The secret of this webhook cannot be read; delete it and create a new one.',
 };
+
+/** What came back, in sentences that hold nothing of what the receiver wrote. */
+export const describeOutcome = ({
+  status,
+  error,
+}: Pick<AttemptOutcome, 'status' | 'error'>): string =>
+  [
+    ...(status === null ? [] : [`The receiver answered ${status}.`]),
+    ...(error === null ? [] : [error_sentences[error]]),
+  ].join(' ');
 
 /** Sends a signed `ping`, and says what came back. */
 export const sendPing = async (webhooks: Webhooks, target: Target, now: Date) => {
@@ -24,9 +34,6 @@ export const sendPing = async (webhooks: Webhooks, target: Target, now: Date) =>
     status,
     latency_ms,
     ...(error !== null && { error }),
-    message: [
-      ...(status === null ? [] : [`The receiver answered ${status}.`]),
-      ...(error === null ? [] : [error_sentences[error]]),
-    ].join(' '),
+    message: describeOutcome({ status, error }),
   };
 };

@@ -94,7 +94,7 @@ export interface Attempt
 }
 
 type AttemptError = CallErrorCode | 'secret_unreadable';
-type AttemptOutcome = Omit<Outcome, 'error' | 'location' | 'cache_control'> & {
+export type AttemptOutcome = Omit<Outcome, 'error' | 'location' | 'cache_control'> & {
   readonly error: AttemptError | null;
 };
 

@@ -4,6 +4,7 @@ import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { canonicalAddress } from './addresses.js';
+import { createStatusReader } from './status-line.js';
 import type { Target } from './target.js';
 
 /**
@@ -69,7 +70,7 @@ export interface Call {
 }
 
 export interface Answered {
-  /** Null when no answer came. */
+  /** Null when no status line came; what follows it may be wrong, as `error` says. */
   readonly status: number | null;
   /** Null when a whole answer, or as much of it as is read, came in time. */
   readonly error: CallErrorCode | null;
@@ -201,10 +202,13 @@ const fieldsOf = ({ target, headers, body }: Call): string[] => [
   ...(body === undefined ? [] : ['Content-Length', String(body.length)]),
 ];
 
-/** An answer, and whether it broke on a kept connection before it began: then a new one is worth a try. */
+/** `is_stale`: a kept connection broke before a byte of the answer came, so a new one is worth a try. */
 type Sent = Answered & { readonly is_stale: boolean };
 
-/** Sends a request and reads its answer as far as the limits say. Answers of 1xx are skipped. */
+/**
+ * Sends a request and reads its answer as far as the limits say. The status is known as soon as its
+ * line is read; answers of 1xx are skipped.
+ */
 const send = (
   agent: VettedAgent,
   call: Call,
@@ -212,14 +216,15 @@ const send = (
 ): Promise<Sent> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    let [size, informational, status] = [0, 0, null as number | null];
+    let [size, has_begun, status] = [0, false, null as number | null];
     let [retry_after, location, cache_control] = ['', '', ''];
     const { method = 'POST', body, target } = call;
     const options = { ...way, agent, method, path: target.path, headers: fieldsOf(call) };
     const request = http.request({ ...options, maxHeaderSize: most_header_bytes });
     const settle = (error: CallErrorCode | null): void => {
       clearTimeout(wall);
-      const is_stale = request.reusedSocket && status === null && error === 'connection_lost';
+      request.socket?.off('data', readBytes);
+      const is_stale = request.reusedSocket && !has_begun && error === 'connection_lost';
       const answer = toText(chunks);
       resolve({ status, error, answer, retry_after, location, cache_control, is_stale });
     };
@@ -227,16 +232,26 @@ const send = (
       settle(error);
       request.destroy();
     };
-    const fail = (error: Error): void => end(errorOf(error));
+    let received: http.IncomingMessage | undefined;
+    const fail = (error: Error): void => {
+      // Bytes beyond the end of an answer are no part of it; its own end settles.
+      if (received?.complete !== true) end(errorOf(error));
+    };
     const wall = setTimeout(() => end('timeout'), way.ends_ms - performance.now());
     request.on('error', fail);
+    const readStatus = createStatusReader(most_informational);
+    const readBytes = (chunk: Buffer): void => {
+      has_begun = true;
+      if (status !== null) return;
+      const found = readStatus(chunk);
+      if (found === 'invalid') end('answer_invalid');
+      else status = found;
+    };
+    // Before Node's own listener, which may end the request over what follows the status line.
+    request.on('socket', (socket) => socket.prependListener('data', readBytes));
     request.on('upgrade', () => end('answer_invalid'));
-    request.on('information', () => {
-      informational += 1;
-      if (informational > most_informational) end('answer_invalid');
-    });
     request.on('response', (response) => {
-      status = response.statusCode ?? null;
+      received = response;
       const { headers } = response;
       retry_after = headers['retry-after'] ?? '';
       location = headers.location ?? '';

@@ -1,5 +1,3 @@
-import { createHash, createPublicKey } from 'node:crypto';
-import { createVerifier, httpbis } from 'http-message-signatures';
 import { parseDictionary } from 'structured-headers';
 import { createHttpSigner } from '../../../src/features/webhooks/http-signing.js';
 import { secret_key } from '../../help/app.js';
@@ -8,36 +6,14 @@ import type { Received } from '../../help/receiver.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { startHookApp } from './app.js';
+import { directory, makeIsSigned } from './http-verifying.js';
 
 /** Deliveries with an HTTP message signature, verified by a library that did not make it. */
 
 const origin = 'https://forum.example';
 const { app, receiver, begin } = await startHookApp(t, { PUBLIC_URL: origin });
-const directory = '/.well-known/http-message-signatures-directory';
 
-/** As a receiver does it that knows the origin alone; false where there is no right signature. */
-const isSigned = async ({ path, headers, body }: Received): Promise<boolean> => {
-  const { keys } = JSON.parse((await app.call('GET', directory)).body);
-  const url = receiver.url(path);
-  const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
-  if (headers['content-digest'] !== digest) return false;
-  const verified = await httpbis
-    .verifyMessage(
-      {
-        keyLookup: async ({ keyid, tag }) => {
-          const jwk = keys.find(({ kid }: { kid: string }) => kid === keyid);
-          if (jwk === undefined || tag !== 'web-bot-auth') return null;
-          const key = createPublicKey({ key: jwk, format: 'jwk' });
-          return { id: jwk.kid, algs: ['ed25519'], verify: createVerifier(key, 'ed25519') };
-        },
-        requiredParams: ['created', 'expires', 'keyid', 'tag'],
-        requiredFields: ['@method', '@authority', '@path', 'content-digest', 'webhook-id'],
-      },
-      { method: 'POST', url, headers: headers as Record<string, string> },
-    )
-    .catch(() => false);
-  return verified === true;
-};
+const isSigned = makeIsSigned(app, receiver);
 
 t.test('a delivery is signed with the key that the service publishes', async (t) => {
   const { create } = await begin();

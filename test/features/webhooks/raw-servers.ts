@@ -50,10 +50,13 @@ export const startHostile = async (
   t: Teardown,
   pair: Pair,
   behaviours: Readonly<Record<string, Misbehaviour>>,
+  /** What it does before it has read anything. */
+  greet?: Misbehaviour,
 ): Promise<RawServer> => {
   const counts = new Map<string, number>();
   const server = createTlsServer(pair, (socket) => {
     socket.on('error', () => undefined);
+    greet?.(socket);
     let head = '';
     const read = (chunk: Buffer): void => {
       head += chunk.toString('latin1');
@@ -106,6 +109,14 @@ export const say =
   (socket) =>
     void socket.end(text);
 
+/** The head of an answer. */
+export const answer = (status: string, ...headers: readonly string[]): string =>
+  [`HTTP/1.1 ${status}`, ...headers, '', ''].join('\r\n');
+
+/** Answers without a body, and ends the connection. */
+export const plain = (status: string, ...headers: readonly string[]): Misbehaviour =>
+  say(answer(status, 'Content-Length: 0', ...headers));
+
 /** Begins with `head` and then writes `piece` as fast as it is taken, for ever. */
 export const pour =
   (head: string, piece: Buffer): Misbehaviour =>
@@ -126,6 +137,47 @@ export const drip =
     const timer = setInterval(() => socket.write('.'), every_ms);
     socket.once('close', () => clearInterval(timer));
   };
+
+/** The connection below TLS. */
+const rawOf = (socket: TLSSocket): Socket => (socket as unknown as { _parent: Socket })._parent;
+
+const arrive_ms = 50;
+
+/** Writes a part, and resets the connection when that part has arrived. */
+export const resetAfter =
+  (text: string): Misbehaviour =>
+  (socket) => {
+    socket.write(text);
+    setTimeout(() => rawOf(socket).resetAndDestroy(), arrive_ms);
+  };
+
+/** Writes a part, and then bytes that are no record of this TLS connection. */
+export const breakTlsAfter =
+  (text: string): Misbehaviour =>
+  (socket) => {
+    socket.write(text, () => rawOf(socket).write(Buffer.from([0x15, 3, 3, 0, 2, 2, 0x28])));
+  };
+
+/** Writes the parts one after the other, and ends the connection. */
+export const inSteps =
+  (parts: readonly string[], every_ms: number): Misbehaviour =>
+  (socket) => {
+    const left = [...parts];
+    const step = (): void => {
+      const part = left.shift();
+      if (part !== undefined && !socket.destroyed) return void socket.write(part);
+      clearInterval(timer);
+      socket.end();
+    };
+    const timer = setInterval(step, every_ms);
+    step();
+  };
+
+/** Writes a part and leaves the connection open. */
+export const begin =
+  (text: string | Buffer): Misbehaviour =>
+  (socket) =>
+    void socket.write(text);
 
 /** Writes a part and cuts the connection without the end of TLS. */
 export const cutAfter =

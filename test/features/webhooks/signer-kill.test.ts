@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { makeId } from '../../../src/kit/ids.js';
+import { pluck } from '../../help/pluck.js';
 import { t } from '../../help/tap.js';
 import { allow, until } from '../../help/until.js';
 import { makeWorld, type World } from './world.js';
@@ -133,4 +135,80 @@ t.test('what a dead signer had leased goes at once to the one in its place', asy
   const passed_ms = performance.now() - from_ms;
   t.ok(passed_ms < allow(3_000), `after ${Math.round(passed_ms)} ms, not 6 s`);
   await other.stop();
+});
+
+const order = 'question';
+/** Offsets in the order in which they first came. */
+const firstArrivals = ({ receiver }: World): readonly number[] => [
+  ...new Set(receiver.received.map(({ headers }) => Number(headers['x-svc-offset']))),
+];
+const ofOneQuestion = (count: number) => {
+  const question_id = makeId();
+  return Array.from({ length: count }, () => ({ question_id }));
+};
+
+t.test('a webhook with an order stays in order when its signer is killed', async (t) => {
+  const world = await makeWorld(t);
+  await world.addHook({ order });
+  world.hold('/');
+  await world.record(...ofOneQuestion(10));
+  const victim = startVictim(world);
+  await world.receiver.waitFor('/', 1);
+  victim.kill('SIGKILL');
+  await once(victim, 'exit');
+  t.equal(world.receiver.received.length, 1, 'the others waited');
+  await passTime(world);
+  await world.startSigner();
+  await world.settled(10, 'delivered');
+  t.same(
+    firstArrivals(world),
+    Array.from({ length: 10 }, (_, n) => n + 1),
+  );
+  t.equal(world.receiver.received.length, 11, 'only the call in flight was made again');
+});
+
+t.test('a signer that wakes up does not undo what another did meanwhile', async (t) => {
+  const world = await makeWorld(t);
+  await world.addHook({ order });
+  const victim = startVictim(world);
+  t.teardown(() => victim.kill('SIGKILL'));
+  world.receiver.script('/', (response) => {
+    victim.kill('SIGSTOP');
+    response.writeHead(500).end();
+  });
+  const ids = await world.record(...ofOneQuestion(5));
+  await world.receiver.waitFor('/', 1);
+  await passTime(world);
+  const other = await world.startSigner();
+  await world.settled(5, 'delivered');
+  await other.stop();
+  t.same(firstArrivals(world), [1, 2, 3, 4, 5]);
+  t.equal(world.receiver.received.length, 6);
+
+  victim.kill('SIGCONT');
+  await world.record({});
+  const all = await world.settled(6, 'delivered');
+  t.same(pluck(all, 'attempts'), [1, 1, 1, 1, 1, 1]);
+  t.match(await world.attempts(ids[0]), [{ attempt: 1, status: 204 }]);
+  t.equal((await world.attempts(ids[0])).length, 1, 'its own failure is not noted');
+  t.equal(world.receiver.received.length, 7, 'nothing was sent again');
+});
+
+t.test('a call that a killed signer had under way is made again by another one', async (t) => {
+  const world = await makeWorld(t);
+  await world.addHook();
+  world.hold('/', 2);
+  await world.record({}, {});
+  const victim = startVictim(world, { LEASE_MS: '60000' });
+  await world.receiver.waitFor('/', 2);
+  victim.kill('SIGKILL');
+  await once(victim, 'exit');
+  const from_ms = performance.now();
+  await world.startSigner();
+  await world.record({});
+  await world.settled(3, 'delivered');
+  const passed_ms = performance.now() - from_ms;
+  t.ok(passed_ms < allow(10_000), `after ${Math.round(passed_ms)} ms, not after its lease`);
+  const ids = world.receiver.received.map(({ headers }) => headers['webhook-id']);
+  t.same([ids.length, new Set(ids).size], [5, 3]);
 });
