@@ -51,6 +51,8 @@ export interface Request {
   readonly raw_body: Uint8Array | string;
   /** Longest that the answer may take, if that is not the usual deadline. */
   longest_ms?: number | undefined;
+  /** A refusal is shown as a page. */
+  shows_page?: boolean;
   /** Set if its route refuses in the words of another protocol. */
   refusals?: Refusals | undefined;
   /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */

@@ -125,7 +125,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
   const serve = (request: HttpCall, ctx: Context): void => {
     const { method, path } = request;
     const found = router.find(method, path);
-    ctx.shows_page = showsPage(request, found);
+    request.shows_page = showsPage(request, found);
     if (found.kind === 'route') request.refusals = found.entry.route.refusals;
     if (draining) {
       finish(ctx, refuseBusy());
@@ -356,7 +356,7 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     for (const [name, value] of fixed_headers) ctx.headers.push([name, value]);
     const caller = await identify(request, route, options);
     if (!isFault(caller)) ctx.caller = caller;
-    const is_free = request.is_inner === true && isRead(request);
+    const is_free = route.is_unlimited || (request.is_inner === true && isRead(request));
     const windows = is_free ? [] : windowsOf(route, ctx.caller, request.address);
     let taken: Taken | null = null;
     if (windows.length > 0) {
@@ -440,7 +440,7 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
   const lines = log.child({}, { redact: { paths: [] } });
   return (ctx, answer) => {
     const { request, request_id, log_ids, headers } = ctx;
-    const is_page = isFault(answer) && faultPage !== undefined && ctx.shows_page;
+    const is_page = isFault(answer) && faultPage !== undefined && request.shows_page === true;
     const outgoing = is_page ? faultPage(answer, request, request_id) : answer;
     for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
       headers.push(checkHeader(name, value));
