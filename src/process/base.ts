@@ -109,15 +109,16 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
       if (METRICS_PORT === undefined) return [];
       const isReady = async (): Promise<boolean> => !leaving?.aborted && (await answersInTime(sql));
       const labels = { role, index: String(index) };
-      const lag = () => readLag(sql, clock.now());
+      const lag = async () => (await readLag(sql, clock.now())) / 1_000;
+      const waited = () => sql.longestWait() / 1_000;
       const readReplica = async () => (reads === sql ? undefined : Number(await takesReads(reads)));
       const all = [
         ...measures,
         measure('log_lines_dropped_total', log_dropped_help, dropped),
-        measure('db_longest_wait_ms', 'Of a statement without an answer.', sql.longestWait),
+        measure('db_longest_wait_seconds', 'Of a statement without an answer.', waited),
         measure('redis_ready', '1 while Redis answers.', () => Number(isWhole(redis))),
         measure('replica_ready', '1 while the replica of Postgres takes reads.', readReplica),
-        measure('outbox_lag_ms', 'Age of the oldest event that is not in the log yet.', lag),
+        measure('outbox_lag_seconds', 'Age of the oldest event that is not in the log yet.', lag),
       ];
       return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];
     },

@@ -64,7 +64,11 @@ const check = async ([what, text, made = '', said = {}, more = {}]: Case): Promi
     const [, , title] = [...text.matchAll(placeholder)].find((one) => one[1] === id)!;
     const stored = (await questionOf(idOf(id)))?.question;
     // A title has one line.
-    t.equal(stored, textOf(id, title).replace(/\s*[\t\n\r\u2028]\s*/g, ' '), `${what}: ${id}; ${output}`);
+    t.equal(
+      stored,
+      textOf(id, title).replace(/\s*[\t\n\r\u2028]\s*/g, ' '),
+      `${what}: ${id}; ${output}`,
+    );
   }
   t.equal(await countQuestions(), before + ids.length, `${what}: nothing else went in`);
 };
