@@ -17,6 +17,8 @@ export interface RoleOptions {
   readonly shared_port: boolean;
   /** Unique to the supervisor and the index: the process that had it before is dead. */
   readonly place?: string;
+  /** Where its log goes; the standard output if it is no file. */
+  readonly log_file?: string;
   /** Tests: what is done to each route before it is served. */
   readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
   /** Tests: milliseconds between two ticks of a socket or an event stream, ± 10 %. */
@@ -53,13 +55,16 @@ const readOnce = (clock: DatabaseClock): Promise<void> =>
 const log_dropped_help =
   'Lines of the log that could not be written: its disk is full, or nobody reads them.';
 
-export const openBase = async (config: Config, { role, index }: RoleOptions): Promise<Base> => {
+export const openBase = async (
+  config: Config,
+  { role, index, log_file }: RoleOptions,
+): Promise<Base> => {
   const { DATABASE_URL, REDIS_URL, HOST: host, METRICS_PORT } = config;
   if (DATABASE_URL === undefined || REDIS_URL === undefined) {
     throw new Error('a role process needs DATABASE_URL and REDIS_URL; the supervisor gives them');
   }
   const name = `${role}-${index}`;
-  const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
+  const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid }, log_file);
   const usual = { pool: config.DATABASE_POOL, prepare: config.DATABASE_PREPARE, name };
   const sql = openSql({
     ...usual,
