@@ -51,6 +51,8 @@ export interface Request {
   readonly raw_body: Uint8Array | string;
   /** Longest that the answer may take, if that is not the usual deadline. */
   longest_ms?: number | undefined;
+  /** A refusal is shown as a page. */
+  shows_page?: boolean;
   /** Set if its route refuses in the words of another protocol. */
   refusals?: Refusals | undefined;
   /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
@@ -172,13 +174,19 @@ const header_bytes_limit = 8_192;
 export const isTooLarge = (count: number, bytes: number): boolean =>
   count > header_limit || bytes > header_bytes_limit;
 
-/** Holds the token of a person's session. Only pages read it. */
-export const session_cookie = 'session';
+/** Behind https no other host of the domain can set a cookie whose name begins so. */
+export const sessionCookieName = (public_url: string): string =>
+  public_url.startsWith('https://') ? '__Host-session' : 'session';
 
-/** The value of a cookie; empty if it is missing. */
-export const readCookie = (header: string, name: string): string => {
-  const pairs = header.split(';').map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
+/**
+ * The token of a person's session, which only pages read; empty if there is none. Of two cookies
+ * with this name one was set by somebody else, so neither counts.
+ */
+export const readSession = (cookies: string, public_url: string): string => {
+  const start = `${sessionCookieName(public_url)}=`;
+  const pairs = cookies.split(';').map((pair) => pair.trim());
+  const [found, ...others] = pairs.filter((pair) => pair.startsWith(start));
+  return found === undefined || others.length > 0 ? '' : found.slice(start.length);
 };
 
 /** Covers calls with the usual deadline. Streams and calls that wait for an event are left out. */

@@ -1,5 +1,5 @@
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
-import { type Request, readCookie, session_cookie } from './call.js';
+import { type Request, readSession } from './call.js';
 import { anonymous, type Caller } from './caller.js';
 import type { Route } from './route.js';
 
@@ -45,12 +45,7 @@ export const keyInToken = (authorization: string): string | undefined =>
 const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 
 /** The person of the session cookie. Public pages do not look at it, so that they can be cached. */
-const identifyVisitor = async (
-  cookies: string,
-  { auth }: Pick<Route, 'auth'>,
-  authenticate: Authenticate,
-) => {
-  const token = auth === 'public' ? '' : readCookie(cookies, session_cookie);
+const identifyVisitor = async (token: string, authenticate: Authenticate) => {
   if (token === '') return anonymous;
   const caller = await authenticate({ ...no_credentials, authorization: `Bearer ${token}` });
   return isFault(caller) && caller.def === common_faults.INVALID_TOKEN ? anonymous : caller;
@@ -63,11 +58,16 @@ const identifyVisitor = async (
 export const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
-  const origin = headers['origin'];
-  if (origin === undefined) return false;
-  const host = URL.canParse(origin) ? new URL(origin).host : '';
-  return host !== headers['host'] && host !== new URL(public_url).host;
+  const { origin: given, host } = headers;
+  if (given === undefined) return false;
+  const { origin, protocol } = new URL(public_url);
+  return given !== origin && given !== `${protocol}//${host}`;
 };
+
+interface Visited {
+  readonly authenticate: Authenticate;
+  readonly public_url: () => string;
+}
 
 /** The caller of the route, or why the credentials are refused. */
 export const identify = (
@@ -76,9 +76,13 @@ export const identify = (
     Route,
     'auth' | 'takes_key' | 'takes_key_as_token' | 'allows_key_in_query' | 'is_page'
   >,
-  authenticate: Authenticate,
+  { authenticate, public_url }: Visited,
 ): Caller | Fault | Promise<Caller | Fault> => {
-  if (route.is_page) return identifyVisitor(headers['cookie'] ?? '', route, authenticate);
+  if (route.is_page) {
+    const is_read = route.auth !== 'public';
+    const token = is_read ? readSession(headers['cookie'] ?? '', public_url()) : '';
+    return identifyVisitor(token, authenticate);
+  }
   const api_key = headers['x-api-key'] ?? '';
   const authorization = headers['authorization'] ?? '';
   const admin_key = headers['x-admin-key'] ?? '';

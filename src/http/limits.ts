@@ -285,7 +285,7 @@ export const applyLimits = (
   const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1000));
   const { limit, name } = windows[taken.refused] as Window;
   return refuse(common_faults.RATE_LIMITED, {
-    message: `The limit of ${limit} calls per minute (${name}) is used up; try again in ${seconds} s.`,
+    message: `The limit of ${limit} calls per minute (${name}) is used up. Try again in ${seconds} s.`,
     headers: { 'Retry-After': String(seconds) },
   });
 };

@@ -1,11 +1,12 @@
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
-import { isId } from '../kit/ids.js';
+import { isId, sha256 } from '../kit/ids.js';
 import { parseTime } from '../kit/time.js';
 import { type Answer, reply } from './route.js';
 
 /**
  * Keyset pages: a cursor names the last row that was shown by the values the list is sorted by, so
- * a page stays right while rows are added. Clients treat the cursor as opaque. `offset` is for
+ * a page stays right while rows are added. It belongs to one list: one path with one order and one
+ * filter. Clients treat the cursor as opaque. `offset` is for
  * clients that count; it costs as much as the rows it skips and is therefore bounded.
  */
 
@@ -26,8 +27,24 @@ export interface PageRequest {
   readonly offset: number;
 }
 
-export const encodeCursor = (key: CursorKey): string =>
-  Buffer.from(JSON.stringify(key)).toString('base64url');
+interface ListPage extends PageRequest {
+  /** Of its list. */
+  readonly mark: string;
+}
+
+/** Members of a query that change how rows are shown, not which rows there are. */
+const of_pages = new Set(['limit', 'cursor', 'offset', 'include', 'format']);
+
+/** Tells a list from other lists: a part of the digest of its path, order and filter. */
+export const listMark = (path: string, query: Readonly<Record<string, unknown>>): string => {
+  const filter = Object.entries(query)
+    .filter(([name, value]) => value !== undefined && !of_pages.has(name))
+    .toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return sha256(JSON.stringify([path, filter]), 'base64url').slice(0, 8);
+};
+
+export const encodeCursor = (mark: string, key: CursorKey): string =>
+  Buffer.from(JSON.stringify([mark, ...key])).toString('base64url');
 
 /** A time as rows show it, to the microsecond at most: what Postgres reads without an error. */
 const isTime = (text: string): boolean =>
@@ -42,14 +59,20 @@ const fits = (part: unknown, kind: CursorKind): boolean => {
 };
 
 /** The key inside a cursor, or null when this list never gave it out. */
-export const decodeCursor = (cursor: string, kinds: readonly CursorKind[]): CursorKey | null => {
-  let key: unknown;
+export const decodeCursor = (
+  mark: string,
+  cursor: string,
+  kinds: readonly CursorKind[],
+): CursorKey | null => {
+  let parts: unknown;
   try {
-    key = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    parts = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
   } catch {
     return null;
   }
-  if (!Array.isArray(key) || key.length !== kinds.length) return null;
+  if (!Array.isArray(parts) || parts[0] !== mark) return null;
+  const key: readonly unknown[] = parts.slice(1);
+  if (key.length !== kinds.length) return null;
   return kinds.every((kind, index) => fits(key[index], kind)) ? (key as CursorKey) : null;
 };
 
@@ -57,8 +80,8 @@ export const decodeCursor = (cursor: string, kinds: readonly CursorKind[]): Curs
 export const refuseCursor = (): Fault =>
   refuse(common_faults.INVALID_REQUEST, {
     message:
-      'The cursor is not one of this list: send next_cursor of the page before, with the same ' +
-      'sort, or leave cursor out to begin again.',
+      'The cursor does not belong to this list. Send next_cursor of the page before with the same ' +
+      'filters and sort, or leave cursor out to begin again.',
     fields: [{ path: 'query.cursor', message: 'must be next_cursor of the page before' }],
   });
 
@@ -68,14 +91,17 @@ interface PageQuery {
   readonly offset?: number;
 }
 
-/** The page that a client asks for; a fault when the cursor is not one of this list. */
-export const readPage = (query: PageQuery, kinds: readonly CursorKind[]): PageRequest | Fault => {
-  if (query.cursor === undefined) {
-    return { limit: query.limit, after: null, offset: query.offset ?? 0 };
-  }
-  const after = decodeCursor(query.cursor, kinds);
-  if (after === null) return refuseCursor();
-  return { limit: query.limit, after, offset: 0 };
+/** The page that a client asks for; a fault if the cursor does not belong to the list at `path`. */
+export const readPage = (
+  path: string,
+  query: PageQuery,
+  kinds: readonly CursorKind[],
+): ListPage | Fault => {
+  const { limit, cursor, offset = 0 } = query;
+  const mark = listMark(path, { ...query });
+  if (cursor === undefined) return { mark, limit, after: null, offset };
+  const after = decodeCursor(mark, cursor, kinds);
+  return after === null ? refuseCursor() : { mark, limit, after, offset: 0 };
 };
 
 export interface Page<R> {
@@ -86,12 +112,12 @@ export interface Page<R> {
 /** Cuts `limit + 1` fetched rows to a page; the extra row only says that there is more. */
 export const makePage = <R>(
   fetched: readonly R[],
-  limit: number,
+  { mark, limit }: Pick<ListPage, 'mark' | 'limit'>,
   keyOf: (row: R) => CursorKey,
 ): Page<R> => {
   if (fetched.length <= limit) return { rows: fetched, next_cursor: null };
   const rows = fetched.slice(0, limit);
-  return { rows, next_cursor: encodeCursor(keyOf(rows[limit - 1] as R)) };
+  return { rows, next_cursor: encodeCursor(mark, keyOf(rows[limit - 1] as R)) };
 };
 
 /** `Link: rel="next"` of a page, with the other members of the query kept; nothing on the last. */
@@ -130,10 +156,10 @@ export const replyPage = async <R extends { readonly id: string }>(
 ): Promise<Answer> => {
   const { path, query, plural, show = (row: R) => row, kinds = ['id'] } = list;
   const { keyOf = ({ id }: R) => [id] } = list;
-  const page = readPage(query, kinds);
+  const page = readPage(path, query, kinds);
   if (isFault(page)) return page;
   const [fetched, counted] = await Promise.all([list.read(page), list.count()]);
-  const { rows, next_cursor } = makePage(fetched, page.limit, keyOf);
+  const { rows, next_cursor } = makePage(fetched, page, keyOf);
   const body = { ...counted, [plural]: rows.map(show), next_cursor };
   return reply(200, body, pageHeaders(path, { ...query }, next_cursor));
 };

@@ -125,7 +125,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
   const serve = (request: HttpCall, ctx: Context): void => {
     const { method, path } = request;
     const found = router.find(method, path);
-    ctx.shows_page = showsPage(request, found);
+    request.shows_page = showsPage(request, found);
     if (found.kind === 'route') request.refusals = found.entry.route.refusals;
     if (draining) {
       finish(ctx, refuseBusy());
@@ -191,7 +191,7 @@ const refuseBusy = (): Fault =>
 
 /** Answers a call by what was found for its path; never throws, never rejects. */
 const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
-  const { log, authenticate } = options;
+  const { log } = options;
   const respond = makeResponder(options);
   let open_writes = 0;
 
@@ -199,7 +199,7 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
     try {
       if (found.kind !== 'route') {
         const allow = found.kind === 'wrong_method' ? found.allow : null;
-        return await respondUnrouted(ctx, allow, authenticate);
+        return await respondUnrouted(ctx, allow, options);
       }
       ctx.request.longest_ms = found.entry.route.longest_ms;
       return await respond(ctx, found);
@@ -242,11 +242,11 @@ const admin_path = {
 const respondUnrouted = async (
   { request }: Context,
   allow: readonly string[] | null,
-  authenticate: Authenticate,
+  options: Parameters<typeof identify>[2],
 ): Promise<Fault> => {
   if (allow === null) return refuse(common_faults.NOT_FOUND);
   if (request.path.startsWith('/api/admin')) {
-    const caller = await identify(request, admin_path, authenticate);
+    const caller = await identify(request, admin_path, options);
     if (isFault(caller) || !isAdmin(caller)) return refuse(common_faults.NOT_FOUND);
   }
   return refuse(common_faults.METHOD_NOT_ALLOWED, {
@@ -285,6 +285,12 @@ const admit = (route: Route, caller: Caller, public_url: string): Fault | null =
 
 const readBodyFor = ({ body, takes_key, is_page }: Route, request: Request): BodyRead => {
   if (body === undefined) return { value: undefined };
+  const encoding = request.header('content-encoding');
+  if (!/^(?:identity)?$/i.test(encoding)) {
+    const message = `A body with Content-Encoding ${encoding.slice(0, 40)} is not read. Send it as it is.`;
+    const headers = { 'Accept-Encoding': 'identity' };
+    return refuse(common_faults.UNSUPPORTED_MEDIA_TYPE, { message, headers });
+  }
   if (is_page) return request.readForm?.() ?? refuse(common_faults.HTTP_ONLY);
   return takes_key && request.raw_body.length === 0 ? { value: {} } : request.readBody();
 };
@@ -327,7 +333,7 @@ const isForAll = ({ request, caller }: Context): boolean =>
 
 /** From the whole request to its answer; rejects only for bugs and outages. */
 const makeResponder = <D>(options: MountOptions<D>) => {
-  const { deps, limiter, authenticate, windowsOf } = options;
+  const { deps, limiter, windowsOf } = options;
   const { idempotency, cache } = options;
 
   const makeAnswer = (ctx: Context, entry: CompiledRoute<D>): Answer | Promise<Answer> => {
@@ -348,9 +354,9 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     const { request } = ctx;
     const { route, fixed_headers } = entry;
     for (const [name, value] of fixed_headers) ctx.headers.push([name, value]);
-    const caller = await identify(request, route, authenticate);
+    const caller = await identify(request, route, options);
     if (!isFault(caller)) ctx.caller = caller;
-    const is_free = request.is_inner === true && isRead(request);
+    const is_free = route.is_unlimited || (request.is_inner === true && isRead(request));
     const windows = is_free ? [] : windowsOf(route, ctx.caller, request.address);
     let taken: Taken | null = null;
     if (windows.length > 0) {
@@ -434,7 +440,7 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
   const lines = log.child({}, { redact: { paths: [] } });
   return (ctx, answer) => {
     const { request, request_id, log_ids, headers } = ctx;
-    const is_page = isFault(answer) && faultPage !== undefined && ctx.shows_page;
+    const is_page = isFault(answer) && faultPage !== undefined && request.shows_page === true;
     const outgoing = is_page ? faultPage(answer, request, request_id) : answer;
     for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
       headers.push(checkHeader(name, value));

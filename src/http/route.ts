@@ -63,8 +63,6 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
   caller = anonymous as C;
   /** The claim of a call that came with an Idempotency-Key, for `keepAll` in a group commit. */
   claim: Claim | null = null;
-  /** A refusal is shown as a page. */
-  shows_page = false;
   /** Headers of the answer so far. */
   readonly headers: [name: string, value: string][] = [];
 
@@ -153,6 +151,8 @@ export interface Route<D = never> {
   readonly auth: Auth;
   /** Names of the rate limits that count this call, in addition to those that count every call. */
   readonly limits: readonly string[];
+  /** No limit counts it: a page needs its style and scripts, also the page that refuses. */
+  readonly is_unlimited: boolean;
   readonly params: TObject | undefined;
   /** The refusal for parameters that cannot name anything, such as an id that is no UUID. */
   readonly absent: FaultDef | undefined;
@@ -206,6 +206,7 @@ export interface Route<D = never> {
 
 const defaults = {
   limits: [],
+  is_unlimited: false,
   params: undefined,
   absent: undefined,
   query: undefined,

@@ -98,6 +98,7 @@ export class HttpCall implements Request {
   awaits_body = false;
   is_streaming = false;
   longest_ms: number | undefined;
+  shows_page = false;
   refusals: Refusals | undefined;
   raw_body: Buffer = no_body;
   #on_gone: (() => void) | null = null;

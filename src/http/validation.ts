@@ -184,6 +184,13 @@ export const convert = (kind: string, text: string): unknown => {
 const capLimit = (value: unknown, { maximum }: TSchema): unknown =>
   typeof value === 'number' && Math.floor(value) === value && value > maximum ? maximum : value;
 
+/** In a query `+` stands for a blank, so the offset of a time that is not encoded arrives with one. */
+const readOffset = (text: string): string =>
+  text.replace(/^(\d{4}-\d\d-\d\d[Tt][\d:.]+) (\d\d:?\d\d)$/, '$1+$2');
+
+const isTimeMember = ({ format, anyOf }: TSchema): boolean =>
+  format === 'date-time' || (anyOf as readonly TSchema[] | undefined)?.some(isTimeMember) === true;
+
 type QueryReader = (
   raw: string,
 ) => { readonly value: Record<string, unknown> } | { readonly fields: readonly FaultField[] };
@@ -200,18 +207,19 @@ export const compileQuery = (schema: TObject): QueryReader => {
     property,
     kind: property[Kind] as string,
     fallback: property.default as unknown,
+    is_time: isTimeMember(property),
   }));
   return (raw) => {
     const value: Record<string, unknown> = {};
     const given = raw === '' ? null : new URLSearchParams(raw);
-    for (const { name, property, kind, fallback } of keys) {
+    for (const { name, property, kind, fallback, is_time } of keys) {
       const text = kind === 'Array' ? given?.getAll(name).join(',') : given?.get(name);
       if (text) {
         if (text.includes('\0') || !text.isWellFormed()) {
           const message = 'contains characters that are not allowed';
           return { fields: [{ path: `query.${name}`, message }] };
         }
-        const converted = convert(kind, text);
+        const converted = convert(kind, is_time ? readOffset(text) : text);
         value[name] = name === 'limit' ? capLimit(converted, property) : converted;
       } else if (fallback !== undefined) value[name] = fallback;
     }
@@ -288,7 +296,8 @@ export const findInexactProblem = (json: string): string | null => {
 export const readJson = (raw: Buffer): ParsedJson => {
   if (raw.length === 0) return { ok: false, problem: 'The body is empty; send a JSON object.' };
   if (!isUtf8(raw)) return { ok: false, problem: 'The body is not valid UTF-8.' };
-  const text = raw.toString('utf8');
+  // Some programs write a byte order mark before the text.
+  const text = raw.toString('utf8').replace(/^\ufeff/, '');
   try {
     return { ok: true, value: JSON.parse(text), text };
   } catch {

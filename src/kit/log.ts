@@ -1,4 +1,4 @@
-import { write, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, stat, write, writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
 
 /**
@@ -20,12 +20,16 @@ const redacted = [
 ];
 
 /**
- * One JSON line a record, on the standard output and written at least every 200 ms. Secrets never
+ * One JSON line a record, on the standard output or into a file, and written at least every 200 ms. Secrets never
  * get into a record in the first place; the redaction list is the second fence, and keys inside of
  * any text, such as a path, are taken out of every line.
  */
-export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, fd = 1) => {
-  const output = new LogOutput(fd, (dropped, code) =>
+export const makeLog = (
+  level: string,
+  base: Readonly<Record<string, unknown>>,
+  target: number | string = 1,
+) => {
+  const output = new LogOutput(target, (dropped, code) =>
     log.warn({ dropped, code }, 'log: lines were dropped'),
   );
   const log: Logger = pino(
@@ -72,7 +76,16 @@ const fromCut = (lines: Buffer, written: number): Buffer => {
   return start === written ? left : Buffer.concat([Buffer.from('\n'), left]);
 };
 
+/** A file that was moved away is missed within this time. */
+const look_ms = 1_000;
+
 const outputs: LogOutput[] = [];
+
+/** Opens the files of logs again, as after a rotation. */
+export const reopenLogs = (): void => {
+  for (const output of outputs) output.reopen();
+};
+
 const flushAll = (): void => {
   for (const output of outputs) output.flushSync();
 };
@@ -84,7 +97,10 @@ const flushAll = (): void => {
  */
 export class LogOutput {
   dropped = 0;
-  readonly #fd: number;
+  #fd: number;
+  /** Null: a descriptor that somebody else opened. */
+  readonly #file: string | null;
+  #is_moved = false;
   readonly #onAgain: (dropped: number, code: string) => void;
   #lines = '';
   /** Being written, or to be tried again. */
@@ -99,8 +115,10 @@ export class LogOutput {
   #trouble = '';
 
   /** `onAgain`: lines can be written again, and this many had to be dropped. */
-  constructor(fd: number, onAgain: (dropped: number, code: string) => void) {
-    this.#fd = fd;
+  constructor(target: number | string, onAgain: (dropped: number, code: string) => void) {
+    this.#file = typeof target === 'string' ? target : null;
+    this.#fd = typeof target === 'string' ? openSync(target, 'a', 0o600) : target;
+    if (this.#file !== null) setInterval(() => this.#look(this.#file ?? ''), look_ms).unref();
     this.#onAgain = onAgain;
     outputs.push(this);
     if (outputs.length === 1) process.once('exit', flushAll);
@@ -114,6 +132,34 @@ export class LogOutput {
     this.#lines += line;
     this.#flushLater();
     if (this.#trouble === '' && this.#lines.length >= enough) this.#flush();
+  }
+
+  /** The file was moved away, or somebody says so: the next lines go into a new one. */
+  reopen(): void {
+    this.#is_moved = this.#file !== null;
+    if (this.#is_moved && !this.#is_writing) this.#open(this.#file ?? '');
+  }
+
+  #look(file: string): void {
+    stat(file, (error, found) => {
+      const { dev, ino } = fstatSync(this.#fd);
+      const is_there = error === null && found.dev === dev && found.ino === ino;
+      if (!is_there && (error === null || error.code === 'ENOENT')) this.reopen();
+    });
+  }
+
+  #open(file: string): void {
+    this.#is_moved = false;
+    try {
+      const fd = openSync(file, 'a', 0o600);
+      closeSync(this.#fd);
+      this.#fd = fd;
+    } catch {
+      // The old file takes the lines until the next look.
+      return;
+    }
+    this.#chunk = fromCut(this.#chunk, this.#written);
+    this.#written = 0;
   }
 
   #flushLater(): void {
@@ -136,6 +182,7 @@ export class LogOutput {
     write(this.#fd, this.#chunk, this.#written, (error, written) => {
       this.#is_writing = false;
       this.#written += written;
+      if (this.#is_moved) this.#open(this.#file ?? '');
       if (error !== null) this.#fail(error.code ?? 'unknown');
       else if (this.#written < this.#chunk.length) this.#flush();
       else this.#succeed();

@@ -1,4 +1,4 @@
-import { normaliseText, toNormalForm } from './text.js';
+import { toLine, toNormalForm } from './text.js';
 
 /** Names that people type, such as those of agents and options, and when two of them are the same. */
 
@@ -26,7 +26,7 @@ export const foldName = (name: string): string =>
 
 /** The place of a name among others: to the letter if it is there so, else by its fold; or -1. */
 export const findName = (text: string, names: readonly string[]): number => {
-  const wanted = normaliseText(text).trim();
+  const wanted = toLine(text);
   const exact = names.indexOf(wanted);
   if (exact !== -1) return exact;
   const folded = foldName(text);

@@ -52,6 +52,12 @@ export const toNormalForm = (text: string, form: 'NFC' | 'NFKC' | 'NFKD'): strin
 export const normaliseText = (text: string): string =>
   may_change.test(text) ? toNormalForm(withoutControls(text), 'NFC') : text;
 
+/** A text of one line, such as a title or an option: line breaks and tabs become a blank. */
+export const toLine = (text: string): string =>
+  normaliseText(text)
+    .replace(/\s*[\t\n\r]\s*/g, ' ')
+    .trim();
+
 /** Whether what should be one line holds a line break, or what `withoutControls` leaves out. */
 export const hasControls = (text: string): boolean =>
   /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(text);

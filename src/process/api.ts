@@ -391,9 +391,9 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All) => {
     measure('prediction_drafts_waiting', 'For a commit.', () => placing.stats.waiting),
     measure('log_head_offset', 'Newest offset followed here.', () => follower.head),
     measure(
-      'log_lag_p99_ms',
+      'log_lag_p99_seconds',
       'From the time of an event to its delivery to sockets, 99th percentile.',
-      () => follower.lagP99(),
+      () => follower.lagP99() / 1_000,
     ),
     measure('sockets', 'Open websockets.', () => hub().sockets),
     measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),

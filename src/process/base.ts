@@ -17,6 +17,8 @@ export interface RoleOptions {
   readonly shared_port: boolean;
   /** Unique to the supervisor and the index: the process that had it before is dead. */
   readonly place?: string;
+  /** Where its log goes; the standard output if it is no file. */
+  readonly log_file?: string;
   /** Tests: what is done to each route before it is served. */
   readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
   /** Tests: milliseconds between two ticks of a socket or an event stream, ± 10 %. */
@@ -53,13 +55,16 @@ const readOnce = (clock: DatabaseClock): Promise<void> =>
 const log_dropped_help =
   'Lines of the log that could not be written: its disk is full, or nobody reads them.';
 
-export const openBase = async (config: Config, { role, index }: RoleOptions): Promise<Base> => {
+export const openBase = async (
+  config: Config,
+  { role, index, log_file }: RoleOptions,
+): Promise<Base> => {
   const { DATABASE_URL, REDIS_URL, HOST: host, METRICS_PORT } = config;
   if (DATABASE_URL === undefined || REDIS_URL === undefined) {
     throw new Error('a role process needs DATABASE_URL and REDIS_URL; the supervisor gives them');
   }
   const name = `${role}-${index}`;
-  const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
+  const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid }, log_file);
   const usual = { pool: config.DATABASE_POOL, prepare: config.DATABASE_PREPARE, name };
   const sql = openSql({
     ...usual,
@@ -109,15 +114,16 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
       if (METRICS_PORT === undefined) return [];
       const isReady = async (): Promise<boolean> => !leaving?.aborted && (await answersInTime(sql));
       const labels = { role, index: String(index) };
-      const lag = () => readLag(sql, clock.now());
+      const lag = async () => (await readLag(sql, clock.now())) / 1_000;
+      const waited = () => sql.longestWait() / 1_000;
       const readReplica = async () => (reads === sql ? undefined : Number(await takesReads(reads)));
       const all = [
         ...measures,
         measure('log_lines_dropped_total', log_dropped_help, dropped),
-        measure('db_longest_wait_ms', 'Of a statement without an answer.', sql.longestWait),
+        measure('db_longest_wait_seconds', 'Of a statement without an answer.', waited),
         measure('redis_ready', '1 while Redis answers.', () => Number(isWhole(redis))),
         measure('replica_ready', '1 while the replica of Postgres takes reads.', readReplica),
-        measure('outbox_lag_ms', 'Age of the oldest event that is not in the log yet.', lag),
+        measure('outbox_lag_seconds', 'Age of the oldest event that is not in the log yet.', lag),
       ];
       return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];
     },

@@ -1,7 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { closeSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { cpuTime } from '../boot/processes.mjs';
 import { type Config, type RoleName, role_names } from '../config.js';
+import { reopenLogs } from '../kit/log.js';
 import { type Running, withDeadline } from '../kit/service.js';
 import type { Say } from './embedded/data-dir.js';
 import { stopProcesses } from './embedded/processes.js';
@@ -23,6 +25,8 @@ export interface RoleArgs {
   readonly shared_port: boolean;
   /** Unique to the supervisor and the index: the process that had it before is dead. */
   readonly place?: string;
+  /** Where its log goes; the standard output if it is no file. */
+  readonly log_file?: string;
 }
 
 type FromRole =
@@ -30,7 +34,7 @@ type FromRole =
   | { readonly type: 'ready'; readonly port?: number }
   | { readonly type: 'failed'; readonly message: string };
 interface ToRole {
-  readonly type: 'stop';
+  readonly type: 'stop' | 'reopen';
 }
 
 export interface RoleProcess {
@@ -41,6 +45,8 @@ export interface RoleProcess {
   /** Asks it to stop and ends it by force when it takes longer. */
   stop(within_ms: number): Promise<void>;
   kill(): void;
+  /** Its log goes on in a new file. */
+  reopenLog(): void;
 }
 
 interface RoleProcessOptions {
@@ -50,8 +56,8 @@ interface RoleProcessOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Most that the heap of the process may hold, in MB. */
   readonly heap_mb: number;
-  /** File descriptor of the log, or the output of this process. */
-  readonly output: number | 'inherit';
+  /** Opens what gets its standard output: a file that is closed after the start, or that of this process. */
+  readonly openOutput: () => number | 'inherit';
   readonly say: Say;
 }
 
@@ -73,6 +79,7 @@ const toWords = ({ args, data_dir }: RoleProcessOptions): string[] => [
   `--index=${args.index}`,
   ...(args.shared_port ? ['--shared-port'] : []),
   ...(args.place === undefined ? [] : [`--place=${args.place}`]),
+  ...(args.log_file === undefined ? [] : [`--log-file=${args.log_file}`]),
   dataWord(data_dir),
 ];
 
@@ -83,9 +90,13 @@ export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
   const role = role_names.find((name) => name === wordOf('role'));
   if (role === undefined) return null;
   const index = Number(wordOf('index') ?? 0);
-  const place = wordOf('place');
+  const [place, log_file] = [wordOf('place'), wordOf('log-file')];
   const shared_port = words.includes('--shared-port');
-  return { role, index, shared_port, ...(place === undefined ? {} : { place }) };
+  return {
+    ...{ role, index, shared_port },
+    ...(place === undefined ? {} : { place }),
+    ...(log_file === undefined ? {} : { log_file }),
+  };
 };
 
 /** Ends the role processes of a service that was killed: they would keep the port. */
@@ -139,6 +150,9 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
     ready,
     failed,
     kill,
+    reopenLog(): void {
+      if (child?.connected) child.send({ type: 'reopen' } satisfies ToRole, () => undefined);
+    },
     async stop(within_ms) {
       stopped.abort();
       if (child?.connected) child.send({ type: 'stop' } satisfies ToRole, () => undefined);
@@ -247,12 +261,14 @@ const watchHeartbeats = (pid: number, onSilent: (why: string) => void) => {
 };
 
 const forkRole = (options: RoleProcessOptions): ChildProcess => {
-  const { entry, env, output, heap_mb } = options;
+  const { entry, env, openOutput, heap_mb } = options;
+  const output = openOutput();
   const child = fork(entry, toWords(options), {
     env,
     execArgv: [...process.execArgv, `--max-old-space-size=${heap_mb}`],
     stdio: ['ignore', output, output, 'ipc'],
   });
+  if (typeof output === 'number' && output > 2) closeSync(output);
   child.on('error', () => undefined);
   return child;
 };
@@ -285,6 +301,10 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => undefined);
   }
+  process.on('SIGUSR2', reopenLogs);
+  process.on('message', (message: ToRole) => {
+    if (message.type === 'reopen') reopenLogs();
+  });
   const stopping = whenStopped();
   // The supervisor shows it if the process ends again and again.
   process.on('uncaughtExceptionMonitor', (error) => {

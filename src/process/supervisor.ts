@@ -1,8 +1,10 @@
+import { fstatSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Config, ConfigError, publicUrl, type RoleName } from '../config.js';
 import { migrate } from '../db/migrate.js';
 import { makeId } from '../kit/ids.js';
+import { makeLog, reopenLogs } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
 import { readRedisAddress } from '../redis/address.js';
 import { lookAtRedis } from '../redis/look.js';
@@ -58,6 +60,10 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
   const claim = await claimDataDir(config.DATA_DIR);
   const self: Supervisor = { ...options, say, claim, signals, stores: [], roles: [] };
   const leaveLogs = keepLogsSmall(path.join(config.DATA_DIR, 'log'), say);
+  process.on('SIGUSR2', () => {
+    reopenLogs();
+    for (const { process: one } of self.roles) one.reopenLog();
+  });
   try {
     await start(self);
     await Promise.race([whenAborted(signals.stop), ...self.roles.map((one) => one.process.failed)]);
@@ -72,13 +78,34 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
 };
 
 /** Production logs are JSON lines, this process's too. */
-const makeSay =
-  ({ config: { NODE_ENV }, onRunning }: SupervisorOptions): Say =>
-  (msg) => {
+const makeSay = (options: SupervisorOptions): Say => {
+  const { config, onRunning } = options;
+  if (config.NODE_ENV !== 'production') {
     const output = onRunning === undefined ? process.stdout : process.stderr;
-    const line = { level: 30, time: new Date().toISOString(), role: 'supervisor', msg };
-    output.write(`${NODE_ENV === 'production' ? JSON.stringify(line) : msg}\n`);
-  };
+    return (msg) => void output.write(`${msg}\n`);
+  }
+  const target = logFile(options) ?? outputOf(options);
+  const { log } = makeLog('info', { role: 'supervisor' }, target);
+  return (msg) => log.info(msg);
+};
+
+/** The descriptor that a production log goes to. */
+const outputOf = ({ onRunning }: SupervisorOptions): number => (onRunning === undefined ? 1 : 2);
+
+/**
+ * The file of the log, which is opened again after a rotation: in production the one that the
+ * output was led to, if it is a file.
+ */
+const logFile = (options: SupervisorOptions): string | undefined => {
+  const { DATA_DIR, NODE_ENV } = options.config;
+  if (NODE_ENV !== 'production') return path.join(DATA_DIR, 'log', 'forum.log');
+  const fd = outputOf(options);
+  try {
+    return fstatSync(fd).isFile() ? readlinkSync(`/proc/self/fd/${fd}`) : undefined;
+  } catch {
+    return undefined;
+  }
+};
 
 const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
   (['api', 'relay', 'signer', 'timer'] as const).filter(
@@ -182,19 +209,22 @@ const startRoles = async (
 ): Promise<number | undefined> => {
   const { config, env, entry, say, roles, signals } = self;
   const { DATA_DIR, HOST, NODE_ENV, API_PROCESSES, PROCESS_HEAP_MB: heap_mb } = config;
-  const inherited = self.onRunning === undefined ? 'inherit' : 2;
-  const output =
-    NODE_ENV === 'production' ? inherited : openLog(path.join(DATA_DIR, 'log', 'forum.log'));
+  const log_file = logFile(self);
+  const openOutput = (): number | 'inherit' => {
+    if (NODE_ENV === 'production') return self.onRunning === undefined ? 'inherit' : 2;
+    return openLog(path.join(DATA_DIR, 'log', 'forum.log'));
+  };
   // Chosen here, so that all api processes and every later start of one get the same.
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
-  const common = { entry, data_dir: DATA_DIR, env: process_env, output, say, heap_mb } as const;
+  const common = { entry, data_dir: DATA_DIR, env: process_env, openOutput, say, heap_mb } as const;
   const wanted = wantedRoles(config);
   const supervisor_id = makeId();
   const startRole = (role: RoleName): void => {
     const index = roles.length;
     const shared_port = role === 'api' && API_PROCESSES > 1;
-    const args = { role, index, shared_port, place: `${supervisor_id}/${index}` };
+    const of_role = { role, index, shared_port, place: `${supervisor_id}/${index}` };
+    const args = { ...of_role, ...(log_file === undefined ? {} : { log_file }) };
     roles.push({ role, process: keepRole({ ...common, args }) });
   };
   for (const role of wanted) {

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { readCookie, session_cookie } from '../http/call.js';
+import { readSession } from '../http/call.js';
 import { anonymous, type Caller, callerKey } from '../http/caller.js';
 import { type Credentials, chooseCredentials, no_credentials } from '../http/credentials.js';
 import {
@@ -58,9 +58,10 @@ export const upgrade = (
     admin_key: req.getHeader('x-admin-key'),
   };
   const token = hasAny(given) || req.getQuery() === '' ? '' : (req.getQuery('token') ?? '');
-  const is_own = req.getHeader('origin') === core.options.origin?.();
+  const own = core.options.origin?.() ?? '';
+  const is_own = own !== '' && req.getHeader('origin') === own;
   const has_other = hasAny(given) || token !== '';
-  const cookie = is_own && !has_other ? readCookie(req.getHeader('cookie'), session_cookie) : '';
+  const cookie = is_own && !has_other ? readSession(req.getHeader('cookie'), own) : '';
   const secret = (token === '' ? cookie : token).slice(0, 512);
   const session = new Session(core, {
     address: core.options.readAddress(remoteAddress(res), req.getHeader('x-forwarded-for')),

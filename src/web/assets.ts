@@ -44,6 +44,7 @@ export const assetPath = (name: string): string => {
 export const assets = route({
   ...fresh_page,
   id: 'asset',
+  is_unlimited: true,
   path: '/assets/{version}/{name}',
   summary: 'Style and scripts of the pages.',
   params: Type.Object({ version: Type.String(), name: Type.String() }),
@@ -61,6 +62,7 @@ export const assets = route({
 export const icons = ['/favicon.svg', '/favicon.ico'].map((path) =>
   route({
     ...fresh_page,
+    is_unlimited: true,
     id: path === '/favicon.svg' ? 'icon' : 'oldIcon',
     path,
     also_produces: ['image/svg+xml'],

@@ -17,7 +17,6 @@ const titles: Readonly<Record<number, string>> = {
 
 const hints: Readonly<Record<number, string>> = {
   404: 'The address may be misspelt, or what it named is not public. Search for it:',
-  429: 'Wait a little, then load the page again.',
   500: 'Nothing you did; try again. If it stays, tell the operator the request id.',
   503: 'It is restarting, or one of its stores is away. Nothing is lost; try again in a moment.',
 };

@@ -358,7 +358,6 @@ const showHook = async (visit: Visit, { fault = null, tested }: Acted = {}) => {
 const act_words = {
   REPLAY_RUNNING: 'A replay is going on; wait until it is done.',
   WEBHOOK_INACTIVE: 'The webhook is switched off; switch it on first.',
-  RATE_LIMITED: 'Too many changes; wait a minute, then try again.',
   'body.overlap_hours': 'Choose a whole number of hours from 0 to 168.',
 };
 

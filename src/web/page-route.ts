@@ -3,7 +3,7 @@ import { type AnyInput, placeOf } from '#client/calls.js';
 import type { Input, OperationId } from '#client/types.js';
 import type { Operations } from '#client/wire.js';
 import { lists_tag } from '../features/questions/schema.js';
-import { readCookie, session_cookie } from '../http/call.js';
+import { readSession } from '../http/call.js';
 import type { Deps } from '../http/deps.js';
 import { asFault, type FaultAnswer, type InnerCall } from '../http/inner-call.js';
 import { type Context, type Reply, replyRaw, routeFor } from '../http/route.js';
@@ -98,8 +98,11 @@ class PageFault extends Error {
 }
 
 /** The API as the visitor of the page may use it. */
-export const apiOf = (ctx: Context<unknown, unknown, unknown>, { innerCall }: PageDeps): Api => {
-  const token = ctx.caller.kind === 'human' ? readCookie(ctx.header('cookie'), session_cookie) : '';
+export const apiOf = (
+  ctx: Context<unknown, unknown, unknown>,
+  { innerCall, public_url }: PageDeps,
+): Api => {
+  const token = ctx.caller.kind === 'human' ? readSession(ctx.header('cookie'), public_url) : '';
   const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
   const call = async <Id extends OperationId>(
     id: Id,

@@ -191,10 +191,8 @@ const logIn = async (visit: Visit) => {
   const { email = '', password: given = '', next } = form;
   const outcome = await api('logIn', { body: { email, password: given } });
   if (outcome.ok) return goTo(pathAfter(next), sessionCookie(deps, outcome.body.token));
-  const { fault } = outcome;
-  // The API says how long to wait, which is an hour and not a minute after many wrong passwords.
-  const texts = fault.code === 'RATE_LIMITED' ? { RATE_LIMITED: fault.error } : login_words;
-  return showLogIn(visit, inWords(fault, texts, { INVALID_CREDENTIALS: 'password' }));
+  const at = { INVALID_CREDENTIALS: 'password' };
+  return showLogIn(visit, inWords(outcome.fault, login_words, at));
 };
 
 const forgot_done = { sent: 'If this address has an account, a mail with a link is on its way.' };

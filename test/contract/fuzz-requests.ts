@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { example_bodies } from '../../src/features/docs/examples.js';
 import { event_names } from '../../src/features/events/catalogue.js';
-import { encodeCursor } from '../../src/http/page.js';
+import { encodeCursor, listMark } from '../../src/http/page.js';
 import type { Auth, Route } from '../../src/http/route.js';
+import { compileQuery } from '../../src/http/validation.js';
 import { type Known, oddText, shapedValue, weighted } from '../help/arbitrary.js';
 import { makeReasoning } from '../help/story.js';
 
@@ -72,7 +73,7 @@ const knownOf = (world: FuzzWorld, some_ids = allIds(world)): Known => ({
       ),
       { maxLength: 3 },
     )
-    .map((parts) => encodeCursor(parts as string[])),
+    .map((parts) => encodeCursor('', parts as string[])),
 });
 
 /** Characters of a path that the client itself does not refuse. */
@@ -126,17 +127,33 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
   );
 };
 
+/** Marks a made-up cursor as one of this list, so that its parts are looked at. */
+const markCursor = (route: Route) => {
+  const read = route.query === undefined ? null : compileQuery(route.query);
+  return (path: string, query: string): string => {
+    const cursor = new URLSearchParams(query).get('cursor');
+    const asked = cursor === null ? undefined : read?.(query);
+    if (cursor === null || asked === undefined || 'fields' in asked) return query;
+    const text = Buffer.from(cursor, 'base64url').toString('utf8');
+    if (!text.startsWith('["",')) return query;
+    const marked = encodeCursor(listMark(path, asked.value), JSON.parse(text).slice(1));
+    return query.replace(cursor, marked);
+  };
+};
+
 const pathOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<string> => {
   const parts = route.path
     .split('/')
     .map((part, at, all) =>
       part.startsWith('{') ? segment(world, all[at - 1] ?? '') : fc.constant(part),
     );
+  const mark = markCursor(route);
   return fc
     .tuple(fc.tuple(...parts), fc.constantFrom('', '', '', '/', '//', '/x'), queryOf(route, known))
-    .map(
-      ([segments, end, query]) => `${segments.join('/')}${end}${query === '' ? '' : `?${query}`}`,
-    );
+    .map(([segments, end, query]) => {
+      const path = segments.join('/');
+      return `${path}${end}${query === '' ? '' : `?${mark(path, query)}`}`;
+    });
 };
 
 const wrong_values = fc.constantFrom<unknown>(

@@ -109,7 +109,7 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
   const leading = all.length === 0 ? -1 : sums.indexOf(Math.max(...sums));
   const isYes = (one: Stated) => one.prediction ?? one.selected_option === leading;
   const yes_count = all.filter(isYes).length;
-  const percentOf = (count: number, of: readonly Stated[]) => round2(100 * count, of.length) ?? 0;
+  const percentOf = (count: number, of: readonly Stated[]) => round2(100 * count, of.length);
   const probability = (some: readonly Stated[]) => (is_binary ? mean(some.map(statedBy)) : null);
   const confidence = (some: readonly Stated[]) => mean(some.map((one) => one.confidence));
   const shown_options = options.map((option, n) => {

@@ -16,6 +16,9 @@ t.test('a page knows its visitor by the session cookie and by nothing else', asy
     { 'x-admin-key': 'right' },
     { cookie: 'session=ended' },
     { cookie: 'other-session=person' },
+    { cookie: '__Host-session=person' },
+    { cookie: 'session=person; session=person' },
+    { cookie: 'session=; a=b; session=person' },
   ]) {
     t.match(await call('GET', '/mine', { headers }), {
       status: 401,
@@ -47,6 +50,8 @@ t.test('a form of another site is refused', async (t) => {
     { 'sec-fetch-site': 'same-site', origin: url },
     { origin: 'https://evil.example' },
     { origin: 'null' },
+    { origin: 'https://forum' },
+    { origin: url.replace('http:', 'https:') },
   ] as const) {
     const headers = { cookie, 'content-type': form, ...from };
     t.match(await call('POST', '/mine', { body: 'name=a&tags=1', headers }), {

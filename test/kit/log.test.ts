@@ -1,6 +1,14 @@
-import { openSync, readFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+} from 'node:fs';
 import path from 'node:path';
-import { LogOutput, makeLog } from '../../src/kit/log.js';
+import { LogOutput, makeLog, reopenLogs } from '../../src/kit/log.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { mountSmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import { startStopwatch } from '../help/stopwatch.js';
@@ -76,4 +84,48 @@ t.test('a disk that was full: what was kept is whole, the rest is told', { skip 
   const numbers = whole.flatMap((one) => (typeof one.n === 'number' ? [one.n as number] : []));
   t.equal(new Set(numbers).size, numbers.length, 'none twice');
   t.equal(numbers.length + dropped(), n, 'each is there or counted');
+});
+
+t.test('a log that is moved away goes on in a new file, and no line is lost', async (t) => {
+  const file = path.join(makeFolder(t), 'c.log');
+  const output = new LogOutput(file, () => undefined);
+  const read = (name: string): string => (existsSync(name) ? readFileSync(name, 'utf8') : '');
+  const moves: readonly (readonly [string, () => void])[] = [
+    ['a rename', () => undefined],
+    ['a rename and a signal', () => reopenLogs()],
+    ['a rename, and a new file that somebody else makes', () => appendFileSync(file, '')],
+  ];
+  let n = 0;
+  const write = (count: number): void => {
+    for (let k = 0; k < count; k += 1, n += 1) output.write(line(n));
+  };
+  write(100);
+  for (const [turn, [name, then]] of moves.entries()) {
+    await until('lines are there', () => read(file) !== '');
+    renameSync(file, `${file}.${turn}`);
+    then();
+    write(100);
+    await until(name, () => {
+      write(1);
+      return read(file).endsWith('}\n');
+    });
+  }
+  rmSync(file);
+  await until('the file that was removed is made again', () => {
+    write(1);
+    return read(file) !== '';
+  });
+  truncateSync(file);
+  const first = n;
+  write(20);
+  await until('it goes on in a file that was emptied', () => read(file).includes(line(n - 1)));
+  t.ok(read(file).endsWith(Array.from({ length: 20 }, (_, k) => line(first + k)).join('')));
+  const kept = moves.map((_, turn) => read(`${file}.${turn}`)).join('');
+  const lines = kept.split('\n').slice(0, -1);
+  t.same(
+    lines,
+    lines.map((_, k) => line(k).trimEnd()),
+    'each line once, in order',
+  );
+  t.equal(output.dropped, 0);
 });

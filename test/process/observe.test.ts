@@ -26,7 +26,8 @@ const readTargets = (): readonly Target[] => {
 const readRules = (): readonly string[] =>
   [...readExample('alerts.yaml').matchAll(/^ +expr: '(.+)'$/gm)].map(([, expr = '']) => expr);
 
-const metricsIn = (expr: string): readonly string[] => expr.match(/\bpf_\w+/g) ?? [];
+const metricsIn = (expr: string): readonly string[] =>
+  expr.match(/\b(?:pf|process|nodejs)_\w+/g) ?? [];
 
 /** Those in a selector, in `by (…)` and in the name of a line. */
 const labelsIn = (expr: string, legend = ''): readonly string[] => [
@@ -70,6 +71,25 @@ t.test('every metric and label of the examples exists', async (t) => {
       t.same(labels === undefined ? ['no such metric'] : unknown, [], `${metric} in ${expr}`);
     }
   }
+});
+
+t.test('metrics are in base units, and those of the process have their usual names', async (t) => {
+  const port = await findPort();
+  await startApp(t, { roles: ['api'], env: { METRICS_PORT: String(port) } });
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const types = new Map(
+    [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type]) => [name, type]),
+  );
+  for (const [name, type] of types) {
+    t.notMatch(name, /_(?:ms|us|millis\w*|minutes|hours|kb|mb|kib|mib|percent)(?:_|$)/);
+    if (name.startsWith('pf_')) t.equal(name.endsWith('_total'), type === 'counter', name);
+    t.notMatch(name, /^pf_(?:process|nodejs)_/);
+  }
+  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes']) {
+    t.ok(types.has(name), name);
+  }
+  t.ok(types.has('nodejs_eventloop_lag_p99_seconds'));
+  t.ok(types.has('pf_outbox_lag_seconds'));
 });
 
 t.test('requests are counted by the class of their status, with their durations', async (t) => {

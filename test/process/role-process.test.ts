@@ -19,7 +19,7 @@ const startRole = async (t: Test) => {
     entry,
     data_dir,
     heap_mb: 100,
-    output: 'inherit',
+    openOutput: () => 'inherit',
     env: { ...process.env, DATA_DIR: data_dir, PORT: String(port), HOST: '127.0.0.1' },
     say: (line) => said.push(line),
   });

@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config.js';
-import { readRoleArgs, runRole } from '../../src/process/role-process.js';
+import { makeLog } from '../../src/kit/log.js';
+import { type RoleArgs, readRoleArgs, runRole } from '../../src/process/role-process.js';
 import { runSupervisor } from '../../src/process/supervisor.js';
 
 /**
@@ -37,13 +38,19 @@ const startRole = async (config: ReturnType<typeof readConfig>, role: string) =>
 };
 
 const config = readConfig();
+
+const startLogged = (_: unknown, { role, log_file }: RoleArgs) => {
+  makeLog('info', { role, pid: process.pid }, log_file).log.info('starts');
+  return startRole(config, role);
+};
+
 const args = readRoleArgs(process.argv.slice(2));
 const entry = fileURLToPath(import.meta.url);
 try {
   process.exit(
     args === null
       ? await runSupervisor({ config, env: process.env, entry })
-      : await runRole({ config, args, start: (_, { role }) => startRole(config, role) }),
+      : await runRole({ config, args, start: startLogged }),
   );
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);

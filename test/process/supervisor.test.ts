@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -128,6 +128,19 @@ t.test(
     t.same(processesOf(folder), []);
   },
 );
+
+t.test('after a rename and SIGUSR2 all processes log into a new file', async (t) => {
+  const { child, url, code } = launch(folder, { LOG_LEVEL: 'info' });
+  await waitForAnswer(await url, () => true);
+  const log = path.join(folder, 'log', 'forum.log');
+  renameSync(log, `${log}.old`);
+  child.kill('SIGUSR2');
+  await until('there is a new log', () => existsSync(log));
+  t.match(readFileSync(`${log}.old`, 'utf8'), /"role":"api".*starts/);
+  t.not(await readAnswer(await url), null, 'the service runs on');
+  child.kill('SIGTERM');
+  t.equal(await code, 0);
+});
 
 t.test('with stores that are given nothing is embedded; refusals are one sentence', async (t) => {
   const folder = makeFolder(t);

@@ -23,4 +23,11 @@ t.test('too many requests are a page that says so, with when to come back', asyn
   t.equal(status, 429);
   t.match(headers.get('retry-after'), /^\d+$/);
   t.match(body, /<h1>Too many requests<\/h1>/);
+  t.match(body, `Try again in ${headers.get('retry-after')} s`);
+  const style = /href="(\/assets\/[^"]+\.css)"/.exec(body)?.[1] ?? '';
+  for (const path of [style, '/favicon.svg', '/favicon.ico']) {
+    const file = await app.call('GET', path);
+    t.equal(file.status, 200, path);
+    t.equal(file.headers.get('ratelimit'), null, 'no limit counts it');
+  }
 });

@@ -66,7 +66,8 @@ t.test('the session cookie is out of reach of scripts and of other sites', async
     return headers.get('set-cookie') ?? '';
   };
   t.match(await set(app), /^session=hs_\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=2592000$/);
-  t.match(await set(live), /; Secure$/);
+  t.match(await set(live), /^__Host-session=hs_\S+; Path=\/; [^,]*; Secure$/);
+  t.notMatch(await set(live), /Domain/i);
   const foreign = await app.call('POST', '/account/login', {
     headers: {
       'content-type': 'application/x-www-form-urlencoded',

@@ -85,7 +85,9 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
   };
 };
 
-const key_as_token = /^(?:bearer +)?sk_/i;
+/** A key that was sent by another header, or with other words before it. */
+const key_as_token = /^(?:[\w-]+[ :=]+)?["']?sk_/i;
+const key_with_more = /^(?:["'].*|[\w-]+[ :=]+["']?)sk_/i;
 
 /** A token in the place of a key is refused like any other text, and as late. */
 const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
@@ -107,11 +109,17 @@ export const makeAuthenticate = (
       return right ? { kind: 'admin' } : refuse(common_faults.INVALID_API_KEY);
     }
     if (api_key !== '') {
+      if (key_with_more.test(api_key)) {
+        const message =
+          'Send the key alone in the X-API-Key header, without quotes or words before it.';
+        return refuse(common_faults.INVALID_API_KEY, { message });
+      }
       const who = principals.byKey(api_key);
       return looksLikeSession(api_key) ? sayHeader(who) : who;
     }
     if (key_as_token.test(authorization)) {
-      const message = 'This is the key of an agent; send it in the X-API-Key header.';
+      const message =
+        'This is the key of an agent. Send it alone in the X-API-Key header, without quotes.';
       return refuse(common_faults.INVALID_TOKEN, { message });
     }
     const token = bearerToken(authorization);

@@ -199,8 +199,8 @@ const stateOf = ({ question, consensus }: BriefInput, { leading }: Sides): Brief
     leading === null
       ? null
       : Math.max(
-          consensus.yes_percent,
-          question.question_type === 'binary' ? consensus.no_percent : 0,
+          consensus.yes_percent ?? 0,
+          question.question_type === 'binary' ? (consensus.no_percent ?? 0) : 0,
         ),
   mean_probability: consensus.mean_probability,
   median_probability: consensus.median_probability,

@@ -59,7 +59,7 @@ const stateLines = ({ state }: Brief): readonly string[] =>
           escapeMarkdown(option),
           percentCell(mean_probability),
           grouped(count),
-          percentText(percent),
+          percentCell(percent),
         ]),
       )
     : table(

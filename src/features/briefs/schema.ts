@@ -102,7 +102,7 @@ export const brief_schema = Type.Object({
       Type.Object({
         option: Type.String(),
         count: Type.Integer(),
-        percent: Type.Number({ description: 'Share of first choices.' }),
+        percent: nullable(Type.Number({ description: 'Share of first choices.' })),
         mean_probability: percent,
       }),
     ),
@@ -115,7 +115,9 @@ export const brief_schema = Type.Object({
       Type.Object({
         model_family: Type.String(),
         count: Type.Integer(),
-        share: Type.Number({ description: 'Percent of its predictions on the position.' }),
+        share: nullable(
+          Type.Number({ description: 'Percent of its predictions on the position.' }),
+        ),
         median: Type.Optional(value_schema),
         mean_probability: percent,
         avg_confidence: percent,

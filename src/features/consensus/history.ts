@@ -82,7 +82,7 @@ const thin = async (
   if (points.length <= most) return points;
   const figuresOf = (point: Point): readonly number[] =>
     shape.question_type === 'binary'
-      ? [point.yes_percent, point.mean_probability ?? 0, point.pooled ?? 0]
+      ? [point.yes_percent ?? 0, point.mean_probability ?? 0, point.pooled ?? 0]
       : (point.fan?.map((value) => placeOf(shape, value)) ?? point.option_probabilities);
   const pause = makePause(points_a_turn);
   const ys: number[][] = figuresOf(points[0] as Point).map(() => []);

@@ -94,21 +94,19 @@ const getQuestion = route({
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
-    const page = readPage(query, ['id']);
+    const path = `/api/questions/${question.id}`;
+    const page = readPage(path, query, ['id']);
     if (isFault(page)) return page;
     const [consensus, fetched] = await Promise.all([
       deps.consensus.read(question),
       listPredictions(deps.sql, question.id, 'new', page),
     ]);
-    const { rows, next_cursor } = makePage(fetched, page.limit, ({ id }) => [id]);
+    const { rows, next_cursor } = makePage(fetched, page, ({ id }) => [id]);
     const predictions = await showPredictions(deps, { question, caller }, rows);
     return reply(
       200,
       { question: toWire(question), consensus, predictions, next_cursor },
-      {
-        ...sightHeaders(deps),
-        ...pageHeaders(`/api/questions/${question.id}`, query, next_cursor),
-      },
+      { ...sightHeaders(deps), ...pageHeaders(path, query, next_cursor) },
     );
   },
 });

@@ -95,10 +95,10 @@ export const no_tally: Tally = {
 
 /**
  * `part` of `whole` in percent with at most two decimals, a half up as in SQL. The product is a
- * whole number, so the quotient of every half is exact.
+ * whole number, so the quotient of every half is exact. Null if nobody forecast.
  */
-export const share = (part: number, whole: number): number =>
-  whole === 0 ? 0 : Math.round((whole_bp * part) / whole) / 100;
+export const share = (part: number, whole: number): number | null =>
+  whole === 0 ? null : Math.round((whole_bp * part) / whole) / 100;
 /** The mean of basis points in percent, rounded likewise. */
 export const mean = (sum: number, count: number): number | null =>
   count === 0 ? null : Math.round(sum / count) / 100;

@@ -82,7 +82,7 @@ export const makeRun = (shape: RunShape) => {
         pooled,
         ...(fan === null ? {} : { fan }),
         option_probabilities: means,
-        option_percents: options.length === 0 ? [] : sides.map((n) => share(n, count)),
+        option_percents: options.length === 0 ? [] : sides.map((n) => share(n, count) ?? 0),
       };
     },
   };

@@ -43,12 +43,15 @@ export const consensus_schema = named(
     ),
     yes_count: Type.Integer(),
     no_count: Type.Integer(),
-    yes_percent: Type.Number({
-      minimum: 0,
-      maximum: 100,
-      description: 'Share that says YES; with options, of first choices on `leading_option`.',
-    }),
-    no_percent: Type.Number({ minimum: 0, maximum: 100 }),
+    yes_percent: nullable(
+      Type.Number({
+        minimum: 0,
+        maximum: 100,
+        description:
+          'Share that says YES; with options, of first choices on `leading_option`. Null if nobody forecast.',
+      }),
+    ),
+    no_percent: nullable(Type.Number({ minimum: 0, maximum: 100 })),
     avg_confidence: number,
     mean_probability: number,
     median_probability: number,
@@ -60,7 +63,9 @@ export const consensus_schema = named(
         Type.Object({
           option: Type.String(),
           count: Type.Integer(),
-          percent: Type.Number({ description: 'Share of first choices; no probability.' }),
+          percent: nullable(
+            Type.Number({ description: 'Share of first choices; no probability.' }),
+          ),
           mean_probability: nullable(
             Type.Number({ description: 'Mean of what the stated distributions give it.' }),
           ),
@@ -88,7 +93,7 @@ export const consensus_schema = named(
       Type.Object({
         model_family: Type.String(),
         count: Type.Integer(),
-        yes_percent: Type.Number(),
+        yes_percent: number,
         avg_confidence: number,
         mean_probability: number,
         option_probabilities: Type.Optional(
@@ -190,7 +195,7 @@ const point_schema = Type.Object({
   count: Type.Integer({ description: 'Predictions so far.' }),
   forecast: nullable(Type.Union(value_schema.anyOf, { description: 'As in the consensus.' })),
   leading_option: nullable(Type.String()),
-  yes_percent: Type.Number({ description: 'Multi: first choices on `leading_option`.' }),
+  yes_percent: nullable(Type.Number({ description: 'Multi: first choices on `leading_option`.' })),
   mean_probability: number,
   median_probability: number,
   p25: number,

@@ -1,7 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { encodeCursor, pageHeaders, readPage, refuseCursor, replyPage } from '../../http/page.js';
+import {
+  encodeCursor,
+  listMark,
+  pageHeaders,
+  readPage,
+  refuseCursor,
+  replyPage,
+} from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { limitQuery, page_query, pageSchema, textEnum, uuid_schema } from '../../http/schemas.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
@@ -154,9 +161,11 @@ type RowOf<N extends ListName> = Awaited<ReturnType<(typeof store.lists)[N]>>[nu
 const list_names = Object.keys(store.lists) as ListName[];
 
 /** The cursor holds where each list is, in the order of `lists`. */
+const export_path = '/api/me/export';
+
 const readPositions = (query: { limit: number; cursor?: string }): readonly string[] | Fault => {
   const kinds = list_names.map(() => 'text' as const);
-  const page = readPage(query, kinds);
+  const page = readPage(export_path, query, kinds);
   if (isFault(page)) return page;
   const at = page.after ?? list_names.map(() => beginning);
   return at.every(isPosition) ? at : refuseCursor();
@@ -165,7 +174,7 @@ const readPositions = (query: { limit: number; cursor?: string }): readonly stri
 const myExport = route({
   id: 'exportMe',
   method: 'GET',
-  path: '/api/me/export',
+  path: export_path,
   summary: 'What the service keeps about the calling agent, in pages, oldest first.',
   tag: 'agents',
   auth: 'agent',
@@ -207,7 +216,9 @@ const myExport = route({
     if (isFault(me)) return me;
     const question_ids = predictions.map(({ question_id }) => question_id);
     const disputes = await store.readDisputes(sql, id, question_ids);
-    const next_cursor = next.every((one) => one === ended) ? null : encodeCursor(next);
+    const next_cursor = next.every((one) => one === ended)
+      ? null
+      : encodeCursor(listMark(export_path, query), next);
     const whole = {
       format: 'prediction-forum/agent/1',
       exported_at: deps.clock(),

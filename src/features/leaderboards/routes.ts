@@ -81,13 +81,16 @@ const readLeaderboard = async (
   deps: Needs,
   { by, of, category, period, query }: PageOf,
 ): Promise<Static<typeof leaderboard_schema> | Fault> => {
-  const page_query = readPage(query, ['text', 'id']);
+  const page_query = readPage(`/api/leaderboard/${by}/${of}/${category}/${period}`, query, [
+    'text',
+    'id',
+  ]);
   if (isFault(page_query)) return page_query;
   const after = readAfter(page_query.after);
   if (isFault(after)) return after;
   const slice = sliceOf({ category, period }, dayOf(deps.clock()));
   const found = await deps.boards.page({ ...page_query, kind: by, of, slice, after });
-  const page = makePage(found.rows, page_query.limit, (row) => [String(row.key), row.agent_id]);
+  const page = makePage(found.rows, page_query, (row) => [String(row.key), row.agent_id]);
   const names = await readNames(
     deps.reads,
     page.rows.map(({ agent_id }) => agent_id),

@@ -247,14 +247,15 @@ const listOnQuestion = route({
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const sort = query.sort ?? 'new';
-    const page = readPage(query, list_kinds[sort]);
+    const path = `/api/questions/${question.id}/predictions`;
+    const page = readPage(path, query, list_kinds[sort]);
     if (isFault(page)) return page;
     const is_short = query.reasoning === false;
     const [rows, total] = await Promise.all([
       listPredictions(deps.reads, question.id, sort, { ...page, is_short }),
       countPredictions(deps.reads, question.id),
     ]);
-    const { rows: shown, next_cursor } = makePage(rows, page.limit, (row) => keyOf(row, sort));
+    const { rows: shown, next_cursor } = makePage(rows, page, (row) => keyOf(row, sort));
     return reply(
       200,
       {
@@ -262,10 +263,7 @@ const listOnQuestion = route({
         predictions: await showPredictions(deps, { question, caller, is_short }, shown),
         next_cursor,
       },
-      {
-        ...pageHeaders(`/api/questions/${question.id}/predictions`, query, next_cursor),
-        ...sightHeaders(deps),
-      },
+      { ...pageHeaders(path, query, next_cursor), ...sightHeaders(deps) },
     );
   },
 });

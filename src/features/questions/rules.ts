@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { foldName } from '../../kit/names.js';
-import { countCharacters, hasControls, normaliseText } from '../../kit/text.js';
+import { countCharacters, hasControls, normaliseText, toLine } from '../../kit/text.js';
 import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
 import * as wire from './schema.js';
 
@@ -16,7 +16,6 @@ export const timeframeOf = (opens_at: Date, resolution_date: Date): 'short' | 'm
   return days < 30 ? 'mid' : 'long';
 };
 
-const tidy = (text: string): string => normaliseText(text).trim();
 const shownOrNone = (text: string | null | undefined): string | null =>
   text == null ? null : normaliseText(text);
 
@@ -45,7 +44,7 @@ export const refuseAlike = (options: readonly string[]): Fault | null => {
 };
 
 const checkOptions = (draft: wire.QuestionDraft): string[] | Fault => {
-  const options = (draft.options ?? []).map(tidy);
+  const options = (draft.options ?? []).map(toLine);
   if (draft.question_type !== 'multi') {
     if (options.length === 0) return [];
     return refuse(wire.question_faults.INVALID_OPTIONS, {
@@ -153,8 +152,8 @@ export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
   if (isFault(range)) return range;
   const dates = checkDates(draft, now);
   if (isFault(dates)) return dates;
-  const question = tidy(draft.question);
-  const description = tidy(draft.description ?? '');
+  const question = toLine(draft.question);
+  const description = normaliseText(draft.description ?? '').trim();
   const misfitting = checkTexts(question, description, options) ?? checkSource(draft);
   if (misfitting !== null) return misfitting;
   return {
@@ -162,7 +161,7 @@ export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
     description,
     category: draft.category,
     subcategory: draft.subcategory ?? null,
-    tags: [...new Set((draft.tags ?? []).map(normaliseText))],
+    tags: [...new Set((draft.tags ?? []).map(toLine))],
     question_type: draft.question_type ?? 'binary',
     options,
     ...range,
@@ -318,7 +317,7 @@ export const checkRange = ({
   if (!(range_min! < range_max!) || !Number.isFinite(range_max! - range_min!)) {
     return refuseRange('.max', 'max has to be more than min.');
   }
-  const unit = normaliseText(range.unit ?? '').trim();
+  const unit = toLine(range.unit ?? '');
   if (is_date && unit !== '') return refuseRange('.unit', 'A date has no unit.');
   if (countCharacters(unit) > longest_unit) {
     return refuseRange('.unit', `A unit has at most ${longest_unit} characters.`);

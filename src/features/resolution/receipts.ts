@@ -5,7 +5,7 @@ import { reply, routeFor } from '../../http/route.js';
 import { nullable, textEnum, textSchema, time_schema, uuid_schema } from '../../http/schemas.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
-import { normaliseText } from '../../kit/text.js';
+import { toLine } from '../../kit/text.js';
 import {
   type Distribution,
   netOverTime,
@@ -305,7 +305,7 @@ const findSimulated = async (
     const id = body.question_id.toLowerCase();
     return isId(id) ? findVisible(deps, id, caller) : refuse(question_faults.QUESTION_NOT_FOUND);
   }
-  const options = (body.options ?? []).map((option) => normaliseText(option).trim());
+  const options = (body.options ?? []).map((option) => toLine(option));
   const alike = refuseAlike(options);
   if (alike !== null) return alike;
   const of_range = typeof body.range?.min === 'string' ? 'date' : 'numeric';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ComponentChildren } from 'preact';
-import { session_cookie } from '../../http/call.js';
+import { sessionCookieName } from '../../http/call.js';
 import type { Reply, Route } from '../../http/route.js';
 import { uuid_schema } from '../../http/schemas.js';
 import { renderPage } from '../page.js';
@@ -151,7 +151,7 @@ const month_s = 30 * 86_400;
 /** Keeps a session in the browser, where no script can read it; without a token: forgets it. */
 export const sessionCookie = ({ public_url }: PageDeps, token = '') => ({
   'Set-Cookie': [
-    `${session_cookie}=${token}; Path=/; HttpOnly; SameSite=Lax`,
+    `${sessionCookieName(public_url)}=${token}; Path=/; HttpOnly; SameSite=Lax`,
     `Max-Age=${token === '' ? 0 : month_s}`,
     ...(public_url.startsWith('https://') ? ['Secure'] : []),
   ].join('; '),

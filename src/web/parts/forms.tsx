@@ -17,7 +17,6 @@ const words: Readonly<Record<string, string>> = {
   INVALID_API_KEY: 'This is not the key of an agent; copy all of it, or register the agent again.',
   INVALID_TOKEN: 'You are not logged in any more; log in again.',
   MISSING_AUTH: 'You are not logged in any more; log in again.',
-  RATE_LIMITED: 'Too many tries; wait a minute, then try again.',
   CROSS_ORIGIN: 'This form came from another site; open the page here and send it again.',
   UNAVAILABLE: 'The forum cannot answer right now; try again in a moment.',
   INTERNAL: 'Something went wrong on our side; try again.',

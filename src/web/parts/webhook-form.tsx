@@ -88,7 +88,6 @@ export const webhookFault = (fault: FaultAnswer): FormFault =>
       'body.question_ids': 'Name each question by its address or its id, one a line.',
       'body.min_confidence': 'Choose a number from 0 to 100.',
       WEBHOOK_LIMIT_REACHED: 'You have 10 webhooks, the most there may be; delete one first.',
-      RATE_LIMITED: 'Too many changes; wait a minute, then try again.',
     },
   );
 
