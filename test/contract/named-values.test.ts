@@ -144,7 +144,7 @@ t.test('a cursor that its list never gave out is named as what is wrong', async 
     // Of a webhook, which the agent has none of, or of an agent that is a question.
     if (refused.status === 404 && /^\/api\/(?:webhooks|agents)\//.test(path)) continue;
     t.match(refused, { status: 400, body: { fields: [{ path: 'query.cursor' }] } }, path);
-    t.match(refused.body.error, /^The cursor is not one of this list: send next_cursor/, path);
+    t.match(refused.body.error, /^The cursor does not belong to this list. Send next_cursor/, path);
   }
 });
 

@@ -87,7 +87,8 @@ export type Failing = Omit<Sick, 'disabled_reason' | 'updated_at'> & {
 };
 
 /**
- * Webhooks that have begun to fail, once until the next success; long before one is switched off.
+ * Webhooks that have begun to fail, once until the next success and once an hour; long before one is
+ * switched off.
  */
 export const markFailing = (tx: Tx) => tx<Failing[]>`
   update webhooks
@@ -96,7 +97,7 @@ export const markFailing = (tx: Tx) => tx<Failing[]>`
     and failures > 0
     and failures >= ${telling.failures}
     and failing_since <= now() - ${telling.minutes}::int * interval '1 minute'
-    and coalesce(warned_at < failing_since, true)
+    and coalesce(warned_at < failing_since and warned_at < now() - interval '1 hour', true)
   returning
     id, owner_kind, owner_id, url, failures, failing_since, warned_at,
     (

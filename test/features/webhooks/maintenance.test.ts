@@ -360,7 +360,7 @@ t.test('an owner is told once when failures begin to repeat, and again of others
   await until('the owner is told of another', async () => (await told()).length > 1);
   const subjects = async () => (await told()).map(({ subject_id }) => subject_id).toSorted();
   t.same(await subjects(), [hook.id, fresh.id].toSorted());
-  await sql`update webhooks set warned_at = now() - interval '21 minutes' where id = ${hook.id}`;
+  await sql`update webhooks set warned_at = now() - interval '61 minutes' where id = ${hook.id}`;
   await until('the owner is told again', async () => (await told()).length > 2);
   t.same(await subjects(), [hook.id, hook.id, fresh.id].toSorted());
 });
