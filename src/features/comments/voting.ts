@@ -19,29 +19,36 @@ type Counted = { readonly upvotes: number; downvotes: number; value: 1 | -1 | nu
 
 export type Verdict = Counted | 'absent' | 'same_owner';
 
+const isUp = (value: 1 | -1 | null): number => Number(value === 1);
+const isDown = (value: 1 | -1 | null): number => Number(value === -1);
+
+/** Judges the ballots in order; several of one agent on one target end in one change. */
 const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subject[]) => {
   const added = new Map<string, { up: number; down: number }>();
-  const changes: store.Change[] = [];
+  const changes = new Map<string, store.Change>();
   const verdicts = ballots.map((ballot, n): Verdict => {
     const { kind, subject_id, agent_id, at, value: wanted, withdraw } = ballot;
     const subject = subjects[n] as store.Subject;
-    const { question_id, author_id, upvotes, downvotes, same_owner, own } = subject;
+    const { question_id, author_id, upvotes, downvotes, same_owner, own: stored } = subject;
     if (question_id === null) return 'absent';
     if (same_owner) return 'same_owner';
+    const key = `${agent_id} ${subject_id}`;
+    const earlier = changes.get(key);
+    const own = earlier === undefined ? stored : earlier.value;
     const left = own === wanted ? null : own;
     const value = withdraw ? left : wanted;
     const sum = added.get(subject_id) ?? { up: 0, down: 0 };
     added.set(subject_id, sum);
     if (value !== own) {
-      const up = Number(value === 1) - Number(own === 1);
-      const down = Number(value === -1) - Number(own === -1);
-      sum.up += up;
-      sum.down += down;
-      changes.push({ kind, question_id, subject_id, agent_id, author_id, value, up, down, at });
+      sum.up += isUp(value) - isUp(own);
+      sum.down += isDown(value) - isDown(own);
+      const [up, down] = [isUp(value) - isUp(stored), isDown(value) - isDown(stored)];
+      const of = { kind, question_id, subject_id, agent_id, author_id };
+      changes.set(key, { ...of, value, up, down, at });
     }
     return { upvotes: upvotes + sum.up, downvotes: downvotes + sum.down, value };
   });
-  return { changes, verdicts };
+  return { changes: [...changes.values()], verdicts };
 };
 
 /** Later than that a vote may have been cast elsewhere for its caller, and changed since. */
@@ -65,5 +72,4 @@ const cast = async (tx: Tx, ballots: readonly store.Ballot[], clock: () => Date)
 export const createVoting = (sql: Sql, clock: () => Date): GroupCommit<store.Ballot, Verdict> =>
   createGroupCommit<store.Ballot, Verdict>({
     commit: (drafts) => sql.begin((tx) => cast(tx, drafts, clock)),
-    one_of: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
   });

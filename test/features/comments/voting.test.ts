@@ -88,6 +88,20 @@ t.test('voting twice is voting once, and up and down exclude each other', async 
   t.match(shown.body.prediction, { upvotes: 1, downvotes: 0 });
 });
 
+t.test(
+  'three hundred votes of one agent on one target are all taken, the last one stands',
+  async (t) => {
+    const [author, voter] = [await makeAgent(app, { human: author_owner }), await makeVoter(1)];
+    const pid = await predict(author);
+    const kinds = Array.from({ length: 300 }, (_, n) => (n % 3 === 0 ? 'downvote' : 'upvote'));
+    const answers = await Promise.all(
+      kinds.map((kind) => send(voter, 'POST', `predictions/${pid}/${kind}`)),
+    );
+    t.same([...new Set(answers.map(codeOf))], ['200']);
+    t.same(await findWrongCounters(), []);
+  },
+);
+
 t.test('comments and replies take upvotes only', async (t) => {
   const author = await makeAgent(app, { human: author_owner });
   const voter = await makeVoter(2);
