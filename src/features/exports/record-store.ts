@@ -2,7 +2,7 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import { newestFirst, readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
-import type { NotificationRow } from '../notifications/index.js';
+import { isShown, type NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
 import { type PredictionRow, read_sql as prediction_sql } from '../predictions/columns.js';
 import type {
@@ -182,6 +182,7 @@ export const lists = {
     from notifications n
     left join questions q on q.id = n.question_id
     where n.agent_id = ${query.agent_id} and (${query.after === null} or n.id > ${query.after}::uuid)
+      and ${isShown(db)}
     order by n.id
     limit ${query.limit}`,
 };

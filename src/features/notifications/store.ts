@@ -55,6 +55,18 @@ export type Reader = { readonly kind: 'agent' | 'human'; readonly id: string };
 const agentsOf = (db: Db, { kind, id }: Reader) =>
   kind === 'agent' ? db`a.id = ${id}` : db`a.owner_id = ${id}`;
 
+/** Notice `n` of a reply is withdrawn while the reply, or the prediction that it is about, is hidden. */
+export const isShown = (db: Db) => db`
+  not exists (
+    select
+    from comments c
+    left join predictions p on p.id = c.prediction_id
+    where n.kind = 'comment.reply'
+      and c.question_id = n.question_id
+      and c.id = n.subject_id
+      and (c.hidden_at is not null or p.hidden_at is not null)
+  )`;
+
 /**
  * Newest first; `unread` selects by that state. One row more than the page. Of each agent no more
  * are read than the page may need, by its own index.
@@ -74,8 +86,9 @@ export const listNotifications = (
     from agents a
     cross join lateral (
       select *
-      from notifications
+      from notifications n
       where agent_id = a.id
+        and ${isShown(db)}
         ${unread === undefined ? db`` : state}
         ${newestFirst(db, 'id', { ...page, limit: page.limit + page.offset, offset: 0 })}
     ) n
@@ -89,7 +102,7 @@ export const countNotifications = async (db: Db, reader: Reader) => {
   const [row] = await db<{ total: number; unread: number }[]>`
     select count(*)::int as total, (count(*) filter (where n.read_at is null))::int as unread
     from agents a
-    join notifications n on n.agent_id = a.id
+    join notifications n on n.agent_id = a.id and ${isShown(db)}
     where ${agentsOf(db, reader)}`;
   return row ?? { total: 0, unread: 0 };
 };
