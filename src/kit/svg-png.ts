@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { BusyError, makeQueue } from './cache.js';
+import { BusyError, makeFairPool } from './cache.js';
 
 export interface PngJob {
   readonly svg: string;
@@ -8,11 +8,11 @@ export interface PngJob {
 
 /**
  * Pictures as PNG, each drawn by a thread of its own, one after the other, so that the event loop
- * does not wait. A thread ends after its picture: the pixels (4 bytes each) belong to objects that
+ * does not wait. Clients take turns, so one that asks for many does not keep others waiting. A thread ends after its picture: the pixels (4 bytes each) belong to objects that
  * are too small for the collector to hurry, and only the end of the thread frees all of them.
  */
-export const createPngMaker = ({ most_waiting = 32, longest_ms = 5_000 } = {}) => {
-  const queue = makeQueue(1, most_waiting);
+export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms = 5_000 } = {}) => {
+  const pool = makeFairPool({ at_once: 1, of_each: 1, waiting, waiting_of_each });
   let thread: Worker | null = null;
   let is_closed = false;
 
@@ -38,10 +38,14 @@ export const createPngMaker = ({ most_waiting = 32, longest_ms = 5_000 } = {}) =
 
   return {
     /**
-     * The picture as PNG, `width` pixels wide. Rejects with a `BusyError` when too many wait or it
-     * takes longer than `longest_ms`, and for a text that is no SVG.
+     * The picture as PNG, `width` pixels wide. Rejects with a `BusyError` when too many wait, of this
+     * client or of all, or if it takes longer than `longest_ms`, and for a text that is no SVG.
      */
-    render: (svg: string, width: number) => queue(() => draw({ svg, width })),
+    async render(client: string, job: PngJob): Promise<Uint8Array> {
+      const png = await pool.run(client, () => draw(job));
+      if (png === undefined) throw new BusyError('too many wait');
+      return png;
+    },
     async close(): Promise<void> {
       is_closed = true;
       await thread?.terminate();

@@ -12,11 +12,11 @@ const mb = 1_048_576;
 t.test('many large pictures leave the memory as it was', async (t) => {
   const maker = createPngMaker();
   t.teardown(() => maker.close());
-  await maker.render(drawing(0), 2_400);
+  await maker.render('a', { svg: drawing(0), width: 2_400 });
   const start = process.memoryUsage().rss;
   let most = 0;
   for (let n = 0; n < 25; n += 1) {
-    const png = await maker.render(drawing(n), 2_400);
+    const png = await maker.render('a', { svg: drawing(n), width: 2_400 });
     if (png.byteLength < 200) throw new Error(`picture ${n} is empty`);
     most = Math.max(most, process.memoryUsage().rss - start);
   }
@@ -24,26 +24,45 @@ t.test('many large pictures leave the memory as it was', async (t) => {
 });
 
 t.test('one is drawn, a number waits, and one more is refused', async (t) => {
-  const maker = createPngMaker({ most_waiting: 2 });
+  const maker = createPngMaker({ waiting: 2 });
   t.teardown(() => maker.close());
-  const taken = [1, 2, 3].map((n) => maker.render(drawing(n), 400));
-  await t.rejects(maker.render(drawing(4), 400), { message: /too many/ });
+  const taken = [1, 2, 3].map((n) => maker.render('a', { svg: drawing(n), width: 400 }));
+  await t.rejects(maker.render('a', { svg: drawing(4), width: 400 }), { message: /too many/ });
   for (const png of await Promise.all(taken)) t.ok(png.byteLength > 200);
-  t.ok(await maker.render(drawing(5), 400), 'there is room again');
+  t.ok(await maker.render('a', { svg: drawing(5), width: 400 }), 'there is room again');
 });
 
 t.test('a picture that takes too long is given up, and the next has its turn', async (t) => {
   const maker = createPngMaker({ longest_ms: 1 });
   t.teardown(() => maker.close());
-  const both = [1, 2].map((n) => maker.render(drawing(n), 2_400));
+  const both = [1, 2].map((n) => maker.render('a', { svg: drawing(n), width: 2_400 }));
   for (const late of both) await t.rejects(late, { message: /too long/ });
 });
 
 t.test('what waits when the maker is closed is told so', async (t) => {
   const maker = createPngMaker();
-  const waiting = [1, 2].map((n) => maker.render(drawing(n), 400));
+  const waiting = [1, 2].map((n) => maker.render('a', { svg: drawing(n), width: 400 }));
   const rejected = waiting.map((one) => t.rejects(one, { message: /ended|no longer made/ }));
   await maker.close();
   await Promise.all(rejected);
-  await t.rejects(maker.render(drawing(3), 400), { message: /no longer made/ });
+  await t.rejects(maker.render('a', { svg: drawing(3), width: 400 }), {
+    message: /no longer made/,
+  });
+});
+
+t.test('clients take turns, and one that asks for many leaves room for others', async (t) => {
+  const maker = createPngMaker({ waiting: 8, waiting_of_each: 3 });
+  t.teardown(() => maker.close());
+  const done: string[] = [];
+  const ask = async (client: string) => {
+    await maker.render(client, { svg: drawing(1), width: 200 });
+    done.push(client);
+  };
+  const many = Array.from({ length: 9 }, () => ask('greedy'));
+  const settled = Promise.allSettled(many);
+  await Promise.all([ask('one'), ask('other')]);
+  const outcomes = (await settled).map(({ status }) => status);
+  t.equal(outcomes.filter((status) => status === 'rejected').length, 5, 'four at most');
+  t.ok(done.lastIndexOf('greedy') > done.indexOf('other'), done.join(' '));
+  t.ok(done.indexOf('one') <= 2, done.join(' '));
 });

@@ -112,6 +112,13 @@ const pixels_of_a_unit = 2;
 const courseKey = (id: string, family: ModelFamily | undefined): string =>
   family === undefined ? id : `${id} ${family}`;
 
+interface Asked {
+  /** As limits count it. */
+  readonly client: string;
+  readonly points: number;
+  readonly look: Look;
+}
+
 /** Histories of a process, cached for seconds or until there is another forecast. */
 export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
@@ -149,13 +156,14 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   return {
     read,
     /** The same as a PNG. Rejects with a `BusyError` when too many wait for theirs. */
-    async png(question: QuestionRow, points: number, look: Look): Promise<Uint8Array> {
+    async png(question: QuestionRow, { client, points, look }: Asked): Promise<Uint8Array> {
       const course = await read(question, points);
       const { id, updated_at } = question;
       const key = JSON.stringify([id, updated_at.getTime(), course.offset, points, look]);
-      return pngs.get(key, () =>
-        maker.render(drawPicture(question, course, look), look.width * pixels_of_a_unit),
-      );
+      return pngs.get(key, () => {
+        const svg = drawPicture(question, course, look);
+        return maker.render(client, { svg, width: look.width * pixels_of_a_unit });
+      });
     },
     /** Feed this from the follower. */
     onEvents(batch: readonly LogEntry[]): void {

@@ -195,12 +195,13 @@ const getChartPng = route({
   query: wire.picture_query,
   returns: { 200: Type.String() },
   produces: 'image/png',
-  handle: async ({ params, query, caller }, deps) => {
+  handle: async ({ params, query, caller, request }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const { theme = 'light', width, points } = query;
+    const client = request.address.limit_key;
     try {
-      const png = await deps.history.png(question, points, { theme, width });
+      const png = await deps.history.png(question, { client, points, look: { theme, width } });
       return replyRaw('image/png', png, picture_headers);
     } catch (error) {
       if (!(error instanceof BusyError)) throw error;

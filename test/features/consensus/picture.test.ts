@@ -166,7 +166,11 @@ t.test('a PNG has the size that is asked for; what is no picture harms no other'
       [1_600, 900],
     ],
   );
-  await t.rejects(maker.render('no picture', 800), /SVG/);
-  t.same(sizeOf(await maker.render(await draw(1), 400)), [400, 225]);
-  t.strictSame(await maker.render(await draw(30), 800), small, 'the same again');
+  await t.rejects(maker.render('a', { svg: 'no picture', width: 800 }), /SVG/);
+  t.same(sizeOf(await maker.render('a', { svg: await draw(1), width: 400 })), [400, 225]);
+  t.strictSame(
+    await maker.render('a', { svg: await draw(30), width: 800 }),
+    small,
+    'the same again',
+  );
 });
