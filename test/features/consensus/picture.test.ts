@@ -153,8 +153,8 @@ t.test('a PNG has the size that is asked for; what is no picture harms no other'
   const maker = createPngMaker();
   t.teardown(() => maker.close());
   const [small, large] = await Promise.all([
-    maker.render(await draw(30), 800),
-    maker.render(await draw(30, {}, 'dark'), 1_600),
+    maker.render('a', { svg: await draw(30), width: 800 }),
+    maker.render('a', { svg: await draw(30, {}, 'dark'), width: 1_600 }),
   ]);
   for (const png of [small, large]) {
     t.equal(Buffer.from(png.subarray(0, 8)).toString('latin1'), '\x89PNG\r\n\x1a\n');
