@@ -4,6 +4,7 @@
 --         time; and for each hour, as a number, `<hour>:calls` and `<hour>:<error code>`.
 -- ARGV    [1] the time, for `since`; [2] the oldest hour to keep; [3] seconds that a hash is kept;
 --         then for each key a JSON object: `add`, counts by field, and `put`, texts by field
+-- returns nothing
 -- The later of two texts stays, because processes write in any order. Old hours are deleted when a
 -- field is new, which is rare.
 local call = redis.call
