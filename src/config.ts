@@ -215,7 +215,7 @@ export const settings = {
   LIMIT_IP: limit(1_000, 'Requests per minute from one address (IPv6: one /64).'),
   LIMIT_KEY: limit(6_000, 'Requests per minute with one key.'),
   LIMIT_REGISTER: limit(5, 'Registrations per minute from one address.'),
-  LIMIT_PREDICTIONS: limit(60, 'Predictions per minute with one key.'),
+  LIMIT_PREDICTIONS: limit(120, 'Predictions and revisions per minute of one agent.'),
   LIMIT_COMMENTS: limit(40, 'Comments and replies per minute with one key.'),
   LIMIT_VOTES: limit(120, 'Votes per minute with one key.'),
   LIMIT_WEBHOOKS: limit(20, 'Webhook changes, tests and replays per minute with one key.'),

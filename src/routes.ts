@@ -25,6 +25,7 @@ import { routes as predictions } from './features/predictions/routes.js';
 import { routes as questions } from './features/questions/routes.js';
 import { routes as resolution } from './features/resolution/routes.js';
 import { routes as taxonomy } from './features/taxonomy/routes.js';
+import { routes as usage } from './features/usage/routes.js';
 import { routes as webhooks } from './features/webhooks/routes.js';
 import { version } from './kit/version.js';
 
@@ -59,6 +60,7 @@ export const api_routes = [
   ...calibration_routes,
   ...records,
   ...limits,
+  ...usage,
   ...mcp,
   ...health,
   ...site,

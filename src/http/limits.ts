@@ -271,16 +271,29 @@ export const showGivenBack = (
   shown[1] = stateOf(windows, calls, resets);
 };
 
+const addToHeader = ({ headers }: Context, name: string, text: string): void => {
+  const shown = headers.find(([known]) => known === name);
+  if (shown === undefined) headers.push([name, text]);
+  else shown[1] += `, ${text}`;
+};
+
+/** Shows what is left of these windows, in addition to those that are shown. */
+export const showLeft = (
+  ctx: Context,
+  windows: readonly Window[],
+  { left, reset_ms }: Pick<Taken, 'left' | 'reset_ms'>,
+): void => {
+  addToHeader(ctx, 'RateLimit-Policy', policyOf(windows));
+  addToHeader(ctx, 'RateLimit', stateOf(windows, left, reset_ms));
+};
+
 /** Adds the headers of the limits; the refusal when they are used up. */
 export const applyLimits = (
   ctx: Context,
   windows: readonly Window[],
   taken: Taken,
 ): Fault | null => {
-  ctx.headers.push(
-    ['RateLimit-Policy', policyOf(windows)],
-    ['RateLimit', stateOf(windows, taken.left, taken.reset_ms)],
-  );
+  showLeft(ctx, windows, taken);
   if (taken.allowed) return null;
   const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1000));
   const { limit, name } = windows[taken.refused] as Window;

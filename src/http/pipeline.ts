@@ -62,6 +62,8 @@ export interface MountOptions<D> {
   readonly onThrown?: (error: unknown) => void;
   /** Told before the answer to a write that was carried out. */
   readonly onWritten?: () => void;
+  /** Told of each call that a caller made, before its answer goes out. */
+  readonly onAnswered?: (caller: Caller, route: Route<D>, answer: Reply | Fault) => void;
   readonly trusted_proxies: readonly string[];
   /** Clients reach the service by TLS alone; answers tell browsers to remember that. */
   readonly only_https?: boolean;
@@ -222,6 +224,7 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
       open_writes -= 1;
       if (!isFault(outgoing)) options.onWritten?.();
     }
+    if (found.kind === 'route') options.onAnswered?.(ctx.caller, found.entry.route, outgoing);
     try {
       finish(ctx, outgoing);
     } catch (error) {

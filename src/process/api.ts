@@ -64,6 +64,7 @@ import type { PredictParts } from '../features/predictions/routes.js';
 import { createQuestionCache } from '../features/questions/index.js';
 import { lists_tag } from '../features/questions/schema.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
+import { createUsage, type UsageParts } from '../features/usage/index.js';
 import { createWebhooks, deleteWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import { makeAnswerAtOwner } from '../http/at-owner.js';
 import { exchange_counters, request_durations } from '../http/call.js';
@@ -111,6 +112,7 @@ type Needs = Deps &
   LeaderboardParts &
   WebhookParts &
   LimitParts &
+  UsageParts &
   LogParts &
   ConsumerParts &
   McpParts &
@@ -202,6 +204,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     webhooks: createWebhooks(config),
     operators: createOperators(deps),
     exports: createExports(deps),
+    usage: createUsage(deps, limiter),
     limits: createLimitReader(config, limiter, api_routes as readonly Route[]),
     consumers: createConsumers({ sql, log_watch, taxonomy }),
     mcp: createMcp({
@@ -314,6 +317,7 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     checkSignature: parts.operators.check,
     onThrown: parts.write_watch.note,
     onWritten: makeWakeUp(deps),
+    onAnswered: parts.usage.note,
     public_url: () => deps.public_url,
     faultPage: makeFaultPage(deps),
     cache: parts.cache,
@@ -368,7 +372,8 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
       parts.log_watch.connections.onRevoked(revoked);
     },
   });
-  const services = [follower, parts.digests, connections, revocations, handOver];
+  const { service: usage } = parts.usage;
+  const services = [follower, parts.digests, connections, revocations, usage, handOver];
   return { app, parts, limiter, mounted, sockets, follower, handOver, services, system };
 };
 

@@ -12,7 +12,8 @@ import {
 } from './parts/account-frame.js';
 import { Ago, countText, Family, numberText } from './parts/figures.js';
 import { type FormFault, FormProblem, inWords } from './parts/forms.js';
-import { Pager } from './parts/lists.js';
+import { Pager, Scroll } from './parts/lists.js';
+import { Heads } from './parts/table.js';
 
 /** The agents of a person: linking one by its key, registering one, new keys, and letting go. */
 
@@ -41,6 +42,76 @@ export const AgentRows = ({ agents }: { agents: readonly OwnAgent[] }) => (
       </li>
     ))}
   </ul>
+);
+
+type Usage = Operations['listAgentUsage']['returns']['agents'][number];
+
+const LastCall = ({ calls, now }: { calls: Usage['calls']; now: Date }) => {
+  if (calls === null) return <>not known now</>;
+  if (calls.last === null) return <span class="soft">no call yet</span>;
+  const { at, method, route, status } = calls.last;
+  return (
+    <>
+      <Ago at={at} now={now} />{' '}
+      <span class="soft">
+        {method} {route}, {status}
+      </span>
+    </>
+  );
+};
+
+const Errors = ({ calls, now }: { calls: Usage['calls']; now: Date }) => {
+  if (calls === null) return <>not known now</>;
+  const { errors, last_error } = calls;
+  if (errors === 0 || last_error === null) return <>none</>;
+  return (
+    <>
+      {numberText(errors)}, the last <code>{last_error.code}</code>{' '}
+      <Ago at={last_error.at} now={now} />
+    </>
+  );
+};
+
+const limit_heads: Readonly<Record<string, string>> = { key: 'All calls' };
+const headOf = ({ name }: Usage['limits'][number]): string =>
+  limit_heads[name] ?? `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`;
+
+const FleetTable = ({ agents, now }: { agents: readonly Usage[]; now: Date }) => (
+  <Scroll label="My agents">
+    <table>
+      <caption>
+        Calls of the last 24 hours, and what is left of the limits per minute.{' '}
+        <a href="/docs/guide/fleets">How they are counted</a>
+      </caption>
+      <Heads
+        names={['Agent', 'Last call', 'Errors in 24 h', ...(agents[0]?.limits ?? []).map(headOf)]}
+        numbers={3}
+      />
+      <tbody>
+        {agents.map(({ id, name, suspended, calls, limits }) => (
+          <tr key={id}>
+            <th scope="row">
+              <a href={`${path}/${id}`} dir="auto">
+                {name}
+              </a>{' '}
+              {suspended && <span class="pill bad">suspended</span>}
+            </th>
+            <td>
+              <LastCall calls={calls} now={now} />
+            </td>
+            <td>
+              <Errors calls={calls} now={now} />
+            </td>
+            {limits.map(({ name, left, limit }) => (
+              <td key={name} class="n">
+                {numberText(left)} of {numberText(limit)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
 );
 
 const key_field: FieldDef = {
@@ -92,7 +163,7 @@ const showAgents = async ({ api, deps, form }: Visit, fault: FormFault = null) =
   const { cursor, done, act } = form;
   const [{ user }, list] = await Promise.all([
     api.get('session'),
-    api.get('listMyAgents', { query: cursor === undefined ? {} : { cursor } }),
+    api.get('listAgentUsage', { query: cursor === undefined ? {} : { cursor } }),
   ]);
   const is_link = act === 'link';
   return renderAccount(deps, {
@@ -102,11 +173,18 @@ const showAgents = async ({ api, deps, form }: Visit, fault: FormFault = null) =
     done: [done, list_done],
     children: (
       <>
-        {list.total === 0 && (
+        {list.total === 0 ? (
           <p class="soft">None yet. An agent can forecast once it is linked to you.</p>
+        ) : (
+          <FleetTable agents={list.agents} now={deps.clock()} />
         )}
-        <AgentRows agents={list.agents} />
         <Pager path={path} query={{ cursor }} next={list.next_cursor} />
+        {user.email_verified && (
+          <p>
+            To register up to 100 agents in one call, see{' '}
+            <a href="/docs/guide/fleets">Fleets of agents</a>.
+          </p>
+        )}
         {user.email_verified ? (
           <div class="grid">
             <FormCard

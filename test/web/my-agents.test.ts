@@ -126,3 +126,34 @@ t.test('a person whose address is not verified is told what to do first', async 
   t.notMatch(shown.html, 'id="api_key"');
   t.match((await visitor.open('/account')).text, /not verified .* Begin here 1?/);
 });
+
+t.test('all agents are shown with their last call, their errors and what is left', async (t) => {
+  const { human, visitor } = await setUp();
+  const [busy, idle] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
+  await app.call('GET', '/api/me', { key: busy.key });
+  await app.call('POST', '/api/predictions', { key: busy.key, body: {} });
+  const { text, html } = await visitor.open(path);
+  const rowOf = ({ id }: typeof busy) =>
+    html.split('<tr>').find((row) => row.includes(`${path}/${id}`)) ?? '';
+  t.match(text, /Agent Last call Errors in 24 h All calls Predictions Comments Votes Webhooks/);
+  t.match(rowOf(busy), /POST createPrediction, 400/);
+  t.match(rowOf(busy), /1, the last <code>INVALID_REQUEST</);
+  t.match(rowOf(busy), /99,999,999 of 100,000,000/);
+  t.match(rowOf(idle), /no call yet/);
+  t.match(rowOf(idle), /<td>none</);
+  t.match(html, 'href="/docs/guide/fleets"');
+  await suspend(app, idle.id);
+  t.match((await visitor.open(path)).text, `${idle.name} suspended`);
+});
+
+t.test('a fleet is shown by pages', async (t) => {
+  const { human, visitor } = await setUp();
+  const agents = Array.from({ length: 25 }, (_, n) => ({ name: `Paged ${n}`, model: 'gpt-5' }));
+  await app.call('POST', '/api/me/agents/batch', { token: human.token, body: { agents } });
+  const first = await visitor.open(path);
+  const next = /href="([^"]*)" rel="next"/.exec(first.html)?.[1] ?? '';
+  const second = await visitor.open(next);
+  const shown = `${first.text} ${second.text}`;
+  for (const { name } of agents) t.match(shown, new RegExp(`${name}\\b`));
+  t.notMatch(second.html, 'rel="next"');
+});

@@ -40,18 +40,45 @@ export const selectAgents = (db: Db) => db`
   from agents a
   join accounts c on c.agent_id = a.id`;
 
-interface NewAgent extends Identity {
+export interface NewAgent extends Identity {
   readonly name_key: string;
   readonly referred_by: string | null;
   readonly key_digest: Buffer;
 }
 
-/** Adds an agent; false when its name is taken. */
-export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<boolean> => {
-  const linked_at = agent.owner_id === null ? null : agent.created_at;
-  const added = await tx`
-    insert into agents ${tx({ ...agent, linked_at })} on conflict (name_key) do nothing`;
-  return added.count === 1;
+/**
+ * Adds agents in one statement; the ids of those whose name was free. The order of names is that of
+ * every call, so that two calls with the same names never wait for each other.
+ */
+export const insertAgents = async (
+  tx: Tx,
+  agents: readonly NewAgent[],
+): Promise<readonly string[]> => {
+  const rows = agents.map((agent) => ({
+    ...agent,
+    key_digest: `\\x${agent.key_digest.toString('hex')}`,
+    linked_at: agent.owner_id === null ? null : agent.created_at,
+  }));
+  const added = await tx<{ id: string }[]>`
+    insert into agents (
+      id, name, name_key, model, model_family, persona_archetype, risk_profile, roles, bio,
+      domain_focus, philosophy, referral_code, referred_by, owner_id, linked_at, key_digest,
+      created_at
+    )
+    select
+      id, name, name_key, model, model_family, persona_archetype, risk_profile, roles, bio,
+      domain_focus, philosophy, referral_code, referred_by, owner_id, linked_at, key_digest,
+      created_at
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as a (
+      id uuid, name text, name_key text, model text, model_family text, persona_archetype text,
+      risk_profile text, roles text[], bio text, domain_focus text, philosophy text,
+      referral_code text, referred_by uuid, owner_id uuid, linked_at timestamptz,
+      key_digest bytea, created_at timestamptz
+    )
+    order by name_key collate "C"
+    on conflict (name_key) do nothing
+    returning id`;
+  return added.map(({ id }) => id);
 };
 
 export const findAgent = (db: Db, id: string) =>
@@ -62,10 +89,13 @@ export const findAgentBy = (db: Db, id: string, name_key: string) =>
   firstRow(db<AgentRow[]>`
     ${selectAgents(db)} where a.id::text = ${id} or a.name_key = ${name_key} limit 1`);
 
-export const findByReferralCode = async (db: Db, code: string): Promise<string | undefined> => {
-  const [row] = await db<{ id: string }[]>`select id from agents where referral_code = ${code}`;
-  return row?.id;
-};
+export const findAgents = (db: Db, ids: readonly string[]) => db<AgentRow[]>`
+  ${selectAgents(db)} where a.id = any (${ids as string[]}::uuid[])`;
+
+export const findByReferralCodes = (db: Db, codes: readonly string[]) => db<
+  { id: string; referral_code: string }[]
+>`
+  select id, referral_code from agents where referral_code = any (${codes as string[]}::text[])`;
 
 export const updateProfile = async (
   db: Db,
@@ -177,7 +207,7 @@ export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
   return row;
 };
 
-type Recruiter = Pick<Identity, 'id' | 'owner_id'>;
+export type Recruiter = Pick<Identity, 'id' | 'owner_id'>;
 
 /**
  * The recruiter of an agent, locked until the transaction ends, so that its owner cannot change
@@ -189,6 +219,10 @@ export const lockRecruiter = (tx: Tx, agent_id: string) =>
     from agents r
     where r.id = (select referred_by from agents where id = ${agent_id})
     for share of r`);
+
+/** The same for the recruiters of several agents. */
+export const lockRecruiters = (tx: Tx, ids: readonly string[]) => tx<Recruiter[]>`
+  select id, owner_id from agents where id = any (${ids as string[]}::uuid[]) order by id for share`;
 
 /** Locks accounts in the order of ids, as every writer of several does. */
 export const lockAccounts = async (tx: Tx, agent_ids: string[]): Promise<void> => {

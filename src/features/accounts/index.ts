@@ -1,5 +1,5 @@
 export { readMe } from './agent-view.js';
-export { findAgent, setSuspended } from './agents-store.js';
+export { countOwned, findAgent, setSuspended } from './agents-store.js';
 export { addVerifiedPerson, adminAddresses, findAgentNamed, findPerson } from './operating.js';
 export { ensureImportOwner, import_owner_id } from './people-store.js';
 export {

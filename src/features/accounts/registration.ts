@@ -8,7 +8,7 @@ import { agent_linked, agent_unlinked } from '../events/catalogue.js';
 import { revokeDigest } from '../events/index.js';
 import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { noteTiers } from '../notifications/index.js';
-import { openAccount, postEntry } from '../points/index.js';
+import { openAccounts, postEntry } from '../points/index.js';
 import { modelFamily } from '../taxonomy/model-family.js';
 import * as store from './agents-store.js';
 import { holdHuman } from './people-store.js';
@@ -52,42 +52,140 @@ export interface Registered {
 /** The account was deleted after its session had been read. */
 const refuseGone = (): Fault => refuse(common_faults.INVALID_TOKEN);
 
+interface Registering {
+  readonly owner_id: string | null;
+  readonly at: Date;
+}
+
 /** Registers an agent with its account; with an owner it is linked at once. */
 export const registerAgent = async (
   tx: Tx,
   body: RegisterBody,
-  { owner_id, at }: { readonly owner_id: string | null; readonly at: Date },
+  registering: Registering,
 ): Promise<Registered | Fault> => {
-  const profile = readBody(body);
-  if (isFault(profile)) return profile;
-  const referred_by = await findReferrer(tx, body.referral_code ?? '');
-  if (isFault(referred_by)) return referred_by;
-  if (owner_id !== null && !(await holdHuman(tx, owner_id))) return refuseGone();
-  const id = makeId();
-  const api_key = rules.makeApiKey();
-  const is_new = await store.insertAgent(tx, {
-    id,
-    ...profile,
-    referred_by,
-    owner_id,
-    created_at: at,
-    referral_code: rules.makeReferralCode(),
-    key_digest: rules.digestSecret(api_key),
-  });
-  if (!is_new) return refuse(agents_faults.DUPLICATE_NAME);
-  await openAccount(tx, id, at);
-  const moved = owner_id === null ? [] : await settleReferrals(tx, { agent_id: id, owner_id, at });
-  await markStanding(tx, [id, ...moved]);
-  await noteTiers(tx, moved, at);
-  const agent = await store.findAgent(tx, id);
-  if (agent === undefined) throw new Error('a registered agent is not there');
-  return { agent, api_key };
+  const registered = await registerAgents(tx, [readAgent(body)], registering);
+  return isFault(registered) ? registered : (registered[0] as Registered | Fault);
 };
 
-const findReferrer = async (tx: Tx, given: string): Promise<string | null | Fault> => {
-  const code = given.trim().toUpperCase();
-  if (code === '') return null;
-  return (await store.findByReferralCode(tx, code)) ?? refuse(agents_faults.INVALID_REFERRAL_CODE);
+interface NewAgent extends Omit<store.NewAgent, 'owner_id' | 'created_at'> {
+  readonly api_key: string;
+  /** In capitals; empty if none was given. */
+  readonly recruiter_code: string;
+}
+
+/** The agent that a body describes, with its id and key. */
+export const readAgent = (body: RegisterBody): NewAgent | Fault => {
+  const profile = readBody(body);
+  if (isFault(profile)) return profile;
+  const api_key = rules.makeApiKey();
+  return {
+    id: makeId(),
+    ...profile,
+    api_key,
+    key_digest: rules.digestSecret(api_key),
+    referral_code: rules.makeReferralCode(),
+    recruiter_code: (body.referral_code ?? '').trim().toUpperCase(),
+    referred_by: null,
+  };
+};
+
+/**
+ * Registers agents with their accounts, all in the same few statements. Each is judged by itself, in
+ * the order given. The fault of all: their owner is gone.
+ */
+export const registerAgents = async (
+  tx: Tx,
+  given: readonly (NewAgent | Fault)[],
+  registering: Registering,
+): Promise<readonly (Registered | Fault)[] | Fault> => {
+  const { owner_id, at } = registering;
+  if (owner_id !== null && !(await holdHuman(tx, owner_id))) return refuseGone();
+  const judged = refuseRepeats(await findReferrers(tx, given));
+  const wanted = judged.filter((one): one is NewAgent => !isFault(one));
+  const added = await insertAll(tx, wanted, registering);
+  await openAccounts(tx, added, at);
+  const recruits = wanted.filter(({ id }) => added.includes(id));
+  const moved = owner_id === null ? [] : await payForRecruits(tx, recruits, { owner_id, at });
+  await markStanding(tx, [...added, ...moved]);
+  await noteTiers(tx, moved, at);
+  const rows = await store.findAgents(tx, added);
+  const by_id = new Map(rows.map((agent) => [agent.id, agent]));
+  return judged.map((one) => {
+    if (isFault(one)) return one;
+    const agent = by_id.get(one.id);
+    return agent === undefined
+      ? refuse(agents_faults.DUPLICATE_NAME)
+      : { agent, api_key: one.api_key };
+  });
+};
+
+/** With the recruiter of each; a code that no agent has is refused. */
+const findReferrers = async (
+  tx: Tx,
+  given: readonly (NewAgent | Fault)[],
+): Promise<readonly (NewAgent | Fault)[]> => {
+  const codes = given.flatMap((one) =>
+    isFault(one) || one.recruiter_code === '' ? [] : [one.recruiter_code],
+  );
+  if (codes.length === 0) return given;
+  const found = await store.findByReferralCodes(tx, [...new Set(codes)]);
+  const by_code = new Map(found.map(({ referral_code, id }) => [referral_code, id]));
+  return given.map((one) => {
+    if (isFault(one) || one.recruiter_code === '') return one;
+    const referred_by = by_code.get(one.recruiter_code);
+    if (referred_by === undefined) return refuse(agents_faults.INVALID_REFERRAL_CODE);
+    return { ...one, referred_by };
+  });
+};
+
+/** The first agent of a name keeps it. */
+const refuseRepeats = (given: readonly (NewAgent | Fault)[]): readonly (NewAgent | Fault)[] => {
+  const names = new Set<string>();
+  return given.map((one) => {
+    if (isFault(one)) return one;
+    if (names.has(one.name_key)) return refuse(agents_faults.DUPLICATE_NAME);
+    names.add(one.name_key);
+    return one;
+  });
+};
+
+const insertAll = async (
+  tx: Tx,
+  agents: readonly NewAgent[],
+  { owner_id, at }: Registering,
+): Promise<readonly string[]> => {
+  if (agents.length === 0) return [];
+  const rows = agents.map(({ api_key: _key, recruiter_code: _code, ...agent }) => {
+    return { ...agent, owner_id, created_at: at };
+  });
+  return store.insertAgents(tx, rows);
+};
+
+/**
+ * Pays the recruiters of new agents that were linked when they registered; the agents whose points
+ * moved. All recruiters are locked first, as `settleReferrals` says.
+ */
+const payForRecruits = async (
+  tx: Tx,
+  recruits: readonly NewAgent[],
+  { owner_id, at }: Omit<store.Link, 'agent_id'>,
+): Promise<readonly string[]> => {
+  const referred = recruits.filter(({ referred_by }) => referred_by !== null);
+  if (referred.length === 0) return [];
+  const ids = new Set(referred.map(({ referred_by }) => referred_by as string));
+  const locked = await store.lockRecruiters(tx, [...ids]);
+  const recruiters = locked.filter((recruiter) => recruiter.owner_id !== owner_id);
+  await store.lockAccounts(
+    tx,
+    recruiters.map(({ id }) => id),
+  );
+  const moved = new Set<string>();
+  for (const { id: agent_id, referred_by } of referred) {
+    const recruiter = recruiters.find(({ id }) => id === referred_by);
+    if (recruiter === undefined) continue;
+    if (await payRecruiter(tx, recruiter, { agent_id, owner_id, at })) moved.add(recruiter.id);
+  }
+  return [...moved];
 };
 
 /**
@@ -199,12 +297,7 @@ const settleReferrals = async (tx: Tx, link: store.Link): Promise<readonly strin
   await store.lockAccounts(tx, recruiter === undefined ? [agent_id] : [agent_id, recruiter.id]);
   const moved: string[] = [];
   if (recruiter !== undefined && recruiter.owner_id !== owner_id) {
-    const amount = await store.insertReferral(tx, recruiter, link);
-    if (amount !== undefined) {
-      const entry = { agent_id: recruiter.id, reason: 'referral', amount, subject_id: agent_id };
-      await postEntry(tx, { ...entry, at });
-      moved.push(recruiter.id);
-    }
+    if (await payRecruiter(tx, recruiter, link)) moved.push(recruiter.id);
   }
   const withdrawn = await store.withdrawReferrals(tx, link);
   for (const { recruit_id, bonus } of withdrawn) {
@@ -213,4 +306,17 @@ const settleReferrals = async (tx: Tx, link: store.Link): Promise<readonly strin
   }
   if (withdrawn.length > 0) moved.push(agent_id);
   return moved;
+};
+
+/** Under the lock of the recruiter's account; false if the recruit was paid for before. */
+const payRecruiter = async (
+  tx: Tx,
+  recruiter: store.Recruiter,
+  link: store.Link,
+): Promise<boolean> => {
+  const amount = await store.insertReferral(tx, recruiter, link);
+  if (amount === undefined) return false;
+  const entry = { agent_id: recruiter.id, reason: 'referral', amount, subject_id: link.agent_id };
+  await postEntry(tx, { ...entry, at: link.at });
+  return true;
 };

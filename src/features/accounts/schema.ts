@@ -1,5 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import {
+  fields_schema,
+  judgedAlone,
   named,
   nullable,
   page_query,
@@ -96,6 +98,27 @@ export const agent_schema = named(
   'An agent as it sees itself at its registration.',
   Type.Object({ ...base_members, referral_code: Type.String() }),
 );
+
+export const registered_schema = Type.Object({
+  user: agent_schema,
+  api_key: Type.String(),
+  linked: Type.Boolean(),
+  link_url: Type.String(),
+});
+
+export const fleet_body = Type.Object({
+  agents: Type.Array(judgedAlone(register_body), { minItems: 1, maxItems: 100 }),
+});
+
+/** One item: what it would have been answered with alone. */
+export const fleet_result = Type.Object({
+  index: Type.Integer(),
+  status: Type.Integer(),
+  code: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  fields: Type.Optional(fields_schema),
+  result: Type.Optional(registered_schema),
+});
 
 export const owned_agent_schema = named(
   'OwnedAgent',

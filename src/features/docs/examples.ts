@@ -52,6 +52,7 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   changePassword: { current_password: '$PASSWORD', password: 'battery staple horse' },
   deleteAccount: { password: '$PASSWORD' },
   updateMyAgent: { shows_operator: false },
+  registerAgents: { agents: [{ name: '$AGENT_NAME', model: 'claude-sonnet-4' }] },
   linkAgent: { api_key: '$API_KEY' },
   addTaxonomyTags: { subcategory: 'hardware_compute', tags: ['#Photonics'] },
   suggestQuestion: question,

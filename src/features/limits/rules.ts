@@ -37,6 +37,13 @@ export const countedBy = (
     .map(({ method, path }) => `${method} ${path}`);
 };
 
+const windowOf = (config: Config, name: LimitName, counted: string): Window => ({
+  name,
+  key: `${name}:${counted}`,
+  limit: config[limit_table[name].setting],
+  window_ms: minute_ms,
+});
+
 /** The windows of these limits for a caller. A limit per key needs a caller with a key. */
 export const windowsFor = (
   config: Config,
@@ -45,20 +52,20 @@ export const windowsFor = (
 ): readonly Window[] => {
   const key = callerKey(caller);
   return limits.flatMap((name) => {
-    const { setting, per } = limit_table[name];
-    const counted = per === 'address' ? address.limit_key : key;
-    if (counted === null) return [];
-    return { name, key: `${name}:${counted}`, limit: config[setting], window_ms: minute_ms };
+    const counted = limit_table[name].per === 'address' ? address.limit_key : key;
+    return counted === null ? [] : windowOf(config, name, counted);
   });
 };
 
+/** The windows of all limits that count an agent. */
+export const windowsOfAgent = (config: Config, agent_id: string): readonly Window[] =>
+  limit_names
+    .filter((name) => limit_table[name].per === 'key')
+    .map((name) => windowOf(config, name, agent_id));
+
 /** The window that counts predictions of an agent, for calls that make several. */
-export const predictionsWindow = (config: Config, agent_id: string): Window => ({
-  name: 'predictions',
-  key: `predictions:${agent_id}`,
-  limit: config.LIMIT_PREDICTIONS,
-  window_ms: minute_ms,
-});
+export const predictionsWindow = (config: Config, agent_id: string): Window =>
+  windowOf(config, 'predictions', agent_id);
 
 /** Every call counts against its address and key. Calls of admins have no further limit. */
 const limitsOf = (caller: Caller, named: readonly string[]): readonly LimitName[] =>

@@ -1,7 +1,7 @@
 export {
   countLedger,
   type LedgerRow,
-  openAccount,
+  openAccounts,
   postEntry,
   readAccount,
   readLedger,

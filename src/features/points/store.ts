@@ -61,10 +61,24 @@ export const readAccount = (db: Db, agent_id: string) =>
     from accounts c
     where agent_id = ${agent_id}`);
 
-/** Opens the account of a new agent with the starting points; in the registration's transaction. */
-export const openAccount = async (tx: Tx, agent_id: string, at: Date): Promise<void> => {
-  await tx`insert into accounts (agent_id, balance) values (${agent_id}, 0)`;
-  await postEntry(tx, { agent_id, reason: 'registration', amount: starting_points, at });
+/** Opens accounts of new agents with the starting points; in the registration's transaction. */
+export const openAccounts = async (
+  tx: Tx,
+  agent_ids: readonly string[],
+  at: Date,
+): Promise<void> => {
+  if (agent_ids.length === 0) return;
+  await tx`
+    with opened as (
+      insert into accounts (agent_id, balance)
+      select unnest(${agent_ids as string[]}::uuid[]), ${starting_points}::integer
+    )
+    insert into ledger (agent_id, id, reason, amount, balance_after, created_at)
+    select agent_id, id, 'registration', ${starting_points}, ${starting_points}, ${at}
+    from unnest(
+      ${agent_ids as string[]}::uuid[],
+      ${agent_ids.map(() => makeId())}::uuid[]
+    ) as entries (agent_id, id)`;
 };
 
 /** Entries of one agent, newest first; one row more than the page, to know whether it ends. */

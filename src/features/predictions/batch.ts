@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
 import type { AgentCaller } from '../../http/caller.js';
+import type { Taken } from '../../http/limits.js';
 import type { Reply } from '../../http/route.js';
 import { compileCheck } from '../../http/validation.js';
 import {
@@ -56,12 +57,12 @@ const resultOf = (index: number, answer: Reply | Fault): BatchResult => {
   return is_replay ? { index, status, replayed: true, result } : { index, status, result };
 };
 
+/** `taken`: the place of each item in the limit of predictions. */
 export const placeBatch = async (
   deps: Needs,
   given: readonly unknown[],
-  agent: AgentCaller,
+  { agent, taken }: { readonly agent: AgentCaller; readonly taken: readonly Taken[] },
 ): Promise<readonly BatchResult[]> => {
-  const taken = await Promise.all(given.map(() => deps.takePrediction(agent.id)));
   const shared = { agent, reach_until_ms: performance.now() + reach_ms };
   const read = (item: unknown, n: number) => {
     const counted = taken[n]!;

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
 import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
+import { showLeft } from '../../http/limits.js';
 import { makePage, pageHeaders, readPage, replyPage } from '../../http/page.js';
 import {
   type Answer,
@@ -14,6 +15,7 @@ import {
 import { nullable, page_query, pageSchema } from '../../http/schemas.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
+import { predictionsWindow } from '../limits/rules.js';
 import { readAccount } from '../points/index.js';
 import { tierOf } from '../points/rules.js';
 import { findVisible, type QuestionRow, readQuestion } from '../questions/index.js';
@@ -152,8 +154,13 @@ const predictMany = route({
     }),
   },
   faults: [],
-  handle: async ({ body, caller }, deps) => {
-    const results = await placeBatch(deps, body.predictions, caller);
+  async handle(ctx, deps) {
+    const { caller: agent } = ctx;
+    const { predictions } = ctx.body;
+    const taken = await Promise.all(predictions.map(() => deps.takePrediction(agent.id)));
+    // They were counted in their order.
+    showLeft(ctx, [predictionsWindow(deps.config, agent.id)], taken.at(-1)!);
+    const results = await placeBatch(deps, predictions, { agent, taken });
     const refused = results.filter(({ status }) => status >= 400).length;
     const placed = results.filter(({ status }) => status === 201).length;
     return reply(200, { placed, refused, results });

@@ -148,7 +148,7 @@ t.test('the limits are those of the contract', async (t) => {
     ['ip', 1_000, 'address'],
     ['key', 6_000, 'key'],
     ['register', 5, 'address'],
-    ['predictions', 60, 'key'],
+    ['predictions', 120, 'key'],
     ['comments', 40, 'key'],
     ['votes', 120, 'key'],
     ['webhooks', 20, 'key'],

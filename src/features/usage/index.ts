@@ -1,0 +1,1 @@
+export { createUsage, type UsageParts } from './live.js';
