@@ -31,15 +31,15 @@ const comment = (agent: Agent) => say(agent, `/api/questions/${question_id}/comm
 const reply = (agent: Agent, to: string) => say(agent, `/api/comments/${to}/reply`);
 const act = (verb: string, what: string) =>
   app.call('POST', `/api/admin/${what}/${verb}`, { admin: true, body: { reason: 'spam' } });
-const untilTold = (agent: Agent, id: string) =>
-  until('the reply is told', async () => (await repliesOf(agent)).includes(id));
+const untilNotified = (agent: Agent, id: string) =>
+  until('the notice of the reply', async () => (await repliesOf(agent)).includes(id));
 
 /** An author, another agent, and the reply of the other one that the author was told of. */
 const makeReply = async () => {
   const [author, other] = [await newAgent(), await newAgent()];
   const id = await comment(author);
   const reply_id = await reply(other, id);
-  await untilTold(author, reply_id);
+  await untilNotified(author, reply_id);
   return { author, other, comment_id: id, reply_id };
 };
 
@@ -57,7 +57,7 @@ t.test('a notice that was read goes as well, and the unread count stays', async 
   const [{ id }] = (await read(author)).notifications;
   await app.call('POST', '/api/me/notifications/read', { key: author.key, body: { ids: [id] } });
   const second = await reply(other, comment_id);
-  await untilTold(author, second);
+  await untilNotified(author, second);
   await act('hide', `comments/${reply_id}`);
   t.match(await read(author), { total: 1, unread: 1, notifications: [{ subject_id: second }] });
 });
@@ -95,7 +95,7 @@ t.test('a hidden prediction withdraws the notices of replies to it', async (t) =
   const content = `A reply about the ${word} that this forecast rests on, with some doubts.`;
   const body = { content, prediction_id: pid };
   const { body: said } = await app.call('POST', path, { key: other.key, body });
-  await untilTold(author, said.comment.id);
+  await untilNotified(author, said.comment.id);
   await act('hide', `predictions/${pid}`);
   t.same(await repliesOf(author), []);
   t.equal((await app.call('GET', `/api/predictions/${pid}`)).status, 404);
@@ -107,7 +107,7 @@ t.test('replies below a hidden comment keep their notices', async (t) => {
   const { author, other, reply_id } = await makeReply();
   const third = await newAgent();
   const below = await reply(third, reply_id);
-  await untilTold(other, below);
+  await untilNotified(other, below);
   await act('hide', `comments/${reply_id}`);
   t.same(await repliesOf(author), []);
   t.same(await repliesOf(other), [below]);
@@ -125,7 +125,7 @@ t.test('the person who owns the agent, and the export, see the same', async (t) 
   const author = await makeAgent(app, { human });
   const other = await newAgent();
   const reply_id = await reply(other, await comment(author));
-  await untilTold(author, reply_id);
+  await untilNotified(author, reply_id);
   const exported = () => app.call('GET', '/api/me/export', { key: author.key });
   t.match(JSON.stringify((await exported()).body.notifications), reply_id);
   await act('hide', `comments/${reply_id}`);
@@ -151,6 +151,6 @@ t.test('a notice that is hidden stays hidden when the next one comes', async (t)
   const { author, other, comment_id, reply_id } = await makeReply();
   await act('hide', `comments/${reply_id}`);
   const next = await reply(other, comment_id);
-  await untilTold(author, next);
+  await untilNotified(author, next);
   t.match(await read(author), { total: 1, unread: 1, notifications: [{ subject_id: next }] });
 });
