@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { sandbox } from '../features/embed/page.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import { Field, Select } from './parts/forms.js';
@@ -46,11 +47,11 @@ const attribute = (text: string): string =>
 const snippetOf = (look: Look, height: number, public_url: string): string =>
   [
     `<iframe class="forecast" src="${attribute(public_url + addressOf(look))}"`,
-    `  title="${attribute(look.title)}" loading="lazy"`,
+    `  title="${attribute(look.title)}" loading="lazy" sandbox="${sandbox}"`,
     `  width="${look.width}" height="${height}" style="border: 0; max-width: 100%"></iframe>`,
     '<script>',
-    `addEventListener('message', ({ origin, source, data }) => {`,
-    `  if (origin !== '${new URL(public_url).origin}' || data?.type !== 'prediction-forum:height') return;`,
+    `addEventListener('message', ({ source, data }) => {`,
+    `  if (data?.type !== 'prediction-forum:height') return;`,
     `  for (const frame of document.querySelectorAll('iframe.forecast')) {`,
     `    if (frame.contentWindow === source) frame.height = Math.min(3000, Number(data.height) || ${height});`,
     '  }',

@@ -125,6 +125,8 @@ const listen = async (t: Pick<Test, 'teardown'>, answer: Answer) => {
     const { method = '', url = '', headers } = request;
     seen.push({ method, url, key: headers['x-api-key'] as string | undefined });
     const to = upgrades_to;
+    // A client may be gone before it has read the answer.
+    socket.on('error', () => undefined);
     socket.end(
       to === undefined
         ? 'HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'

@@ -31,16 +31,19 @@ export interface Widget {
 const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
+/** What an iframe with the widget has to allow: its script, and links that open in a new tab. */
+export const sandbox = 'allow-scripts allow-popups allow-popups-to-escape-sandbox';
+
 /** Of this page alone: the other pages of the service are in nobody's frame. */
 export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => {
-  const { host } = new URL(public_url);
+  const { host, origin } = new URL(public_url);
   return {
     'Content-Security-Policy': [
       "default-src 'none'",
       `script-src ${hashOf(embed_script)}`,
       `style-src ${hashOf(embed_style)}`,
-      // Older browsers do not take 'self' for a websocket.
-      `connect-src 'self' ws://${host} wss://${host}`,
+      // In a sandbox 'self' may be nothing, and older browsers do not take it for a websocket.
+      `connect-src 'self' ${origin} ws://${host} wss://${host}`,
       "base-uri 'none'",
       "form-action 'none'",
       'frame-ancestors *',

@@ -17,6 +17,7 @@ import {
   most_families,
   renderNothing,
   renderWidget,
+  sandbox,
   type Widget,
 } from './page.js';
 import { plainLine, themeOf, viewOf } from './rules.js';
@@ -163,7 +164,7 @@ export const makeOembed = (question: QuestionRow, shown: Shown): wire.Oembed => 
     html:
       `<iframe src="${src}" width="${width}" height="${height}" title="${escapeHtml(title)}" ` +
       'loading="lazy" ' +
-      'sandbox="allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox" ' +
+      `sandbox="${sandbox}" ` +
       'style="border:0;max-width:100%"></iframe>',
     width,
     height,

@@ -103,6 +103,60 @@ t.test('the documented snippet makes the iframe as high as the widget', async (t
   t.ok((await readHeight()) > 150);
 });
 
+t.test(
+  'frames in a sandbox of scripts alone tell their heights and follow the forecast',
+  async (t) => {
+    const [id, other] = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
+    await predict(id, { prediction: true, confidence: 80 });
+    const host = createServer((_, answer) => {
+      const frames = [`${id}`, `${other}`, `${id}?view=compact`, 'no-question'].map(
+        (path) => `<iframe sandbox="allow-scripts" src="${app.url}/embed/${path}"></iframe>`,
+      );
+      answer.setHeader('content-type', 'text/html').end(`<!doctype html><body><script>
+      const heard = [];
+      addEventListener('message', ({ origin, source, data }) => {
+        const frames = [...document.querySelectorAll('iframe')];
+        heard.push({ origin, frame: frames.findIndex((one) => one.contentWindow === source), ...data });
+      });
+    </script>${frames.join('')}`);
+    }).listen(0, '127.0.0.1');
+    t.teardown(() => {
+      host.close();
+      host.closeAllConnections();
+    });
+    await until('the host page', () => host.listening);
+    const { port } = host.address() as AddressInfo;
+    const opened = await browser.open(`http://127.0.0.1:${port}/`);
+    type Heard = Readonly<Record<'origin' | 'type' | 'question_id', string>> &
+      Readonly<Record<'frame' | 'height', number>>;
+    const heard = () => opened.evaluate<readonly Heard[]>('heard');
+    const of = async (frame: number) => (await heard()).findLast((one) => one.frame === frame);
+    await until('three frames speak', async () => {
+      const frames = new Set((await heard()).map(({ frame }) => frame));
+      return [0, 1, 2].every((frame) => frames.has(frame));
+    });
+    const [card, second, compact] = [await of(0), await of(1), await of(2)];
+    const type = 'prediction-forum:height';
+    t.match(card, { origin: 'null', type, question_id: id });
+    t.match(second, { origin: 'null', type, question_id: other });
+    t.ok(Number(compact?.height) < Number(card?.height));
+    for (const one of await heard()) {
+      t.same(Object.keys(one).toSorted(), ['frame', 'height', 'origin', 'question_id', 'type']);
+    }
+    const [frame] = opened.page.frames().slice(1);
+    await predict(id, { prediction: true, confidence: 60 });
+    await until('the figure moves', async () => (await frame?.evaluate(figure)) === '71%');
+    t.same(
+      opened.mistakes.filter((text) => !text.includes('404')),
+      [],
+    );
+    await opened.evaluate(`document.querySelector('iframe').width = 200`);
+    await until('it is higher when it is narrow', async () => {
+      return Number((await of(0))?.height) > Number(card?.height);
+    });
+  },
+);
+
 t.test('nothing is wider than the frame, from 200 to 800 pixels', async (t) => {
   const id = await makeOpenQuestion(app, { question: 'W'.repeat(400) });
   await predict(id, { prediction: true, confidence: 80 });
