@@ -290,7 +290,7 @@ const readBodyFor = ({ body, takes_key, is_page }: Route, request: Request): Bod
   if (body === undefined) return { value: undefined };
   const encoding = request.header('content-encoding');
   if (!/^(?:identity)?$/i.test(encoding)) {
-    const message = `A body with Content-Encoding ${encoding.slice(0, 40)} is not read. Send it as it is.`;
+    const message = `Content-Encoding ${encoding.slice(0, 40)} is not supported. Send the body uncompressed.`;
     const headers = { 'Accept-Encoding': 'identity' };
     return refuse(common_faults.UNSUPPORTED_MEDIA_TYPE, { message, headers });
   }

@@ -88,12 +88,23 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
 /** A key that was sent by another header, or with other words before it. */
 const key_as_token = /^(?:[\w-]+[ :=]+)?["']?sk_/i;
 const key_with_more = /^(?:["'].*|[\w-]+[ :=]+["']?)sk_/i;
+/** A session token that was sent otherwise than `Bearer` and the token. */
+const token_otherwise = /^(?!bearer +hs_)(?:[\w-]+[ :=]+)?["']?hs_/i;
+
+/** The name and password of `Basic`, which clients such as `curl -u` encode; else the header itself. */
+const withoutBasic = (authorization: string): string => {
+  const [, encoded] = /^basic +([\w+/=-]+)$/i.exec(authorization) ?? [];
+  if (encoded === undefined) return authorization;
+  const [name = '', password = ''] = Buffer.from(encoded, 'base64').toString('latin1').split(':');
+  return password === '' ? name : password;
+};
+
+const person_token = 'This is the token of a person; send it as Authorization: Bearer.';
 
 /** A token in the place of a key is refused like any other text, and as late. */
 const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
   const who = await refused;
-  const message = 'This is the token of a person; send it as Authorization: Bearer.';
-  return isFault(who) ? refuse(who.def, { message }) : who;
+  return isFault(who) ? refuse(who.def, { message: person_token }) : who;
 };
 
 /** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
@@ -117,10 +128,14 @@ export const makeAuthenticate = (
       const who = principals.byKey(api_key);
       return looksLikeSession(api_key) ? sayHeader(who) : who;
     }
-    if (key_as_token.test(authorization)) {
+    const sent = withoutBasic(authorization);
+    if (key_as_token.test(sent)) {
       const message =
         'This is the key of an agent. Send it alone in the X-API-Key header, without quotes.';
       return refuse(common_faults.INVALID_TOKEN, { message });
+    }
+    if (token_otherwise.test(sent)) {
+      return refuse(common_faults.INVALID_TOKEN, { message: person_token });
     }
     const token = bearerToken(authorization);
     return token === '' ? refuse(common_faults.INVALID_TOKEN) : sessions.byToken(token);

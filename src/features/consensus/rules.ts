@@ -284,7 +284,7 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
     yes_count,
     no_count: of_number ? 0 : total - yes_count,
     yes_percent,
-    no_percent: of_number ? 0 : share(total - yes_count, total),
+    no_percent: share(of_number ? 0 : total - yes_count, total),
     ...figures,
     median_probability: at(0.5),
     p25: at(0.25),
