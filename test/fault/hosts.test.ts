@@ -67,7 +67,7 @@ const hostsAreKilled: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   const gaps_ms: number[] = [];
   for (let kill = 0; kill < (is_long ? 8 : 1); kill += 1) {
-    const { host } = activeRelay(service);
+    const { host } = await activeRelay(service);
     const gap_ms = await longestGap(world, async () => {
       await host.kill();
       await load.more(150, 60_000);
@@ -84,7 +84,7 @@ const relaysAreKilled: Fault['strike'] = async (world, t) => {
   const gaps_ms: number[] = [];
   for (let kill = 0; kill < 8; kill += 1) {
     const gap_ms = await longestGap(world, async () => {
-      process.kill(activeRelay(world.service).pid, 'SIGKILL');
+      process.kill((await activeRelay(world.service)).pid, 'SIGKILL');
       await world.load.more(150, 60_000);
     });
     gaps_ms.push(Math.round(gap_ms));

@@ -14,7 +14,7 @@ const killsOfRelay: Fault['strike'] = async ({ service }) => {
   const from_ms = performance.now();
   for (let kill = 0; kill < (is_long ? 5 : 3); kill += 1) {
     await until('2 s have passed', () => performance.now() >= from_ms + kill * 2_000);
-    process.kill(activeRelay(service).pid, 'SIGKILL');
+    process.kill((await activeRelay(service)).pid, 'SIGKILL');
   }
 };
 

@@ -56,8 +56,10 @@ const flowWithin = async (
 };
 
 /** The log stands still until the lease is over, and then the standby moves all of it. */
-const relaySleeps: Fault['strike'] = (world, t) =>
-  flowWithin(t, world, 10_000, () => putToSleep(activeRelay(world.service).pid));
+const relaySleeps: Fault['strike'] = async (world, t) => {
+  const { pid } = await activeRelay(world.service);
+  await flowWithin(t, world, 10_000, () => putToSleep(pid));
+};
 
 /** It is killed for it, and the next one has the leases of a process that is known to be dead. */
 const signerSleeps: Fault['strike'] = (world, t) =>

@@ -55,7 +55,7 @@ const killBoth: Fault['strike'] = async (world, t) => {
   const { service } = world;
   const whole = JSON.stringify(countOf(service));
   for (let kill = 0; kill < 2; kill += 1) {
-    const pids = [activeRelay(service).pid, ...service.pidsOf('signer')];
+    const pids = [(await activeRelay(service)).pid, ...service.pidsOf('signer')];
     await flowAfter(t, world, () => {
       for (const pid of pids) process.kill(pid, 'SIGKILL');
     });
@@ -64,13 +64,15 @@ const killBoth: Fault['strike'] = async (world, t) => {
   }
 };
 
-const endRelay: Fault['strike'] = (world, t) =>
-  flowAfter(t, world, () => process.kill(activeRelay(world.service).pid, 'SIGTERM'));
+const endRelay: Fault['strike'] = async (world, t) => {
+  const { pid } = await activeRelay(world.service);
+  await flowAfter(t, world, () => process.kill(pid, 'SIGTERM'));
+};
 
 /** Another relay has taken over when it wakes up, and stays the active one. */
 const relayWakesUp: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
-  const { pid } = activeRelay(service);
+  const { pid } = await activeRelay(service);
   const before = load.acknowledged.length;
   const wake = putToSleep(pid);
   try {
@@ -80,18 +82,18 @@ const relayWakesUp: Fault['strike'] = async (world, t) => {
   } finally {
     wake();
   }
-  const active = activeRelay(service).pid;
+  const active = (await activeRelay(service)).pid;
   t.not(active, pid);
   await load.more(50);
   await untilHeard(world, 20_000);
-  t.equal(activeRelay(service).pid, active, 'it stands by, or is gone');
+  t.equal((await activeRelay(service)).pid, active, 'it stands by, or is gone');
 };
 
 /** It sleeps for a moment at a time, again and again. */
 const relayNods: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   for (const more of [3, 11, 29]) {
-    const wake = putToSleep(activeRelay(service).pid);
+    const wake = putToSleep((await activeRelay(service)).pid);
     await load.more(more);
     await flowAfter(t, world, wake);
   }

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Test } from 'tap';
+import { startTime } from '../../src/boot/processes.mjs';
 import { type Acknowledged, makeLoad } from '../help/load.js';
 import { startReceiver } from '../help/receiver.js';
-import { type Host, type ServiceOptions, startService, type TestService } from '../help/service.js';
+import { type ServiceOptions, startService, type TestService } from '../help/service.js';
 import { allow, until } from '../help/until.js';
 import { startListeners, type Wish } from './listeners.js';
 import { startMembers } from './members.js';
@@ -111,19 +112,22 @@ export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): 
     within_ms,
   );
 
-/** The relay that is active now, and its host. */
-export const activeRelay = ({
-  hosts,
-}: TestService): { readonly host: Host; readonly pid: number } => {
-  const all = hosts.flatMap((host) =>
-    host
-      .log()
-      .flatMap(({ msg, fence, pid }) => (msg === 'relay: active' ? [{ host, fence, pid }] : [])),
+/** The relay that is active, and its host; waits for one that lives to say so. */
+export const activeRelay = ({ hosts }: TestService) =>
+  until(
+    'an active relay',
+    () => {
+      const all = hosts.flatMap((host) =>
+        host.log().flatMap(({ msg, fence, pid }) => {
+          return msg === 'relay: active' ? [{ host, fence: Number(fence), pid: Number(pid) }] : [];
+        }),
+      );
+      const newest = all.toSorted((a, b) => b.fence - a.fence)[0];
+      return newest !== undefined && startTime(newest.pid) !== null && newest;
+    },
+    20_000,
+    50,
   );
-  const [newest] = all.sort((a, b) => Number(b.fence) - Number(a.fence));
-  if (newest === undefined) throw new Error('no relay was ever active');
-  return { host: newest.host, pid: Number(newest.pid) };
-};
 
 /** Waits in the long form until the fault has lasted so long. */
 export const lastFor = async (from_ms: number, least_ms: number): Promise<void> => {
