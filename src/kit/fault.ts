@@ -124,7 +124,7 @@ export const common_faults = defineFaults({
   HUMANS_ONLY: [403, 'permission', 'Only people can do this; log in and send a Bearer token.'],
   IDEMPOTENCY_MISMATCH: [422, 'validation', 'This Idempotency-Key is used; send a new one.'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'conflict', 'The first request still runs; try again.', true],
-  RATE_LIMITED: [429, 'rate_limited', 'Too many requests; try again later.', true],
+  RATE_LIMITED: [429, 'rate_limited', 'Too many calls. Try again later.', true],
   UNAVAILABLE: [503, 'unavailable', 'The service cannot answer right now; try again.', true],
   INTERNAL: [500, 'internal', 'Something went wrong here; the request id names it.', true],
 });

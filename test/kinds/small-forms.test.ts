@@ -288,7 +288,7 @@ t.test('every door that takes JSON reads a body with a mark', async (t) => {
   const mcp = { accept: 'application/json, text/event-stream' };
   const login = { email: human.email, password: 'correct horse battery' };
   const batch = { predictions: [{ question_id: other, ...stated() }] };
-  const doors: readonly (readonly [string, string, unknown, Headers_, number])[] = [
+  const ways: readonly (readonly [string, string, unknown, Headers_, number])[] = [
     ['POST', '/api/auth/login', login, {}, 200],
     ['POST', `/api/questions/${one}/predict`, stated(), key, 201],
     ['POST', '/api/predictions/batch', batch, key, 200],
@@ -297,7 +297,7 @@ t.test('every door that takes JSON reads a body with a mark', async (t) => {
     ['POST', '/api/admin/questions', draft, admin, 201],
     ['POST', '/mcp', tools, mcp, 200],
   ];
-  for (const [method, path, body, headers, status] of doors) {
+  for (const [method, path, body, headers, status] of ways) {
     const answer = await sendBytes(method, path, { bytes: marked(body), headers });
     t.equal(answer.status, status, `${path} ${JSON.stringify(answer.body).slice(0, 300)}`);
   }
