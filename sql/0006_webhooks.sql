@@ -25,5 +25,5 @@ alter table deliveries add column question_id uuid;
 create index deliveries_ordered on deliveries (webhook_id, question_id, event_offset)
   where question_id is not null and state in ('pending', 'waiting', 'sending');
 
--- Where a signer runs: its supervisor and its number there. Whoever has the place next follows a dead one.
+-- Where a signer runs: its supervisor and its number there. A new signer in this place replaces a dead one.
 alter table signers add column place text;

@@ -179,8 +179,8 @@ export const sessionCookieName = (public_url: string): string =>
   public_url.startsWith('https://') ? '__Host-session' : 'session';
 
 /**
- * The token of a person's session, which only pages read; empty if there is none. Of two cookies
- * with this name one was set by somebody else, so neither counts.
+ * The token of a person's session, which only pages read; empty if it is missing. If two cookies have
+ * this name, somebody else set one of them, so neither counts.
  */
 export const readSession = (cookies: string, public_url: string): string => {
   const start = `${sessionCookieName(public_url)}=`;

@@ -89,18 +89,10 @@ const change = async (
   if (isFault(range)) throw wrongUsage(range.message);
   if (range !== null && !hook.active) throw new Stopped('The webhook is off; resume it first.');
   const result = await sql.begin(async (tx) => {
-    const active = action === 'resume';
-    const edit = {
-      url: null,
-      events: null,
-      filter: undefined,
-      active,
-      signature: null,
-      order: null,
-    };
+    const change = { active: action === 'resume' };
     const row =
       range === null
-        ? await updateWebhook(tx, ownerOf(hook), { id: hook.id, change: edit })
+        ? await updateWebhook(tx, ownerOf(hook), { id: hook.id, change })
         : await startReplay(tx, hook.id, range);
     if (row === undefined) throw new Stopped('A replay of this webhook is still running.');
     const subject = { kind: 'webhook', id: hook.id };

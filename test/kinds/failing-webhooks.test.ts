@@ -2,18 +2,13 @@ import type { ServerResponse } from 'node:http';
 import { makeMailOpener, readUnsent } from '../../src/features/mail/store.js';
 import { redeliver } from '../../src/features/webhooks/delivery-store.js';
 import { sendPing } from '../../src/features/webhooks/pinging.js';
-import {
-  deleteWebhooks,
-  findTarget,
-  type Owner,
-  updateWebhook,
-} from '../../src/features/webhooks/store.js';
+import { deleteWebhooks, findTarget, type Owner } from '../../src/features/webhooks/store.js';
 import { makeId } from '../../src/kit/ids.js';
 import { resetAfter, startHostile } from '../features/webhooks/raw-servers.js';
 import {
   addAgent,
   addHuman,
-  type Hook,
+  editHook,
   healthOf,
   makeWorld,
   newAgent,
@@ -43,17 +38,6 @@ const newOwner = async (): Promise<Owner> => {
   await addAgent(world.deps, owner.id);
   return owner;
 };
-
-const change = {
-  url: null,
-  events: null,
-  filter: undefined,
-  signature: null,
-  order: null,
-  active: null,
-};
-const edit = ({ id, owner }: Hook, edits: object) =>
-  sql.begin((tx) => updateWebhook(tx, owner, { id, change: { ...change, ...edits } }));
 
 const passMinutes = (minutes: number) => sql`
   update webhooks
@@ -270,7 +254,7 @@ t.test('the warning comes on the first day, and switching off is told by itself'
   const { notices } = await warnings();
   t.same(notices.map(({ kind }) => kind).toSorted(), ['webhook.disabled', 'webhook.failing']);
 
-  await edit(hook, { active: true });
+  await editHook(world, hook, { active: true });
   await take(eleven_minutes.slice(0, -1));
   t.equal(await countWarnings(), 1, 'switched on again, it begins anew');
   await take(['fail']);
@@ -314,14 +298,14 @@ t.test('a webhook that is deleted or switched off in the middle of a call is sil
   await world.record({});
   await until('both are called', () => held.length === 2);
   await sql.begin((tx) => deleteWebhooks(tx, gone.owner, gone.id));
-  await edit(off, { active: false });
+  await editHook(world, off, { active: false });
   for (const response of held) response.writeHead(500).end();
   await until('both are settled', async () => {
     const left = await sql`select from deliveries where state = 'sending'`;
     return left.length === 0;
   });
   t.equal(await countWarnings(), 0);
-  await edit(off, { active: true });
+  await editHook(world, off, { active: true });
   await take(['fail', 1, 'fail', 'fail', 1, 'fail']);
   t.equal(await countWarnings(), 0, 'it begins anew');
   await take([9, 'fail']);
@@ -332,7 +316,7 @@ t.test('another url begins anew', async (t) => {
   const hook = await world.addHook({ owner: await newOwner() });
   await start();
   await take(['fail', 3, 'fail', 3, 'fail', 3, 'fail', 2]);
-  await edit(hook, { url: world.receiver.url('/other') });
+  await editHook(world, hook, { url: world.receiver.url('/other') });
   world.receiver.script('/other', answers.fail);
   await take(['fail']);
   t.equal(await countWarnings(), 0);

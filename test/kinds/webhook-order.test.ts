@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { redeliver, startReplay } from '../../src/features/webhooks/delivery-store.js';
 import { sendPing } from '../../src/features/webhooks/pinging.js';
-import { findTarget, updateWebhook } from '../../src/features/webhooks/store.js';
+import { findTarget } from '../../src/features/webhooks/store.js';
 import { makeId } from '../../src/kit/ids.js';
 import { startHookApp } from '../features/webhooks/app.js';
 import { makeIsSigned } from '../features/webhooks/http-verifying.js';
 import { begin, answer as head, startHostile } from '../features/webhooks/raw-servers.js';
-import { type Hook, makeWorld } from '../features/webhooks/world.js';
+import { editHook, makeWorld } from '../features/webhooks/world.js';
 import { range } from '../help/hub.js';
 import { pluck } from '../help/pluck.js';
 import type { Received } from '../help/receiver.js';
@@ -24,16 +24,6 @@ t.beforeEach(world.reset);
 const order = 'question';
 const questions = range(1, 10).map(() => makeId());
 const [a = '', b = ''] = questions;
-const change = {
-  url: null,
-  events: null,
-  filter: undefined,
-  signature: null,
-  order: null,
-  active: null,
-};
-const edit = ({ id, owner }: Hook, edits: object) =>
-  sql.begin((tx) => updateWebhook(tx, owner, { id, change: { ...change, ...edits } }));
 
 /** Records events of questions, in this order; the first has offset 1. */
 const record = (...ids: readonly string[]) =>
@@ -130,16 +120,16 @@ const given_up: Readonly<Record<string, () => Promise<unknown>>> = {
     await record(a);
     await world.startSigner();
     await reach('blocked');
-    await edit(hook, { url: world.receiver.url('/') });
+    await editHook(world, hook, { url: world.receiver.url('/') });
     await record(a);
   },
   skipped_disabled: async () => {
     const hook = await failFirst();
     await heldBack();
-    await edit(hook, { active: false });
+    await editHook(world, hook, { active: false });
     await reach('skipped_disabled', 'skipped_disabled');
     await sql`delete from deliveries where event_offset = 2`;
-    await edit(hook, { active: true });
+    await editHook(world, hook, { active: true });
     await record(a);
   },
 };
@@ -238,7 +228,7 @@ t.test('a backlog drains in order when its receiver is back', async (t) => {
 t.test('an order that is switched on holds what is still to come', async (t) => {
   const hook = await failFirst({});
   await reach('waiting', 'delivered');
-  await edit(hook, { order });
+  await editHook(world, hook, { order });
   await record(a);
   await reach('waiting', 'delivered', 'pending');
   await hurry();
@@ -249,7 +239,7 @@ t.test('an order that is switched on holds what is still to come', async (t) => 
 t.test('an order that is switched off frees what waits', async (t) => {
   const hook = await failFirst();
   await heldBack();
-  await edit(hook, { order: 'none' });
+  await editHook(world, hook, { order: 'none' });
   await reach('waiting', 'delivered');
   t.same(arrived(), [1, 2]);
 });
@@ -257,10 +247,10 @@ t.test('an order that is switched off frees what waits', async (t) => {
 t.test('what was skipped in a pause holds nothing, and is replayed in order', async (t) => {
   const hook = await failFirst();
   await heldBack();
-  await edit(hook, { active: false });
+  await editHook(world, hook, { active: false });
   await record(a);
   await reach('skipped_disabled', 'skipped_disabled', 'skipped_disabled');
-  await edit(hook, { active: true });
+  await editHook(world, hook, { active: true });
   await record(a);
   await reach('skipped_disabled', 'skipped_disabled', 'skipped_disabled', 'delivered');
   await sql.begin((tx) => startReplay(tx, hook.id, { after: 0, until: 3 }));

@@ -17,14 +17,14 @@ import { makePause } from '../../kit/loop.js';
 import { foldName } from '../../kit/names.js';
 import { performance_schema } from '../leaderboards/schema.js';
 import { countLedger, readAccount, readLedger } from '../points/index.js';
-import { agentView, listedView, ownedAgentView, readAgent as readProfile } from './agent-view.js';
+import { agentView, listedView, ownedAgentView, readAgent } from './agent-view.js';
 import * as store from './agents-store.js';
 import * as directory from './directory-store.js';
 import type { PrincipalParts } from './principals-store.js';
 import {
   linkAgent,
+  prepareAgent,
   type Registered,
-  readAgent,
   registerAgent,
   registerAgents,
   replaceAgentKey,
@@ -83,7 +83,7 @@ const register = route({
 });
 
 const answerMe = async (deps: Deps, id: string) => {
-  const found = await readProfile(deps, id);
+  const found = await readAgent(deps, id);
   return isFault(found) ? found : reply(200, found.me);
 };
 
@@ -170,7 +170,7 @@ const agentProfile = route({
   returns: { 200: Type.Object({ agent: wire.profile_schema, performance: performance_schema }) },
   faults: [wire.agents_faults.AGENT_NOT_FOUND],
   async handle({ params }, deps) {
-    const found = await readProfile(deps, params.id);
+    const found = await readAgent(deps, params.id);
     if (isFault(found)) return found;
     return reply(200, found.profile);
   },
@@ -283,13 +283,13 @@ const checkItem = compileCheck(wire.register_body, 'body');
 /** Items that are read in one turn of the event loop; a full profile takes half a millisecond. */
 const items_a_turn = 10;
 
-const readFleet = async (items: readonly unknown[]) => {
+const prepareFleet = async (items: readonly unknown[]) => {
   const pause = makePause(items_a_turn);
-  const agents: ReturnType<typeof readAgent>[] = [];
+  const agents: ReturnType<typeof prepareAgent>[] = [];
   for (const item of items) {
     const wrong = checkItem(item);
-    const read = () => readAgent(item as Static<typeof wire.register_body>);
-    agents.push(wrong === null ? read() : unreadableItem(wrong));
+    const prepare = () => prepareAgent(item as Static<typeof wire.register_body>);
+    agents.push(wrong === null ? prepare() : unreadableItem(wrong));
     await pause();
   }
   return agents;
@@ -317,7 +317,7 @@ const registerMyAgents = route({
   async handle(ctx, deps) {
     const { id: owner_id, email_verified } = ctx.caller;
     if (!email_verified) return refuse(common_faults.EMAIL_NOT_VERIFIED);
-    const agents = await readFleet(ctx.body.agents);
+    const agents = await prepareFleet(ctx.body.agents);
     return ctx.write(deps.sql, async (tx) => {
       const registered = await registerAgents(tx, agents, { owner_id, at: deps.clock() });
       if (isFault(registered)) return registered;

@@ -63,7 +63,7 @@ export const registerAgent = async (
   body: RegisterBody,
   registering: Registering,
 ): Promise<Registered | Fault> => {
-  const registered = await registerAgents(tx, [readAgent(body)], registering);
+  const registered = await registerAgents(tx, [prepareAgent(body)], registering);
   return isFault(registered) ? registered : (registered[0] as Registered | Fault);
 };
 
@@ -74,7 +74,7 @@ interface NewAgent extends Omit<store.NewAgent, 'owner_id' | 'created_at'> {
 }
 
 /** The agent that a body describes, with its id and key. */
-export const readAgent = (body: RegisterBody): NewAgent | Fault => {
+export const prepareAgent = (body: RegisterBody): NewAgent | Fault => {
   const profile = readBody(body);
   if (isFault(profile)) return profile;
   const api_key = rules.makeApiKey();

@@ -131,7 +131,7 @@ export const storeProgress = (tx: Tx, id: string, cursor: number, gap: Gap | nul
 
 export interface Held {
   readonly unacknowledged: number;
-  /** Of these, those that nobody gets any more. */
+  /** How many of them are parked. */
   readonly parked: number;
   /** Over this connection. */
   readonly held: number;

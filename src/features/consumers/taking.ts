@@ -35,7 +35,7 @@ export interface TakeRequest {
   /** What the events are given over; with its end they are free again. */
   readonly connection: string;
   readonly limit: number;
-  /** Maximum number of events that the connection has. */
+  /** Maximum number of events that a connection holds at once. */
   readonly most_held: number;
 }
 
@@ -80,8 +80,8 @@ export const wantedOf = (
 const to_narrow = 'is not known here: a consumer has its topics, filter and start from its PUT';
 
 /**
- * Refuses members of a body or frame that ask for a part of the log, or a place in it, and that are not
- * known there; null if there are none.
+ * Refuses unknown members of a body or frame that ask for a part of the log or for a place in it; null
+ * if it has no such member.
  */
 export const refuseMembers = (
   given: object,

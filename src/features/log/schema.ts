@@ -56,7 +56,7 @@ export const events_query = Type.Object({
     minimum: 0,
     maximum: wait_most_s,
     default: 0,
-    description: 'Seconds to wait for an event if there is none yet.',
+    description: 'Seconds to wait for the next event.',
   }),
   format: Type.Optional(textEnum(['json', 'ndjson'] as const)),
 });

@@ -21,7 +21,7 @@ const readNested = (text: string): object | null => {
   return parsed.ok ? (parsed.value as object) : null;
 };
 
-/** A text as a value of this kind; the text itself if it is none. */
+/** Reads a text as a value of this kind; returns the text itself if it cannot be read. */
 const readText = (kind: string, text: string): unknown => {
   const nested = readNested(text);
   switch (kind) {
@@ -89,7 +89,7 @@ export const readArguments = (members: Members, given: Arguments): Arguments =>
 
 const most_named = 20;
 
-/** Refuses arguments that the tool does not take; null if there are none. */
+/** Refuses arguments that the tool does not take; null if it takes all of them. */
 export const refuseUnknown = (tool: string, members: Members, args: Arguments): Fault | null => {
   const unknown = Object.keys(args)
     .filter((name) => !Object.hasOwn(members, name))

@@ -35,7 +35,7 @@ interface Batch {
   readonly results: readonly { readonly code?: string }[];
 }
 
-/** Of a refusal its code; of a batch the codes of its refused items. */
+/** The code of a refusal, or the codes of the refused items of a batch. */
 const codesOf = (answer: Answer): readonly string[] => {
   if (isFault(answer)) return [answer.def.code];
   const { refused = 0, results = [] } = (answer.body ?? {}) as Partial<Batch>;

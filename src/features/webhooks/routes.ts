@@ -209,27 +209,21 @@ const changeWebhook = route({
     ws_faults.INVALID_FILTER,
   ],
   handle: async ({ body, caller, params: { id } }, { sql, webhooks, taxonomy }) => {
-    const {
-      url: new_url,
-      events: new_events,
-      active = null,
-      signature = null,
-      order = null,
-    } = body;
+    const { url: new_url, events: new_events, active, signature, order } = body;
     const filter = readNarrowing(body, await taxonomy.read());
     if (isFault(filter)) return filter;
-    const asked = [new_url, new_events, filter, body.active, body.signature, body.order];
+    const asked = [new_url, new_events, filter, active, signature, order];
     if (asked.every((one) => one === undefined)) {
       const message = 'Send at least one of url, events, filter, signature, order and active.';
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
     // First of all, so that the checks below tell nothing about webhooks of others.
     if ((await store.findWebhook(sql, caller, id)) === undefined) return webhookAbsent();
-    const events = new_events === undefined ? null : checkEvents(new_events);
+    const events = new_events === undefined ? undefined : checkEvents(new_events);
     if (isFault(events)) return events;
-    const url = new_url === undefined ? null : await checkUrl(new_url, webhooks);
+    const url = new_url === undefined ? undefined : await checkUrl(new_url, webhooks);
     if (isFault(url)) return url;
-    const { href = null, ...warning } = url ?? {};
+    const { href, ...warning } = url ?? { href: undefined };
     const change = { url: href, events, filter, active, signature, order };
     const row = await sql.begin((tx) => store.updateWebhook(tx, caller, { id, change }));
     return row === undefined ? webhookAbsent() : reply(200, { ...row, ...warning });

@@ -44,7 +44,7 @@ export const showAlive = async (db: Db, signer_id: string, place: string | null)
     on conflict (id) do update set seen_at = now()`;
 };
 
-/** Of a webhook `w`: the secrets that were replaced and sign for some time, the oldest first. */
+/** The replaced secrets of webhook `w` that still sign, the oldest first. */
 export const oldSecrets = (db: Db) => db`
   array(
     select o.secret_sealed

@@ -46,7 +46,7 @@ export const signStandard = ({ key, event_id, timestamp_s, body }: Signed): stri
   `v1,${createHmac('sha256', key).update(`${event_id}.${timestamp_s}.`).update(body).digest('base64')}`;
 
 interface Envelope extends Signed {
-  /** Those before, the oldest first, while they sign too. */
+  /** Replaced keys that still sign, the oldest first. */
   readonly old_keys: readonly Uint8Array[];
   /** First part of the names of our own headers, such as `X-Svc`. */
   readonly prefix: string;
@@ -87,7 +87,7 @@ export interface Attempt
   readonly webhook_id: string;
   readonly url: string;
   readonly secret_sealed: Uint8Array;
-  /** Those before, the oldest first, while they sign too. */
+  /** Replaced keys that still sign, the oldest first. */
   readonly old_secrets_sealed: readonly Uint8Array[];
   readonly signature: SignatureScheme;
   readonly body: string;

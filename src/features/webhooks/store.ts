@@ -127,14 +127,15 @@ export const findTarget = (db: Db, owner: Owner, id: string) =>
     from webhooks w
     where id = ${id} and ${ownedBy(db, owner)}`);
 
-interface WebhookChange {
-  readonly url: string | null;
-  readonly events: readonly string[] | null;
-  readonly active: boolean | null;
-  readonly signature: SignatureScheme | null;
-  readonly order: DeliveryOrder | null;
-  /** Undefined: stays. Null: none. */
-  readonly filter: FilterMembers | null | undefined;
+/** What is left out, or undefined, stays as it is. */
+export interface WebhookChange {
+  readonly url?: string | undefined;
+  readonly events?: readonly string[] | undefined;
+  readonly active?: boolean | undefined;
+  readonly signature?: SignatureScheme | undefined;
+  readonly order?: DeliveryOrder | undefined;
+  /** Null removes the filter. */
+  readonly filter?: FilterMembers | null | undefined;
 }
 
 const orderQueued = (tx: Tx, id: string) => tx`
@@ -147,13 +148,13 @@ const orderQueued = (tx: Tx, id: string) => tx`
     and e.recorded_on = d.recorded_on
     and e."offset" = d.event_offset`;
 
-/** Null members stay. Switching off skips what waits; switching on forgets failures. */
+/** Switching off skips what waits; switching on forgets failures. */
 export const updateWebhook = async (
   tx: Tx,
   owner: Owner,
   { id, change }: { readonly id: string; readonly change: WebhookChange },
 ): Promise<WebhookRow | undefined> => {
-  const { url, active, signature, order, filter } = change;
+  const { url = null, active = null, signature = null, order = null, filter } = change;
   const is_fresh = url !== null || active === true;
   const fresh = tx`
     failing_since = null, failures = 0, failed_events = '{}', gone_events = '{}', trips = 0,

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Test } from 'tap';
 import { startApp } from '../../help/app.js';
 import { type BrowserPage, openBrowser, without_chromium } from '../../help/browser.js';
 import { readDocument, readFenced, readSection } from '../../help/readme.js';
@@ -24,6 +25,19 @@ const predict = async (id: string, forecast: Readonly<Record<string, unknown>>) 
 
 const seen = (page: BrowserPage, expression: string, wanted: unknown) =>
   until(`${expression} = ${wanted}`, async () => (await page.evaluate(expression)) === wanted);
+
+/** A page of somebody else with this in its body, in the browser. */
+const openHost = async (t: Test, body: string): Promise<BrowserPage> => {
+  const host = createServer((_, answer) => {
+    answer.setHeader('content-type', 'text/html').end(`<!doctype html><body>${body}`);
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => {
+    host.close();
+    host.closeAllConnections();
+  });
+  await until('the host page', () => host.listening);
+  return browser.open(`http://127.0.0.1:${(host.address() as AddressInfo).port}/`);
+};
 
 const figure = `document.querySelector('.figure')?.textContent`;
 const is_live = `document.documentElement.classList.contains('live')`;
@@ -84,16 +98,7 @@ t.test('the documented snippet makes the iframe as high as the widget', async (t
     .join('')
     .replaceAll('https://forum.example', app.url)
     .replaceAll('QUESTION_ID', id);
-  const host = createServer((_, answer) => {
-    answer.setHeader('content-type', 'text/html').end(`<!doctype html><body>${snippet}`);
-  }).listen(0, '127.0.0.1');
-  t.teardown(() => {
-    host.close();
-    host.closeAllConnections();
-  });
-  await until('the host page', () => host.listening);
-  const { port } = host.address() as AddressInfo;
-  const page = await browser.open(`http://127.0.0.1:${port}/`);
+  const page = await openHost(t, snippet);
   const before = 460;
   const readHeight = () => page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
   await until('the height', async () => (await readHeight()) !== before);
@@ -108,25 +113,19 @@ t.test(
   async (t) => {
     const [id, other] = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
     await predict(id, { prediction: true, confidence: 80 });
-    const host = createServer((_, answer) => {
-      const frames = [`${id}`, `${other}`, `${id}?view=compact`, 'no-question'].map(
-        (path) => `<iframe sandbox="allow-scripts" src="${app.url}/embed/${path}"></iframe>`,
-      );
-      answer.setHeader('content-type', 'text/html').end(`<!doctype html><body><script>
+    const frames = [`${id}`, `${other}`, `${id}?view=compact`, 'no-question'].map(
+      (path) => `<iframe sandbox="allow-scripts" src="${app.url}/embed/${path}"></iframe>`,
+    );
+    const opened = await openHost(
+      t,
+      `<script>
       const heard = [];
       addEventListener('message', ({ origin, source, data }) => {
         const frames = [...document.querySelectorAll('iframe')];
         heard.push({ origin, frame: frames.findIndex((one) => one.contentWindow === source), ...data });
       });
-    </script>${frames.join('')}`);
-    }).listen(0, '127.0.0.1');
-    t.teardown(() => {
-      host.close();
-      host.closeAllConnections();
-    });
-    await until('the host page', () => host.listening);
-    const { port } = host.address() as AddressInfo;
-    const opened = await browser.open(`http://127.0.0.1:${port}/`);
+    </script>${frames.join('')}`,
+    );
     type Heard = Readonly<Record<'origin' | 'type' | 'question_id', string>> &
       Readonly<Record<'frame' | 'height', number>>;
     const heard = () => opened.evaluate<readonly Heard[]>('heard');

@@ -1,11 +1,20 @@
 import { makeMailOpener, readUnsent } from '../../../src/features/mail/store.js';
 import { startReplay } from '../../../src/features/webhooks/delivery-store.js';
 import { stepReplay } from '../../../src/features/webhooks/planning-store.js';
-import { deleteWebhooks, updateWebhook } from '../../../src/features/webhooks/store.js';
+import { deleteWebhooks } from '../../../src/features/webhooks/store.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
-import { addAgent, addHuman, type Hook, healthOf, makeWorld, many, newAgent } from './world.js';
+import {
+  addAgent,
+  addHuman,
+  editHook,
+  type Hook,
+  healthOf,
+  makeWorld,
+  many,
+  newAgent,
+} from './world.js';
 
 /** What is done about deliveries apart from sending them: switching off, gaps, replays, removal. */
 
@@ -20,9 +29,7 @@ const statesOf = async ({ id }: Hook): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 };
 
-const change = { url: null, events: null, filter: undefined, signature: null, order: null };
-const setActive = ({ id, owner }: Hook, active: boolean) =>
-  sql.begin((tx) => updateWebhook(tx, owner, { id, change: { ...change, active } }));
+const setActive = (hook: Hook, active: boolean) => editHook(world, hook, { active });
 
 const countRows = async (table: 'deliveries' | 'attempts' | 'webhook_leavings') =>
   (await sql`select from ${sql(table)}`).length;

@@ -1,11 +1,10 @@
 import type { Test } from 'tap';
 import { redeliver, startReplay } from '../../../src/features/webhooks/delivery-store.js';
 import { planDeliveries } from '../../../src/features/webhooks/planning-store.js';
-import { updateWebhook } from '../../../src/features/webhooks/store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
-import { type Hook, makeWorld } from './world.js';
+import { editHook, makeWorld } from './world.js';
 
 /** `order: "question"`: the events of one question are sent one after another. */
 
@@ -15,9 +14,6 @@ t.beforeEach(world.reset);
 
 const [one, other] = [makeId(), makeId()];
 const order = 'question';
-const change = { url: null, events: null, filter: undefined, signature: null, active: null };
-const edit = ({ id, owner }: Hook, edits: object) =>
-  sql.begin((tx) => updateWebhook(tx, owner, { id, change: { ...change, order: null, ...edits } }));
 
 /** Records events of questions, in this order. */
 const record = (...questions: readonly string[]) =>
@@ -104,7 +100,7 @@ t.test('an event that is given up lets the later ones of its question go', async
 t.test('switching the order on and off applies to what waits already', async (t) => {
   const hook = await world.addHook();
   await record(one, one, one);
-  await edit(hook, { order });
+  await editHook(world, hook, { order });
   const held = world.hold('/', 3);
   const signer = await world.startSigner();
   await waitFor(1);
@@ -114,7 +110,7 @@ t.test('switching the order on and off applies to what waits already', async (t)
   const stopped = signer.stop();
   for (const response of held) response.writeHead(503).end();
   await stopped;
-  await edit(hook, { order: 'none' });
+  await editHook(world, hook, { order: 'none' });
   await world.startSigner();
   await waitFor(1, 4, 2, 3);
   t.same(arrived().slice(2).toSorted(), [2, 3]);
@@ -122,9 +118,9 @@ t.test('switching the order on and off applies to what waits already', async (t)
 
 t.test('events that a replay has still to queue come before later ones', async (t) => {
   const hook = await world.addHook({ order });
-  await edit(hook, { active: false });
+  await editHook(world, hook, { active: false });
   await record(one, one);
-  await edit(hook, { active: true });
+  await editHook(world, hook, { active: true });
   await sql.begin((tx) => startReplay(tx, hook.id, { after: 0, until: 2 }));
   // More than a replay lets wait before it goes on.
   await record(other, ...Array.from({ length: 501 }, () => one));

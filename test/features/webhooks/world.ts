@@ -3,7 +3,12 @@ import type { Test } from 'tap';
 import { streamKey } from '../../../src/features/events/log-entry.js';
 import { createWebhooks, planDeliveries } from '../../../src/features/webhooks/index.js';
 import { makeSecret } from '../../../src/features/webhooks/signing.js';
-import { insertWebhook, type Owner } from '../../../src/features/webhooks/store.js';
+import {
+  insertWebhook,
+  type Owner,
+  updateWebhook,
+  type WebhookChange,
+} from '../../../src/features/webhooks/store.js';
 import type { Deps } from '../../../src/http/deps.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { createSigner, type SignerOptions } from '../../../src/process/signer.js';
@@ -225,6 +230,10 @@ interface Health {
   readonly failed: number;
   readonly gone: number;
 }
+
+/** Changes a webhook, as its owner does. */
+export const editHook = ({ deps }: World, { id, owner }: Hook, change: WebhookChange) =>
+  deps.sql.begin((tx) => updateWebhook(tx, owner, { id, change }));
 
 export const healthOf = async ({ deps }: World, { id }: Hook): Promise<Health> => {
   const [row] = await deps.sql<Health[]>`
