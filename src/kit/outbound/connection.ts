@@ -4,7 +4,7 @@ import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { canonicalAddress } from './addresses.js';
-import { createStatusReader } from './status-line.js';
+import { findStatus } from './status-line.js';
 import type { Target } from './target.js';
 
 /**
@@ -206,8 +206,8 @@ const fieldsOf = ({ target, headers, body }: Call): string[] => [
 type Sent = Answered & { readonly is_stale: boolean };
 
 /**
- * Sends a request and reads its answer as far as the limits say. The status is known as soon as its
- * line is read; answers of 1xx are skipped.
+ * Sends a request and reads its answer as far as the limits say. If the answer breaks, its status is
+ * that of its status line. Answers of 1xx are skipped.
  */
 const send = (
   agent: VettedAgent,
@@ -216,40 +216,42 @@ const send = (
 ): Promise<Sent> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    let [size, has_begun, status] = [0, false, null as number | null];
+    /** What came before Node's parser had an answer. */
+    const head: Buffer[] = [];
+    let [size, informational] = [0, 0];
+    let received: http.IncomingMessage | undefined;
     let [retry_after, location, cache_control] = ['', '', ''];
     const { method = 'POST', body, target } = call;
     const options = { ...way, agent, method, path: target.path, headers: fieldsOf(call) };
     const request = http.request({ ...options, maxHeaderSize: most_header_bytes });
     const settle = (error: CallErrorCode | null): void => {
       clearTimeout(wall);
-      request.socket?.off('data', readBytes);
-      const is_stale = request.reusedSocket && !has_begun && error === 'connection_lost';
+      request.socket?.off('data', keepHead);
+      const is_stale = request.reusedSocket && head.length === 0 && error === 'connection_lost';
       const answer = toText(chunks);
+      const status = received?.statusCode ?? findStatus(Buffer.concat(head), most_informational);
       resolve({ status, error, answer, retry_after, location, cache_control, is_stale });
     };
     const end = (error: CallErrorCode | null): void => {
       settle(error);
       request.destroy();
     };
-    let received: http.IncomingMessage | undefined;
     const fail = (error: Error): void => {
       // Bytes beyond the end of an answer are no part of it; its own end settles.
       if (received?.complete !== true) end(errorOf(error));
     };
     const wall = setTimeout(() => end('timeout'), way.ends_ms - performance.now());
     request.on('error', fail);
-    const readStatus = createStatusReader(most_informational);
-    const readBytes = (chunk: Buffer): void => {
-      has_begun = true;
-      if (status !== null) return;
-      const found = readStatus(chunk);
-      if (found === 'invalid') end('answer_invalid');
-      else status = found;
+    const keepHead = (chunk: Buffer): void => {
+      if (received === undefined) head.push(chunk);
     };
     // Before Node's own listener, which may end the request over what follows the status line.
-    request.on('socket', (socket) => socket.prependListener('data', readBytes));
+    request.on('socket', (socket) => socket.prependListener('data', keepHead));
     request.on('upgrade', () => end('answer_invalid'));
+    request.on('information', () => {
+      informational += 1;
+      if (informational > most_informational) end('answer_invalid');
+    });
     request.on('response', (response) => {
       received = response;
       const { headers } = response;
