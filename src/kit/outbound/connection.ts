@@ -158,6 +158,11 @@ const no_socket = undefined as never;
 const nameOf = ({ target, address }: Dial): string =>
   `${target.is_plain} ${address} ${target.port} ${target.is_literal ? '' : target.name}`;
 
+/** What a request tells the agent: one member, because Node copies the options several times. */
+interface ByWay {
+  readonly way: Dial;
+}
+
 /** Keeps connections; a request finds its own by its way, and no address is chosen here. */
 class VettedAgent extends http.Agent {
   readonly #secureContext: tls.SecureContext;
@@ -167,12 +172,12 @@ class VettedAgent extends http.Agent {
     this.#secureContext = secureContext;
   }
 
-  override getName(way?: object): string {
-    return nameOf(way as Dial);
+  override getName(options?: object): string {
+    return nameOf((options as ByWay).way);
   }
 
-  override createConnection(way: object, done?: Opened): undefined {
-    void dial(way as Dial, this.#secureContext).then((opened) => {
+  override createConnection(options: object, done?: Opened): undefined {
+    void dial((options as ByWay).way, this.#secureContext).then((opened) => {
       if (typeof opened === 'string') done?.(new DialFailed(opened), no_socket);
       else done?.(null, opened);
     });
@@ -195,24 +200,27 @@ const toText = (chunks: readonly Buffer[]): string =>
   Buffer.concat(chunks).toString('utf8').replaceAll('\0', '\uFFFD');
 
 /** In the order of the wire. */
-const fieldsOf = ({ target, headers, body }: Call): string[] => [
-  'Host',
-  target.host,
-  ...Object.entries(headers).flat(),
-  ...(body === undefined ? [] : ['Content-Length', String(body.length)]),
-];
+const fieldsOf = ({ target, headers, body }: Call): string[] => {
+  const fields = ['Host', target.host];
+  for (const [name, value] of Object.entries(headers)) fields.push(name, value);
+  if (body !== undefined) fields.push('Content-Length', String(body.length));
+  return fields;
+};
 
 /** `is_stale`: a kept connection broke before a byte of the answer came, so a new one is worth a try. */
-type Sent = Answered & { readonly is_stale: boolean };
+interface Sent {
+  readonly answered: Answered;
+  readonly is_stale: boolean;
+}
 
 /**
  * Sends a request and reads its answer as far as the limits say. If the answer breaks, its status is
  * that of its status line. Answers of 1xx are skipped.
  */
 const send = (
-  agent: VettedAgent,
   call: Call,
-  { answer_bytes, kept_bytes, ...way }: ClientLimits & Dial,
+  way: Dial,
+  { agent, limits }: { readonly agent: VettedAgent; readonly limits: ClientLimits },
 ): Promise<Sent> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -220,17 +228,24 @@ const send = (
     const head: Buffer[] = [];
     let [size, informational] = [0, 0];
     let received: http.IncomingMessage | undefined;
-    let [retry_after, location, cache_control] = ['', '', ''];
     const { method = 'POST', body, target } = call;
-    const options = { ...way, agent, method, path: target.path, headers: fieldsOf(call) };
-    const request = http.request({ ...options, maxHeaderSize: most_header_bytes });
+    const [headers, maxHeaderSize] = [fieldsOf(call), most_header_bytes];
+    const options = { way, agent, method, path: target.path, headers, maxHeaderSize };
+    const request = http.request(options);
     const settle = (error: CallErrorCode | null): void => {
       clearTimeout(wall);
       request.socket?.off('data', keepHead);
       const is_stale = request.reusedSocket && head.length === 0 && error === 'connection_lost';
-      const answer = toText(chunks);
-      const status = received?.statusCode ?? findStatus(Buffer.concat(head), most_informational);
-      resolve({ status, error, answer, retry_after, location, cache_control, is_stale });
+      const { statusCode, headers = {} } = received ?? {};
+      const answered = {
+        status: statusCode ?? findStatus(Buffer.concat(head), most_informational),
+        error,
+        answer: toText(chunks),
+        retry_after: headers['retry-after'] ?? '',
+        location: headers.location ?? '',
+        cache_control: headers['cache-control'] ?? '',
+      };
+      resolve({ answered, is_stale });
     };
     const end = (error: CallErrorCode | null): void => {
       settle(error);
@@ -254,17 +269,15 @@ const send = (
     });
     request.on('response', (response) => {
       received = response;
-      const { headers } = response;
-      retry_after = headers['retry-after'] ?? '';
-      location = headers.location ?? '';
-      cache_control = headers['cache-control'] ?? '';
       response.on('error', fail);
       response.on('end', () => settle(null));
       response.on('data', (chunk: Buffer) => {
         // Copied, so that no more than this is kept of what came.
-        if (size < kept_bytes) chunks.push(Buffer.from(chunk.subarray(0, kept_bytes - size)));
+        if (size < limits.kept_bytes) {
+          chunks.push(Buffer.from(chunk.subarray(0, limits.kept_bytes - size)));
+        }
         size += chunk.length;
-        if (size > answer_bytes) end(null);
+        if (size > limits.answer_bytes) end(null);
       });
     });
     request.end(body);
@@ -279,13 +292,10 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
   const agent = new VettedAgent(secureContext, limits.keep_ms);
   return {
     /** One call over one connection to one vetted address, kept or new. */
-    async exchange(call: Call, way: Omit<Dial, 'target'>): Promise<Answered> {
+    async exchange(call: Call, given: Omit<Dial, 'target'>): Promise<Answered> {
+      const way = { ...given, target: call.target };
       for (;;) {
-        const { is_stale, ...answered } = await send(agent, call, {
-          ...limits,
-          ...way,
-          target: call.target,
-        });
+        const { answered, is_stale } = await send(call, way, { agent, limits });
         if (!is_stale || performance.now() >= way.ends_ms) return answered;
       }
     },
