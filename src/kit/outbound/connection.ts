@@ -224,7 +224,7 @@ const send = (
 ): Promise<Sent> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    /** What came before Node's parser had an answer. */
+    /** The bytes before Node's parser reported an answer. */
     const head: Buffer[] = [];
     let [size, informational] = [0, 0];
     let received: http.IncomingMessage | undefined;
