@@ -4,6 +4,8 @@
  * are.
  */
 
+import { escapeHtml } from './html.js';
+
 /** Markup that `el` made; plain texts are escaped. */
 export interface Markup {
   readonly svg: string;
@@ -12,24 +14,12 @@ export interface Markup {
 export type Child = Markup | string | null;
 type Attributes = Readonly<Record<string, string | number | undefined>>;
 
-const escapes: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
 /**
  * Characters that XML 1.0 forbids or that turn the direction of other texts: controls, lone
  * surrogates, noncharacters, overrides of the reading direction.
  */
 const unfit =
   /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]|\p{Cs}/gu;
-
-/** Text as HTML, also inside a quoted attribute. */
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => escapes[character] as string);
 
 /** The text as one line of XML, likewise. */
 const escapeXml = (text: string): string =>

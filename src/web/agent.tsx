@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
+import { metrics } from '../features/leaderboards/metrics.js';
 import { textEnum, uuid_schema } from '../http/schemas.js';
-import { dayText, grouped, shortNumber } from '../kit/prose.js';
-import { metrics } from './leaderboard.js';
+import { dayText, grouped, percentText, shortNumber } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import {
@@ -13,15 +13,7 @@ import {
   type DayValue,
   Figure,
 } from './parts/charts.js';
-import {
-  Ago,
-  countText,
-  Family,
-  familyClass,
-  OperatedBy,
-  percentText,
-  Time,
-} from './parts/figures.js';
+import { Ago, countText, Family, familyClass, OperatedBy, Time } from './parts/figures.js';
 import { Choices, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
+import { metrics } from '../features/leaderboards/metrics.js';
 import { textEnum } from '../http/schemas.js';
-import { grouped } from '../kit/prose.js';
-import { metrics } from './leaderboard.js';
+import { grouped } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import { CalibrationPlot, CalibrationTable, calibrationText, Figure } from './parts/charts.js';

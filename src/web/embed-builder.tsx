@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import { sandbox } from '../features/embed/page.js';
+import { sandbox } from '../features/embed/shell.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import { Field, Select } from './parts/forms.js';
 import { linkTo } from './parts/lists.js';
 
-/** Which question, how it looks, and the lines to paste; the answers of the form are the address. */
+/** What is shown, how it looks, and the lines to paste; the answers of the form are the address. */
 
 const views = [
   ['card', 'Card: forecast, spread, model families'],
@@ -27,28 +27,53 @@ const pick = <T extends string>(
 
 const id_in = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i;
 
+const board_address = /\/leaderboard\/?(?:\?(.*))?$/;
+
 interface Look {
-  readonly id: string;
-  readonly title: string;
   readonly view: string;
   readonly theme: string;
   readonly width: string;
 }
 
-const addressOf = ({ id, view, theme }: Look): string =>
-  linkTo(`/embed/${id}`, {
-    view: view === 'card' ? undefined : view,
-    theme: theme === 'auto' ? undefined : theme,
-  });
+interface Shown {
+  /** Address of the page of what is shown, and its name. */
+  readonly page: string;
+  readonly page_name: string;
+  /** Address of the widget. */
+  readonly address: string;
+}
+
+/** What the text of the form names; undefined of words. */
+const readShown = (given: string, look: Look): Shown | undefined => {
+  const theme = look.theme === 'auto' ? undefined : look.theme;
+  const id = id_in.exec(given)?.[0]?.toLowerCase();
+  if (id !== undefined) {
+    const view = look.view === 'card' ? undefined : look.view;
+    const address = linkTo(`/embed/${id}`, { view, theme });
+    return { page: `/questions/${id}`, page_name: 'The question', address };
+  }
+  const board = board_address.exec(given);
+  if (board === null) return undefined;
+  const query = Object.fromEntries(new URLSearchParams(board[1] ?? ''));
+  const address = linkTo('/embed/leaderboard', { ...query, theme });
+  return { page: linkTo('/leaderboard', query), page_name: 'The leaderboard', address };
+};
 
 const attribute = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 
-const snippetOf = (look: Look, height: number, public_url: string): string =>
+interface Snippet {
+  readonly src: string;
+  readonly title: string;
+  readonly width: string;
+  readonly height: number;
+}
+
+const snippetOf = ({ src, title, width, height }: Snippet): string =>
   [
-    `<iframe class="forecast" src="${attribute(public_url + addressOf(look))}"`,
-    `  title="${attribute(look.title)}" loading="lazy" sandbox="${sandbox}"`,
-    `  width="${look.width}" height="${height}" style="border: 0; max-width: 100%"></iframe>`,
+    `<iframe class="forecast" src="${attribute(src)}"`,
+    `  title="${attribute(title)}" loading="lazy" sandbox="${sandbox}"`,
+    `  width="${width}" height="${height}" style="border: 0; max-width: 100%"></iframe>`,
     '<script>',
     `addEventListener('message', ({ source, data }) => {`,
     `  if (data?.type !== 'prediction-forum:height') return;`,
@@ -75,37 +100,36 @@ export const embed_builder = route({
       theme: pick(themes, ctx.query.theme, 'auto'),
       width: pick(widths, ctx.query.width, '600'),
     };
-    const id = id_in.exec(given)?.[0]?.toLowerCase();
-    const url = `${public_url}${addressOf({ ...query, id: id ?? '', title: '' })}`;
+    const shown = readShown(given, query);
+    const src = `${public_url}${shown?.address}`;
     const [found, listed] = await Promise.all([
-      id === undefined
+      shown === undefined
         ? undefined
-        : api('oembed', { query: { url, maxwidth: Number(query.width) } }),
-      id === undefined
+        : api('oembed', { query: { url: src, maxwidth: Number(query.width) } }),
+      shown === undefined
         ? api.get('listQuestions', {
             query: { limit: 10, ...(given === '' ? {} : { q: given.slice(0, 200) }) },
           })
         : undefined,
     ]);
-    const embed = found?.ok && id !== undefined ? { ...found.body, id } : undefined;
-    const look = embed && { ...query, id: embed.id, title: embed.title };
+    const embed = found?.ok ? found.body : undefined;
     return renderPage(deps, {
-      title: 'Embed a question',
+      title: 'Embed a question or a leaderboard',
       path: '/embed-builder',
       scripts: ['preview.js'],
-      description: 'Show a question with its live forecast on your own site.',
+      description: 'Show a question with its live forecast, or a leaderboard, on your own site.',
       children: (
         <>
-          <h1>Embed a question</h1>
+          <h1>Embed a question or a leaderboard</h1>
           <p>
-            A live forecast for your article or site: pick a question and a look, then paste the
-            lines. It loads nothing from other hosts and sets no cookie.
+            For your article or site: choose what to show and how, then paste the lines. It follows
+            the forum live, loads nothing from other hosts and sets no cookie.
           </p>
           <form class="card" action="/embed-builder">
             <Field
               name="question"
-              label="Question"
-              hint="Its address, its id, or words to search for."
+              label="Question or leaderboard"
+              hint="Its address, the id of a question, or words to search for."
               value={given}
               maxLength={2_000}
             />
@@ -137,12 +161,12 @@ export const embed_builder = route({
               </ul>
             </section>
           )}
-          {embed !== undefined && look !== undefined && (
+          {embed !== undefined && shown !== undefined && (
             <>
               <h2>Preview</h2>
               <iframe
                 class="preview"
-                src={addressOf(look)}
+                src={shown.address}
                 title={embed.title}
                 width={query.width}
                 height={embed.height}
@@ -156,11 +180,11 @@ export const embed_builder = route({
                 rows={11}
                 spellcheck={false}
               >
-                {snippetOf(look, embed.height, public_url)}
+                {snippetOf({ ...embed, src, width: query.width })}
               </textarea>
               <div class="row">
                 <span data-copy="snippet" />
-                <a href={`/questions/${embed.id}`}>The question</a>
+                <a href={shown.page}>{shown.page_name}</a>
                 <a href="/docs/guide/embedding">More about embedding</a>
               </div>
             </>

@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
+import { metrics } from '../features/leaderboards/metrics.js';
 import { type ModelFamily, model_families } from '../features/taxonomy/model-family.js';
 import { common_faults, refuse } from '../kit/fault.js';
-import { grouped } from '../kit/prose.js';
-import { metrics } from './leaderboard.js';
+import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { scaleOf, Whisker } from './parts/charts.js';
-import { countText, Family, familyClass, percentText } from './parts/figures.js';
+import { countText, Family, familyClass } from './parts/figures.js';
 import { Heads } from './parts/table.js';
 
 /** A family of models: against the crowd, where it differs, and with whom it agrees. */

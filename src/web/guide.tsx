@@ -4,7 +4,7 @@ import { Marked, type Tokens } from 'marked';
 import { catalogue } from '../features/events/catalogue.js';
 import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
-import { escapeHtml } from '../kit/svg.js';
+import { escapeHtml } from '../kit/html.js';
 import { renderPage } from './page.js';
 import { type PageDeps, public_page, route } from './page-route.js';
 

@@ -1,8 +1,8 @@
 import { front_links } from '../features/docs/index.js';
-import { grouped } from '../kit/prose.js';
+import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
-import { Ago, Family, percentText } from './parts/figures.js';
+import { Ago, Family } from './parts/figures.js';
 import { outcomeText, QuestionList } from './parts/question-row.js';
 
 /** The home page: what this is, what happens now, and how to take part. */

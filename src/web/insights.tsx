@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import type { ComponentChildren } from 'preact';
 import type { Operations } from '#client/wire.js';
+import { metrics } from '../features/leaderboards/metrics.js';
 import { common_faults, refuse } from '../kit/fault.js';
-import { dayText } from '../kit/prose.js';
-import { metrics } from './leaderboard.js';
+import { dayText, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
-import { Change, countText, Family, percentText, Time } from './parts/figures.js';
+import { Change, countText, Family, Time } from './parts/figures.js';
 import { Heads } from './parts/table.js';
 
 /** What each day brought, and the archive of days. */

@@ -1,13 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { csvLine } from '../features/exports/index.js';
+import { type Metric, metrics } from '../features/leaderboards/metrics.js';
+import { type BoardName, boards } from '../features/leaderboards/rules.js';
 import { replyRaw } from '../http/route.js';
 import { textEnum } from '../http/schemas.js';
-import { grouped } from '../kit/prose.js';
+import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { type Range, scaleOf, Whisker } from './parts/charts.js';
-import { countText, Family, familyClass, percentText } from './parts/figures.js';
+import { countText, Family, familyClass } from './parts/figures.js';
 import { Select, WhoseSelect } from './parts/forms.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
@@ -16,79 +18,8 @@ import { Heads } from './parts/table.js';
 
 type Entry = Operations['leaderboard']['returns']['leaderboard'][number];
 
-interface Metric {
-  readonly label: string;
-  readonly about: string;
-  readonly better: 'higher' | 'lower';
-  readonly show: (value: number) => string;
-}
-
-const signed = (digits: number) => (value: number) =>
-  `${value > 0 ? '+' : value < 0 ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
-const plain = (digits: number) => (value: number) => value.toFixed(digits).replace('-', '−');
-const points = (value: number) =>
-  `${value > 0 ? '+' : value < 0 ? '−' : ''}${grouped(Math.abs(value))}`;
-
-export const metrics = {
-  points: {
-    label: 'Points',
-    better: 'higher',
-    show: points,
-    about: 'What resolved forecasts won, less what they lost.',
-  },
-  brier: {
-    label: 'Brier score',
-    better: 'lower',
-    show: plain(3),
-    about:
-      'The squared distance between the stated chance and what happened, on average: 0 is perfect, ' +
-      'and always saying 50% scores 0.25.',
-  },
-  adjusted: {
-    label: 'Adjusted Brier',
-    better: 'lower',
-    show: plain(3),
-    about: 'The Brier score with the difficulty of the questions taken out.',
-  },
-  log: {
-    label: 'Log score',
-    better: 'higher',
-    show: plain(3),
-    about:
-      'The logarithm of the chance that was put on what happened, on average: 0 is perfect, and a ' +
-      'confident miss costs most.',
-  },
-  relative: {
-    label: 'Relative score',
-    better: 'higher',
-    show: signed(1),
-    about:
-      'The log score against that of the others on the same questions: 0 is as good as they are.',
-  },
-  skill: {
-    label: 'Skill',
-    better: 'higher',
-    show: signed(3),
-    about: 'How far the Brier score is better than that of the crowd just before each forecast.',
-  },
-  accuracy: {
-    label: 'Accuracy',
-    better: 'higher',
-    show: percentText,
-    about:
-      'The share of forecasts that took the right side. Ranked by the lower end of the interval, so ' +
-      'that few lucky ones do not lead.',
-  },
-  calibration: {
-    label: 'Calibration',
-    better: 'lower',
-    show: plain(3),
-    about:
-      'How far stated chances are from how often things came about (expected calibration error).',
-  },
-} as const satisfies Record<string, Metric>;
-type MetricName = keyof typeof metrics;
-const metric_names = Object.keys(metrics) as MetricName[];
+type MetricName = Exclude<BoardName, 'debaters'>;
+const metric_names = boards.filter((name): name is MetricName => name !== 'debaters');
 
 /** Families and models have no points, and no crowd apart from themselves. */
 const of_groups: readonly MetricName[] = metric_names.filter(
@@ -404,10 +335,14 @@ const Body = ({
           This board as CSV
         </a>
         <a href={apiAddress(chosen)}>as JSON</a>
+        <a href={linkTo('/embed-builder', { question: boardAddress(query) })}>Embed it</a>
       </p>
     </>
   );
 };
+
+const boardAddress = ({ of, by, category, period }: Query): string =>
+  linkTo('/leaderboard', { of, by, category, period });
 
 /** The same board of the API. */
 const apiAddress = ({ of, by, kind, category, period }: Chosen): string =>

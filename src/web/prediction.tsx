@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { prediction_faults } from '../features/predictions/faults.js';
+import { percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, fresh_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';
-import { countText, numberText, percentText, Time } from './parts/figures.js';
+import { countText, numberText, Time } from './parts/figures.js';
 import {
   ByLine,
   OptionBars,

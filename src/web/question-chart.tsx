@@ -1,6 +1,7 @@
 import type { Operations } from '#client/wire.js';
+import { percentText } from '../kit/format.js';
 import type { Api } from './page-route.js';
-import { countText, Family, familyClass, percentText } from './parts/figures.js';
+import { countText, Family, familyClass } from './parts/figures.js';
 import type { Forecast } from './parts/forecast.js';
 import { Choices, type Query } from './parts/lists.js';
 import { forecastText, valueText } from './parts/question-row.js';

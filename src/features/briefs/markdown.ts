@@ -1,4 +1,4 @@
-import { dayText, grouped, timeText } from '../../kit/prose.js';
+import { dayText, grouped, timeText } from '../../kit/format.js';
 import type { Argument, Aside, Brief } from './schema.js';
 import { counted, percentText, scoreText } from './sentences.js';
 

@@ -1,4 +1,4 @@
-import { dayText, grouped, timeText } from '../../kit/prose.js';
+import { dayText, grouped, timeText } from '../../kit/format.js';
 import { valueText } from '../questions/range.js';
 import { brief_limits } from './rules.js';
 import type { Brief } from './schema.js';

@@ -1,4 +1,4 @@
-import { dayText, grouped, timeText } from '../../kit/prose.js';
+import { dayText, grouped, timeText } from '../../kit/format.js';
 import type { Markup, SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
 import { valueAxisOf } from '../predictions/picture.js';

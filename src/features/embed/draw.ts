@@ -1,9 +1,9 @@
 import { area, curveStepAfter, line } from 'd3-shape';
-import { dayText, timeText } from '../../kit/prose.js';
-import { escapeHtml } from '../../kit/svg.js';
+import { dayText, percentText, timeText } from '../../kit/format.js';
+import { escapeHtml } from '../../kit/html.js';
 import type { Consensus } from '../consensus/rules.js';
 import type { Course } from '../consensus/run.js';
-import { percentText, plainLine } from './rules.js';
+import { plainLine } from './rules.js';
 
 /**
  * The small pictures of the widget, as SVG inside its page. Their colours are classes of the page's

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
-import { dayText, grouped, timeText } from '../../kit/prose.js';
-import { escapeHtml } from '../../kit/svg.js';
+import { dayText, grouped, percentText, timeText } from '../../kit/format.js';
+import { escapeHtml } from '../../kit/html.js';
 import { versionOf } from '../consensus/index.js';
 import type { Consensus } from '../consensus/rules.js';
 import type { QuestionRow } from '../questions/index.js';
@@ -8,8 +7,7 @@ import { valueText } from '../questions/range.js';
 import { drawBar, drawHistogram } from './draw.js';
 import * as rules from './rules.js';
 import type { Theme, View } from './schema.js';
-import { embed_script } from './script.js';
-import { embed_style } from './style.js';
+import { linkTo, shellOf } from './shell.js';
 
 /**
  * The widget: one page that asks no other host for anything and shows everything without its
@@ -27,73 +25,18 @@ export interface Widget {
   readonly chart: string | null;
 }
 
-/** The source of an inline style or script, for the content security policy. */
-const hashOf = (text: string): string =>
-  `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-
-/** What an iframe with the widget has to allow: its script, and links that open in a new tab. */
-export const sandbox = 'allow-scripts allow-popups allow-popups-to-escape-sandbox';
-
-/** Of this page alone: the other pages of the service are in nobody's frame. */
-export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => {
-  const { host, origin } = new URL(public_url);
-  return {
-    'Content-Security-Policy': [
-      "default-src 'none'",
-      `script-src ${hashOf(embed_script)}`,
-      `style-src ${hashOf(embed_style)}`,
-      // In a sandbox 'self' may be nothing, and older browsers do not take it for a websocket.
-      `connect-src 'self' ${origin} ws://${host} wss://${host}`,
-      "base-uri 'none'",
-      "form-action 'none'",
-      'frame-ancestors *',
-    ].join('; '),
-    'Referrer-Policy': 'no-referrer',
-    'Cross-Origin-Resource-Policy': 'cross-origin',
-  };
-};
-
-interface Shell extends Pick<Widget, 'view' | 'theme'> {
-  readonly title: string;
-  readonly main: string;
-  readonly head?: string;
-  readonly end?: string;
-}
-
-/** Written so that it is XML, too: a strict parser can then tell that no text became an element. */
-const shellOf = (shell: Shell): string => {
-  const { title, view, theme, head = '', main, end = '' } = shell;
-  return `<!DOCTYPE html>
-<html lang="en" dir="ltr" data-theme="${theme}" class="${view}">
-<head>
-<meta charset="utf-8"/>
-<meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta name="robots" content="noindex"/>
-${head}<title>${escapeHtml(rules.plainLine(title))} · Prediction Forum</title>
-<style>${embed_style}</style>
-</head>
-<body>
-${main}
-${end}</body>
-</html>
-`;
-};
-
 const timeOf = (at: Date, text: string): string =>
   `<time datetime="${at.toISOString()}">${text}</time>`;
 
-const linkTo = ({ question, public_url }: Widget, text: string, title: string): string => {
-  const href = escapeHtml(`${public_url}/questions/${question.id}`);
-  const whole = title === '' ? '' : ` title="${escapeHtml(title)}"`;
-  return `<a href="${href}"${whole} target="_blank" rel="noopener">${text}</a>`;
-};
+const pageUrl = ({ question, public_url }: Widget): string =>
+  `${public_url}/questions/${question.id}`;
 
 const headOf = (widget: Widget): string => {
   const { question } = widget;
   const { label, detail, at } = rules.standingOf(question);
   const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
   // The style shows four lines of it at most.
-  const title = linkTo(widget, escapeHtml(question.question), question.question);
+  const title = linkTo(pageUrl(widget), question.question, question.question);
   return `<p class="status"><span class="pill">${label}</span><span>${detail}${when}</span></p>
 <h1 dir="auto">${title}</h1>`;
 };
@@ -147,8 +90,8 @@ const textRow = (name: string, text: string, extra = ''): string =>
 
 const rowOf = (name: string, percent: number | null, extra = ''): string =>
   `<p class="row"><span><bdi>${escapeHtml(name)}</bdi>${extra}</span>` +
-  `<b>${escapeHtml(rules.percentText(percent))}</b></p>` +
-  drawBar(percent, `${rules.plainLine(name)}: ${rules.percentText(percent)}`);
+  `<b>${escapeHtml(percentText(percent))}</b></p>` +
+  drawBar(percent, `${rules.plainLine(name)}: ${percentText(percent)}`);
 
 const optionRows = ({ question, consensus }: Widget): string => {
   const rows = (consensus.options ?? []).map(({ option, mean_probability }) => {
@@ -186,7 +129,8 @@ const familiesOf = (widget: Widget): string => {
       return `<li>${rowOf(model_family, percent ?? null, extra)}</li>`;
     });
   const more = model_breakdown.length - rows.length;
-  const others = more === 0 ? '' : `<p class="more">${linkTo(widget, `+ ${more} more`, '')}</p>`;
+  const others =
+    more === 0 ? '' : `<p class="more">${linkTo(pageUrl(widget), `+ ${more} more`)}</p>`;
   const whose = leading_option === null ? '' : `<bdi>${escapeHtml(leading_option)}</bdi> `;
   return `<h2>${whose === '' ? 'By' : `${whose}by`} model family, with the number of forecasts</h2>
 <ul class="rows families${is_number ? ' numbers' : ''}">${rows.join('')}</ul>${others}`;
@@ -208,7 +152,7 @@ const footerOf = (widget: Widget): string => {
   const at = updated_at === null ? null : new Date(updated_at);
   const updated = at === null ? '' : `, the last on ${timeOf(at, timeText(at))}`;
   return `<footer><span>${forecasts}${updated}</span>
-${linkTo(widget, 'Prediction Forum', '')}</footer>`;
+${linkTo(pageUrl(widget), 'Prediction Forum')}</footer>`;
 };
 
 const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
@@ -243,26 +187,19 @@ export const embedUrl = (public_url: string, id: string, view: View, theme: Them
   return `${public_url}/embed/${id}${query === '' ? '' : `?${query}`}`;
 };
 
-const discoveryOf = ({ question, view, theme, public_url }: Widget): string => {
-  const url = embedUrl(public_url, question.id, view, theme);
-  const href = escapeHtml(`${public_url}/oembed?${new URLSearchParams({ url })}`);
-  const title = escapeHtml(rules.plainLine(question.question));
-  return `<link rel="alternate" type="application/json+oembed" href="${href}" title="${title}"/>\n`;
-};
-
 export const renderWidget = (widget: Widget): string => {
-  const { question, consensus, view, theme } = widget;
+  const { question, consensus, view, theme, public_url } = widget;
   const say = escapeHtml(rules.plainLine(rules.sentenceOf(question, consensus)));
-  const about = `data-id="${question.id}" data-version="${versionOf(consensus)}" data-say="${say}"`;
+  const about =
+    `data-id="${question.id}" data-topic="consensus:${question.id}" ` +
+    `data-version="${versionOf(consensus)}" data-say="${say}"`;
+  const url = embedUrl(public_url, question.id, view, theme);
   return shellOf({
     title: question.question,
-    view,
+    look: view,
     theme,
-    head: discoveryOf(widget),
+    oembed_url: `${public_url}/oembed?${new URLSearchParams({ url })}`,
     main: `<main class="${question.status} ${question.question_type}" ${about}>${bodies[view](widget)}</main>`,
-    end: `<p id="say" class="sr" role="status" aria-live="polite"></p>
-<script>${embed_script}</script>
-`,
   });
 };
 
@@ -270,7 +207,7 @@ export const renderWidget = (widget: Widget): string => {
 export const renderNothing = (view: View, theme: Theme): string =>
   shellOf({
     title: 'No such question',
-    view,
+    look: view,
     theme,
     main: `<main class="gone"><h1>There is no such question</h1>
 <p>The address of this widget may be misspelt, or its question is not published.</p></main>`,

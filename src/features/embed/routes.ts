@@ -1,31 +1,28 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { anonymous } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
+import { escapeHtml } from '../../kit/html.js';
 import { isId } from '../../kit/ids.js';
-import { escapeHtml } from '../../kit/svg.js';
 import { heightOf as pictureHeightOf } from '../../kit/svg-chart.js';
 import type { ConsensusParts, HistoryParts } from '../consensus/index.js';
 import { isNumber } from '../consensus/numbers.js';
+import { type LeaderboardParts, readLeaderboard } from '../leaderboards/reading.js';
 import { findVisible, type QuestionRow } from '../questions/index.js';
-import { question_faults } from '../questions/schema.js';
+import { lists_tag, question_faults } from '../questions/schema.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import { boardHeight, boardOf, boardUrl, pageOf, renderBoard, titleOf } from './board.js';
 import { drawCourse } from './draw.js';
-import {
-  embedHeaders,
-  embedUrl,
-  most_families,
-  renderNothing,
-  renderWidget,
-  sandbox,
-  type Widget,
-} from './page.js';
+import { embedUrl, most_families, renderNothing, renderWidget, type Widget } from './page.js';
 import { plainLine, themeOf, viewOf } from './rules.js';
 import * as wire from './schema.js';
+import { embedHeaders, sandbox } from './shell.js';
 
 /** A question on somebody else's page. */
 
-const route = routeFor<Deps & ConsensusParts & HistoryParts>();
+type Needs = Deps & ConsensusParts & HistoryParts & LeaderboardParts & TaxonomyParts;
+const route = routeFor<Needs>();
 const tag = 'embed';
 const html = 'text/html; charset=utf-8';
 
@@ -36,6 +33,18 @@ const chart_points = 120;
 const findShown = async (deps: Deps, id: string): Promise<QuestionRow | null> => {
   const question = isId(id) ? await findVisible(deps, id, anonymous) : null;
   return question === null || isFault(question) ? null : question;
+};
+
+/** The rows of the board that a query names, with the name of its category. */
+const readBoard = async (deps: Needs, query: Static<typeof wire.board_query>) => {
+  const pillars = await deps.taxonomy.read();
+  const board = boardOf(
+    query,
+    pillars.map(({ slug }) => slug),
+  );
+  const page = await readLeaderboard(deps, pageOf(board));
+  const category = pillars.find(({ slug }) => slug === board.category)?.name ?? null;
+  return { board, category, rows: isFault(page) ? [] : page.leaderboard };
 };
 
 const getEmbed = route({
@@ -70,9 +79,30 @@ const getEmbed = route({
   },
 });
 
+const getBoardEmbed = route({
+  id: 'embedLeaderboard',
+  method: 'GET',
+  path: '/embed/leaderboard',
+  summary: 'A leaderboard as a page for an iframe, live and without a request to another host',
+  tag,
+  auth: 'public',
+  query: wire.board_query,
+  returns: { 200: Type.String() },
+  produces: 'text/html',
+  cacheable: true,
+  cache: { tag: () => lists_tag },
+  async handle({ query }, deps): Promise<Reply> {
+    const { public_url } = deps;
+    const widget = await readBoard(deps, query);
+    return replyRaw(html, renderBoard({ ...widget, public_url }), embedHeaders(public_url));
+  },
+});
+
 /** oEmbed 1.0 (oembed.com): what a page that is given an address puts into itself. */
 
-const places = /^\/(?:embed|questions|api\/questions)\/([0-9a-f-]{36})(?:\/(?:feed\.xml)?)?$/i;
+const question_path =
+  /^\/(?:embed|questions|api\/questions)\/([0-9a-f-]{36})(?:\/(?:feed\.xml)?)?$/i;
+const board_path = /^\/(?:embed\/|api\/)?leaderboard\/?$/;
 
 /** What an address of this service shows; null for any other address. */
 const readAddress = (url: string, public_url: string) => {
@@ -84,13 +114,11 @@ const readAddress = (url: string, public_url: string) => {
   }
   const root = own.pathname.replace(/\/$/, '');
   if (!pathname.startsWith(root)) return null;
-  const question_id = places.exec(pathname.slice(root.length))?.[1];
-  if (question_id === undefined) return null;
-  return {
-    question_id: question_id.toLowerCase(),
-    view: viewOf(searchParams.get('view') ?? undefined),
-    theme: themeOf(searchParams.get('theme') ?? undefined),
-  };
+  const path = pathname.slice(root.length);
+  const query: Readonly<Record<string, string | undefined>> = Object.fromEntries(searchParams);
+  if (board_path.test(path)) return { kind: 'board', query } as const;
+  const id = question_path.exec(path)?.[1]?.toLowerCase();
+  return id === undefined ? null : ({ kind: 'question', id, query } as const);
 };
 
 const usual_width = 600;
@@ -141,19 +169,20 @@ const thumbnailOf = (id: string, { maxwidth, maxheight }: wire.Room, public_url:
 
 const cache_seconds = 3_600;
 
-interface Shown extends Pick<Widget, 'view' | 'theme' | 'public_url'> {
+interface Shown {
+  readonly title: string;
+  /** Address of the widget. */
+  readonly src: string;
+  readonly public_url: string;
   readonly room: wire.Room;
-  /** How many model families forecast. */
-  readonly families: number;
+  /** Pixels at which nothing is cut off, in a frame of this width. */
+  readonly heightAt: (width: number) => number;
 }
 
-export const makeOembed = (question: QuestionRow, shown: Shown): wire.Oembed => {
-  const { view, theme, public_url, room, families } = shown;
+const makeOembed = ({ title, src, public_url, room, heightAt }: Shown): wire.Oembed => {
   const { maxwidth = usual_width, maxheight = Number.POSITIVE_INFINITY } = room;
   const width = Math.min(usual_width, maxwidth);
-  const height = Math.min(heightOf(question, { view, width, families }), maxheight);
-  const title = plainLine(question.question);
-  const src = escapeHtml(embedUrl(public_url, question.id, view, theme));
+  const height = Math.min(heightAt(width), maxheight);
   return {
     version: '1.0',
     type: 'rich',
@@ -162,12 +191,30 @@ export const makeOembed = (question: QuestionRow, shown: Shown): wire.Oembed => 
     title,
     cache_age: cache_seconds,
     html:
-      `<iframe src="${src}" width="${width}" height="${height}" title="${escapeHtml(title)}" ` +
+      `<iframe src="${escapeHtml(src)}" width="${width}" height="${height}" title="${escapeHtml(title)}" ` +
       'loading="lazy" ' +
       `sandbox="${sandbox}" ` +
       'style="border:0;max-width:100%"></iframe>',
     width,
     height,
+  };
+};
+
+interface ShownQuestion extends Pick<Widget, 'view' | 'theme' | 'public_url'> {
+  readonly room: wire.Room;
+  /** How many model families forecast. */
+  readonly families: number;
+}
+
+export const questionOembed = (question: QuestionRow, shown: ShownQuestion): wire.Oembed => {
+  const { view, theme, public_url, room, families } = shown;
+  return {
+    ...makeOembed({
+      title: plainLine(question.question),
+      src: embedUrl(public_url, question.id, view, theme),
+      heightAt: (width) => heightOf(question, { view, width, families }),
+      ...{ public_url, room },
+    }),
     ...thumbnailOf(question.id, room, public_url),
   };
 };
@@ -176,7 +223,7 @@ const getOembed = route({
   id: 'oembed',
   method: 'GET',
   path: '/oembed',
-  summary: 'oEmbed 1.0: the iframe for the address of a question or of its widget',
+  summary: 'oEmbed 1.0: the iframe for the address of a question, a leaderboard or a widget',
   tag,
   auth: 'public',
   query: wire.oembed_query,
@@ -186,16 +233,25 @@ const getOembed = route({
   async handle({ query }, deps) {
     const { public_url } = deps;
     const named = readAddress(query.url, public_url);
-    const question = named === null ? null : await findShown(deps, named.question_id);
+    if (named?.kind === 'board') {
+      const { board, rows } = await readBoard(deps, named.query);
+      const src = boardUrl(public_url, board);
+      const heightAt = () => boardHeight(rows.length);
+      const shown = { title: titleOf(board), src, heightAt, public_url, room: query };
+      return reply(200, makeOembed(shown));
+    }
+    const question = named === null ? null : await findShown(deps, named.id);
     if (named === null || question === null) {
       return refuse(question_faults.QUESTION_NOT_FOUND, {
-        message: 'No published question of this service has the address in url.',
+        message:
+          'Neither a published question nor a leaderboard of this service has the address in url.',
       });
     }
     const { model_breakdown } = await deps.consensus.read(question);
-    const shown = { ...named, public_url, room: query, families: model_breakdown.length };
-    return reply(200, makeOembed(question, shown));
+    const [view, theme] = [viewOf(named.query['view']), themeOf(named.query['theme'])];
+    const families = model_breakdown.length;
+    return reply(200, questionOembed(question, { view, theme, public_url, room: query, families }));
   },
 });
 
-export const routes = [getEmbed, getOembed];
+export const routes = [getBoardEmbed, getEmbed, getOembed];

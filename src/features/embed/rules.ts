@@ -1,4 +1,4 @@
-import { grouped } from '../../kit/prose.js';
+import { grouped, percentText } from '../../kit/format.js';
 import { chanceIn, crowdWasRight } from '../consensus/reading.js';
 import type { Consensus } from '../consensus/rules.js';
 import type { QuestionRow } from '../questions/index.js';
@@ -11,14 +11,6 @@ export const viewOf = (name: string | undefined): View =>
   views.find((view) => view === name) ?? views[0];
 export const themeOf = (name: string | undefined): Theme =>
   themes.find((theme) => theme === name) ?? themes[0];
-
-/** Whole percents; what is not quite nothing, or not quite everything, is not shown as that. */
-export const percentText = (value: number | null): string => {
-  if (value === null) return '–';
-  if (value > 0 && value < 0.5) return '<1%';
-  if (value < 100 && value >= 99.5) return '>99%';
-  return `${Math.round(value)}%`;
-};
 
 /** Text in a place that cannot isolate it: without controls of direction and invisible signs. */
 export const plainLine = (text: string): string =>

@@ -1,5 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { textEnum } from '../../http/schemas.js';
+import { boards, periods } from '../leaderboards/rules.js';
+import { whose } from '../leaderboards/schema.js';
 
 /** The wire of the widget and of oEmbed. */
 
@@ -16,6 +18,19 @@ const oneOf = (names: readonly string[]) => {
 
 export const embed_query = Type.Object({ view: oneOf(views), theme: oneOf(themes) });
 
+const any_text = Type.Optional(Type.String({ maxLength: 100 }));
+
+export const board_query = Type.Object({
+  by: oneOf(boards),
+  of: oneOf(whose),
+  category: any_text,
+  period: oneOf(periods),
+  limit: Type.Optional(
+    Type.String({ maxLength: 100, description: 'Rows, from 1 to 20; anything else is 10.' }),
+  ),
+  theme: oneOf(themes),
+});
+
 /** Without a format: whatever it is, no question has it, and that is said by a page too. */
 export const embed_params = Type.Object({ id: Type.String() });
 
@@ -25,7 +40,7 @@ export const oembed_query = Type.Object({
   url: Type.String({
     minLength: 1,
     maxLength: 2_048,
-    description: 'Address of a widget or of a question of this service.',
+    description: 'Address of a widget, a question or a leaderboard of this service.',
   }),
   format: Type.Optional(textEnum(['json'] as const)),
   maxwidth: pixels,

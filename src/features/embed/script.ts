@@ -2,22 +2,25 @@
  * Browser code of the widget, as text: it runs in the iframe and not in the service. It
  * shows changes by loading the page again and taking its `main`; it draws nothing itself.
  *
- *   socket ──the consensus or the status is another──▶ the page again, at most every `again_ms`
+ *   socket ──the consensus, the status or the board changed──▶ the page again, at most every `again_ms`
  *     │
- *     └── no socket to be had ──▶ the page again every `poll_ms`: a 304 while it is the same
+ *     └── no socket, or no topic ──▶ the page again every `poll_ms`: a 304 while it is the same
  *
- * The page is told apart by its id only. The host page gets one message, the height of the widget.
+ * The host page gets one message, the height of the widget.
  */
 export const embed_script = `
 'use strict';
 (() => {
-const soon_ms = 300, again_ms = 3000, poll_ms = 30000, say_ms = 15000, hidden_ms = 60000;
-const root = document.documentElement;
 const main = () => document.querySelector('main');
-const id = main().dataset.id, topic = 'consensus:' + id;
+const { id, topic } = main().dataset;
+// An answer may be one second old, which shows in a question's version.
+const soon_ms = id ? 300 : 1500, again_ms = 3000, poll_ms = 30000, say_ms = 15000, hidden_ms = 60000;
+const root = document.documentElement;
 const base = location.pathname.replace(/\\/embed\\/.*$/, '');
 const links = () => [...main().querySelectorAll('a')];
 const version = () => Number(main().dataset.version);
+// A leaderboard has no versions: each change of it counts, and what there was first is on the page.
+const isNewer = ({ op, version: other }) => id ? other > version() : op === 'delta';
 const figure = () => document.querySelector('.figure')?.textContent;
 let socket = null, tries = 0, wanted = 0, loaded_at = 0, said = figure(), said_at = Date.now();
 let again = 0, retry = 0, leaving = 0;
@@ -65,14 +68,14 @@ const reloadSoon = () => reloadIn(Math.max(soon_ms, loaded_at + again_ms - Date.
 
 const connect = () => {
   retry = 0;
-  if (socket !== null || document.hidden) return;
+  if (!topic || socket !== null || document.hidden) return;
   const scheme = location.protocol === 'https:' ? 'wss://' : 'ws://';
   let mine;
   try { mine = new WebSocket(scheme + location.host + base + '/ws'); } catch { return later(); }
   socket = mine;
   mine.onopen = () => {
     mine.send(JSON.stringify({ op: 'subscribe', topics: [topic] }));
-    mine.send(JSON.stringify({ op: 'subscribe', topics: ['question:' + id],
+    if (id) mine.send(JSON.stringify({ op: 'subscribe', topics: ['question:' + id],
       filter: { events: ['question.closed', 'question.resolved'] } }));
   };
   mine.onmessage = ({ data }) => {
@@ -80,8 +83,8 @@ const connect = () => {
     if (frame.topic === topic && (frame.op === 'snapshot' || frame.op === 'delta')) {
       tries = 0;
       root.classList.add('live');
-      wanted = frame.version;
-      if (wanted > version()) reloadSoon();
+      if (id) wanted = frame.version;
+      if (isNewer(frame)) reloadSoon();
     } else if (frame.op === 'event') {
       clearTimeout(again);
       again = 0;

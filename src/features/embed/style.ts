@@ -113,6 +113,15 @@ a:hover { color: var(--ink); }
 .keys { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 14px; font-size: 13px;
   margin-top: 8px; }
 .key { display: inline-block; width: 14px; margin-inline-end: 6px; vertical-align: middle; }
+table { width: 100%; border-collapse: collapse; font-size: 14px; }
+th, td { text-align: start; font-weight: 400; padding: 5px 8px 5px 0; border-top: 1px solid var(--line); }
+thead th { border: 0; font-size: 12px; color: var(--soft); }
+th.n, td.n { text-align: end; font-variant-numeric: tabular-nums; padding: 5px 0 5px 8px; white-space: nowrap; }
+th.n:first-child, td.n:first-child { width: 3.2em; padding: 5px 10px 5px 0; }
+small { font-size: 12px; color: var(--soft); }
+tbody a { text-decoration: none; }
+tbody a:hover { text-decoration: underline; }
+.compared, .compared b { color: var(--soft); font-weight: 400; }
 @media (max-width: 300px) {
   main { padding: 10px; }
   h1 { font-size: 16px; }

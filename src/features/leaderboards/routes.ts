@@ -1,134 +1,33 @@
 import type { Static } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { makePage, pageHeaders, readPage, refuseCursor } from '../../http/page.js';
+import { pageHeaders } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import { modelFamily } from '../taxonomy/model-family.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
-import type { Boards } from './live.js';
+import { findMissing, type LeaderboardParts, readLeaderboard } from './reading.js';
 import {
   type BoardClass,
   type BoardName,
   boards,
-  dayOf,
-  group_kinds,
-  isGroup,
   isWhole,
   type Period,
   periods,
   readPeriod,
-  sliceOf,
 } from './rules.js';
 import {
   debaters_query,
   debaters_schema,
-  type Entry,
   leaderboard_query,
   leaderboard_schema,
 } from './schema.js';
-import { type BoardQuery, type BoardRow, type NamedRow, readNames } from './store.js';
 
-export type LeaderboardParts = { readonly boards: Boards };
 type Needs = Deps & TaxonomyParts & LeaderboardParts;
-
-/** Where the page before ended: its key and its agent. */
-const readAfter = (after: readonly unknown[] | null): BoardQuery['after'] | Fault => {
-  if (after === null) return null;
-  const key = Number(after[0]);
-  if (after[0] === '' || !Number.isFinite(key)) return refuseCursor();
-  return { key, agent_id: String(after[1]) };
-};
-
-const member_of: Readonly<Record<BoardName, keyof Entry>> = {
-  ...({ points: 'net', accuracy: 'accuracy', brier: 'brier', calibration: 'ece' } as const),
-  ...({ log: 'log_score', relative: 'relative', skill: 'skill' } as const),
-  ...({ adjusted: 'adjusted_brier', debaters: 'upvotes' } as const),
-};
-
-/** Who stands in a row: an agent by its id, others by what the row says. */
-const namesOf = (of: BoardClass, { detail, agent_id }: BoardRow, named?: NamedRow) => {
-  const { name, reference } = detail;
-  if (named !== undefined) {
-    const { model, model_family, points } = named;
-    return { kind: of, user_id: agent_id, name: named.name, model, model_family, points };
-  }
-  if (!name) return null;
-  const is_model = of === 'model' && !reference;
-  return {
-    kind: (reference ?? of) as Entry['kind'],
-    user_id: null,
-    name,
-    model: is_model ? name : null,
-    model_family: is_model ? modelFamily(name) : reference ? null : name,
-  };
-};
-
-interface PageOf {
-  readonly by: BoardName;
-  readonly of: BoardClass;
-  readonly category: string | null;
-  readonly period: Period;
-  readonly query: Pick<Static<typeof debaters_query>, 'limit' | 'cursor' | 'offset'>;
-}
 
 const classOf = ({ of, kind = 'agent' }: Static<typeof leaderboard_query>): BoardClass =>
   of === 'families' ? 'family' : of === 'models' ? 'model' : kind;
-
-const readLeaderboard = async (
-  deps: Needs,
-  { by, of, category, period, query }: PageOf,
-): Promise<Static<typeof leaderboard_schema> | Fault> => {
-  const page_query = readPage(`/api/leaderboard/${by}/${of}/${category}/${period}`, query, [
-    'text',
-    'id',
-  ]);
-  if (isFault(page_query)) return page_query;
-  const after = readAfter(page_query.after);
-  if (isFault(after)) return after;
-  const slice = sliceOf({ category, period }, dayOf(deps.clock()));
-  const found = await deps.boards.page({ ...page_query, kind: by, of, slice, after });
-  const page = makePage(found.rows, page_query, (row) => [String(row.key), row.agent_id]);
-  const names = await readNames(
-    deps.reads,
-    page.rows.map(({ agent_id }) => agent_id),
-  );
-  const entries = page.rows.flatMap((row): Entry[] => {
-    const { rank, detail, agent_id } = row;
-    const named = namesOf(of, row, names.get(agent_id));
-    if (named === null) return [];
-    const { name: _, reference: __, ...figures } = detail;
-    return [{ rank, ...named, ...figures, [member_of[by]]: detail.value }];
-  });
-  const { total, coverage } = found;
-  const { next_cursor } = page;
-  return {
-    by,
-    of: isGroup(of) ? (of === 'family' ? 'families' : 'models') : 'agents',
-    category,
-    period,
-    ...(coverage && { coverage }),
-    leaderboard: entries,
-    entries,
-    total,
-    next_cursor,
-  };
-};
-
-/** Why there is no such board; null where there is. */
-const findMissing = ({ by, of, category, period }: Omit<PageOf, 'query'>): Fault | null => {
-  const refused = (path: string, message: string) =>
-    refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
-  const known: readonly string[] = [...group_kinds, 'adjusted'];
-  if (isGroup(of) && !known.includes(by)) {
-    return refused('query.by', `Families and models are ranked by ${known.join(', ')} only.`);
-  }
-  if (!isWhole(by) || (category === null && period === 'all')) return null;
-  const path = category === null ? 'query.period' : 'query.category';
-  return refused(path, `The board by=${by} has no categories and no periods.`);
-};
 
 const route = routeFor<Needs>();
 const about = { method: 'GET', tag: 'leaderboards', auth: 'public', cacheable: true } as const;

@@ -1,4 +1,4 @@
-import { dayText, timeText } from '../../kit/prose.js';
+import { dayText, timeText } from '../../kit/format.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
 import { quantileOf } from '../points/cdf-rules.js';

@@ -1,4 +1,4 @@
-import { dayText, shortNumber } from '../../kit/prose.js';
+import { dayText, shortNumber } from '../../kit/format.js';
 import { parseTime } from '../../kit/time.js';
 import type { Value } from './schema.js';
 

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyRaw, routeFor } from '../../http/route.js';
 import { uuid_schema } from '../../http/schemas.js';
-import { escapeHtml } from '../../kit/svg.js';
+import { escapeHtml } from '../../kit/html.js';
 import { per_page, readPageStarts, readSitemapPage } from './sitemap-store.js';
 
 /** Addresses of pages for search engines: an index, and the questions in pages by their ids. */

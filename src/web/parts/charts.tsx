@@ -1,7 +1,6 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
 import type { ComponentChildren } from 'preact';
-import { dayText, grouped } from '../../kit/prose.js';
-import { percentText } from './figures.js';
+import { dayText, grouped, percentText } from '../../kit/format.js';
 import { Heads } from './table.js';
 
 /**

@@ -1,16 +1,7 @@
 import type { Operator } from '#client/wire.js';
-import { dayText, grouped, timeText } from '../../kit/prose.js';
+import { dayText, grouped, percentText, timeText } from '../../kit/format.js';
 
 /** Numbers, times and small pictures, as all pages show them. */
-
-/** Whole percents; near certainty, where the difference counts, with a decimal. */
-export const percentText = (percent: number | null | undefined): string => {
-  if (percent === null || percent === undefined) return '–';
-  if (percent > 0 && percent < 0.1) return '<0.1%';
-  if (percent > 99.9 && percent < 100) return '>99.9%';
-  const is_near = (percent > 0 && percent < 1) || (percent > 99 && percent < 100);
-  return `${is_near ? percent.toFixed(1) : Math.round(percent)}%`;
-};
 
 export const numberText = (n: number): string => grouped(n);
 

@@ -1,6 +1,7 @@
 import type { Operations, Operator } from '#client/wire.js';
 import { readSections } from '../../features/predictions/reasoning.js';
-import { Ago, countText, Family, OperatedBy, percentText } from './figures.js';
+import { percentText } from '../../kit/format.js';
+import { Ago, countText, Family, OperatedBy } from './figures.js';
 import { Prose, Sources } from './prose.js';
 import { type AnyQuestion, valueText } from './question-row.js';
 

@@ -1,6 +1,7 @@
 import type { Operations } from '#client/wire.js';
 import * as range_text from '../../features/questions/range.js';
-import { Ago, Change, countText, familyClass, percentText, Sparkline } from './figures.js';
+import { percentText } from '../../kit/format.js';
+import { Ago, Change, countText, familyClass, Sparkline } from './figures.js';
 
 /** A question in a list, with its headline forecast. */
 

@@ -1,6 +1,6 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
 import { area, curveStepAfter, line } from 'd3-shape';
-import { dayText, timeText } from '../../kit/prose.js';
+import { dayText, timeText } from '../../kit/format.js';
 import { Scroll } from './lists.js';
 
 /**

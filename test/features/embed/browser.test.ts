@@ -8,6 +8,7 @@ import { act, predict as predictAs } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
+import { makeContent } from '../comments/texts.js';
 
 /** The widget in a browser: it moves, tells its height, and asks nobody else for anything. */
 
@@ -87,6 +88,27 @@ t.test('a multi question moves too, and begins with its first forecast', async (
   await seen(page, second, '35%');
   await seen(page, leader, 'One');
   await seen(page, figure, '65%');
+  t.same(page.mistakes, []);
+});
+
+t.test('a leaderboard moves with its board', async (t) => {
+  const upvoted = await makeOpenQuestion(app);
+  const page = await openHost(
+    t,
+    `<iframe sandbox="allow-scripts" src="${app.url}/embed/leaderboard?by=debaters"></iframe>
+<script>addEventListener('message', ({ data }) => { window.told = data; });</script>`,
+  );
+  const height = 'window.told?.height ?? 0';
+  const low = await until('its height', () => page.evaluate<number>(height));
+  const author = await makeAgent(app, { human });
+  const voter = await makeAgent(app, { human: await makeHuman(app) });
+  const comment = await app.call('POST', `/api/questions/${upvoted}/comments`, {
+    key: author.key,
+    body: { content: makeContent() },
+  });
+  const path = `/api/comments/${comment.body.comment.id}/upvote`;
+  t.equal((await app.call('POST', path, { key: voter.key })).status, 200);
+  await until('the row of the debater', async () => (await page.evaluate<number>(height)) > low);
   t.same(page.mistakes, []);
 });
 

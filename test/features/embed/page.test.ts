@@ -7,7 +7,7 @@ import { first_fit } from '../../../src/features/consensus/correlation.js';
 import { computeConsensus } from '../../../src/features/consensus/rules.js';
 import { drawCourse, endsOf } from '../../../src/features/embed/draw.js';
 import { renderWidget } from '../../../src/features/embed/page.js';
-import { makeOembed } from '../../../src/features/embed/routes.js';
+import { questionOembed } from '../../../src/features/embed/routes.js';
 import { views } from '../../../src/features/embed/schema.js';
 import { embed_script } from '../../../src/features/embed/script.js';
 import { embed_style } from '../../../src/features/embed/style.js';
@@ -224,7 +224,7 @@ t.test('the iframe that oEmbed gives is one iframe', async (t) => {
   const shown = { view: 'card', theme: 'auto', public_url, room: {}, families: 3 } as const;
   const iframes = new Set<string>();
   for (const question of hostile_texts) {
-    const oembed = makeOembed(makeRow({ question }), shown);
+    const oembed = questionOembed(makeRow({ question }), shown);
     const opened: string[] = [];
     const parser = makeParser((name, attributes) =>
       opened.push([name, ...Object.keys(attributes)].join(' ')),

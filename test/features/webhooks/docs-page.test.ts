@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Test } from 'tap';
 import { verifyWebhook } from '../../../examples/webhooks/verify.js';
-import { escapeHtml } from '../../../src/kit/svg.js';
+import { escapeHtml } from '../../../src/kit/html.js';
 import { startApp } from '../../help/app.js';
 import { project_root } from '../../help/own-stores.js';
 import { makeSent, type Sent } from '../../help/signed-deliveries.js';

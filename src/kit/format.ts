@@ -1,4 +1,4 @@
-/** Numbers and dates inside of sentences; the same on every machine, whatever its locale. */
+/** Numbers and dates as text; the same on every machine, whatever its locale. */
 
 /** 48210 → `48,210`. */
 export const grouped = (n: number): string =>
@@ -24,3 +24,12 @@ export const dayText = (at: Date): string =>
 /** `21 Nov 2026, 14:00 UTC`. */
 export const timeText = (at: Date): string =>
   `${dayText(at)}, ${at.toISOString().slice(11, 16)} UTC`;
+
+/** Whole percents; near certainty, where the difference counts, with a decimal. */
+export const percentText = (percent: number | null | undefined): string => {
+  if (percent === null || percent === undefined) return '–';
+  if (percent > 0 && percent < 0.1) return '<0.1%';
+  if (percent > 99.9 && percent < 100) return '>99.9%';
+  const is_near = (percent > 0 && percent < 1) || (percent > 99 && percent < 100);
+  return `${is_near ? percent.toFixed(1) : Math.round(percent)}%`;
+};

@@ -1,0 +1,81 @@
+import { grouped, percentText } from '../../kit/format.js';
+import type { BoardName } from './rules.js';
+
+/** How a board is called, what it measures and how its values are shown. */
+export interface Metric {
+  readonly label: string;
+  readonly about: string;
+  readonly better: 'higher' | 'lower';
+  readonly show: (value: number) => string;
+}
+
+const signed = (digits: number) => (value: number) =>
+  `${value > 0 ? '+' : value < 0 ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
+const plain = (digits: number) => (value: number) => value.toFixed(digits).replace('-', '−');
+const points = (value: number) =>
+  `${value > 0 ? '+' : value < 0 ? '−' : ''}${grouped(Math.abs(value))}`;
+
+export const metrics = {
+  points: {
+    label: 'Points',
+    better: 'higher',
+    show: points,
+    about: 'What resolved forecasts won, less what they lost.',
+  },
+  brier: {
+    label: 'Brier score',
+    better: 'lower',
+    show: plain(3),
+    about:
+      'The squared distance between the stated chance and what happened, on average: 0 is perfect, ' +
+      'and always saying 50% scores 0.25.',
+  },
+  adjusted: {
+    label: 'Adjusted Brier',
+    better: 'lower',
+    show: plain(3),
+    about: 'The Brier score with the difficulty of the questions taken out.',
+  },
+  log: {
+    label: 'Log score',
+    better: 'higher',
+    show: plain(3),
+    about:
+      'The logarithm of the chance that was put on what happened, on average: 0 is perfect, and a ' +
+      'confident miss costs most.',
+  },
+  relative: {
+    label: 'Relative score',
+    better: 'higher',
+    show: signed(1),
+    about:
+      'The log score against that of the others on the same questions: 0 is as good as they are.',
+  },
+  skill: {
+    label: 'Skill',
+    better: 'higher',
+    show: signed(3),
+    about: 'How far the Brier score is better than that of the crowd just before each forecast.',
+  },
+  accuracy: {
+    label: 'Accuracy',
+    better: 'higher',
+    show: percentText,
+    about:
+      'The share of forecasts that took the right side. Ranked by the lower end of the interval, so ' +
+      'that few lucky ones do not lead.',
+  },
+  calibration: {
+    label: 'Calibration',
+    better: 'lower',
+    show: plain(3),
+    about:
+      'How far stated chances are from how often things came about (expected calibration error).',
+  },
+  debaters: {
+    label: 'Upvotes',
+    better: 'higher',
+    show: grouped,
+    about: 'The upvotes that others gave to comments and replies.',
+  },
+} as const satisfies Record<BoardName, Metric>;
