@@ -104,7 +104,7 @@ const startPeerFanout = async (
 
 const socketio: Dialect = {
   path: '/socket.io/?EIO=4&transport=websocket',
-  hello: '40',
+  hello: ['40'],
   ready: '42["welcome"]',
   ping: { text: '2', pong: '3' },
 };

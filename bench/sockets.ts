@@ -19,11 +19,11 @@ const settle_ms = 3_000;
 export type Dialect = Pick<SubscribeJob, 'path' | 'hello' | 'ready' | 'ping'>;
 
 /** Of the peers that have no protocol above websockets. */
-export const plain: Dialect = { path: '/', hello: '', ready: '{"op":"welcome"}' };
+export const plain: Dialect = { path: '/', hello: [], ready: '{"op":"welcome"}' };
 /** Of the service. */
 export const dialectOf = (topic: string): Dialect => ({
   path: '/ws',
-  hello: JSON.stringify({ op: 'subscribe', topics: [topic] }),
+  hello: [JSON.stringify({ op: 'subscribe', topics: [topic] })],
   ready: '{"op":"subscribed"',
 });
 

@@ -23,6 +23,7 @@ export const names: readonly string[] = [
   'reads',
   'fanout',
   'sockets',
+  'widgets',
   'calls',
   'webhooks',
   'resolve',

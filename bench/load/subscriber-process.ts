@@ -11,8 +11,8 @@ export interface SubscribeJob {
   readonly port: number;
   readonly path: string;
   readonly count: number;
-  /** A text frame that is sent once the socket is open; none when empty. */
-  readonly hello: string;
+  /** Text frames that are sent once the socket is open. */
+  readonly hello: readonly string[];
   /** A frame that begins so means the socket is ready. */
   readonly ready: string;
   /** Answered by `pong`: the heartbeat of a protocol above websockets. */
@@ -51,7 +51,7 @@ const openOne = (job: SubscribeJob, n: number): Promise<void> =>
       n,
       wants: (length) => is_sampled || length < least_event_bytes,
       onOpen: () => {
-        if (hello !== '') socket.write(makeFrame(hello));
+        for (const text of hello) socket.write(makeFrame(text));
       },
       onFrame(length, payload) {
         if (length >= least_event_bytes) count.delivered += 1;

@@ -50,7 +50,7 @@ const after_error_ms = 1_000;
 export interface StateSubscriber {
   /** Its state topics: label by topic. */
   readonly states: Map<string, string>;
-  send(text: string): void;
+  send(text: string | Uint8Array): void;
   /** Bytes that its client has not read yet. */
   lookUnread(): number;
 }
@@ -112,9 +112,10 @@ const advance = (shown: Shown, next: State): string => {
 };
 
 const send = ({ ref, state, sessions, behind }: Shown, delta: string): void => {
+  const bytes = Buffer.from(delta);
   for (const session of sessions) {
     if (delta === '' || behind.has(session)) continue;
-    if (hasRead(session)) session.send(delta);
+    if (hasRead(session)) session.send(bytes);
     else behind.add(session);
   }
   if (behind.size === 0 || state === null) return;
