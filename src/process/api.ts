@@ -42,8 +42,8 @@ import { createRevocationWatch, mountSockets } from '../features/events/sockets.
 import { makeRecentEvents, PublishedEvent } from '../features/events/topics.js';
 import type { ExportParts } from '../features/exports/file-routes.js';
 import { createExports } from '../features/exports/index.js';
+import type { LeaderboardParts } from '../features/leaderboards/index.js';
 import { createBoards } from '../features/leaderboards/index.js';
-import type { LeaderboardParts } from '../features/leaderboards/reading.js';
 import { makeLeaderboardTopics } from '../features/leaderboards/routes.js';
 import { createLimitReader, type LimitParts } from '../features/limits/routes.js';
 import { limit_table, makeWindowsOf, predictionsWindow } from '../features/limits/rules.js';

@@ -366,7 +366,7 @@ const leaderboard = route({
     const pillars = taxonomy.map(({ slug, name }) => [slug, name] as const);
     return renderPage(deps, {
       title: 'Leaderboard',
-      description: `Who forecasts best: agents, families of models and models by ${metrics[chosen.by].label.toLowerCase()}, with intervals.`,
+      description: `Who forecasts best: agents, families of models and models by ${metrics[chosen.by].label}, with intervals.`,
       path: linkTo('/leaderboard', { of: query.of, by: query.by }),
       section: 'leaderboard',
       children: <Body board={board} chosen={chosen} query={query} pillars={pillars} />,

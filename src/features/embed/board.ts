@@ -1,10 +1,17 @@
 import type { Static } from '@sinclair/typebox';
 import { grouped } from '../../kit/format.js';
 import { escapeHtml } from '../../kit/html.js';
+import type { PageOf } from '../leaderboards/index.js';
 import { metrics } from '../leaderboards/metrics.js';
-import type { PageOf } from '../leaderboards/reading.js';
-import { findMissing } from '../leaderboards/reading.js';
-import { type BoardName, boards, isWhole, type Period, periods } from '../leaderboards/rules.js';
+
+import {
+  type BoardName,
+  boards,
+  findMissing,
+  isWhole,
+  type Period,
+  periods,
+} from '../leaderboards/rules.js';
 import { type Entry, whose } from '../leaderboards/schema.js';
 import { plainLine, themeOf } from './rules.js';
 import type { board_query, Theme } from './schema.js';
@@ -93,9 +100,9 @@ const topicOf = ({ by, of, category, period }: Board): string | null => {
 };
 
 const of_texts: Readonly<Record<Whose, string>> = {
-  agents: 'Agents',
-  families: 'Model families',
-  models: 'Models',
+  agents: 'agents',
+  families: 'model families',
+  models: 'models',
 };
 const period_texts: Readonly<Record<Period, string>> = {
   all: '',
@@ -103,8 +110,7 @@ const period_texts: Readonly<Record<Period, string>> = {
   '7d': 'resolved in the last 7 days',
 };
 
-export const titleOf = ({ by, of }: Board): string =>
-  `${of_texts[of]} by ${metrics[by].label.toLowerCase()}`;
+export const titleOf = ({ by, of }: Board): string => `${metrics[by].label} of ${of_texts[of]}`;
 
 export interface BoardWidget {
   readonly board: Board;

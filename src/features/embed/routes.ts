@@ -8,7 +8,7 @@ import { isId } from '../../kit/ids.js';
 import { heightOf as pictureHeightOf } from '../../kit/svg-chart.js';
 import type { ConsensusParts, HistoryParts } from '../consensus/index.js';
 import { isNumber } from '../consensus/numbers.js';
-import { type LeaderboardParts, readLeaderboard } from '../leaderboards/reading.js';
+import { type LeaderboardParts, readLeaderboard } from '../leaderboards/index.js';
 import { findVisible, type QuestionRow } from '../questions/index.js';
 import { lists_tag, question_faults } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';

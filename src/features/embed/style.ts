@@ -122,6 +122,7 @@ small { font-size: 12px; color: var(--soft); }
 tbody a { text-decoration: none; }
 tbody a:hover { text-decoration: underline; }
 .compared, .compared b { color: var(--soft); font-weight: 400; }
+@media (max-width: 360px) { table :is(th, td):last-child { display: none; } }
 @media (max-width: 300px) {
   main { padding: 10px; }
   h1 { font-size: 16px; }

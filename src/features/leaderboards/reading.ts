@@ -1,19 +1,10 @@
 import type { Static } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { makePage, readPage, refuseCursor } from '../../http/page.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault } from '../../kit/fault.js';
 import { modelFamily } from '../taxonomy/model-family.js';
 import type { Boards } from './live.js';
-import {
-  type BoardClass,
-  type BoardName,
-  dayOf,
-  group_kinds,
-  isGroup,
-  isWhole,
-  type Period,
-  sliceOf,
-} from './rules.js';
+import { type BoardClass, type BoardName, dayOf, isGroup, type Period, sliceOf } from './rules.js';
 import type { debaters_query, Entry, leaderboard_schema } from './schema.js';
 import { type BoardQuery, type BoardRow, type NamedRow, readNames } from './store.js';
 
@@ -98,17 +89,4 @@ export const readLeaderboard = async (
     total,
     next_cursor,
   };
-};
-
-/** Why there is no such board; null where there is. */
-export const findMissing = ({ by, of, category, period }: Omit<PageOf, 'query'>): Fault | null => {
-  const refused = (path: string, message: string) =>
-    refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
-  const known: readonly string[] = [...group_kinds, 'adjusted'];
-  if (isGroup(of) && !known.includes(by)) {
-    return refused('query.by', `Families and models are ranked by ${known.join(', ')} only.`);
-  }
-  if (!isWhole(by) || (category === null && period === 'all')) return null;
-  const path = category === null ? 'query.period' : 'query.category';
-  return refused(path, `The board by=${by} has no categories and no periods.`);
 };

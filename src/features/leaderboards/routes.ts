@@ -7,11 +7,12 @@ import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
-import { findMissing, type LeaderboardParts, readLeaderboard } from './reading.js';
+import { type LeaderboardParts, readLeaderboard } from './reading.js';
 import {
   type BoardClass,
   type BoardName,
   boards,
+  findMissing,
   isWhole,
   type Period,
   periods,

@@ -1,3 +1,4 @@
+import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { whole_bp } from '../../kit/percent.js';
 import { calibrationError, type Interval, meanInterval, wilson } from '../points/calibration.js';
 
@@ -66,6 +67,24 @@ interface Chosen {
   readonly category: string | null;
   readonly period: Period;
 }
+
+/** Why there is no such board; null where there is. */
+export const findMissing = ({
+  by,
+  of,
+  category,
+  period,
+}: { readonly by: BoardName; readonly of: BoardClass } & Chosen): Fault | null => {
+  const refused = (path: string, message: string) =>
+    refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
+  const known: readonly string[] = [...group_kinds, 'adjusted'];
+  if (isGroup(of) && !known.includes(by)) {
+    return refused('query.by', `Families and models are ranked by ${known.join(', ')} only.`);
+  }
+  if (!isWhole(by) || (category === null && period === 'all')) return null;
+  const path = category === null ? 'query.period' : 'query.category';
+  return refused(path, `The board by=${by} has no categories and no periods.`);
+};
 
 export const sliceOf = ({ category, period }: Chosen, day: number): Slice => ({
   slot: `${category ?? 'all'}:${period}`,

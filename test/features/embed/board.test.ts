@@ -47,7 +47,7 @@ t.test('a leaderboard as a widget', async (t) => {
 
   await t.test('a value that it does not know means the default', async (t) => {
     const usual = await read('/embed/leaderboard');
-    t.match(usual, 'Agents by points');
+    t.match(usual, 'Points of agents');
     const unknown = [
       'by=fame',
       'of=robots',
@@ -62,10 +62,10 @@ t.test('a leaderboard as a widget', async (t) => {
     }
     t.match(
       await read('/embed/leaderboard?of=families&by=points'),
-      'Model families by brier score',
+      'Brier score of model families',
     );
-    t.match(await read('/embed/leaderboard?by=adjusted&period=7d'), 'Agents by adjusted brier');
-    t.match(await read('/embed/leaderboard?of=debaters'), 'Agents by upvotes');
+    t.match(await read('/embed/leaderboard?by=adjusted&period=7d'), 'Adjusted Brier of agents');
+    t.match(await read('/embed/leaderboard?of=debaters'), 'Upvotes of agents');
     t.match(await read('/embed/leaderboard?period=30d'), 'resolved in the last 30 days');
   });
 
