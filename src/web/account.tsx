@@ -13,7 +13,7 @@ import {
 import { Ago, countText, numberText, Time } from './parts/figures.js';
 import { type FormFault, inWords } from './parts/forms.js';
 
-/** The account of a person: what there is to do, and its settings. */
+/** The account of a person: the next steps and the settings. */
 
 const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: boolean }) => (
   <section class="card">
@@ -228,7 +228,7 @@ const about_change = { WRONG_PASSWORD: 'current_password' };
 const deletion_words = { ...password_words, INVALID_REQUEST: 'Enter your password.' };
 const about_deletion = { WRONG_PASSWORD: 'own_password', INVALID_REQUEST: 'own_password' };
 
-/** What each button of the settings does; the session that it ends is not this one. */
+/** Runs the action of a settings button. `session` is one of the person's other sessions. */
 const change = async (api: Api, form: Visit['form']) => {
   const { act, name = '', current_password = '', password = '', session = '' } = form;
   switch (act) {
@@ -249,7 +249,7 @@ const changeSettings = async ({ api, deps, form }: Visit) => {
   const { act = 'delete' } = form;
   const outcome = await change(api, form);
   const is_deletion = !Object.hasOwn(settings_done, act);
-  // A session that has ended already is what the button was for.
+  // If the session has already ended, the button has nothing left to do.
   if (outcome.ok || outcome.fault.code === 'SESSION_NOT_FOUND') {
     if (is_deletion) return goTo('/account/login?done=deleted', sessionCookie(deps));
     return goTo(`${settings_path}?done=${act}`);

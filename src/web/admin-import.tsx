@@ -8,11 +8,12 @@ import { countText } from './parts/figures.js';
 import { faultText, TextArea } from './parts/forms.js';
 
 /**
- * Import of a file, line by line: questions, agents, forecasts, resolutions, by the routes of the
- * import, so that the same file again adds nothing. Without a script the text is pasted.
+ * Imports questions, agents, forecasts and resolutions from a file, one per line. It uses the
+ * import operations of the API, so importing the same file again adds nothing. Without
+ * JavaScript, people paste the text instead of choosing a file.
  */
 
-/** In the order in which they need each other. */
+/** Each kind may refer to the kinds before it, so they are imported in this order. */
 const imports = {
   question: 'importQuestions',
   agent: 'importAgents',
@@ -35,7 +36,7 @@ interface Result {
 const isKind = (name: unknown): name is Kind =>
   typeof name === 'string' && Object.hasOwn(imports, name);
 
-/** One object a line, whose `type` says what it is; a question where it does not. */
+/** Reads one JSON object per line. `type` names its kind; without `type` it is a question. */
 const readLines = (text: string, publish: boolean) => {
   const lines: Record<Kind, Line[]> = { question: [], agent: [], forecast: [], resolution: [] };
   const wrong: Result[] = [];
@@ -144,7 +145,7 @@ const Results = ({ results }: { results: readonly Result[] }) => {
   );
 };
 
-/** What would be sent, before it is. */
+/** Shows how many lines of each kind would be imported, before they are. */
 const Found = ({ read: { lines, wrong } }: { read: Read }) => (
   <div role="status">
     <p class="done">
@@ -249,7 +250,7 @@ const importForm = route({
     const read = readLines(lines, publish);
     if (step !== 'import') return showImport(deps, { text: lines, publish, read });
     const results = await importAll(apiOf(ctx, deps), read);
-    // What is in need not be sent again; what was refused is there to be put right.
+    // Only rejected lines go back into the form. The others are imported.
     const refused = new Set(
       results.flatMap(({ number, status }) => (status === 'refused' ? [number] : [])),
     );

@@ -16,7 +16,7 @@ import { countText, Family, Time } from './parts/figures.js';
 import { Done, type FormFault } from './parts/forms.js';
 import { Choices, Pager } from './parts/lists.js';
 
-/** Agents and people, as admins find them; addresses are shown nowhere else. */
+/** Pages on which admins find agents and people. E-mail addresses are shown nowhere else. */
 
 const optional = Type.Optional(Type.String({ maxLength: 300 }));
 

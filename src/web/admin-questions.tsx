@@ -32,7 +32,7 @@ import {
   readOutcome,
 } from './parts/outcome.js';
 
-/** Questions as admins work on them: created, edited, published, closed, resolved, voided. */
+/** Pages on which admins create, edit, publish, close, resolve and void questions. */
 
 const statuses = ['all', 'draft', 'open', 'closed', 'resolved', 'voided'] as const;
 const optional = Type.Optional(Type.String({ maxLength: 40_000 }));
@@ -150,7 +150,7 @@ const newForm = route({
 
 type Preview = Operations['previewResolution']['returns'];
 
-/** What was sent and what came of it; `fault` belongs to the form of `act`. */
+/** A form that was sent and its result. `fault` belongs to the form named by `act`. */
 interface Said {
   readonly act: string;
   readonly fault: FormFault;
@@ -253,7 +253,7 @@ const done_texts = {
   void: 'The question is void: nobody is paid, and what was paid is taken back.',
 };
 
-/** What can be done with a question of each status. */
+/** The acts that each status allows. */
 const acts: Readonly<Record<string, readonly string[]>> = {
   draft: ['publish', 'reject', 'edit'],
   open: ['close', 'void', 'edit'],
@@ -416,7 +416,7 @@ const resolveBody = (form: ActForm) => ({
   known_at: timeIn(form['known_at']),
 });
 
-/** The act by the API; where it is done the page to go on with. */
+/** Calls the API operation that belongs to the act. */
 const doAct = async (
   api: Api,
   id: string,

@@ -19,7 +19,7 @@ import { Pager } from './parts/lists.js';
 import { OutcomeFields, readOutcome } from './parts/outcome.js';
 import { Sources } from './parts/prose.js';
 
-/** What waits for an admin, and what admins did. */
+/** The queue of open tasks for admins, and the log of their acts. */
 
 const shown = 20;
 
@@ -221,7 +221,7 @@ const done_texts = {
 
 interface Said {
   readonly fault: FormFault;
-  /** Which form: the id of a dispute, or `content`. */
+  /** The form that was sent: the id of a dispute, or `content`. */
   readonly of: string;
   readonly values?: Readonly<Record<string, string | undefined>>;
 }
@@ -235,7 +235,7 @@ const showQueue = async (
   const faultOf = (of: string): FormFault => (said?.of === of ? said.fault : null);
   const { drafts, closed, disputes, hidden } = queue;
   const content = faultOf('content');
-  // Somebody else has decided it meanwhile.
+  // Another admin has already decided this dispute.
   const is_gone =
     said !== undefined && ![...disputes.disputes.map(({ id }) => id), 'content'].includes(said.of);
   return renderPage(deps, {
@@ -350,7 +350,7 @@ const disputeForm = route({
   },
 });
 
-/** The last id in an address, or the id itself. */
+/** Returns the last id in an address, or the text itself if it contains no id. */
 const idIn = (given: string): string =>
   /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?!.*[0-9a-f]{8}-[0-9a-f]{4}-)/i.exec(given)?.[0] ??
   given.trim();

@@ -17,7 +17,7 @@ import { Ago, countText, Family, familyClass, OperatedBy, Time } from './parts/f
 import { Choices, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
-/** An agent: who it is, how good it is, and every forecast it made. */
+/** The page of an agent: its profile, its record and all its forecasts. */
 
 type Profile = Operations['agentProfile']['returns'];
 type Agent = Profile['agent'];
@@ -248,8 +248,7 @@ const Calls = ({
   </section>
 );
 
-/** What was stated, in a few words. */
-/** A number, or the day of a time. */
+/** Formats a number briefly, or a time as its day. */
 const figureText = (value: number | string, range_width = 0): string =>
   typeof value === 'string' ? dayText(new Date(value)) : shortNumber(value, range_width);
 

@@ -10,7 +10,7 @@ import { Select, WhoseSelect } from './parts/forms.js';
 import { linkTo, Pager } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
-/** The directory of agents: by name, family and standing. */
+/** The directory of agents: search by name, filter by family, order by record. */
 
 type Listed = Operations['listAgents']['returns']['agents'][number];
 

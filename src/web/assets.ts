@@ -6,8 +6,9 @@ import { sha256 } from '../kit/ids.js';
 import { fresh_page, route } from './page-route.js';
 
 /**
- * Style and scripts of all pages: files beside this one, served from one folder that is named after
- * what they hold, so that a browser keeps them for a year and modules find each other.
+ * Serves the stylesheet and scripts of all pages. The folder in their address contains a hash of
+ * their content, so browsers can cache them for a year. One common folder lets modules import
+ * each other by relative path.
  */
 
 const types: Readonly<Record<string, string>> = {
@@ -16,7 +17,7 @@ const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** Sources of a module for people with a debugger are in the repository, not here. */
+/** Reads a file without its source map comment, because the source maps are not served. */
 const read = (folder: string, name: string): string =>
   readFileSync(new URL(`${folder}${name}`, import.meta.url), 'utf8').replace(
     /\n\/\/# sourceMappingURL=.*\n?$/,
@@ -35,7 +36,7 @@ const files: ReadonlyMap<string, string> = new Map([
 
 const version = sha256([...files].flat().join('\0'), 'hex').slice(0, 12);
 
-/** The address of a file that every page may name: `style.css`, `site.js`. */
+/** Returns the address of an asset, such as `style.css` or `site.js`. Throws if it is unknown. */
 export const assetPath = (name: string): string => {
   if (!files.has(name)) throw new Error(`there is no asset ${name}`);
   return `/assets/${version}/${name}`;
@@ -58,7 +59,7 @@ export const assets = route({
   },
 });
 
-/** Browsers ask for the second one where no page has said otherwise. */
+/** Browsers request `/favicon.ico` if a page does not name an icon. */
 export const icons = ['/favicon.svg', '/favicon.ico'].map((path) =>
   route({
     ...fresh_page,

@@ -9,11 +9,11 @@ import { CalibrationPlot, CalibrationTable, calibrationText, Figure } from './pa
 import { countText, Family, familyClass } from './parts/figures.js';
 import { Choices } from './parts/lists.js';
 
-/** How often things came about that were stated with each probability. */
+/** The calibration page: compares stated probabilities with how often the outcome happened. */
 
 type Group = Operations['exportCalibration']['returns']['groups'][number];
 
-/** Fractions of the file, as the percents of the charts. */
+/** Converts the fractions of the export to the percentages of the charts. */
 const binsOf = ({ bins }: Group) => {
   const percent = (share: number | null) => (share === null ? null : 100 * share);
   return bins.map(({ from, to, n, mean_forecast, frequency, low, high }) => ({

@@ -8,11 +8,14 @@ import { Select } from './parts/forms.js';
 import { Choices } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
-/** The record as files: what each holds, and the lines that fetch and open it. */
+/** The data downloads: describes each file and shows commands that fetch and open it. */
 
 type Manifest = Operations['exportPredictionsManifest']['returns'];
 
-/** Of each file: what a row is, its filters beside the category, and its list in JSON. */
+/**
+ * For each file: the meaning of a row, the filters in addition to the category, and the name of
+ * its list in JSON.
+ */
 const files = {
   predictions: {
     label: 'Forecasts',
@@ -81,10 +84,10 @@ const data_query = Type.Object({
 });
 type DataQuery = Static<typeof data_query>;
 
-/** No question has this id: a manifest of nothing is quick, and says what the columns are. */
+/** No question has this id. An empty manifest is fast and still lists the columns. */
 const no_question = '00000000-0000-0000-0000-000000000000';
 
-/** The filters of the address that the chosen file has, as the export takes them. */
+/** Returns the filters that the chosen file supports, in the format of the export. */
 const filtersOf = (file: FileName, query: DataQuery) => {
   const known: readonly string[] = files[file].filters;
   const has = (name: string) => known.includes(name);
@@ -100,7 +103,7 @@ const filtersOf = (file: FileName, query: DataQuery) => {
 };
 
 const readManifest = (api: Api, file: FileName, query: DataQuery): Promise<Manifest> =>
-  // The manifests of all files are alike.
+  // All files have the same kind of manifest, so one type fits them all.
   api.get(files[file].manifest as 'exportPredictionsManifest', {
     query: { ...filtersOf(file, query), question_id: no_question },
   });
@@ -120,7 +123,7 @@ const pandasOf: Readonly<Record<Format, (name: string, list: string) => string>>
   json: (name, list) => `import json\ndf = pd.DataFrame(json.load(open("${name}"))["${list}"])`,
 };
 
-/** The lines, ready to paste. Everything in the address is escaped as an address, also for a shell. */
+/** Returns commands to paste. URL encoding also makes the address safe inside a shell command. */
 const linesOf = (public_url: string, file: FileName, query: DataQuery) => {
   const { format = 'csv' } = query;
   const wanted = Object.entries({ format, ...filtersOf(file, query) });

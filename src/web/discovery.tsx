@@ -4,7 +4,7 @@ import { renderPage } from './page.js';
 import { apiOf, fresh_page, public_page, route } from './page-route.js';
 import { numberText, Time } from './parts/figures.js';
 
-/** What programs look for at fixed addresses, and the pages about the forum itself. */
+/** Files that programs expect at fixed addresses, and the pages about the forum itself. */
 
 const text_file = { ...fresh_page, produces: 'text/plain' } as const;
 const a_day = { 'Cache-Control': 'public, max-age=86400' };
@@ -37,7 +37,7 @@ const security = route({
       'text/plain; charset=utf-8',
       [
         `Contact: ${config.SECURITY_CONTACT || `${public_url}/about`}`,
-        // RFC 9116 wants a day within a year; it moves on with every answer.
+        // RFC 9116 recommends less than a year. The date moves forward with every response.
         `Expires: ${new Date(clock().getTime() + year_ms - 86_400_000).toISOString()}`,
         `Canonical: ${public_url}/.well-known/security.txt`,
         'Preferred-Languages: en',
@@ -66,7 +66,7 @@ const opensearch = route({
     ),
 });
 
-/** A state with its sign, so that its colour is not all that says it. */
+/** Shows a state with a sign, so that it does not depend on colour alone. */
 const State = ({ is_up, up, down }: { is_up: boolean; up: string; down: string }) => (
   <>
     <span aria-hidden="true">{is_up ? '✓' : '✗'}</span> {is_up ? up : <strong>{down}</strong>}
@@ -77,7 +77,7 @@ const titles: Readonly<Record<string, string>> = {
   ok: 'All is well',
   degraded: 'Some of it does not work',
 };
-/** Events reach readers within this time, unless something stands still. */
+/** Events reach readers within this time unless something is stuck. */
 const usual_lag_ms = 5_000;
 
 const lagText = (lag_ms: number | null): string =>
@@ -94,7 +94,7 @@ const status = route({
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);
     const answer = await api('health');
-    // A forum whose database is down says so by the same body.
+    // If the database is down, the response is a fault with the same members.
     const health = (answer.ok ? answer.body : answer.fault) as Partial<
       Extract<typeof answer, { ok: true }>['body']
     >;

@@ -5,7 +5,10 @@ import { apiOf, public_page, route } from './page-route.js';
 import { Field, Select } from './parts/forms.js';
 import { linkTo } from './parts/lists.js';
 
-/** What is shown, how it looks, and the lines to paste; the answers of the form are the address. */
+/**
+ * The page on which people configure a widget and copy its HTML. The settings of the form are in
+ * the page's address.
+ */
 
 const views = [
   ['card', 'Card: forecast, spread, model families'],
@@ -36,14 +39,14 @@ interface Look {
 }
 
 interface Shown {
-  /** Address of the page of what is shown, and its name. */
+  /** Address and name of the forum page about the same question or leaderboard. */
   readonly page: string;
   readonly page_name: string;
   /** Address of the widget. */
   readonly address: string;
 }
 
-/** What the text of the form names; undefined of words. */
+/** Finds the question or leaderboard that a text names. Undefined if it names neither. */
 const readShown = (given: string, look: Look): Shown | undefined => {
   const theme = look.theme === 'auto' ? undefined : look.theme;
   const id = id_in.exec(given)?.[0]?.toLowerCase();

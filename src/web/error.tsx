@@ -5,7 +5,7 @@ import { renderPage } from './page.js';
 import { goTo } from './page-route.js';
 import { faultText } from './parts/forms.js';
 
-/** A refusal as a page, for those who opened an address in a browser. */
+/** Shows a refused request as a page if it came from a browser. */
 
 const titles: Readonly<Record<number, string>> = {
   404: 'There is nothing at this address',
@@ -48,10 +48,10 @@ const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) =>
   );
 };
 
-/** Where nobody is logged in, the way leads there and back. */
+/** Visitors who are not logged in are sent to log in and then back to this address. */
 const needsLogIn = ({ def }: Fault): boolean => def.code === 'MISSING_AUTH';
 
-/** More than that is no address that a page of ours has. */
+/** Longest address with a query to return to after logging in. No page needs a longer one. */
 const longest_next = 1_000;
 
 export const makeFaultPage =

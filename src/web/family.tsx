@@ -10,7 +10,10 @@ import { scaleOf, Whisker } from './parts/charts.js';
 import { countText, Family, familyClass } from './parts/figures.js';
 import { Heads } from './parts/table.js';
 
-/** A family of models: against the crowd, where it differs, and with whom it agrees. */
+/**
+ * The page of a model family: its scores, the questions on which it differs most from the crowd,
+ * and its agreement with other families.
+ */
 
 type Consensus = Operations['listConsensus']['returns']['consensus'][number];
 type Question = Operations['listQuestions']['returns']['questions'][number];
@@ -20,10 +23,13 @@ const boards = ['brier', 'log', 'relative', 'accuracy', 'calibration'] as const;
 type Board = (typeof boards)[number];
 
 const most_questions = 100;
-/** Fewer questions in common say little about agreement. */
+/** Fewest common questions for which an agreement is shown. */
 const least_common = 3;
 
-/** What a family gives each outcome, in percent: one number of a yes/no question, one an option. */
+/**
+ * Returns the family's mean chance of each outcome, in percent: one number for a yes/no question,
+ * otherwise one for each option. Null if the family has not forecast all of them.
+ */
 const statedBy = (consensus: Consensus, family: string): readonly number[] | null => {
   const row = consensus.model_breakdown.find(({ model_family }) => model_family === family);
   if (row === undefined) return null;
@@ -39,7 +45,7 @@ const distance = (a: readonly number[], b: readonly number[]): number =>
 
 interface Pair {
   readonly n: number;
-  /** Mean absolute difference, in points. */
+  /** Mean absolute difference in points. Null if there are fewer than `least_common` questions. */
   readonly apart: number | null;
 }
 
@@ -54,13 +60,13 @@ const comparePair = (all: readonly Consensus[], a: string, b: string): Pair => {
 
 interface Difference {
   readonly question: Question;
-  /** Of whose chance: Yes, or an option. */
+  /** The outcome that is compared: `Yes` or an option. */
   readonly of: string;
   readonly family: number;
   readonly crowd: number;
 }
 
-/** Of an open question, the outcome on which the family is furthest from the crowd. */
+/** Finds the outcome on which the family is furthest from the crowd: at most one per question. */
 const differenceOf = (question: Question, consensus: Consensus, family: string): Difference[] => {
   const stated = statedBy(consensus, family);
   if (stated === null) return [];
@@ -197,7 +203,7 @@ const Differences = ({ differences }: Pick<Read, 'differences'>) => (
   </section>
 );
 
-/** Four shades, by how far apart; the number stands in each field. */
+/** Returns one of four shades for a difference. Each cell also shows the number. */
 const shadeOf = (apart: number): string => `d${Math.min(3, Math.floor(apart / 5))}`;
 
 const Agreement = ({

@@ -8,7 +8,7 @@ import { escapeHtml } from '../kit/html.js';
 import { renderPage } from './page.js';
 import { type PageDeps, public_page, route } from './page-route.js';
 
-/** The pages of `docs/` for readers, at `/docs/guide/{page}`, and their Markdown at `….md`. */
+/** Serves the pages of `docs/` at `/docs/guide/{page}`, and their Markdown source at `….md`. */
 
 const folder = new URL('../../../docs/', import.meta.url);
 
@@ -18,7 +18,7 @@ const listPages = (): readonly string[] =>
     .map((file) => file.slice(0, -3))
     .sort();
 
-/** Files of the checkout are not served: of a link to one its text stays. */
+/** Links to files outside `docs/`. These files are not served, so only the link text remains. */
 const link_to_checkout = /\[([^\]]*)\]\(\.\.\/[^)]*\)/g;
 
 const readText = (page: string, { config }: PageDeps): string =>
@@ -28,7 +28,7 @@ const readText = (page: string, { config }: PageDeps): string =>
 
 const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? '';
 
-/** As the pages of a repository name their headings in links. */
+/** Returns the anchor of a heading, in the same form as on GitHub. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -37,7 +37,7 @@ const anchorOf = (heading: string): string =>
 
 const link_pattern = /^([a-z-]+)\.md(#.*)?$/;
 
-/** A link to another page leads there. */
+/** Writes a link. Links to other pages of `docs/` lead to their address here. */
 const writeLink = (href: string, text: string): string => {
   const [, page, anchor = ''] = link_pattern.exec(href) ?? [];
   const to = page === undefined ? href : `/docs/guide/${page}${anchor}`;
@@ -61,13 +61,13 @@ const markdown = new Marked({
   },
 });
 
-/** Wide tables scroll by themselves, and by the keyboard too. */
+/** Converts Markdown to HTML. Wide tables scroll within the page, also with the keyboard. */
 const writePage = (text: string): string =>
   (markdown.parse(text) as string)
     .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>');
 
-/** Below the page about webhooks: every event, and receivers as the tests run them. */
+/** Added to the page about webhooks: all events, and the receivers that the tests run. */
 const writeReceivers = (): string => {
   const events = catalogue.map(({ name, about }) => `${name}: ${about}`).join('\n');
   const examples = Object.entries({ TypeScript: 'ts', Python: 'py', Go: 'go' }).map(
@@ -79,7 +79,7 @@ const writeReceivers = (): string => {
   return `<h2>Events</h2>${writeCode(events)}<h2>Code that verifies</h2>${examples.join('\n')}`;
 };
 
-/** Those who are new first; the rest in order. */
+/** Pages for newcomers, which come first. The others follow in alphabetical order. */
 const first_pages = ['quickstart', 'concepts', 'scoring', 'research-data'];
 
 const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {

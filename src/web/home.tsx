@@ -5,14 +5,14 @@ import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Ago, Family } from './parts/figures.js';
 import { outcomeText, QuestionList } from './parts/question-row.js';
 
-/** The home page: what this is, what happens now, and how to take part. */
+/** The home page: explains the forum, shows current activity and invites people to take part. */
 
-/** A question that moved least of all that count as moving, in points. */
+/** Smallest change within 24 hours, in points, that counts as a move. */
 const least_move = 1;
 const shown_rows = 5;
 const ticker_rows = 8;
 
-/** Of the newest of the log, what was forecast and decided, with the questions it was about. */
+/** Reads the newest forecasts and resolutions from the last 500 events, with their questions. */
 const readLatest = async (api: Api) => {
   const { head } = await api.get('listEvents', { query: { after: 0, limit: 1 } });
   const { events } = await api.get('listEvents', {
@@ -75,7 +75,10 @@ const readHome = async (api: Api, now: Date) => {
 
 type Home = Awaited<ReturnType<typeof readHome>>;
 
-/** Of what is shown, where the newest of each state is enough; all events would be a flood. */
+/**
+ * Topics for the questions shown. The page only needs their latest consensus; a subscription to
+ * all events would deliver far too many.
+ */
 const topicsOf = ({ moving, lively, closing }: Home): readonly string[] => {
   const ids = [...moving, ...lively, ...closing].map(({ id }) => id);
   return [...new Set(ids)].map((id) => `consensus:${id}`);

@@ -3,7 +3,7 @@ import { ownPage, renderAccount, type Visit } from './parts/account-frame.js';
 import { Ago } from './parts/figures.js';
 import { Choices, Pager } from './parts/lists.js';
 
-/** What the agents of a person heard of, and what they suggested. */
+/** Notifications for a person's agents, and the questions that these agents suggested. */
 
 type Notice = Operations['listNotifications']['returns']['notifications'][number];
 

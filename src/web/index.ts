@@ -31,7 +31,7 @@ export { makeFaultPage } from './error.js';
 export { outbox } from './outbox.js';
 export type { PageDeps } from './page-route.js';
 
-/** The pages for people. */
+/** The routes of all pages for people. */
 export const routes: readonly Route<PageDeps>[] = [
   home,
   ...sign_in_routes,

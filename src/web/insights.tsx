@@ -9,7 +9,7 @@ import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Change, countText, Family, Time } from './parts/figures.js';
 import { Heads } from './parts/table.js';
 
-/** What each day brought, and the archive of days. */
+/** The daily summary and the archive of days. */
 
 type Day = Operations['getDailyInsights']['returns'];
 
@@ -228,7 +228,7 @@ const DayBody = ({ day, first }: { day: Day; first: number }) => {
   );
 };
 
-/** The day on which the log begins; today where it is empty. */
+/** Returns the day of the first event in the log, or today if the log is empty. */
 const readFirstDay = async (api: Api, today: number): Promise<number> => {
   const { events } = await api.get('listEvents', { query: { after: 0, limit: 1 } });
   const [first] = events;

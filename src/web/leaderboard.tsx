@@ -14,14 +14,14 @@ import { Select, WhoseSelect } from './parts/forms.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
-/** The leaderboard: who forecasts best, by each measure, with how sure that is. */
+/** The leaderboard: ranks forecasters by each measure and shows how certain each rank is. */
 
 type Entry = Operations['leaderboard']['returns']['leaderboard'][number];
 
 type MetricName = Exclude<BoardName, 'debaters'>;
 const metric_names = boards.filter((name): name is MetricName => name !== 'debaters');
 
-/** Families and models have no points, and no crowd apart from themselves. */
+/** Families and models have no points, and no separate crowd to be compared with. */
 const of_groups: readonly MetricName[] = metric_names.filter(
   (name) => name !== 'points' && name !== 'skill',
 );
@@ -39,7 +39,10 @@ type BoardQuery = Static<typeof board_query>;
 
 const rows_a_page = 100;
 
-/** What an address asks for, as far as there is such a board; links to others fall back to it. */
+/**
+ * Returns the board that an address asks for. If the combination does not exist, it returns the
+ * nearest board that does.
+ */
 const chosenOf = ({ of = 'agents', by, kind, category, period, least = 0 }: BoardQuery) => {
   const is_group = of === 'families' || of === 'models';
   const metric = by ?? (is_group ? 'brier' : 'points');
@@ -344,7 +347,7 @@ const Body = ({
 const boardAddress = ({ of, by, category, period }: Query): string =>
   linkTo('/leaderboard', { of, by, category, period });
 
-/** The same board of the API. */
+/** Returns the address of the same board in the API. */
 const apiAddress = ({ of, by, kind, category, period }: Chosen): string =>
   of === 'debaters'
     ? '/api/leaderboard/debaters'
@@ -391,7 +394,7 @@ const csv_columns = [
   'replies',
 ].map((name) => ({ name, type: 'text', is_free: name === 'name' || name === 'model' }) as const);
 
-/** A spreadsheet is for people: the API has the rest in pages. */
+/** A spreadsheet is for people. Programs can read longer boards page by page from the API. */
 const most_rows = 1_000;
 
 const leaderboardCsv = route({

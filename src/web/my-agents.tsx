@@ -15,7 +15,7 @@ import { type FormFault, FormProblem, inWords } from './parts/forms.js';
 import { Pager, Scroll } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
-/** The agents of a person: linking one by its key, registering one, new keys, and letting go. */
+/** Pages on which people link, register and unlink their agents and replace their keys. */
 
 type OwnAgent = Operations['myAgent']['returns']['agent'];
 
@@ -215,7 +215,7 @@ const showAgents = async ({ api, deps, form }: Visit, fault: FormFault = null) =
   });
 };
 
-/** A key, which no later page shows, and how it is used. */
+/** Shows a new key and how to use it. No later page shows the key again. */
 const showKey = (
   { deps }: Visit,
   { id, name, key, title }: Pick<OwnAgent, 'id' | 'name'> & { key: string; title: string },
@@ -258,7 +258,7 @@ const link_words = {
   DUPLICATE_NAME: 'Another agent has this name; choose another one.',
   INVALID_REFERRAL_CODE: 'No agent has this code. Leave it out if you have none.',
 };
-/** The field that a refusal is about. */
+/** The field that each fault is about. */
 const about = {
   INVALID_API_KEY: 'api_key',
   AGENT_ALREADY_LINKED: 'api_key',
@@ -359,7 +359,7 @@ const changeAgent = async (visit: Visit) => {
 };
 
 export const agent_page_routes = [
-  /** Every registration of an agent names this address. */
+  /** The response to every registration of an agent names this address. */
   route({
     ...fresh_page,
     id: 'linkPage',

@@ -4,7 +4,7 @@ import { attemptText, DeliveryState, RedeliverForm } from './parts/deliveries.js
 import { Time } from './parts/figures.js';
 import { type FormFault, FormProblem, inWords } from './parts/forms.js';
 
-/** One delivery of a webhook, with every attempt and the beginning of what came back. */
+/** One delivery of a webhook, with all attempts and the start of each response. */
 
 const path = '/account/webhooks/{id}/deliveries/{did}';
 const delivery_done = {

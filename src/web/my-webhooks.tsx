@@ -25,7 +25,7 @@ import {
   webhookFault,
 } from './parts/webhook-form.js';
 
-/** The webhooks of a person: made, watched, tested, sent again. */
+/** Pages on which people create, watch, test and replay their webhooks. */
 
 type Hook = Operations['getWebhook']['returns'];
 
@@ -84,7 +84,7 @@ type HookVisit = Pick<Visit, 'api' | 'deps'>;
 interface Edited {
   readonly form: WebhookForm;
   readonly fault?: FormFault;
-  /** Of a webhook that is there. */
+  /** The webhook to change. Missing if a new one is created. */
   readonly id?: string;
 }
 
@@ -116,7 +116,7 @@ const showEditor = async ({ api, deps }: HookVisit, { form, fault = null, id }: 
   });
 };
 
-/** A secret, which no later page shows. */
+/** Shows a new secret. No later page shows it again. */
 const showSecret = (
   { deps }: HookVisit,
   hook: { readonly id: string; signing_secret: string; secret: string; warning?: string },
@@ -361,7 +361,7 @@ const act_words = {
   'body.overlap_hours': 'Choose a whole number of hours from 0 to 168.',
 };
 
-/** What each button of a webhook does. */
+/** Runs the action of the button that was pressed. */
 const act = async ({ api, deps, form }: Visit) => {
   const params = { id: form['id'] ?? '' };
   switch (form['act']) {

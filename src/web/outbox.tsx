@@ -7,9 +7,9 @@ import { renderPage } from './page.js';
 import { route } from './page-route.js';
 import { Ago } from './parts/figures.js';
 
-/** The mails that a service in development does not send: a page for people, JSON for programs. */
+/** In development mails are not sent. They are listed here, as a page or as JSON for programs. */
 
-/** A mailed link is the address of this service, whatever it is called from here. */
+/** Drops the host of a mailed link, since this browser may reach the service by another name. */
 const pathOf = (link: string): string => {
   const { pathname, search } = new URL(link);
   return pathname + search;

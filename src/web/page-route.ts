@@ -10,8 +10,8 @@ import { type Context, type Reply, replyRaw, routeFor } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';
 
 /**
- * What the routes of pages have in common. A page is a client of the API in the same process: it
- * gets everything it shows, and does everything it does, through `apiOf`.
+ * Definitions shared by all page routes. A page is a client of the API in the same process: it
+ * reads and changes data only through `apiOf`.
  */
 
 export interface PageDeps extends Deps {
@@ -20,7 +20,7 @@ export interface PageDeps extends Deps {
 
 const anyRoute = routeFor<PageDeps>();
 
-/** As every route; what `api.get` threw is the refusal of the page. */
+/** Defines a page route. If `api.get` throws a fault, the page answers with this fault. */
 export const route = ((def: Parameters<typeof anyRoute>[0]) =>
   anyRoute({
     ...def,
@@ -42,7 +42,7 @@ const shared = {
   produces: 'text/html',
 } as const;
 const shown = { 200: Type.String() as TSchema };
-/** A form that was sent: to the next page, or the same one with what is wrong. */
+/** A form answers with a redirect (303), or with the same page and the problems in its fields. */
 const refused = [400, 401, 403, 404, 409, 422, 429, 503];
 const answered = {
   ...shown,
@@ -50,29 +50,29 @@ const answered = {
   ...Object.fromEntries(refused.map((status) => [status, Type.String()])),
 };
 
-/** Everybody sees the same, and the page knows nothing of its visitor; it is made for each anew. */
+/** A page that does not depend on its visitor. It is rendered again for each request. */
 export const fresh_page = {
   ...shared,
   ...({ method: 'GET', auth: 'public', cacheable: true, returns: shown } as const),
 } as const;
 
-/** The same, and kept by the response cache. */
+/** Like `fresh_page`, but stored in the response cache. */
 export const public_page = { ...fresh_page, cache: { tag: () => lists_tag } } as const;
 
-/** A form that everybody may send, as those to sign up and to log in. */
+/** A form that anyone may send, such as the forms to sign up and to log in. */
 export const public_form = {
   ...shared,
   ...({ method: 'POST', auth: 'public', returns: answered } as const),
 } as const;
 
-/** Of the person who is logged in; others are sent to log in first. */
+/** A page for a person who is logged in. Other visitors are sent to log in first. */
 export const own_page = {
   ...shared,
   ...({ method: 'GET', auth: 'human', returns: { ...shown, 303: null } } as const),
 } as const;
 export const own_form = { ...public_form, auth: 'human' } as const;
 
-/** Of an admin; to other people it does not exist. */
+/** A page for admins. For other people it does not exist. */
 export const admin_page = { ...own_page, auth: 'admin' } as const;
 export const admin_form = { ...public_form, auth: 'admin' } as const;
 
@@ -84,20 +84,20 @@ type Arguments<Id extends OperationId> =
   Record<never, never> extends Input<Id> ? [input?: Input<Id>] : [input: Input<Id>];
 
 export interface Api {
-  /** The answer of an operation, or its refusal as a value. */
+  /** Calls an operation and returns its response or its fault. */
   <Id extends OperationId>(id: Id, ...input: Arguments<Id>): Promise<Outcome<Id>>;
-  /** The answer; a refusal is thrown, and becomes that of the page. */
+  /** Returns the response. Throws a fault, with which the page then answers. */
   get<Id extends OperationId>(id: Id, ...input: Arguments<Id>): Promise<Operations[Id]['returns']>;
 }
 
-/** Thrown by `api.get`. */
+/** The error that `api.get` throws. */
 class PageFault extends Error {
   constructor(readonly fault: Fault) {
     super(fault.message);
   }
 }
 
-/** The API as the visitor of the page may use it. */
+/** Returns a client of the API with the rights of the page's visitor. */
 export const apiOf = (
   ctx: Context<unknown, unknown, unknown>,
   { innerCall, public_url }: PageDeps,
@@ -123,12 +123,12 @@ export const apiOf = (
   return Object.assign(call, { get }) as Api;
 };
 
-/** To another page, after a form has done what it was for: a reload does not do it again. */
+/** Redirects after a successful form, so that a reload does not send the form again. */
 export const goTo = (path: string, headers: Readonly<Record<string, string>> = {}): Reply => ({
   ...replyRaw('text/html', '', { ...headers, Location: path, 'Cache-Control': 'no-store' }),
   status: 303,
 });
 
-/** A path of this site and nothing else, from a form or an address. */
+/** Returns the given path if it is a path of this site, otherwise the fallback. */
 export const localPath = (given: string | undefined, fallback: string): string =>
   given !== undefined && /^\/(?![/\\])[\x21-\x7e]*$/.test(given) ? given : fallback;

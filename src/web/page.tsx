@@ -5,31 +5,31 @@ import { assetPath } from './assets.js';
 import type { PageDeps } from './page-route.js';
 
 /**
- * The shell of every page: head, navigation, footer, and the policy under which a browser shows it.
- * Preact escapes every text, so that what agents wrote stays text.
+ * The frame of every page: head, navigation, footer and Content-Security-Policy. Preact escapes
+ * all texts, so the texts of agents never become markup.
  */
 
 export interface PageParts {
   readonly title: string;
-  /** One sentence for search engines and for those with whom the address is shared. */
+  /** One sentence for search engines and link previews. */
   readonly description?: string;
-  /** Its one address, as a path; left out for pages that nobody else sees. */
+  /** Canonical address, as a path. Omitted for pages that only one person can see. */
   readonly path?: string;
-  /** A picture for previews, as a path. */
+  /** The picture for link previews. */
   readonly image?: { readonly path: string; readonly width: number; readonly height: number };
-  /** What search engines read: schema.org as JSON-LD. */
+  /** schema.org data for search engines, as JSON-LD. */
   readonly json_ld?: object;
-  /** An Atom feed of the page, as a path. */
+  /** Path of the page's Atom feed. */
   readonly feed?: string;
-  /** Further elements of the head. */
+  /** More elements for the head. */
   readonly head?: ComponentChildren;
-  /** Which entry of the navigation it belongs to. */
+  /** The navigation entry that is highlighted. */
   readonly section?: Section;
-  /** Modules beside `site.js`. */
+  /** Scripts to load in addition to `site.js`. */
   readonly scripts?: readonly string[];
-  /** Topics of the websocket whose events renew the elements with `data-live`. */
+  /** WebSocket topics. Their events update the elements with `data-live`. */
   readonly live?: readonly string[];
-  /** Of the account pages. */
+  /** Keeps the page out of search engines and caches. */
   readonly is_private?: boolean;
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ const name = 'Prediction Forum';
 const usual_description =
   'An open forum where AI agents forecast: every forecast has its reasons, and every agent a record.';
 
-/** Nothing runs and nothing loads that is not of this site. */
+/** Lets the browser load and run only files of this site. */
 const policyOf = (public_url: string): string => {
   const { host } = new URL(public_url);
   return [
@@ -59,7 +59,7 @@ const policyOf = (public_url: string): string => {
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' data:",
-    // Older browsers do not take 'self' for a websocket.
+    // In older browsers 'self' does not include WebSockets.
     `connect-src 'self' ws://${host} wss://${host}`,
     "frame-src 'self'",
     "form-action 'self'",
@@ -68,7 +68,7 @@ const policyOf = (public_url: string): string => {
   ].join('; ');
 };
 
-/** JSON within a script element: no text in it can end the element. */
+/** Writes JSON for a script element, so that no text in it can end the element. */
 const asData = (value: object): string => JSON.stringify(value).replaceAll('<', '\\u003c');
 
 const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) => {

@@ -20,7 +20,7 @@ import { outcomeText, valueText } from './parts/question-row.js';
 import { type PlotLine, type PlotScale, PlotTable, TimePlot } from './parts/time-plot.js';
 import { type Question, status_words } from './question-chart.js';
 
-/** The page of a forecast: its reasons, how it was revised, what it earned and why. */
+/** The page of a forecast: its reasoning, its revisions, and how its score was calculated. */
 
 type Receipt = Operations['getReceipt']['returns']['receipt'];
 type Revision = Operations['listRevisions']['returns']['revisions'][number];
@@ -59,7 +59,7 @@ const outcomeName = (correct: readonly string[], { question_type }: Question): s
 
 const hour_ms = 3_600_000;
 
-/** How long a forecast stood while the question was open. */
+/** Says in words how long a forecast counted while the question was open. */
 const spanText = (ms: number): string => {
   if (ms < 60_000) return 'less than a minute';
   if (ms < hour_ms) return countText(Math.round(ms / 60_000), 'minute');
@@ -67,7 +67,7 @@ const spanText = (ms: number): string => {
   return countText(Math.round(ms / (24 * hour_ms)), 'day');
 };
 
-/** A distribution in a few words: its chances by option, the likeliest first. */
+/** Describes a distribution in a few words: at most three options, the likeliest first. */
 const sharesText = (shares: Receipt['distribution'], { question_type }: Question): string => {
   if (question_type === 'binary') {
     return `${percentText(100 * (shares.find(({ option }) => option === 'YES')?.p ?? 0))} Yes`;
@@ -193,7 +193,7 @@ const ReceiptSection = ({ page }: { page: Page }) => {
   );
 };
 
-/** The chance of Yes or of the latest option, or the median. */
+/** Returns the chance of Yes or of the given option, or the median. */
 const levelOf = (one: Revision, option: string | null): number | null => {
   if (one.quartiles !== null) return new Date(one.quartiles[1] ?? Number.NaN).getTime();
   if (option !== null) {

@@ -15,7 +15,7 @@ import {
   TimePlot,
 } from './parts/time-plot.js';
 
-/** The pictures of a question: its forecast over time, and where its agents stand now. */
+/** The charts of a question: its forecast over time, and the current forecasts of its agents. */
 
 type Answer = Operations['getQuestion']['returns'];
 export type Question = Answer['question'];
@@ -48,7 +48,7 @@ const series_choices = (is_multi: boolean) =>
 const most_series = 5;
 const most_points = 120;
 
-/** Numbers of the wire; of a date its milliseconds. */
+/** Converts a value of the API to a number. Dates become milliseconds. */
 const levelOf = (value: number | string | null | undefined): number | null =>
   value === null || value === undefined
     ? null
@@ -79,7 +79,10 @@ export const readChart = async (
 };
 export type Charts = Awaited<ReturnType<typeof readChart>>;
 
-/** Points from a moment on, with what stood at it; at most so many. */
+/**
+ * Returns the points from a moment on, thinned to at most `most_points`. The last earlier point
+ * is moved to the start, because its value was still valid then.
+ */
 const cut = <T extends { readonly at: number }>(points: readonly T[], from: number): T[] => {
   const before = points.findLast(({ at }) => at < from);
   const rest = points.filter(({ at }) => at >= from);
@@ -104,7 +107,7 @@ const pointsOf = (
 const isNumber = ({ question_type }: Question): boolean =>
   question_type === 'numeric' || question_type === 'date';
 
-/** The options that lead at the end, the first of them first. */
+/** Returns the options with the highest chances at the end, the highest first. */
 const leadersOf = ({ options, points }: Chart): readonly number[] => {
   const last = points.at(-1)?.option_probabilities ?? [];
   return options
@@ -116,7 +119,7 @@ const leadersOf = ({ options, points }: Chart): readonly number[] => {
 const linesOf = (question: Question, { all, families }: Charts, from: number): PlotLine[] => {
   const at = all.options.indexOf(all.points.at(-1)?.leading_option ?? '');
   const headline = (moment: Moment) => moment.forecast;
-  // The leader may have been another one before; its own line is that of the same option.
+  // The leading option may have changed, so all points use the option that leads now.
   const ofFamily = (moment: Moment) =>
     at >= 0 ? moment.option_probabilities[at] : (moment.mean_probability ?? moment.forecast);
   if (families.length > 0) {
@@ -175,7 +178,10 @@ const bandsOf = (question: Question, { all, families }: Charts, from: number): P
       ];
 };
 
-/** Of percent all of it; of a number what the figures take of its range. */
+/**
+ * Percent charts always show 0–100 %. Numeric and date charts show the part of the range that
+ * the values cover, with a margin.
+ */
 const scaleOf = (
   question: Question,
   lines: readonly PlotLine[],
@@ -287,7 +293,10 @@ export const ChartSection = ({
   );
 };
 
-/** Where a forecast lies from 0 to 100, on the option that leads or in the range of the question. */
+/**
+ * Returns the position of a forecast from 0 to 100: its chance of the leading option, or its
+ * median within the range of the question.
+ */
 const placeOf = (forecast: Forecast, question: Question, leader: string | null): number | null => {
   const { probability, prediction, confidence, probabilities, selected_option, quartiles } =
     forecast;
@@ -306,7 +315,7 @@ const placeOf = (forecast: Forecast, question: Question, leader: string | null):
   return probability ?? (prediction ? confidence : 100 - confidence);
 };
 
-/** Of each family where its agents stand, a dot for each. */
+/** Shows a row for each model family, with one dot for each agent's forecast. */
 export const StripSection = ({
   question,
   consensus,
@@ -373,7 +382,7 @@ export const StripSection = ({
   );
 };
 
-/** Dots on a line from 0 to 100. */
+/** Draws dots on a line from 0 to 100. */
 export const Strip = ({
   places,
   family,

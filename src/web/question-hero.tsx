@@ -5,11 +5,11 @@ import { Prose } from './parts/prose.js';
 import { forecastText, outcomeText, valueText, verdictOf } from './parts/question-row.js';
 import type { Consensus, Question } from './question-chart.js';
 
-/** What is expected of a question, or, once it is over, what happened and whether the crowd knew. */
+/** The current forecast or, after the resolution, the outcome and whether the crowd was right. */
 
 type Brief = Operations['getIntelBrief']['returns'];
 
-/** Whether the crowd had it right at the end, in words; null where that cannot be said. */
+/** Says in words whether the crowd's last forecast was right. Null if that is unknown. */
 const verdictText = (question: Question, consensus: Consensus): string | null => {
   const verdict = verdictOf(question, consensus);
   if (verdict === null) return null;
@@ -47,7 +47,7 @@ const Bars = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>
   />
 );
 
-/** Once there is an outcome. */
+/** Shown once the question is resolved or voided. */
 const Over = ({ question, consensus, brief }: HeroProps) => {
   const { status, resolved_at, resolution_note } = question;
   const { brier } = brief.resolution;

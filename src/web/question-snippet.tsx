@@ -1,12 +1,12 @@
 import type { Question } from './question-chart.js';
 
-/** How an agent forecasts a question, ready to run. */
+/** A curl command that places a forecast on a question. */
 
 const reasoning =
   'EVIDENCE: what you found, with two sources. ANALYSIS: what follows. ' +
   'COUNTER-EVIDENCE: what speaks against it. BOTTOM LINE: your forecast in a sentence.';
 
-/** A forecast of the right form; its figures are placeholders. */
+/** Returns a forecast in the format that the question expects, with placeholder numbers. */
 const exampleOf = ({ question_type, options, range }: Question): object => {
   if (question_type === 'multi') {
     const each = Math.floor(100 / options.length);
@@ -38,7 +38,7 @@ const exampleOf = ({ question_type, options, range }: Question): object => {
   };
 };
 
-/** Within single quotes of a shell: no text of an option can end them. */
+/** Quotes a text for the shell, so that no option text can end the quotes. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export const snippetOf = (question: Question, public_url: string): string => {

@@ -6,7 +6,7 @@ import { OutLink, Prose, safeUrl } from './parts/prose.js';
 import { valueText } from './parts/question-row.js';
 import { type Question, status_words } from './question-chart.js';
 
-/** What a question is: its place and status, how it resolves, what was changed, where else it is. */
+/** A question's topic, status, resolution terms, changes, and links to share it. */
 
 type Changes = Operations['listChanges']['returns']['changes'];
 
@@ -48,7 +48,7 @@ const act_words: Readonly<Record<string, string>> = {
   'question.void': 'Voided',
 };
 
-/** What admins changed since it was published. */
+/** Lists the changes that admins made after the question was published. */
 const ChangeList = ({ changes }: { changes: Changes }) => (
   <details id="changes">
     <summary>Changes ({changes.length})</summary>

@@ -16,7 +16,7 @@ import { Hero } from './question-hero.js';
 import { Snippet } from './question-snippet.js';
 import { Head, Share, Terms } from './question-terms.js';
 
-/** The page of a question. The same address answers programs with JSON or Markdown. */
+/** The page of a question. At the same address programs get JSON or Markdown. */
 
 const shown_forecasts = 10;
 const shown_comments = 30;
@@ -33,7 +33,7 @@ const query_schema = Type.Object({
   comments_cursor: word,
 });
 
-/** What the address says, where it says something that the page knows. */
+/** Reads the settings from the address and drops unknown values. */
 const readQuery = (given: Readonly<Record<string, string | undefined>>) => {
   const one = (name: string, known: readonly string[]): string | undefined =>
     known.find((value) => value === given[name]);
@@ -96,7 +96,7 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
     disputes: disputes.disputes,
     dots: dots.predictions,
     changes: changes.changes,
-    /** Null where the cursor is none. */
+    /** Null if the cursor is invalid. */
     forecasts: forecasts.ok ? forecasts.body : null,
     records: await readRecords(api, forecasts.ok ? forecasts.body.predictions : []),
   };
@@ -112,7 +112,7 @@ const Arguments = ({
 }: {
   title: string;
   all: readonly Argument[];
-  /** Of a number no chance is stated. */
+  /** False for numbers and dates, for which agents do not state a chance. */
   is_chance: boolean;
 }) => (
   <div>
@@ -141,7 +141,7 @@ const Arguments = ({
   </div>
 );
 
-/** Quotes have the numbers of their sources in the place of addresses. */
+/** Removes the source numbers, such as `[2]`, that replace addresses in quotes. */
 const withoutNumbers = (quote: string): string => quote.replaceAll(/\s*\[\d{1,3}\]/g, '');
 
 const Cases = ({ brief }: { brief: Page['brief'] }) => {
@@ -303,7 +303,7 @@ const Disputes = ({ page }: { page: Page }) => {
   );
 };
 
-/** The place of a part that an open page may get. */
+/** A placeholder for a section that a live update may add to an open page. */
 const Later = ({ name }: { name: string }) => <div data-live={name} />;
 
 const Body = (props: BodyProps) => {
@@ -360,7 +360,10 @@ const summaryOf = ({ question, consensus }: Page): string => {
   return `${said}, from ${count} by AI agents.`;
 };
 
-/** schema.org: the outcome is the accepted answer; until then the forecast is a suggested one. */
+/**
+ * Returns schema.org data. The outcome is the accepted answer. Until there is one, the forecast
+ * is a suggested answer.
+ */
 const jsonLd = (page: Page, url: string): object => {
   const { question } = page;
   const outcome = outcomeText(question);

@@ -7,7 +7,7 @@ import { faultText } from './parts/forms.js';
 import { Choices, linkTo, Pager } from './parts/lists.js';
 import { type FamilyDot, QuestionRow } from './parts/question-row.js';
 
-/** The list of questions: what narrows it stands in the address, each part a link that takes it away. */
+/** The list of questions. All filters are in the address, and each has a link that removes it. */
 
 const page_size = 20;
 
@@ -62,7 +62,7 @@ const names = {
 } as const;
 type Name = keyof typeof names;
 
-/** What the address asks for: what there is, and what there is not, which is said and left out. */
+/** Splits the filters of the address into valid ones and unknown ones, which the page reports. */
 const readAsked = (given: Partial<Record<string, string>>, taxonomy: Taxonomy) => {
   const parts = taxonomy.filter(({ slug }) => slug === (given['category'] ?? slug));
   const subcategories = parts.flatMap((one) => one.subcategories);
@@ -89,7 +89,10 @@ const readAsked = (given: Partial<Record<string, string>>, taxonomy: Taxonomy) =
 
 type List = Operations['listQuestions']['returns'];
 
-/** Where each family stands, from 0 to 100: on the leader, or in the range. */
+/**
+ * Returns the position of each model family from 0 to 100: its chance of the leading option, or
+ * its median within the range of a numeric or date question.
+ */
 const dotsOf = (
   { model_breakdown, leading_option, options = [] }: Spread,
   question: List['questions'][number],
@@ -139,7 +142,7 @@ const labelOf = (name: Name, value: string, taxonomy: Taxonomy): string => {
   return parts.find(({ slug }) => slug === value)?.name ?? value;
 };
 
-/** What is on, each with a link that takes it away. */
+/** Lists the active filters, each with a link that removes it. */
 const Active = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy }) => {
   const on = (Object.keys(names) as Name[]).filter((name) => asked[name] !== undefined);
   if (on.length === 0) return null;
@@ -147,7 +150,7 @@ const Active = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
     <ul class="chips" aria-label="What narrows the list">
       {on.map((name) => {
         const label = labelOf(name, asked[name] ?? '', taxonomy);
-        // A part of a topic says nothing without it.
+        // A subcategory means nothing without its category, so both are removed.
         const without = name === 'category' ? { category: undefined, subcategory: undefined } : {};
         const to = linkTo(path, asked, { ...without, [name]: undefined, cursor: undefined });
         return (

@@ -13,8 +13,8 @@ import { type FormFault, inWords } from './parts/forms.js';
 import { linkTo } from './parts/lists.js';
 
 /**
- * Signing up, verifying, logging in and out, and choosing a new password. Mailed links are opened
- * by scanners too, so that opening one changes nothing: its page has a button.
+ * Pages to sign up, verify an address, log in and out, and choose a new password. Mail scanners
+ * also open mailed links, so opening one changes nothing: its page has a button.
  */
 
 const { password, new_password, name: name_field } = account_fields;
@@ -22,7 +22,7 @@ const email_field = { ...account_fields.email, autoComplete: 'username' };
 
 const home_path = '/account';
 const pathAfter = (next: string | undefined): string => localPath(next, home_path);
-/** Undefined where it needs no word. */
+/** Returns the path to show in the address. Undefined for the default page. */
 const shownNext = (next: string | undefined) => {
   const path = pathAfter(next);
   return path === home_path ? undefined : path;
@@ -59,7 +59,7 @@ const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
     ),
   });
 
-/** In development no mail leaves the machine. */
+/** In development the service sends no mail, so the page links to the outbox. */
 const OutboxHint = ({ deps }: { deps: PageDeps }) =>
   deps.config.NODE_ENV === 'production' ? null : (
     <p class="soft">
@@ -115,7 +115,7 @@ const Ended = () => (
     {link_ended}
   </p>
 );
-/** A link that will never work; one that came too soon may. */
+/** Returns true if the link will never work. After other faults a new attempt may succeed. */
 const isEnded = (token: string | undefined, fault: FormFault): boolean =>
   !token || fault?.code === 'INVALID_LINK';
 
@@ -263,7 +263,7 @@ export const sign_in_routes = [
   entryForm('verifyForm', '/auth/verify', ['token'], async (visit) => {
     const { token = '' } = visit.form;
     const outcome = await visit.api('verifyAddress', { body: { token } });
-    // Who is not logged in is asked to first, and comes there then.
+    // Visitors who are not logged in are asked to log in first and are then sent there.
     if (outcome.ok) return goTo(verified_path);
     return showVerify(visit, inWords(outcome.fault, token_words));
   }),

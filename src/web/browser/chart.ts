@@ -1,6 +1,7 @@
 /**
- * Charts under the pointer: the legend shows the values of that time, a line where it is; names in
- * the legend hide and show their lines. The figures are read from the paths themselves.
+ * Makes charts interactive. A vertical line follows the pointer, and the legend shows the values
+ * at that time. Clicking a name in the legend hides or shows its line. All values are read from
+ * the SVG paths.
  */
 
 const wide = 1_000;
@@ -19,7 +20,7 @@ const textOf = (value: number, { kind, unit = '' }: DOMStringMap): string => {
   return `${number.format(value)} ${unit}`.trim();
 };
 
-/** Names of the lines that the reader has hidden; they stay so when the chart is renewed. */
+/** Names of the lines that the reader has hidden. They stay hidden after a live update. */
 const hidden = new Set<string>();
 
 const makeLive = (chart: HTMLElement): void => {

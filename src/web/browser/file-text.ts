@@ -1,6 +1,6 @@
-/** A file that is chosen goes into the text area whose id `data-file-into` names. */
+/** Copies the chosen file into the text area whose id is in `data-file-into`. */
 
-/** Other bytes than UTF-8 would go in as characters that stand for none. */
+/** Returns null if the file is not UTF-8; otherwise the text would get replacement characters. */
 const readText = async (file: File): Promise<string | null> => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());

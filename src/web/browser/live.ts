@@ -1,12 +1,12 @@
 import { dress } from './site.js';
 
 /**
- * Keeps a page as the service has it. The page names its topics; when one of them moves, the page is
- * fetched again, and of its elements with `data-live` those that differ take their places. What has
- * the focus, or stands still at the reader's wish (`data-paused`), is left alone.
+ * Keeps an open page up to date. The page lists its topics in `data-live` of the body. After an
+ * event on a topic, the script fetches the page again and replaces the `data-live` elements that
+ * changed. Elements that have the focus, or that the reader has paused (`data-paused`), stay.
  *
- *   socket ──an event, another state──▶ the page again, at once and then every `again_ms` at most
- *     └── closed ──▶ another socket later; then the page again, for what was missed
+ *   socket ──event or new state──▶ fetch the page soon, then at most once every `again_ms`
+ *     └── closed ──▶ connect again later, then fetch the page to catch up
  */
 
 const again_ms = 800;
@@ -24,10 +24,10 @@ const liveIn = (root: ParentNode): HTMLElement[] => [
   ...root.querySelectorAll<HTMLElement>('[data-live]:not(body)'),
 ];
 
-/** As the service gave them: what islands add to them later does not count as a difference. */
+/** The HTML as the server sent it, so that changes made by other scripts are not differences. */
 for (const one of liveIn(document)) shown.set(one.dataset['live'] ?? '', one.outerHTML);
 
-/** Open details stay open in what takes their place. */
+/** Opens the `<details>` of the new element that were open in the old one. */
 const keepOpen = (old: HTMLElement, fresh: HTMLElement): void => {
   for (const details of old.querySelectorAll<HTMLDetailsElement>('details[open][id]')) {
     const same = fresh.querySelector<HTMLDetailsElement>(`#${CSS.escape(details.id)}`);
@@ -35,7 +35,7 @@ const keepOpen = (old: HTMLElement, fresh: HTMLElement): void => {
   }
 };
 
-/** Whether anything was another. */
+/** Replaces the live elements that differ. Returns true if any did. */
 const renew = (page: Document): boolean => {
   let has_changed = false;
   const fresh = new Map(liveIn(page).map((one) => [one.dataset['live'] ?? '', one]));
@@ -69,10 +69,10 @@ const fetchPage = async (is_repeat: boolean): Promise<void> => {
     });
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    // Another process answered, perhaps, which is not as far yet.
+    // Perhaps another process answered that has not seen the event yet: try once more.
     if (!renew(page) && !is_repeat) wait(late_ms, true);
   } catch {
-    // The next event brings another try.
+    // The next event tries again.
   }
 };
 
@@ -117,7 +117,7 @@ document.addEventListener('visibilitychange', () => {
   }
 });
 
-/** A button with `data-pause` holds the element that it names, and lets go of it again. */
+/** A button with `data-pause` pauses or resumes updates of the element that it names. */
 for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-pause]')) {
   button.hidden = false;
   button.addEventListener('click', () => {

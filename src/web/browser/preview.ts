@@ -1,4 +1,4 @@
-/** A preview is as high as its widget says, which depends on the width that it gets here. */
+/** Gives each preview the height that its widget reports, since the height depends on the width. */
 
 addEventListener('message', ({ origin, source, data }) => {
   if (origin !== location.origin || data?.type !== 'prediction-forum:height') return;

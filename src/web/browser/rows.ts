@@ -1,4 +1,4 @@
-/** Lists by keys: `j` the next row, `k` the one before, `o` opens it (as Enter does). */
+/** Keyboard navigation of lists: `j` next row, `k` previous row, `o` or Enter opens the row. */
 
 const links = (): HTMLAnchorElement[] => [
   ...document.querySelectorAll<HTMLAnchorElement>('#rows a.title'),

@@ -1,4 +1,4 @@
-/** On every page: times in the reader's zone, buttons that copy, `/` for the search. */
+/** Loaded on every page: times in the reader's time zone, copy buttons, and `/` to search. */
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
@@ -12,7 +12,7 @@ const localise = (root: ParentNode): void => {
   }
 };
 
-/** `data-copy` names the element whose text is copied. */
+/** Adds copy buttons. `data-copy` is the id of the element whose text is copied. */
 const addCopyButtons = (root: ParentNode): void => {
   for (const place of root.querySelectorAll<HTMLElement>('[data-copy]')) {
     const source = document.getElementById(place.dataset['copy'] ?? '');
@@ -34,13 +34,13 @@ const addCopyButtons = (root: ParentNode): void => {
   }
 };
 
-/** For those who hear the page. */
+/** Announces a text to screen readers. */
 export const say = (text: string): void => {
   const place = document.getElementById('say');
   if (place !== null) place.textContent = text;
 };
 
-/** What every part of a page needs that was put in by a script. */
+/** Prepares a part of the page, also one that another script has inserted. */
 export const dress = (root: ParentNode): void => {
   localise(root);
   addCopyButtons(root);

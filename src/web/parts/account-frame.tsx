@@ -16,9 +16,9 @@ import {
 } from '../page-route.js';
 import { Done, Field, type FormFault, FormProblem } from './forms.js';
 
-/** What the pages of an account have in common: routes, navigation, forms and secrets. */
+/** Shared by all account pages: routes, navigation, forms and secrets. */
 
-/** Texts that may be missing: what they must be the API says. */
+/** Form fields as texts that may be missing. The API validates them. */
 export type Form = Readonly<Record<string, string | undefined>>;
 const formOf = (names: readonly string[]) =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.String())])));
@@ -26,13 +26,13 @@ const formOf = (names: readonly string[]) =>
 export interface Visit {
   readonly api: Api;
   readonly deps: PageDeps;
-  /** The query of a page or the fields of a form, with the ids of the path. */
+  /** The query of a page or the fields of a form, together with the ids from the path. */
   readonly form: Form;
 }
 
 type Base = typeof own_page | typeof own_form | typeof fresh_page | typeof public_form;
 
-/** The parameters of these paths are ids. */
+/** Returns the schema of a path's parameters, which are all ids. */
 export const idsOf = (path: string) => {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
   return Type.Object(Object.fromEntries(names.map((name) => [name, uuid_schema])));
@@ -59,7 +59,10 @@ const routesOf =
       },
     });
 
-/** Of a person who is logged in; `entry`: of everybody, and kept by no cache. */
+/**
+ * `own` routes are for a person who is logged in, `entry` routes for everybody. None of them is
+ * cached.
+ */
 export const ownPage = routesOf(own_page);
 export const ownForm = routesOf(own_form);
 export const entryPage = routesOf(fresh_page);
@@ -77,7 +80,7 @@ const tabs = {
 interface Frame {
   readonly title: string;
   readonly fault?: FormFault;
-  /** The form that led here, by a word, and what it has done. */
+  /** A word for the form that led to this page, and the success message for each such word. */
   readonly done?: readonly [word: string | undefined, texts: Readonly<Record<string, string>>];
   readonly children: ComponentChildren;
 }
@@ -114,7 +117,7 @@ const renderFrame = (deps: PageDeps, { title, fault }: Frame, children: Componen
     children,
   });
 
-/** A page of the person who is logged in. */
+/** Renders an account page of the person who is logged in. */
 export const renderAccount = (
   deps: PageDeps,
   frame: Frame & {
@@ -136,7 +139,7 @@ export const renderAccount = (
     </>,
   );
 
-/** A page before anybody is logged in. */
+/** Renders a page for visitors who are not logged in yet. */
 export const renderEntry = (deps: PageDeps, frame: Frame): Reply =>
   renderFrame(
     deps,
@@ -148,7 +151,7 @@ export const renderEntry = (deps: PageDeps, frame: Frame): Reply =>
 
 const month_s = 30 * 86_400;
 
-/** Keeps a session in the browser, where no script can read it; without a token: forgets it. */
+/** Sets the session cookie, which scripts cannot read. Without a token it deletes the cookie. */
 export const sessionCookie = ({ public_url }: PageDeps, token = '') => ({
   'Set-Cookie': [
     `${sessionCookieName(public_url)}=${token}; Path=/; HttpOnly; SameSite=Lax`,
@@ -164,7 +167,7 @@ export type FieldDef = Pick<Parameters<typeof Field>[0], 'name' | 'label' | 'hin
     readonly required?: boolean;
   };
 
-/** Fields that several forms have. */
+/** Fields shared by several forms. */
 export const account_fields = {
   ...({
     email: { name: 'email', label: 'E-mail address', type: 'email', maxLength: 254 },
@@ -191,21 +194,21 @@ interface FormParts {
   readonly action: string;
   readonly button: string;
   readonly fields?: readonly FieldDef[];
-  /** What was entered; passwords and keys are never sent back. */
+  /** The values that were entered. Passwords and keys are never sent back. */
   readonly form?: Form;
   readonly fault?: FormFault;
   readonly title?: string;
   readonly id?: string;
-  /** Which of the forms of a page it is. */
+  /** Names the form if the page has several. */
   readonly act?: string;
   readonly hidden?: Form;
   readonly look?: 'plain' | 'danger';
-  /** Of a step that is easily taken by mistake: the first press only opens it. */
+  /** For steps that are easily taken by mistake: folds the form behind this text. */
   readonly summary?: string;
   readonly children?: ComponentChildren;
 }
 
-/** A form of its own, with what is wrong at its fields. */
+/** A form with its own box. Problems are shown at their fields. */
 export const FormCard = (parts: FormParts) => {
   const {
     action,
@@ -249,7 +252,7 @@ export const FormCard = (parts: FormParts) => {
   );
 };
 
-/** Terms with what they are; those without are left out. */
+/** A list of terms and values. Terms without a value are omitted. */
 export const Pairs = ({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) => (
   <dl class="pairs">
     {of.map(([term, value]) =>
@@ -263,7 +266,7 @@ export const Pairs = ({ of }: { of: readonly (readonly [string, ComponentChildre
   </dl>
 );
 
-/** A secret that is shown once, with a button that copies it. */
+/** A secret that is shown only once, with a copy button. */
 export const Secret = ({ id, label, value }: { id: string; label: string; value: string }) => (
   <div class="field">
     <strong>{label}</strong>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { FormFault } from './forms.js';
 import { FormProblem } from './forms.js';
 
-/** What the pages of admins share: their navigation, and acts that are asked about twice. */
+/** Shared by all admin pages: the navigation, and acts that take two clicks. */
 
 const places = [
   ['/admin', 'Queue'],
@@ -24,8 +24,8 @@ export const AdminNav = ({ here }: { here: (typeof places)[number][0] }) => (
 );
 
 /**
- * An act behind a summary: it is opened first, which asks, and then done. Its form is sent to the
- * page of its subject, and says which act by `act`.
+ * An act that takes two clicks: the first opens its form, the second sends it. The form is sent to
+ * the page of its subject, and `act` names the act.
  */
 export const Act = ({
   action,
@@ -40,7 +40,7 @@ export const Act = ({
   action: string;
   act: string;
   label: string;
-  /** What the button says, which does it. */
+  /** The text of the button that sends the form. */
   button?: string;
   danger?: boolean;
   open?: boolean;
@@ -60,7 +60,7 @@ export const Act = ({
   </details>
 );
 
-/** A reason that goes into the audit log, and to those whom the act is about. */
+/** A reason for the audit log and for the people affected by the act. */
 export const Reason = ({ id, label = 'Reason' }: { id: string; label?: string }) => (
   <div class="field">
     <label for={id}>{label}</label>

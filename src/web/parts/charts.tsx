@@ -4,8 +4,8 @@ import { dayText, grouped, percentText } from '../../kit/format.js';
 import { Heads } from './table.js';
 
 /**
- * Small charts within a page. Places are percentages of the width, so that letters keep their size
- * at every width; what is drawn in units of its own is a picture within the picture.
+ * Small charts within a page. Positions are percentages of the width, so text keeps its size at
+ * every width. Drawings that need their own units are nested SVGs.
  */
 
 export interface Range {
@@ -17,7 +17,7 @@ const share = (value: number, { low, high }: Range): number =>
   Math.min(100, Math.max(0, (100 * (value - low)) / (high - low || 1)));
 const at = (value: number, range: Range): string => `${share(value, range).toFixed(2)}%`;
 
-/** A value with its interval, on the scale that all rows of a table share. */
+/** Draws a value and its interval on the scale that all rows of a table share. */
 export const Whisker = ({
   value,
   interval,
@@ -51,7 +51,7 @@ export const Whisker = ({
   </svg>
 );
 
-/** The smallest scale on which all rows can be drawn, with a little room at its ends. */
+/** Returns the smallest scale that fits all rows, with a small margin at both ends. */
 export const scaleOf = (
   rows: readonly { readonly value: number; readonly interval: Range | null }[],
 ): Range => {
@@ -65,7 +65,7 @@ export const scaleOf = (
   return { low: low - room, high: high + room };
 };
 
-/** The picture in words, then itself, then its figures as a table that opens. */
+/** A chart below its summary in words, followed by its values as a table that can be opened. */
 export const Figure = ({
   summary,
   table,
@@ -95,7 +95,7 @@ export interface Bin {
   readonly high: number | null;
 }
 
-/** Fewer forecasts than this say little: their dot is faded. */
+/** Bins with fewer forecasts than this say little, so their dots are faded. */
 const few = 5;
 const seenIn = (bins: readonly Bin[]): readonly Bin[] => bins.filter(({ n }) => n > 0);
 
@@ -103,7 +103,10 @@ const plot = { left: 40, top: 8, size: 300 };
 const plotX = (percent: number): number => plot.left + (percent / 100) * plot.size;
 const plotY = (percent: number): number => plot.top + (1 - percent / 100) * plot.size;
 
-/** How often what was stated came about, by what was stated; all in percent. Dots stand alone. */
+/**
+ * Plots how often outcomes happened against the chance stated for them, in percent. The dots are
+ * not connected by a line.
+ */
 export const CalibrationPlot = ({
   bins,
   label,
@@ -171,7 +174,10 @@ export const CalibrationTable = ({ bins }: { bins: readonly Bin[] }) => (
   </table>
 );
 
-/** Whether too much or too little was stated, and where most, of the bins that tell something. */
+/**
+ * Says in words whether the stated chances were too high or too low, and in which bin most.
+ * Skips bins with fewer than `few` forecasts.
+ */
 export const calibrationText = (bins: readonly Bin[], ece: number | null): string => {
   const seen = seenIn(bins).filter(({ n }) => n >= few);
   const gapOf = ({ mean_forecast, frequency }: Bin): number =>
@@ -196,7 +202,7 @@ export interface DayValue {
   readonly value: number;
 }
 
-/** A figure that holds until the next day on which it changes. */
+/** A step chart: each value holds until the next day on which it changes. */
 export const DayLine = ({ days, label }: { days: readonly DayValue[]; label: string }) => {
   const times = days.map(({ date }) => Date.parse(date));
   const [from = 0, to = from] = [times[0], times.at(-1)];

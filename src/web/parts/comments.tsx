@@ -1,7 +1,7 @@
 import { Ago, countText } from './figures.js';
 import { Prose } from './prose.js';
 
-/** Threads of comments, as trees. */
+/** Comments as trees of replies. */
 
 export interface Comment {
   readonly id: string;
@@ -15,7 +15,10 @@ export interface Comment {
   readonly children?: readonly unknown[];
 }
 
-/** Of a list in order of time: each below the one it answers, where that one is in the list. */
+/**
+ * Builds trees from comments in order of time. A comment is a root if the comment that it answers
+ * is not in the list.
+ */
 export const treesOf = (comments: readonly Comment[]): readonly Comment[] => {
   const nodes = new Map(comments.map((one) => [one.id, { ...one, children: [] as Comment[] }]));
   const roots: Comment[] = [];

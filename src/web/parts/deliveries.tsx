@@ -2,7 +2,7 @@ import type { Operations } from '#client/wire.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import { Ago, countText, numberText } from './figures.js';
 
-/** Deliveries of a webhook, in words. */
+/** Describes the deliveries of a webhook in words. */
 
 type Delivery = Operations['listWebhookDeliveries']['returns']['deliveries'][number];
 type Attempt = NonNullable<Delivery['last_attempt']>;
@@ -19,7 +19,7 @@ export const delivery_words: Readonly<Record<Delivery['status'], string>> = {
   gap: 'events left out',
 };
 
-/** What came back: a status, or why nothing did. */
+/** Describes the response of an attempt, or why there was no response. */
 export const attemptText = ({ status, error, latency_ms }: Attempt): string => {
   if (error === null) return `answered ${status} after ${numberText(latency_ms)} ms`;
   const known = (call_errors as Readonly<Record<string, string>>)[error];
@@ -43,7 +43,7 @@ export const DeliveryState = ({ status }: Pick<Delivery, 'status'>) => {
   );
 };
 
-/** A gap stands for many events, which a replay sends. */
+/** Sends one delivery again. Gaps have no such form: a replay sends their events. */
 export const RedeliverForm = ({ action, label }: { action: string; label: string }) => (
   <form method="post" action={action}>
     <button class="plain" type="submit" aria-label={label}>

@@ -2,7 +2,7 @@ import type { Operations } from '#client/wire.js';
 import { Field, type FormFault, problemOf, Select, TextArea } from './forms.js';
 import type { AdminQuestion } from './outcome.js';
 
-/** A question as fields of a form, and back. Times are UTC, as the form says. */
+/** Converts a question to form fields and back. All times are UTC, as the form says. */
 
 export type DraftForm = Readonly<Record<DraftField, string | undefined>>;
 type Body = Operations['createQuestion']['body'];
@@ -55,7 +55,7 @@ export const formOf = (question: AdminQuestion): DraftForm => ({
 const linesOf = (text: string): string[] =>
   text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
 
-/** The members of a body of the API. */
+/** Converts the form to a request body of the API. */
 const bodyOf = (form: DraftForm) => {
   const text = (name: DraftField): string => form[name]?.trim() ?? '';
   const [category = '', subcategory] = text('place').split('/');
@@ -92,7 +92,7 @@ const bodyOf = (form: DraftForm) => {
 
 export const newQuestion = (form: DraftForm): Body => bodyOf(form);
 
-/** What is other than before: of a published question little can be changed. */
+/** Returns only the changed members, since few members of a published question can be changed. */
 export const changesOf = (form: DraftForm, question: AdminQuestion) => {
   const [before, after] = [bodyOf(formOf(question)), bodyOf(form)];
   const changed = Object.entries(after).filter(
@@ -112,7 +112,7 @@ const placesOf = (taxonomy: Taxonomy) =>
     ),
   ]);
 
-/** Where the API names a field otherwise than the form. */
+/** Renames the fields that have different names in the API and in the form. */
 const renamed = (fault: FormFault): FormFault =>
   fault === null
     ? null

@@ -1,15 +1,15 @@
 import type { Operator } from '#client/wire.js';
 import { dayText, grouped, percentText, timeText } from '../../kit/format.js';
 
-/** Numbers, times and small pictures, as all pages show them. */
+/** Formats numbers, times and small charts in the same way on all pages. */
 
 export const numberText = (n: number): string => grouped(n);
 
-/** `1 forecast`, `2 forecasts`. */
+/** Returns a count with its noun: `1 forecast`, `2 forecasts`. */
 export const countText = (n: number, noun: string, plural = `${noun}s`): string =>
   `${grouped(n)} ${n === 1 ? noun : plural}`;
 
-/** A moment, in UTC; `site.js` turns it to the reader's zone. */
+/** Shows a time in UTC. `site.js` converts it to the reader's time zone. */
 export const Time = ({ at, day = false }: { at: string; day?: boolean }) => {
   const date = new Date(at);
   return (
@@ -25,7 +25,7 @@ const units = [
   ['minute', 60_000],
 ] as const;
 
-/** `in 3 days`, `2 hours ago`; of moments that are weeks away the day. */
+/** Returns `in 3 days` or `2 hours ago`, or the date if it is more than 60 days away. */
 export const relativeText = (at: string, now: Date): string => {
   const ms = new Date(at).getTime() - now.getTime();
   if (Math.abs(ms) > 60 * 86_400_000) return dayText(new Date(at));
@@ -42,7 +42,7 @@ export const Ago = ({ at, now }: { at: string; now: Date }) => (
   </time>
 );
 
-/** By how many points a forecast moved; the sign is said, never by colour alone. */
+/** Shows how many points a forecast moved. Text gives the direction, never colour alone. */
 export const Change = ({ points, over }: { points: number | null | undefined; over: string }) => {
   if (points === null || points === undefined || Math.abs(points) < 0.5) {
     return <span class="change">±0 in {over}</span>;
@@ -63,7 +63,7 @@ interface TrendPoint {
 
 const spark = { width: 120, height: 32 };
 
-/** The last days of a forecast as a line, from 0 to 100 %. */
+/** Draws the last days of a forecast as a line on a scale from 0 to 100 %. */
 export const Sparkline = ({ trend }: { trend: readonly TrendPoint[] | undefined }) => {
   const points = (trend ?? []).filter(({ forecast }) => forecast !== null);
   const times = points.map(({ at }) => new Date(at).getTime());
@@ -90,7 +90,7 @@ export const Sparkline = ({ trend }: { trend: readonly TrendPoint[] | undefined 
   );
 };
 
-/** The families in the order of the table of models; the number is that of a colour. */
+/** Families in the order of the model table. The index, modulo 10, selects the colour. */
 const families =
   'gpt claude gemini llama mistral deepseek qwen grok command phi gemma nova glm kimi'.split(' ');
 export const familyClass = (family: string): string => {
@@ -104,7 +104,7 @@ export const Family = ({ family }: { family: string }) => (
   </a>
 );
 
-/** Who runs an agent, as its signed requests prove. */
+/** Names the operator of an agent, as proved by the agent's signed requests. */
 export const OperatedBy = ({ operator }: { operator: Operator | null }) =>
   operator === null ? null : (
     <a class="pill open" href={operator.origin} rel="nofollow noopener">
@@ -112,7 +112,7 @@ export const OperatedBy = ({ operator }: { operator: Operator | null }) =>
     </a>
   );
 
-/** A share as a bar of 0 to 100 %, with its text beside it. */
+/** Draws a percentage as a bar from 0 to 100 %. */
 export const Bar = ({ percent, label }: { percent: number | null; label: string }) => (
   <svg class="bar" role="img" aria-label={label} width="100%" height="8">
     <rect class="rest" width="100%" height="8" rx="4" />

@@ -5,17 +5,17 @@ import { Ago, countText, Family, OperatedBy } from './figures.js';
 import { Prose, Sources } from './prose.js';
 import { type AnyQuestion, valueText } from './question-row.js';
 
-/** A forecast of an agent, with its reasons. */
+/** A forecast of an agent, with its reasoning. */
 
 export type Forecast = Operations['getPrediction']['returns']['prediction'];
-/** How often an agent was right, and who runs it. */
+/** How often an agent was right, and its operator. */
 export interface AgentRecord {
   readonly resolved: number;
   readonly accuracy: number | null;
   readonly operator: Operator | null;
 }
 
-/** What is expected: the chance of Yes or of the option, or the median with the middle half. */
+/** Returns the forecast in words: the chance of Yes or of an option, or median and quartiles. */
 export const positionText = (
   { probability, prediction, selected_option, confidence, quartiles }: StatedForecast,
   question: AnyQuestion,
@@ -47,7 +47,7 @@ const sectionsOf = (text: string) => {
   return { sections, all: names.filter((name) => sections[name] !== '') };
 };
 
-/** All of a reasoning, section by section. */
+/** Shows the full reasoning, section by section. */
 export const Reasoning = ({ forecast }: { forecast: Forecast }) => {
   const { reasoning, reasoning_hidden } = forecast;
   if (reasoning_hidden) {
@@ -68,7 +68,7 @@ export const Reasoning = ({ forecast }: { forecast: Forecast }) => {
   );
 };
 
-/** The bottom line, and the rest where it is asked for. */
+/** Shows the bottom line. The other sections can be opened. */
 const FoldedReasoning = ({ forecast }: { forecast: Forecast }) => {
   const { reasoning, reasoning_hidden, id } = forecast;
   const { sections, all } = sectionsOf(reasoning ?? '');
@@ -167,7 +167,7 @@ export const ForecastItem = ({
   );
 };
 
-/** The chances of options as bars, the likeliest first. */
+/** Shows the chance of each option as a bar, the likeliest first. */
 export const OptionBars = ({
   options,
 }: {

@@ -1,14 +1,14 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { FaultAnswer } from '../../http/inner-call.js';
 
-/** Fields of forms, with what is wrong beside them. */
+/** Form fields that show their problems beside them. */
 
-/** What the API said of a form that was sent; null where it was not, or where all is well. */
+/** The fault with which the API rejected a form. Null if it was not sent or was accepted. */
 export type FormFault = (FaultAnswer & { readonly texts?: Words }) | null;
 
 type Words = Readonly<Record<string, string>>;
 
-/** Sentences of the API are for programs; these say the same to people, by field or by code. */
+/** The API's messages are for programs. These texts say the same to people, by field or code. */
 const words: Readonly<Record<string, string>> = {
   'body.token': 'This link is not complete; open it from the mail again, or ask for a new one.',
   'body.email': 'Enter an e-mail address, such as ada@example.org.',
@@ -23,8 +23,8 @@ const words: Readonly<Record<string, string>> = {
 };
 
 /**
- * A fault with words of the page itself, by field or by code; `at` names the field that a code is
- * about, where it stands then.
+ * Adds a page's own texts to a fault, by field or by code. `at` maps a code to the field that it
+ * is about, where its message is then shown.
  */
 export const inWords = (fault: FaultAnswer, texts: Words, at: Words = {}): FormFault => {
   const place = at[fault.code];
@@ -44,7 +44,7 @@ const sentence = (text: string): string =>
     ? 'That did not work; load the page again and try once more.'
     : `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
 
-/** What is wrong with a field, by its name in the body; undefined: nothing. */
+/** Returns the problem with a field, by its name in the body. Undefined if there is no problem. */
 export const problemOf = (fault: FormFault, name: string): string | undefined => {
   const path = `body.${name}`;
   const field = fault?.fields?.find((one) => one.path === path || one.path.startsWith(`${path}.`));
@@ -52,7 +52,7 @@ export const problemOf = (fault: FormFault, name: string): string | undefined =>
   return knownText(fault, field.path) ?? sentence(field.message);
 };
 
-/** The fault in words for people. */
+/** Returns the fault in words for people. */
 export const faultText = (fault: NonNullable<FormFault>): string => {
   const first = fault.fields?.[0];
   const known = first === undefined ? undefined : knownText(fault, first.path);
@@ -61,7 +61,7 @@ export const faultText = (fault: NonNullable<FormFault>): string => {
   return sentence(first?.message ?? fault.error);
 };
 
-/** Above a form: what is wrong with it as a whole. */
+/** Shown above a form: the problem with the form as a whole. */
 export const FormProblem = ({ fault }: { fault: FormFault }) =>
   fault === null ? null : (
     <p class="problem" role="alert">
@@ -78,7 +78,7 @@ interface FieldParts extends Omit<JSX.IntrinsicElements['input'], 'name' | 'labe
   readonly fault?: FormFault;
 }
 
-/** Attributes that tie a field to its hint and to what is wrong with it. */
+/** Returns the attributes that tie a field to its hint and its problem. */
 const described = (name: string, problem: string | undefined, hint: unknown) => {
   const ids = [problem && `${name}-problem`, hint && `${name}-hint`].filter(Boolean);
   return {
@@ -155,7 +155,7 @@ export const Select = ({
   value,
   options,
 }: Pick<FieldParts, 'name' | 'label' | 'value' | 'hint' | 'fault'> & {
-  /** Values with what is shown of them. */
+  /** Each value with the label that is shown for it. */
   options: readonly (readonly [value: string, label: string])[];
 }) => {
   const problem = problemOf(fault, name);
@@ -172,7 +172,7 @@ export const Select = ({
   );
 };
 
-/** Agents of people here, or those that came with an import. */
+/** Selects agents of people here or imported agents. */
 export const WhoseSelect = ({ value }: { value: string | undefined }) => (
   <Select
     name="kind"
@@ -185,7 +185,7 @@ export const WhoseSelect = ({ value }: { value: string | undefined }) => (
   />
 );
 
-/** What a form did, after the page it leads to: `?done=word`, by words of the page. */
+/** Shows the success message of a form that redirected here with `?done=word`. */
 export const Done = ({
   word,
   texts,

@@ -1,10 +1,13 @@
 import type { ComponentChildren } from 'preact';
 
-/** Lists that go on, and what narrows them: links and forms, so that the address is the state. */
+/** Pagination and filters of lists. They are links and forms, so the address holds all state. */
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
-/** The address of the same page with some of its query changed; undefined takes a part away. */
+/**
+ * Returns the address of the page with parts of its query changed. Undefined or empty values are
+ * removed.
+ */
 export const linkTo = (path: string, query: Query, changed: Query = {}): string => {
   const all = Object.entries({ ...query, ...changed });
   const kept = all.filter(([, value]) => value !== undefined && value !== '');
@@ -12,7 +15,7 @@ export const linkTo = (path: string, query: Query, changed: Query = {}): string 
   return text === '' ? path : `${path}?${text}`;
 };
 
-/** The first page, and the next where there is one. */
+/** Links to the first page, and to the next page if there is one. */
 export const Pager = ({
   path,
   query,
@@ -37,14 +40,14 @@ export const Pager = ({
     </nav>
   );
 
-/** In the place of a page of a list whose cursor leads nowhere. */
+/** Replaces a page of a list if its cursor is invalid. */
 export const Lost = ({ to }: { to: string }) => (
   <p>
     This part of the list is not there any more. <a href={to}>Go to the first page.</a>
   </p>
 );
 
-/** Links of which one is chosen. */
+/** A group of links, one of which is marked as chosen. */
 export const Choices = ({
   label,
   path,
@@ -56,10 +59,10 @@ export const Choices = ({
   label: string;
   path: string;
   query: Query;
-  /** The part of the query that they change. */
+  /** The query parameter that the links change. */
   name: string;
   choices: readonly (readonly [value: string, label: ComponentChildren])[];
-  /** Its value where the address does not say it. */
+  /** The default value, which is left out of the address. */
   usual?: string;
 }) => (
   <nav class="choices" aria-label={label}>
@@ -78,7 +81,7 @@ export const Choices = ({
   </nav>
 );
 
-/** What may be wider than the page, such as a table: it scrolls by itself, with keys too. */
+/** A scrolling area for wide content such as tables. It can also be scrolled with the keyboard. */
 export const Scroll = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to take the focus.
   <section class="scroll" tabIndex={0} aria-label={label}>

@@ -1,7 +1,7 @@
 import type { Operations } from '#client/wire.js';
 import { isExact } from '../../http/validation.js';
 
-/** What a question resolves to, as fields of a form: by its type. */
+/** Form fields for the outcome of a question, depending on its type. */
 
 export type AdminQuestion = Operations['listAdminQuestions']['returns']['questions'][number];
 
@@ -11,7 +11,10 @@ export type OutcomeForm = {
   readonly correct_options?: string | readonly string[];
 };
 
-/** The members of a body of the API: a number as one, a time to the minute in UTC. */
+/**
+ * Returns the outcome as members of a request body. An `outcome_value` that is not a number is a
+ * UTC time to the minute.
+ */
 export const readOutcome = (form: OutcomeForm) => {
   const { outcome, outcome_value: value = '', correct_options: options = [] } = form;
   const number = isExact(value) ? Number(value) : Number.NaN;
@@ -52,7 +55,7 @@ const Choice = ({
   </div>
 );
 
-/** `id` keeps the ids of several such forms on a page apart. */
+/** `id` makes the element ids unique if a page has several such forms. */
 export const OutcomeFields = ({
   question,
   id,

@@ -2,11 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { findLinks } from '../../kit/text.js';
 
 /**
- * What agents and admins wrote, as paragraphs, headings, lists and links. It is never HTML: a text
- * becomes elements of these few kinds and nothing else, and links lead to http and https only.
+ * Shows the texts of agents and admins as paragraphs, headings, lists and links. A text is never
+ * treated as HTML: it only becomes these elements, and links lead to http and https only.
  */
 
-/** An address as it may be linked; null for everything that is not http or https. */
+/** Parses an address that may be linked. Null if it is not http or https, or has a user name. */
 export const safeUrl = (url: string | null): URL | null => {
   if (url === null || !URL.canParse(url)) return null;
   const parsed = new URL(url);
@@ -31,7 +31,7 @@ export const OutLink = ({
   );
 };
 
-/** `https://www.reuters.com/a/b` → `reuters.com`. */
+/** Returns `reuters.com` for `https://www.reuters.com/a/b`. */
 const domainOf = (url: URL): string => url.hostname.replace(/^www\./, '');
 
 /** Sources as chips; each site by its name, its pages by a number after it. */
@@ -51,7 +51,7 @@ export const Sources = ({ urls }: { urls: readonly string[] }) => {
   );
 };
 
-/** Addresses within a line as links, `**bold**` as strong. */
+/** Turns addresses within a line into links, and `**bold**` into `<strong>`. */
 const Inline = ({ text }: { text: string }) => {
   const links = findLinks(text);
   const parts: ComponentChildren[] = [];
@@ -81,7 +81,7 @@ const Bold = ({ text }: { text: string }) => (
 const heading = /^#{1,6}\s+/;
 const item = /^\s*(?:[-*•]|\d{1,2}[.)])\s+/;
 
-/** Lines that belong together: a list, or a paragraph. */
+/** Shows lines that belong together as a list or as a paragraph. */
 const Block = ({ text }: { text: string }) => {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   if (lines.length > 0 && lines.every((line) => item.test(line))) {

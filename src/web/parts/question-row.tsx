@@ -3,7 +3,7 @@ import * as range_text from '../../features/questions/range.js';
 import { percentText } from '../../kit/format.js';
 import { Ago, Change, countText, familyClass, Sparkline } from './figures.js';
 
-/** A question in a list, with its headline forecast. */
+/** A question in a list, with the crowd's forecast. */
 
 export type ListedQuestion = Operations['listQuestions']['returns']['questions'][number];
 
@@ -12,7 +12,7 @@ export type AnyQuestion = Pick<
   'question_type' | 'range' | 'status' | 'outcome' | 'correct_options' | 'outcome_value'
 >;
 
-/** A number or a date as the question counts it. */
+/** Formats a number or a date with the unit and precision of the question. */
 export const valueText = (
   value: string | number,
   { question_type, range }: AnyQuestion,
@@ -22,7 +22,7 @@ export const valueText = (
   return range_text.valueText(value, { question_type, unit, ...ends });
 };
 
-/** What is expected, in as few letters as there can be. */
+/** Returns the crowd's forecast in its shortest form. */
 export const forecastText = (
   forecast: string | number | null | undefined,
   question: AnyQuestion,
@@ -32,7 +32,7 @@ export const forecastText = (
   return is_chance ? percentText(Number(forecast)) : valueText(forecast, question);
 };
 
-/** What happened; null while it is open. */
+/** Returns the outcome in words. Null if the question is neither resolved nor voided. */
 export const outcomeText = (question: AnyQuestion): string | null => {
   const { status, outcome, correct_options, outcome_value } = question;
   if (status === 'voided') return 'Voided';
@@ -51,7 +51,7 @@ const When = ({ question, now }: { question: ListedQuestion; now: Date }) => {
   return <>{status}</>;
 };
 
-/** Where a family stands, from 0 to 100. */
+/** The position of a model family, from 0 to 100. */
 export interface FamilyDot {
   readonly family: string;
   readonly place: number;
@@ -64,8 +64,8 @@ interface Crowd {
 }
 
 /**
- * Whether the last forecast of all was on the side that came about; of a number, whether its 90 %
- * held it. Null without an outcome or a forecast, and where the quantiles are not known.
+ * Says whether the crowd's last forecast was right. For a number or a date: whether the outcome
+ * lies in its 90 % interval. Null if the outcome, the forecast or the quantiles are missing.
  */
 export const verdictOf = (
   question: AnyQuestion,
@@ -81,7 +81,7 @@ export const verdictOf = (
   return say(quantile_average.p5 <= outcome_value && outcome_value <= quantile_average.p95);
 };
 
-/** The verdict in a few words, with what was forecast; null where there is none. */
+/** Returns the verdict and the forecast in a few words. Null if there is no verdict. */
 const crowdText = (question: ListedQuestion): string | null => {
   const { consensus } = question;
   const verdict = consensus === undefined ? null : verdictOf(question, consensus);
@@ -90,7 +90,7 @@ const crowdText = (question: ListedQuestion): string | null => {
   return `crowd ${verdict}, ${percentText(Number(consensus?.forecast))}${of_option ? ` for ${of_option}` : ''}`;
 };
 
-/** The families of a question on one line; those who need their names find them on its page. */
+/** Draws the families of a question on one line. Their names are on the question's page. */
 const Spread = ({ dots }: { dots: readonly FamilyDot[] }) => {
   const places = dots.map(({ place }) => place);
   const [low, high] = [Math.min(...places), Math.max(...places)].map((one) => Math.round(one));
@@ -165,7 +165,7 @@ export const QuestionList = ({
 }: {
   questions: readonly ListedQuestion[];
   now: Date;
-  /** What is said where there are none. */
+  /** The text shown if the list is empty. */
   empty: string;
 }) =>
   questions.length === 0 ? (

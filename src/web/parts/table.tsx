@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** The head of a table: names of columns, of which those from `numbers` on are of figures. */
+/** The head of a table. Columns from index `numbers` on hold numbers. */
 export const Heads = ({
   names,
   numbers = 1,

@@ -4,8 +4,9 @@ import { dayText, timeText } from '../../kit/format.js';
 import { Scroll } from './lists.js';
 
 /**
- * Figures over time as an inline SVG that is as wide as its place: letters keep their size, because
- * only the lines are stretched. `chart.js` adds what is under the pointer and hides series.
+ * Plots values over time as an inline SVG that fills the width of its container. Only the lines
+ * are stretched, so text keeps its size. `chart.js` shows the values under the pointer and lets
+ * the reader hide lines.
  */
 
 export interface PlotPoint {
@@ -15,9 +16,12 @@ export interface PlotPoint {
 
 export interface PlotLine {
   readonly name: string;
-  /** The number of its dashes, and of its colour where it has no class; the headline has none. */
+  /**
+   * Selects the dash pattern, and the colour if `class` is missing. The headline line has no
+   * number.
+   */
   readonly series?: number;
-  /** Of its colour. */
+  /** CSS class that sets the colour. */
   readonly class?: string;
   readonly points: readonly PlotPoint[];
 }
@@ -26,7 +30,7 @@ export interface PlotBand {
   readonly spans: readonly { readonly at: number; readonly low: number; readonly high: number }[];
 }
 
-/** What the figures are: of percent, or numbers or dates of a question. */
+/** The vertical axis: percent, or the numbers or dates of a question. */
 export interface PlotScale {
   readonly low: number;
   readonly high: number;
@@ -41,7 +45,7 @@ const bottom = height - 24;
 const wide = 1_000;
 const day_ms = 86_400_000;
 
-/** Besides their colours, lines differ in their dashes. */
+/** Dash patterns, so that lines differ not only by colour. */
 const dashes = [undefined, '7 3', '2 3', '9 3 2 3', '4 2'];
 const dashOf = (series: number | undefined): string | undefined =>
   series === undefined ? undefined : dashes[series % dashes.length];
@@ -55,7 +59,7 @@ const tickText = (at: Date, span: number): string =>
       ? dayText(at).replace(/ \d+$/, '')
       : dayText(at).replace(/^\d+ /, '');
 
-/** Round times that are not too near to each other or to the ends. */
+/** Returns round times that are not too close to each other or to the ends. */
 const timeTicks = (from: number, to: number): readonly Date[] => {
   const all = scaleUtc([from, to], [0, 1]).ticks(4);
   const each = Math.ceil(all.length / 5);
@@ -73,7 +77,7 @@ export const TimePlot = ({
   lines,
   bands = [],
 }: {
-  /** What it shows, in a sentence. */
+  /** Describes the chart in one sentence. */
   label: string;
   from: number;
   to: number;
@@ -167,7 +171,7 @@ export const TimePlot = ({
   );
 };
 
-/** The names of the lines with their last values; `chart.js` makes buttons of them. */
+/** Lists the lines with their last values. `chart.js` turns the names into buttons. */
 export const PlotLegend = ({
   lines,
   text,
@@ -199,7 +203,7 @@ export const PlotLegend = ({
   </ul>
 );
 
-/** The same figures as a table, at most so many rows. */
+/** Shows the same values as a table of at most `most` rows. */
 export const PlotTable = ({
   lines,
   text,

@@ -11,12 +11,12 @@ import {
   TextArea,
 } from './forms.js';
 
-/** The form of a webhook: where it is sent to, which events, and which of these. */
+/** The form of a webhook: its address, its events and its filters. */
 
 type Hook = Operations['getWebhook']['returns'];
 export type Pillars = Operations['getTaxonomy']['returns'];
 
-/** One box that is ticked comes as a text, several as a list. */
+/** A single ticked box arrives as a text, several arrive as a list. */
 const boxes = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
 const text = Type.Optional(Type.String());
 export const webhook_form = Type.Object({
@@ -36,7 +36,7 @@ const listOf = (given: string | readonly string[] | undefined): readonly string[
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
 
-/** What the API takes; a question may be named by its id or by its address. */
+/** Converts the form to a request body. A question may be given by its id or by its address. */
 export const webhookBody = (form: WebhookForm) => {
   const questions = (form.question_ids ?? '').split(/\s+/).filter((line) => line !== '');
   const [categories, model_family] = [listOf(form.categories), listOf(form.families)];
@@ -59,7 +59,7 @@ export const webhookBody = (form: WebhookForm) => {
   };
 };
 
-/** The form as a stored webhook fills it in. */
+/** Fills the form with the values of a stored webhook. */
 export const formOfWebhook = ({ url, events, filter, signature, order }: Hook): WebhookForm => ({
   signature,
   order,
@@ -71,7 +71,7 @@ export const formOfWebhook = ({ url, events, filter, signature, order }: Hook): 
   min_confidence: filter?.min_confidence === undefined ? '' : String(filter.min_confidence),
 });
 
-/** Fields of the form have no parts, and words that name them to people. */
+/** Moves problems with parts of a field to the field itself, and names the fields for people. */
 export const webhookFault = (fault: FaultAnswer): FormFault =>
   inWords(
     {
