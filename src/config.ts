@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { publicUrlProblem } from './boot/machine.mjs';
 
 /**
- * Settings: environment variables → one frozen Config. This is the only reader of `process.env`.
- * Every setting is one entry of `settings` below, from which the table of settings and `doctor`
- * come. `NAME_FILE` reads any setting from a file; `PF_NAME` is a synonym of `NAME`, and an unknown
- * `PF_` name is refused, so that a typing error cannot pass unseen.
+ * Reads the settings: environment variables → one frozen Config. No other file reads them from
+ * `process.env`. Every setting is one entry of `settings` below. The table of settings and `doctor`
+ * are made from these entries. `NAME_FILE` reads any setting from a file. `PF_NAME` is a synonym of
+ * `NAME`, and an unknown `PF_` name is rejected, so that typing errors are noticed.
  */
 
 const integer = (min: number, max: number) => {
@@ -236,7 +236,7 @@ export type Config = {
 export class ConfigError extends Error {
   constructor(
     readonly problems: readonly string[],
-    /** The settings that are right. */
+    /** The settings that are valid. */
     readonly values: Partial<Config> = {},
   ) {
     super(`The settings are not right:\n${problems.map((line) => `  - ${line}`).join('\n')}`);
@@ -276,7 +276,7 @@ const checkProduction = (config: Config, problems: string[]): void => {
   }
 };
 
-/** Reads the settings, or throws a ConfigError that lists everything wrong at once. */
+/** Reads the settings, or throws a ConfigError that lists all problems together. */
 export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   const problems: string[] = [];
   const known = new Set(Object.keys(settings));
@@ -302,7 +302,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   return Object.freeze(config);
 };
 
-/** Base address for links: PUBLIC_URL, or where the server listens. */
+/** Returns the base address for links: PUBLIC_URL, else the address of the server. */
 export const publicUrl = (config: Config, port: number = config.PORT): string =>
   config.PUBLIC_URL ??
   `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;

@@ -3,9 +3,10 @@ import { readConfig } from './config.js';
 import { readRoleArgs, runRole } from './process/role-process.js';
 
 /**
- * The command `start`: the supervisor of a whole service. With `--role=…`: one process of it, which
- * the supervisor starts with this same program. The only place that ends the process. Each loads
- * only what it needs: certificates are the supervisor's alone, and cost a fifth of a start.
+ * Runs the command `start`: the supervisor of a whole service. With `--role=…` it runs one process
+ * of the service, which the supervisor starts with this same program. Only this file ends the
+ * process. Each mode loads only the modules it needs: only the supervisor needs certificates, which
+ * cost a fifth of a start.
  */
 const main = async (): Promise<number> => {
   const argv = process.argv.slice(2);

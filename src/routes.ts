@@ -30,8 +30,9 @@ import { routes as webhooks } from './features/webhooks/routes.js';
 import { version } from './kit/version.js';
 
 /**
- * The routes of the API, in the order of the documents: the documents and the client library are made of them.
- * The pages are not among them: they need what is made of these.
+ * The routes of the API, in the order of the documents. The documents and the client library are
+ * made from them. The routes of the pages are not included, because the pages are built on these
+ * routes.
  */
 export const api_routes = [
   ...agent_routes,

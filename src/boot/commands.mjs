@@ -1,6 +1,6 @@
 /**
- * The commands of `prediction-forum`: where the compiled entry of each is, and what it does in one
- * line. Plain JavaScript without a dependency, because it is read before anything is installed.
+ * The commands of `prediction-forum`: the compiled entry of each, and one line about it. Plain
+ * JavaScript without dependencies, because it is read before anything is installed.
  */
 export const commands = {
   start: ['src/main.js', 'runs the service until it is stopped'],
@@ -20,7 +20,7 @@ export const commands = {
   demo: ['src/tools/demo.js', 'plays the whole story against a running service'],
 };
 
-/** What a checkout offers to those who change the program. */
+/** Commands that only a checkout has, for people who change the program. */
 export const checkout_commands = {
   test: 'test/run.js',
   'test:fault': 'test/run-fault.js',
@@ -40,7 +40,7 @@ export const checkout_commands = {
 /** Exit codes of every command. */
 export const exit_codes = { ok: 0, failed: 1, usage: 2, unreachable: 3, partial: 4 };
 
-/** Insertions, deletions and replacements of one character that make one word the other. */
+/** Counts the insertions, deletions and replacements of one character between two words. */
 const distance = (a, b) => {
   let row = Array.from({ length: b.length + 1 }, (_, n) => n);
   for (let i = 1; i <= a.length; i += 1) {
@@ -54,7 +54,7 @@ const distance = (a, b) => {
   return row[b.length];
 };
 
-/** Those of some names that a mistyped one may mean, the nearest first; at most three. */
+/** Returns at most three names that a mistyped one may mean, the nearest first. */
 export const nearestNames = (typed, names) =>
   names
     .map((name) => [name, name.startsWith(typed) ? 0 : distance(typed, name)])

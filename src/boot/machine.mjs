@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * What keeps a service from ever starting here, known before anything is installed or built. Each
- * function returns one sentence: what is wrong, then what to do; or null.
+ * Finds problems that would keep a service from ever starting here, before anything is installed or
+ * built. Each function returns one sentence, which says what is wrong and then what to do, or null.
  */
 
-/** The least glibc for the binary of uWebSockets.js, by the major version of Node. */
+/** Minimum glibc for the binary of uWebSockets.js, by major version of Node. */
 const least_glibc = { 20: '2.27', 22: '2.38', 24: '2.38' };
 const majors = Object.keys(least_glibc);
 
@@ -16,7 +16,7 @@ const isBelow = (version, least) => {
   return major < least_major || (major === least_major && minor < least_minor);
 };
 
-/** Node's own report of this machine. Reading it takes a millisecond without the network part. */
+/** Returns Node's own report of this machine. Without the network part it takes a millisecond. */
 export const readMachine = () => {
   process.report.excludeNetwork = true;
   const { header, userLimits } = process.report.getReport();
@@ -25,12 +25,12 @@ export const readMachine = () => {
     node: process.versions.node,
     /** Undefined on systems with another C library, such as Alpine. */
     glibc: header.glibcVersionRuntime,
-    /** Files and sockets that one process may have open. */
+    /** Maximum number of files and sockets that one process may have open. */
     descriptors: Number(userLimits?.open_files?.soft ?? Number.POSITIVE_INFINITY),
   };
 };
 
-/** Why the engine has no binary for this pair of Node and C library. */
+/** Says why the engine has no binary for this pair of Node and C library. */
 export const engineProblem = ({ platform, node, glibc }) => {
   const [major] = node.split('.');
   const supported = `use Node ${majors.slice(0, -1).join(', ')} or ${majors.at(-1)}`;
@@ -72,11 +72,11 @@ const readOrEmpty = (file) => {
   }
 };
 
-/** Postgres cannot read the files of another major version. `version`: of the embedded Postgres. */
+/** Postgres cannot read the files of another major version. `version` is the embedded Postgres. */
 export const clusterProblem = (cluster, version) => {
   const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
   const [major] = version.split('.');
-  // Postgres refuses any other file by itself.
+  // Postgres itself refuses any other file.
   if (!/^\d+(\.\d+)?$/.test(found) || found.length > 9) return null;
   if (major === '' || found === major) return null;
   return (
@@ -86,7 +86,7 @@ export const clusterProblem = (cluster, version) => {
   );
 };
 
-/** A setting under any of the names that src/config.ts reads; '' where it is not set. */
+/** Reads a setting under any of the names that src/config.ts reads; '' if it is not set. */
 const readSetting = (env, name) => {
   const given = env[`PF_${name}`] || env[name];
   const file = env[`PF_${name}_FILE`] || env[`${name}_FILE`];
@@ -105,6 +105,6 @@ const problemOfData = (env, embedded_postgres) => {
   return clusterProblem(outside || path.join(data_dir, 'postgres'), embedded_postgres);
 };
 
-/** Why `start` cannot work, as far as that is known before the settings are read. */
+/** Says why `start` cannot work, as far as that is known before the settings are read. */
 export const startProblem = (env, embedded_postgres, machine = readMachine()) =>
   descriptorProblem(machine) ?? problemOfPublicUrl(env) ?? problemOfData(env, embedded_postgres);

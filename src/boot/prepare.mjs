@@ -16,9 +16,9 @@ import { fileURLToPath } from 'node:url';
 import { takeLock } from './processes.mjs';
 
 /**
- * Makes a checkout ready to run: installs the packages when the lock file is not the one they were
- * installed from, and compiles when a source changed. Both leave a stamp, so that a second start
- * only reads the stamps and the times of the sources. One process prepares at a time.
+ * Makes a checkout ready to run: installs the packages if the lock file changed since the last
+ * installation, and compiles if a source changed. Both leave a stamp, so that a second start only
+ * reads the stamps and the times of the sources. One process prepares at a time.
  */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const at = (...parts) => path.join(root, ...parts);
@@ -28,9 +28,9 @@ const client_project = 'clients/typescript/tsconfig.json';
 const client_package = at('clients', 'typescript', 'dist');
 const build_stamp = at('dist', '.stamp');
 
-/** Null when everything is ready, else a text for the person at the terminal. */
+/** Returns null when everything is ready, else a message for the person at the terminal. */
 export const prepare = async (say) => {
-  // An installation, as in an image, has what was built and nothing to build.
+  // An installation, such as an image, contains the build and nothing to build.
   if (!existsSync(at('tsconfig.json'))) return null;
   if (packagesCurrent() && buildCurrent()) return null;
   mkdirSync(at('dist'), { recursive: true });
@@ -67,7 +67,7 @@ const readOrEmpty = (file) => {
 
 const hash = (text) => createHash('sha256').update(text).digest('hex');
 
-/** The platform belongs to it: a node_modules copied from elsewhere holds the wrong binaries. */
+/** Includes the platform: a node_modules copied from elsewhere holds the wrong binaries. */
 const packageHash = () =>
   `${process.platform}-${process.arch} ${hash(readFileSync(at('package-lock.json')))}\n`;
 
@@ -81,7 +81,7 @@ const packagesCurrent = () => {
   return true;
 };
 
-/** True when npm itself was run by hand and what it installed is what the lock file says. */
+/** True if somebody ran npm by hand and the installed packages match the lock file. */
 const installedByHand = () => {
   try {
     const wanted = JSON.parse(readFileSync(at('package-lock.json'), 'utf8')).packages;
@@ -99,8 +99,9 @@ const installedByHand = () => {
 };
 
 /**
- * No package here needs its install script, so none is run: the same set-up whether npm would
- * allow them or not. The development packages hold the compiler and are wanted in production too.
+ * No package here needs its install script, so none is run: the set-up is the same whether npm
+ * would allow them or not. The development packages include the compiler, so production needs them
+ * too.
  */
 const install = async (say) => {
   const started = Date.now();
@@ -122,7 +123,7 @@ const install = async (say) => {
   ]);
   if (code !== 0) return `${output}\nnpm ci failed, so the packages are not there; see above.`;
   writeFileSync(package_stamp, packageHash());
-  // What the compiler remembers was said about other packages.
+  // The compiler's incremental state describes the old packages.
   rmSync(at('dist', '.tsbuildinfo'), { force: true });
   say(`Packages installed in ${seconds(started)}.`);
   return null;
@@ -132,7 +133,7 @@ const isLink = (file) => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicL
 
 const seconds = (since) => `${((Date.now() - since) / 1000).toFixed(1)} s`;
 
-/** Ends the command with this process: an npm left behind would fight with the next one. */
+/** Stops the command together with this process: an npm left behind would disturb the next one. */
 const runQuietly = (command, args) =>
   new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -169,7 +170,9 @@ const listFiles = (folder) => {
   return found;
 };
 
-/** The types of the client library: made from the service's routes and events, not in git. */
+/**
+ * The types of the client library. They are made from the service's routes and events, not in git.
+ */
 const client_types = 'clients/typescript/src/wire.ts';
 
 const listSources = () =>
@@ -212,8 +215,8 @@ const tsc = (...words) =>
 const compileOnce = () => tsc(root);
 
 /**
- * Compiles, makes the types of the client library with what was compiled, and compiles again where
- * they are new. Sources with an error may not get that far; then the error is shown.
+ * Compiles, makes the types of the client library with the result, and compiles again if the types
+ * changed. Sources with an error may not get that far; then that error is shown.
  */
 const compile = async () => {
   const first = await compileOnce();
@@ -226,19 +229,19 @@ const compile = async () => {
 };
 
 /**
- * The client library once more, as others get it: modules that a browser loads as they are,
- * compiled against what browsers have, without comments; and declarations, with them.
+ * Compiles the client library again as others get it: modules that a browser loads unchanged,
+ * compiled against browser APIs and without comments, plus declarations with comments.
  */
 const compileClient = async () => {
   if (!existsSync(at(client_project))) return { code: 0, output: '' };
-  // What an earlier build made of files that are gone would be part of the library.
+  // Outputs of deleted sources would become part of the library.
   rmSync(client_package, { recursive: true, force: true });
   const types_only = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false'];
   const runs = await Promise.all([tsc(client_project), tsc(client_project, ...types_only)]);
   return runs.find(({ code }) => code !== 0) ?? runs[0];
 };
 
-/** The compiler names each error by a number; without one it did not get that far. */
+/** The compiler numbers each error. Without a number it did not get that far. */
 const sayFailed = (output, is_compiled = false) => {
   if (is_compiled) {
     return 'The compiled sources do not load, so nothing was started. A ReferenceError “before initialization” means that imports form a circle.';
@@ -258,14 +261,14 @@ const build = async (say) => {
   let { code, output, is_compiled = false } = await compile();
   const missing = sources.flatMap(outputsOf).some((name) => !existsSync(at('dist', name)));
   if (code === 0 && missing) {
-    // The incremental state remembers files that somebody deleted since.
+    // The incremental state does not know that somebody deleted output files.
     rmSync(at('dist', '.tsbuildinfo'), { force: true });
     ({ code, output, is_compiled = false } = await compile());
   }
   if (code !== 0) return `${output}\n${sayFailed(output, is_compiled)}`;
   ({ code, output } = await compileClient());
   if (code !== 0) return `${output}\n${sayFailed(output)}`;
-  // What no source stands for any more must go: a deleted test would run again.
+  // Remove outputs whose source is gone: a deleted test would still run.
   for (const name of source_folders.flatMap((folder) => listFiles(`dist/${folder}`))) {
     if (!outputs.has(name.slice('dist/'.length))) rmSync(at(name));
   }

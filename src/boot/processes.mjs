@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
- * The identity of a process, and lock files that name one. A pid alone says little: it is used
+ * Identifies processes, and keeps lock files that name one. A pid alone is not enough: it is used
  * again after a reboot or in a new container, and a killed process may stay in the table unreaped.
  * So a lock holds the pid together with the start time of its process.
  */
@@ -11,7 +11,7 @@ const on_linux = process.platform === 'linux';
 const readStat = (pid) => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the name in brackets and may itself hold blanks and brackets.
+    // The second field is the name in parentheses, which may contain spaces and parentheses.
     return text.slice(text.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
@@ -27,7 +27,7 @@ const ps = (...args) => {
   }
 };
 
-/** The start time of a running process, as text to compare; null when there is no such process. */
+/** Returns the start time of a running process as text to compare; null if it does not run. */
 export const startTime = (pid) => {
   if (!Number.isInteger(pid) || pid <= 0) return null;
   if (!on_linux) return ps('-o', 'lstart=', '-p', String(pid)).replaceAll(' ', '_') || null;
@@ -35,20 +35,20 @@ export const startTime = (pid) => {
   return stat === null || stat[0] === 'Z' || stat[0] === 'X' ? null : stat[19];
 };
 
-/** CPU time that a process has used, as text to compare; null when it is not known. */
+/** Returns the CPU time that a process has used as text to compare; null if unknown. */
 export const cpuTime = (pid) => {
   if (!on_linux) return ps('-o', 'time=', '-p', String(pid)) || null;
   const stat = readStat(pid);
   return stat === null ? null : String(Number(stat[11]) + Number(stat[12]));
 };
 
-/** The parent of a process; 0 when it is not known. */
+/** Returns the parent of a process; 0 if unknown. */
 export const parentOf = (pid) => {
   if (!on_linux) return Number(ps('-o', 'ppid=', '-p', String(pid))) || 0;
   return Number(readStat(pid)?.[1] ?? 0);
 };
 
-/** The command line of a process; empty when there is none. */
+/** Returns the command line of a process; empty if there is no such process. */
 export const commandOf = (pid) => {
   if (!on_linux) return ps('-o', 'command=', '-p', String(pid)).split(' ').filter(Boolean);
   try {
@@ -63,7 +63,7 @@ const allProcesses = () =>
     .filter((name) => /^\s*\d+\s*$/.test(name))
     .map(Number);
 
-/** Pids of the running processes whose command line the test accepts, this process left out. */
+/** Returns the pids of running processes whose command line is accepted, except this process. */
 export const findProcesses = (accepts) =>
   allProcesses().filter(
     (pid) => pid !== process.pid && accepts(commandOf(pid)) && startTime(pid) !== null,
@@ -79,19 +79,19 @@ const readOrNull = (file) => {
   }
 };
 
-/** The pid in the text of a lock, when the process that wrote it still runs; else 0. */
+/** Returns the pid in the text of a lock if the process that wrote it still runs, else 0. */
 const holderIn = (text) => {
   const [pid, started] = text.trim().split(' ');
   const now = startTime(Number(pid));
   return now !== null && now === started ? Number(pid) : 0;
 };
 
-/** The process that has the lock; 0 when it is free or was left behind. */
+/** Returns the pid of the process that has the lock; 0 if the lock is free or was left behind. */
 export const lockHolder = (file) => holderIn(readOrNull(file) ?? '');
 
 /**
- * Takes the lock file, or names its holder: `{ holder, release }`, where `holder` is 0 when the
- * lock is ours now. A lock left behind by a dead process is taken over.
+ * Takes the lock file, or names its holder: `{ holder, release }`. `holder` is 0 if the lock is now
+ * ours. A lock left behind by a dead process is taken over.
  */
 export const takeLock = (file) => {
   const own = `${file}.${process.pid}`;
@@ -103,14 +103,14 @@ export const takeLock = (file) => {
   try {
     for (;;) {
       try {
-        // A link appears whole or not at all, so nobody ever reads half a lock.
+        // A link appears whole or not at all, so no process ever reads half a lock.
         linkSync(own, file);
         return { holder: 0, release };
       } catch (error) {
         if (error.code !== 'EEXIST') throw error;
       }
       const found = readOrNull(file);
-      // It was released just now.
+      // The lock was released just now.
       if (found === null) continue;
       const holder = holderIn(found);
       if (holder !== 0) return { holder, release: () => undefined };
@@ -122,9 +122,10 @@ export const takeLock = (file) => {
 };
 
 /**
- * Two may see the same stale lock, and the slower one must not remove the fresh lock of the
- * quicker one. So this is done under a lock of its own, where it is looked at once more: nobody
- * else can take it away between the look and the removal, and the dead do not take it again.
+ * Two processes may see the same stale lock, and the slower one must not remove the fresh lock of
+ * the faster one. So the removal has its own lock, under which the file is checked again: no other
+ * process can remove it between the check and the removal, and a dead process does not take it
+ * again.
  */
 const removeStale = (file) => {
   const { holder, release } = takeLock(`${file}.stale`);

@@ -4,15 +4,15 @@ import { checkout_commands, commands, exit_codes, sayUnknown } from './commands.
 import { engineProblem, readMachine, startProblem } from './machine.mjs';
 
 /**
- * `prediction-forum COMMAND [arguments]`, and what every npm script calls. It makes the checkout
+ * `prediction-forum COMMAND [arguments]`, which every npm script also calls. It makes the checkout
  * ready (packages, build) and then runs the compiled entry in this same process, which reads its
- * own arguments from `process.argv.slice(2)`. Plain JavaScript without a dependency, because it
+ * own arguments from `process.argv.slice(2)`. Plain JavaScript without dependencies, because it
  * runs before anything is installed.
  */
 
 /**
- * Bytes that a first line with its headers may have. The engine reads this when it is loaded; without it
- * Node 22 and 24 refuse requests above 4 KiB, such as a GET with 100 ids and a signature.
+ * Maximum bytes of the request line and headers. The engine reads this when it is loaded. Without
+ * it Node 22 and 24 refuse requests above 4 KiB, such as a GET with 100 ids and a signature.
  */
 process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384';
 
@@ -38,7 +38,7 @@ const root_url = new URL('../../', import.meta.url);
 const readPackage = (folder) =>
   JSON.parse(readFileSync(new URL(`${folder}package.json`, root_url), 'utf8'));
 
-/** The version that is installed, or the one that will be: `npm:uwebsockets@3.0.6` → `3.0.6`. */
+/** Returns the installed version, or the one to be installed: `npm:uwebsockets@3.0.6` → `3.0.6`. */
 const engineVersion = (wanted) => {
   try {
     return readPackage('node_modules/uWebSockets.js/').version;
@@ -47,7 +47,10 @@ const engineVersion = (wanted) => {
   }
 };
 
-/** Program, engine, and schema: the number of the newest migration. Reads files, installs nothing. */
+/**
+ * Names the program, the engine and the newest migration (the schema). Reads files, installs
+ * nothing.
+ */
 const describeVersion = () => {
   const { version, dependencies } = readPackage('');
   const newest = Math.max(
@@ -63,7 +66,9 @@ const fail = (message, code) => {
   process.exitCode = code;
 };
 
-/** A build loads the engine, and so does the service. The other commands of a package do not. */
+/**
+ * A build loads the engine, and so does the service. An installed package's other commands do not.
+ */
 const whyNot = (is_start) => {
   const machine = readMachine();
   const needs_engine = is_start || existsSync(new URL('tsconfig.json', root_url));

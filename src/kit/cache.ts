@@ -3,19 +3,19 @@ import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
 
-/** Loaders, caches and queues: reads that go together, are kept for a while, and wait in line. */
+/** Loaders, caches and queues: they combine reads, store results and limit concurrency. */
 
 interface LoaderOptions {
-  /** Most keys of one reading. */
+  /** Maximum number of keys per read. */
   readonly most?: number;
-  /** Readings under way at once; meanwhile the next one gathers keys. */
+  /** Maximum number of concurrent reads. While they run, the next read collects keys. */
   readonly at_once?: number;
 }
 
 /**
- * Reads by key that are asked for one by one and go to the store together. `read` answers in the
- * order of the keys, which are all different. A reading that has begun takes nobody in: the answer
- * is never older than the question.
+ * Returns a function that reads one value by key. Calls that arrive together become one read of the
+ * store. `read` returns the values in the order of the keys, which are all different. No key joins
+ * a read that has started, so an answer is never older than its request.
  */
 export const makeLoader = <V, K = string>(
   read: (keys: readonly K[]) => Promise<readonly V[]>,
@@ -37,7 +37,7 @@ export const makeLoader = <V, K = string>(
           dispatch();
           await reading;
         };
-        // The callers get the failure; here only the turn ends.
+        // The callers get the error; here only the turn ends.
         limit(turn).catch(() => undefined);
       },
     },
@@ -46,12 +46,12 @@ export const makeLoader = <V, K = string>(
 };
 
 interface CacheOptions<V> {
-  /** Values, or the sum of their sizes; the longest unused goes first. */
+  /** Maximum number of values, or of the sum of their sizes. The least recently used goes first. */
   readonly most: number;
   readonly sizeOf?: (value: V) => number;
-  /** From the beginning of the reading; left out: for as long as there is room. */
+  /** Counted from the start of the read. Without it, values stay as long as there is room. */
   readonly ttl_ms?: number;
-  /** Left out: everything is kept. */
+  /** Without it, every value is cached. */
   readonly isKept?: (value: V) => boolean;
 }
 
@@ -60,7 +60,7 @@ interface Entry<V> {
   reading: Promise<V>;
 }
 
-/** A cache of values that were read. */
+/** Creates an LRU cache that reads missing values. */
 export const makeCache = <V>(options: CacheOptions<V>) => {
   const { most, ttl_ms = 0, sizeOf = () => 1, isKept = () => true } = options;
   const entries = new LRUCache<string, Entry<V>>({ maxSize: most, ttl: ttl_ms });
@@ -86,15 +86,15 @@ export const makeCache = <V>(options: CacheOptions<V>) => {
     return entry.reading;
   };
   return {
-    /** A value without a promise where it is known; callers during a reading share it. */
+    /** Returns a cached value without a promise. Concurrent callers for a key share one read. */
     get(key: string, read: () => Promise<V>): V | Promise<V> {
       const entry = entries.get(key);
       return entry === undefined ? start(key, read) : (entry.value ?? entry.reading);
     },
     peek: (key: string): V | undefined => entries.peek(key)?.value,
-    /** A value that is being read is not kept either. */
+    /** Removes an entry. A value that is still being read is not cached. */
     forget: (key: string): void => void entries.delete(key),
-    /** Forgets the entries that match; an entry that is being read has no value yet. */
+    /** Removes the entries that match. An entry that is still being read has no value yet. */
     forgetWhere(matches: (key: string, value: V | undefined) => boolean): void {
       for (const [key, { value }] of [...entries.entries()]) {
         if (matches(key, value)) entries.delete(key);
@@ -105,7 +105,7 @@ export const makeCache = <V>(options: CacheOptions<V>) => {
 
 export class BusyError extends Error {}
 
-/** Lets so many do something at once, and so many wait; others are rejected with a `BusyError`. */
+/** Returns a queue: `at_once` calls run, `most_waiting` wait, others reject with a `BusyError`. */
 export const makeQueue = (at_once: number, most_waiting: number) => {
   const limit = pLimit(at_once);
   return async <T>(work: () => Promise<T>): Promise<T> => {
@@ -123,8 +123,8 @@ interface FairPoolOptions {
 }
 
 /**
- * Bounds work at once and in waiting, over all and for each key. Undefined, and nothing is done,
- * when there is no room to wait.
+ * Limits running and waiting work, in total and per key. `run` does nothing and returns undefined
+ * if there is no room to wait.
  */
 export const makeFairPool = (room: FairPoolOptions) => {
   const all = pLimit(room.at_once);

@@ -1,12 +1,14 @@
 import type { TObject } from '@sinclair/typebox';
 
 /**
- * An event is defined by one value: its name, a sentence, its audience and the schema of its data.
- * The outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI come from it.
- * Events are written by `emit` and `emitAll` of `db/event.ts` only.
+ * One value defines an event: its name, a sentence, its audience and the schema of its data. The
+ * outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI come from it. Only
+ * `emit` and `emitAll` in `db/event.ts` write events.
  */
 
-/** `author`: only the agent in `audience_id` of its place gets it; `everyone`: all subscribers. */
+/**
+ * `author`: only the agent in the event's `audience_id` gets it. `everyone`: all subscribers do.
+ */
 type Audience = 'everyone' | 'author';
 
 export interface EventDef<S extends TObject = TObject> {

@@ -1,7 +1,7 @@
 /**
  * A fault is a refusal: one value that names its code, its status and a sentence a person can act
- * on. Handlers return faults and never throw them; a throw is a bug or an outage. One code has one
- * status for ever, and a contract test holds the codes and the reference's table equal.
+ * on. Handlers return faults and never throw them; a throw is a bug or an outage. A code never
+ * changes its status. A contract test compares the codes with the table in the reference.
  */
 
 export type FaultCategory =
@@ -26,10 +26,10 @@ export interface FaultDef {
 }
 
 export interface FaultField {
-  /** Where in the request: `body.confidence`, `query.limit`, `params.id`, `header.x-api-key`. */
+  /** Position in the request: `body.confidence`, `query.limit`, `params.id`, `header.x-api-key`. */
   readonly path: string;
   readonly message: string;
-  /** Set where several gates report together, so that each failure keeps its own code. */
+  /** Set when several gates report together, so that each failure keeps its own code. */
   readonly code?: string;
 }
 
@@ -54,7 +54,9 @@ type FaultShape = readonly [
   retryable?: boolean,
 ];
 
-/** Names a group of faults: `{CODE: [status, category, sentence, retryable?]}` → one value each. */
+/**
+ * Defines a group of faults: `{CODE: [status, category, sentence, retryable?]}` → one value each.
+ */
 export const defineFaults = <const T extends Record<string, FaultShape>>(
   shapes: T,
 ): { readonly [K in keyof T]: FaultDef } => {
@@ -76,14 +78,14 @@ export const refuse = (def: FaultDef, parts: FaultParts = {}): Fault => ({
 export const isFault = (value: unknown): value is Fault =>
   typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'fault';
 
-/** The error body of the contract, §1; an absent member is not in the JSON. */
+/** Returns the error body of the contract, §1. Undefined members are not in the JSON. */
 export const faultBody = (fault: Fault, request_id: string): Record<string, unknown> => {
   const { code, status, category, retryable } = fault.def;
   const { message: error, fields, extra } = fault;
   return { error, code, status, category, retryable, fields, ...extra, request_id };
 };
 
-/** A refused item of a list whose items are judged one by one, as it stands in the answer. */
+/** Returns the response entry for a refused item of a list whose items are judged one by one. */
 export const refusedItem = ({ def, message, fields, extra }: Fault) => ({
   code: def.code,
   error: message,
@@ -91,7 +93,7 @@ export const refusedItem = ({ def, message, fields, extra }: Fault) => ({
   ...extra,
 });
 
-/** Faults that any route can answer, whatever it is about. */
+/** Faults that any route can return. */
 export const common_faults = defineFaults({
   INVALID_REQUEST: [400, 'validation', 'The request does not have the expected shape.'],
   INVALID_JSON: [400, 'validation', 'The body is not valid JSON.'],
@@ -129,7 +131,7 @@ export const common_faults = defineFaults({
   INTERNAL: [500, 'internal', 'Something went wrong here; the request id names it.', true],
 });
 
-/** An item of such a list that has not the expected shape. */
+/** Makes the fault for an item of such a list that does not have the expected shape. */
 export const unreadableItem = (fields: readonly FaultField[]): Fault => {
   const message = fields.map((field) => `${field.path}: ${field.message}`).join('; ');
   return refuse(common_faults.INVALID_REQUEST, { message, fields });

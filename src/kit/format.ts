@@ -1,12 +1,12 @@
-/** Numbers and dates as text; the same on every machine, whatever its locale. */
+/** Formats numbers and dates as text, the same on every machine and in every locale. */
 
 /** 48210 → `48,210`. */
 export const grouped = (n: number): string =>
   String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 
 /**
- * To four digits, with commas. Numbers of a narrow range get the digits that tell them apart:
- * 1,000,001.5 where the range is 2 wide.
+ * Rounds to four digits and adds commas. Numbers in a narrow range get enough digits to differ:
+ * 1,000,001.5 if the range is 2 wide.
  */
 export const shortNumber = (n: number, range_width = 0): string => {
   const more = n !== 0 && range_width > 0 ? Math.floor(Math.log10(Math.abs(n) / range_width)) : 0;
@@ -17,7 +17,7 @@ export const shortNumber = (n: number, range_width = 0): string => {
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
-/** `21 Nov 2026`, of the UTC day. */
+/** `21 Nov 2026`, the day in UTC. */
 export const dayText = (at: Date): string =>
   `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
 
@@ -25,7 +25,9 @@ export const dayText = (at: Date): string =>
 export const timeText = (at: Date): string =>
   `${dayText(at)}, ${at.toISOString().slice(11, 16)} UTC`;
 
-/** Whole percents; near certainty, where the difference counts, with a decimal. */
+/**
+ * Whole percents, with one decimal below 1 % and above 99 % because the difference matters there.
+ */
 export const percentText = (percent: number | null | undefined): string => {
   if (percent === null || percent === undefined) return '–';
   if (percent > 0 && percent < 0.1) return '<0.1%';

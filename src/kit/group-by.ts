@@ -1,4 +1,4 @@
-/** Rows by a key of theirs, each group in the order of the rows. */
+/** Groups rows by a key. Each group keeps the order of the rows. */
 export const groupBy = <R, K>(rows: readonly R[], keyOf: (row: R) => K): Map<K, R[]> => {
   const groups = new Map<K, R[]>();
   for (const row of rows) {

@@ -4,9 +4,9 @@ let last_ms = 0;
 let counter = 0;
 
 /**
- * UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random bits. Within one process the
- * 12 bits after the version count up inside a millisecond, so ids made here sort in the order of
- * their making.
+ * Makes a UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random bits. Within one
+ * process the 12 bits after the version count up inside a millisecond, so ids made here sort in the
+ * order in which they were made.
  */
 export const makeId = (now_ms: number = Date.now()): string => {
   const random = crypto.randomUUID();
@@ -27,7 +27,7 @@ const dashed = (hex: string): string =>
     '-',
   );
 
-/** An id that sorts after another: a new one, or the next where that one is ahead of the clock. */
+/** Makes an id that sorts after `id`: a new one, or `id` plus one if `id` is ahead of the clock. */
 export const makeIdAfter = (id: string): string => {
   const made = makeId();
   if (made > id) return made;
@@ -35,7 +35,7 @@ export const makeIdAfter = (id: string): string => {
   return dashed(next.toString(16).padStart(32, '0'));
 };
 
-/** The smallest id that could be made at a time. */
+/** Returns the smallest id that could be made at a time. */
 export const firstIdAt = (ms: number): string => {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
@@ -45,8 +45,8 @@ const uuid_pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 export const isId = (text: string): boolean => uuid_pattern.test(text);
 
 /**
- * SHA-256 as a text, which costs a third of what it costs as a buffer: that has memory outside of
- * the heap. Node before 20.12 has only the streaming hash.
+ * Returns SHA-256 as text. This costs a third of a buffer, which uses memory outside the heap. Node
+ * before 20.12 has only the streaming hash.
  */
 export const sha256: (data: string | Uint8Array, encoding: crypto.BinaryToTextEncoding) => string =
   typeof crypto.hash === 'function'

@@ -2,8 +2,9 @@ import { closeSync, fstatSync, openSync, stat, write, writeSync } from 'node:fs'
 import { type Logger, pino } from 'pino';
 
 /**
- * API keys (`sk_`) and session tokens (`hs_`), also with the underscore percent-encoded. A client
- * may put one into a path or into `X-Request-Id`; nothing that is written down may repeat it.
+ * Matches API keys (`sk_`) and session tokens (`hs_`), also with a percent-encoded underscore. A
+ * client may put one into a path or into `X-Request-Id`, and nothing that is stored or logged may
+ * repeat it.
  */
 const credential = /(?:sk|hs)(?:_|%5f)[\w-]{20,}/i;
 const credentials = new RegExp(credential, 'gi');
@@ -20,9 +21,9 @@ const redacted = [
 ];
 
 /**
- * One JSON line a record, on the standard output or into a file, and written at least every 200 ms. Secrets never
- * get into a record in the first place; the redaction list is the second fence, and keys inside of
- * any text, such as a path, are taken out of every line.
+ * Writes one JSON line per record to standard output or a file, at least every 200 ms. Records
+ * never contain secrets in the first place. The redaction list is a second safeguard, and keys
+ * inside any text, such as a path, are removed from every line.
  */
 export const makeLog = (
   level: string,
@@ -41,11 +42,11 @@ export const makeLog = (
     },
     { write: (line: string) => output.write(line.replace(credentials, '[redacted]')) },
   );
-  /** `dropped`: lines that could not be written so far. */
+  /** `dropped`: number of lines that could not be written so far. */
   return { log, dropped: () => output.dropped };
 };
 
-/** An error as a log record: never the values of a statement. */
+/** Describes an error for the log, without the values of an SQL statement. */
 export const describeError = (error: unknown): Record<string, unknown> =>
   error instanceof Error
     ? {
@@ -56,18 +57,18 @@ export const describeError = (error: unknown): Record<string, unknown> =>
       }
     : { err: String(error) };
 
-/** Lines gathered for this time are written, and what failed is tried again after it. */
+/** Lines are collected for this long before a write. A failed write is retried after this time. */
 const every_ms = 200;
-/** The same for a full pipe, which somebody is reading. */
+/** Retry time for a full pipe, which somebody is reading. */
 const pipe_ms = 10;
-/** This many characters are written at once. */
+/** A write starts early when this many characters are waiting. */
 const enough = 32_768;
-/** Most characters kept while nothing can be written. */
+/** Maximum number of characters stored while nothing can be written. */
 const most = 1_048_576;
 
 /**
- * What is left of lines after so many bytes, from the beginning of the line that was cut: other
- * processes write to the same file, so a line break ends what is there of it.
+ * Returns the lines after the first `written` bytes, from the start of the line that was cut. Other
+ * processes write to the same file, so a line break first ends the part that is already there.
  */
 const fromCut = (lines: Buffer, written: number): Buffer => {
   if (written === 0) return lines;
@@ -76,12 +77,12 @@ const fromCut = (lines: Buffer, written: number): Buffer => {
   return start === written ? left : Buffer.concat([Buffer.from('\n'), left]);
 };
 
-/** A file that was moved away is missed within this time. */
+/** The log notices within this time that its file was moved. */
 const look_ms = 1_000;
 
 const outputs: LogOutput[] = [];
 
-/** Opens the files of logs again, as after a rotation. */
+/** Reopens the log files, for example after a rotation. */
 export const reopenLogs = (): void => {
   for (const output of outputs) output.reopen();
 };
@@ -91,30 +92,32 @@ const flushAll = (): void => {
 };
 
 /**
- * Writes lines without making anybody wait. (`sonic-boom`, which pino brings, blocks the end of a
- * process for ever when the disk is full.) A failed write (the disk is full, nobody reads the
- * pipe) is tried again; meanwhile `most` is kept, and further lines are dropped and counted.
+ * Writes lines without blocking. (`sonic-boom`, which pino brings, blocks the end of a process for
+ * ever if the disk is full.) A failed write (full disk, nobody reads the pipe) is retried.
+ * Meanwhile up to `most` characters are stored, and further lines are dropped and counted.
  */
 export class LogOutput {
   dropped = 0;
   #fd: number;
-  /** Null: a descriptor that somebody else opened. */
+  /** Null for a descriptor that somebody else opened. */
   readonly #file: string | null;
   #is_moved = false;
   readonly #onAgain: (dropped: number, code: string) => void;
   #lines = '';
-  /** Being written, or to be tried again. */
+  /** Bytes that are being written or wait for a retry. */
   #chunk: Buffer = Buffer.alloc(0);
-  /** Bytes of it that are written. */
+  /** Number of bytes of `#chunk` that are written. */
   #written = 0;
   #is_writing = false;
-  /** For what is gathered until a flush that is due. */
+  /** True while a flush of collected lines is scheduled. */
   #is_waiting = false;
   #reported = 0;
-  /** Why the last write failed; empty when it did not. */
+  /** Error code of the last write; empty if it succeeded. */
   #trouble = '';
 
-  /** `onAgain`: lines can be written again, and this many had to be dropped. */
+  /**
+   * Calls `onAgain` when lines can be written again, with the number of lines dropped meanwhile.
+   */
   constructor(target: number | string, onAgain: (dropped: number, code: string) => void) {
     this.#file = typeof target === 'string' ? target : null;
     this.#fd = typeof target === 'string' ? openSync(target, 'a', 0o600) : target;
@@ -134,7 +137,7 @@ export class LogOutput {
     if (this.#trouble === '' && this.#lines.length >= enough) this.#flush();
   }
 
-  /** The file was moved away, or somebody says so: the next lines go into a new one. */
+  /** Continues in a new file, because the old one was moved or a caller asks for it. */
   reopen(): void {
     this.#is_moved = this.#file !== null;
     if (this.#is_moved && !this.#is_writing) this.#open(this.#file ?? '');
@@ -155,7 +158,7 @@ export class LogOutput {
       closeSync(this.#fd);
       this.#fd = fd;
     } catch {
-      // The old file takes the lines until the next look.
+      // The old file gets the lines until the next check.
       return;
     }
     this.#chunk = fromCut(this.#chunk, this.#written);
@@ -205,14 +208,14 @@ export class LogOutput {
     this.#chunk = Buffer.alloc(0);
     this.#written = 0;
     this.#trouble = '';
-    // The kept lines go first, and leave room for the line that says how many were dropped.
+    // The stored lines go first. This makes room for the line that says how many were dropped.
     if (code !== '') this.#flush();
     else if (this.#lines !== '') this.#flushLater();
     if (this.dropped > this.#reported) this.#onAgain(this.dropped - this.#reported, code);
     this.#reported = this.dropped;
   }
 
-  /** Writes what it can, now: for the end of the process. */
+  /** Writes as much as possible before the process ends. */
   flushSync(): void {
     let rest = Buffer.from(this.#lines);
     if (!this.#is_writing) {

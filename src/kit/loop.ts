@@ -5,13 +5,13 @@ import { isOutage } from './outage.js';
 import type { Service } from './service.js';
 
 /**
- * A job that is done again and again: one turn at a time, a rest between turns that a nudge cuts
- * short, and a turn that throws is logged and tried again later. `again` skips the rest.
+ * A job that repeats: one turn at a time, with a rest between turns. A nudge ends the rest early.
+ * If a turn throws, the error is logged and the turn is retried later. `again` skips the rest.
  */
 
 /**
- * For work that has no end of its own: `await pause(n)` after each `n` units of it lets the event loop
- * turn whenever `most` of them were done, so that no other request waits for the rest.
+ * For long work: `await pause(n)` after each `n` units lets the event loop turn whenever `most`
+ * units are done, so that other requests do not wait for all of the work.
  */
 export const makePause = (most: number): ((units?: number) => Promise<void> | undefined) => {
   let done = 0;
@@ -33,14 +33,14 @@ export interface LoopOptions {
 }
 
 export interface Loop extends Service {
-  /** Makes the next turn start now, or right after the one under way. */
+  /** Starts the next turn now, or right after the current one. */
   nudge(): void;
 }
 
 export const makeLoop = (options: LoopOptions): Loop => {
   const { name, log, every_ms, turn, after_error_ms = 500 } = options;
   const stopping = new AbortController();
-  /** Aborted by whatever cuts the next rest short; a new one for each turn. */
+  /** Aborted to end the next rest early. Each turn gets a new one. */
   let waking = new AbortController();
   let running: Promise<void> = Promise.resolve();
 

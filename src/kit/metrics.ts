@@ -3,14 +3,14 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { type Service, withDeadline } from './service.js';
 
 /**
- * Metrics and probes of one process on a port of its own, so that they answer while the public port
- * is busy and never cost a request of a client. Values are read when somebody asks.
+ * Serves metrics and probes of one process on its own port, so that they answer while the public
+ * port is busy and never take capacity from clients. Values are read on request.
  */
 
 export interface Measure {
   readonly name: string;
   readonly help: string;
-  /** Now; without a value the sample is left out. */
+  /** Reads the current value. Without a value the sample is left out. */
   readonly read: () => number | undefined | Promise<number | undefined>;
 }
 
@@ -21,14 +21,14 @@ interface MonitorOptions {
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly measures: readonly Metric[];
-  /** Whether the process can do its work now. */
+  /** Returns true if the process can do its work now. */
   readonly isReady: () => boolean | Promise<boolean>;
 }
 
 const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels(labels);
-  // Of the process itself, by the names that every dashboard knows.
+  // Metrics of the process itself, under the names that every dashboard knows.
   collectDefaultMetrics({ register: registry });
   for (const one of measures) {
     if (one instanceof Histogram) registry.registerMetric(one);
@@ -37,10 +37,10 @@ const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
   return registry;
 };
 
-/** What cannot be had by then is left out. */
+/** A value that takes longer to read is left out. */
 const most_ms = 2_000;
 
-/** A counter if its name ends with `_total`. */
+/** Makes a counter if the name ends with `_total`, else a gauge. */
 const makeMetric = ({ name, help, read }: Measure, registry: Registry): void => {
   const readInTime = () =>
     withDeadline(Promise.resolve().then(read), most_ms, name).catch(() => undefined);

@@ -1,6 +1,8 @@
 import { toLine, toNormalForm } from './text.js';
 
-/** Names that people type, such as those of agents and options, and when two of them are the same. */
+/**
+ * Names that people type, such as names of agents and options, and a rule for when two are equal.
+ */
 
 /**
  * Characters that a reader could not see, or that would change how the text around them reads:
@@ -13,10 +15,10 @@ const all_unseen = new RegExp(`(?![\\t\\n\\r])${unseen.source}`, 'gu');
 export const hasUnseen = (text: string): boolean => unseen.test(text);
 
 /**
- * Two names are the same when their folds are: Unicode compatibility form (NFKC), then a full case
- * fold, down, up and down again, so that ß and ẞ meet ss and ſ meets s. Runs of any blanks count as
- * one, and what cannot be seen does not count. Full-width and mathematical letters meet the plain
- * ones; letters of another script that merely look alike (Cyrillic а) do not.
+ * Two names are the same if their folds are equal. A fold is the Unicode compatibility form (NFKC)
+ * with a full case fold (down, up and down again), so that ß and ẞ equal ss and ſ equals s. A run
+ * of blanks counts as one, and invisible characters do not count. Full-width and mathematical
+ * letters equal the plain ones. Look-alikes from another script (Cyrillic а) do not.
  */
 export const foldName = (name: string): string =>
   toNormalForm(toNormalForm(name, 'NFKC').toLowerCase().toUpperCase().toLowerCase(), 'NFKC')
@@ -24,7 +26,7 @@ export const foldName = (name: string): string =>
     .replace(/\s+/gu, ' ')
     .trim();
 
-/** The place of a name among others: to the letter if it is there so, else by its fold; or -1. */
+/** Returns the index of a name: an exact match if there is one, else a match by fold, else -1. */
 export const findName = (text: string, names: readonly string[]): number => {
   const wanted = toLine(text);
   const exact = names.indexOf(wanted);

@@ -1,4 +1,6 @@
-/** Which errors of Postgres say that the store is away, and nothing about the statement. */
+/**
+ * Decides which Postgres errors mean that the store is unavailable, not that a statement is wrong.
+ */
 
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
@@ -18,7 +20,7 @@ export class ConnectionError extends Error {
 const code = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
-/** Serialisation failure or deadlock: the same statement may succeed when it is run again. */
+/** Serialisation failure or deadlock: the same statement may succeed if it is run again. */
 const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(code(error));
 
 const outage_codes = new Set([
@@ -42,16 +44,16 @@ const outage_codes = new Set([
   '57014',
 ]);
 
-/** Connections; resources (disk, memory, connections); an operator's act; the system below. */
+/** Connections; resources (disk, memory, connections); an operator's action; the system below. */
 const outage_classes = /^(08|53|57P|58)/;
 
-/** The disk is full, or the server or the database takes no writes; reads go on. */
+/** True if the disk is full, or the server or the database is read-only. Reads still work. */
 export const isWriteRefused = (error: unknown): boolean => ['53100', '25006'].includes(code(error));
 
 /**
- * The store is away, restarting, out of time or out of room, and nothing is wrong with the
- * statement. Whether a commit that was under way took effect is unknown: only idempotent work may
- * be run again.
+ * True if the store is unavailable, restarting, out of time or out of room, and the statement
+ * itself is fine. A commit that was under way may or may not have taken effect, so only idempotent
+ * work may be run again.
  */
 export const isOutage = (error: unknown): boolean =>
   outage_codes.has(code(error)) ||

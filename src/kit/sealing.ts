@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 /**
- * Secrets at rest: AES-256-GCM under a key derived from SECRET_KEY for one purpose, bound to
- * the name of what is sealed, so that sealed bytes that were copied to another row do not open.
+ * Encrypts secrets at rest: AES-256-GCM under a key derived from SECRET_KEY for one purpose. The
+ * sealed bytes are bound to the name of the secret, so a copy in another row does not open.
  *
  * Layout: version (1 byte) · nonce (12) · tag (16) · ciphertext.
  */
@@ -13,7 +13,7 @@ const tag_bytes = 16;
 const header_bytes = 1 + nonce_bytes + tag_bytes;
 const algorithm = 'aes-256-gcm';
 
-/** 32 bytes that serve one purpose only; `purpose` ends in the number of its version. */
+/** Derives 32 bytes that serve one purpose only. `purpose` ends with its version number. */
 export const deriveKey = (secret_key: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret_key, '', purpose, 32));
 
@@ -30,7 +30,7 @@ export const createSealer = (secret_key: string, purpose: string) => {
     return Buffer.concat([Buffer.of(version), nonce, cipher.getAuthTag(), text]);
   };
 
-  /** Null when it was sealed under another key, for another name, or is damaged. */
+  /** Returns null if the bytes were sealed under another key or name, or are damaged. */
   const open = (name: string, sealed: Uint8Array): string | null => {
     const bytes = Buffer.from(sealed);
     if (bytes.length < header_bytes || bytes[0] !== version) return null;

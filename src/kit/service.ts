@@ -1,30 +1,30 @@
 /**
  * A service is a part of a process that runs until it is stopped: a listener, a follower, a loop.
- * They start in order and stop in the reverse order; each stop is bounded.
+ * Services start in order and stop in reverse order. Each stop is bounded.
  */
 export interface Service {
   readonly name: string;
   start(): Promise<void>;
-  /** Finishes the item at hand and frees everything; must not throw. */
+  /** Finishes the current item and frees everything. Must not throw. */
   stop(): Promise<void>;
 }
 
 export interface Running {
-  /** Port the HTTP server really listens on, where this process has one. */
+  /** Port on which the HTTP server really listens, if this process has one. */
   readonly port?: number;
   stop(): Promise<void>;
 }
 
-/** The program cannot work here as things are. One sentence: why, and what to do. Exit code 2. */
+/** The program cannot run here as things are. The message says why and what to do. Exit code 2. */
 export class CannotStart extends Error {
   override readonly name = 'CannotStart';
 }
 
-/** Rejects with the code `ETIMEOUT` after `ms`; the timer does not keep the process alive. */
+/** Rejects with the code `ETIMEOUT` after `ms`. The timer does not keep the process alive. */
 export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    // Most work ends in time: an error, whose stack is costly, is made for the rest alone.
+    // Most work ends in time, so the error, whose stack is costly, is made only if it does not.
     timer = setTimeout(() => {
       const error = new Error(`${what} took longer than ${ms} ms`);
       reject(Object.assign(error, { code: 'ETIMEOUT' }));
@@ -39,8 +39,8 @@ export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string
 };
 
 /**
- * Waits until `floor_ms` after `started_ms` (of `performance.now()`), so that answers that must not
- * differ take the same time. Holds a timer and nothing else.
+ * Waits until `floor_ms` after `started_ms` (of `performance.now()`), so that responses that must
+ * look the same take the same time. It holds only a timer.
  */
 export const waitUntilFloor = (started_ms: number, floor_ms: number): Promise<void> | undefined => {
   const left_ms = started_ms + floor_ms - performance.now();
@@ -50,7 +50,7 @@ export const waitUntilFloor = (started_ms: number, floor_ms: number): Promise<vo
   });
 };
 
-/** Starts services in order; when one fails, those already started are stopped again. */
+/** Starts services in order. If one fails, the services already started are stopped again. */
 export const startAll = async (services: readonly Service[]): Promise<Running> => {
   const started: Service[] = [];
   const stop = async (): Promise<void> => {

@@ -12,9 +12,9 @@ import {
 } from './svg.js';
 
 /**
- * A chart with title, legend, axes, gridlines and its source, and the marks that go into it. d3
- * places values and chooses ticks; the markup is our own, so that a picture is safe for any text,
- * the same at every time, and coloured by class. Features say what a chart means.
+ * Draws a chart with title, legend, axes, gridlines and its source, and the marks in it. d3 places
+ * values and chooses ticks. The markup is our own, so that a picture is safe for any text, the same
+ * every time, and coloured by class. Features decide what a chart means.
  */
 
 export interface Axis {
@@ -24,7 +24,7 @@ export interface Axis {
   readonly label?: string | undefined;
 }
 
-/** From 0 to 100 per cent, with so many steps. */
+/** Makes an axis from 0 to 100 percent, with about `steps` steps. */
 export const percentAxis = (steps: number, label?: string): Axis => ({
   from: 0,
   to: 100,
@@ -34,7 +34,7 @@ export const percentAxis = (steps: number, label?: string): Axis => ({
   label,
 });
 
-/** Of any numbers, with about so many steps. */
+/** Makes an axis for any numbers, with about `steps` steps. */
 export const numberAxis = (from: number, to: number, steps: number, label?: string): Axis => {
   const scale = scaleLinear([from, to], [0, 1]);
   const name = scale.tickFormat(steps);
@@ -42,8 +42,8 @@ export const numberAxis = (from: number, to: number, steps: number, label?: stri
 };
 
 /**
- * An axis of time from one moment (ms since 1970) to a later one, with at most `most` round times
- * named, in UTC.
+ * Makes a time axis from one moment (ms since 1970) to a later one. It labels at most `most` round
+ * times, in UTC.
  */
 export const timeAxis = (from: number, to: number, most: number): Axis => {
   const scale = scaleUtc([from, to], [0, 1]);
@@ -54,7 +54,7 @@ export const timeAxis = (from: number, to: number, most: number): Axis => {
   return { from, to, ticks: times.map((time) => ({ at: time.getTime(), label: label(time) })) };
 };
 
-/** Where values of the two axes are in the picture, and the rectangle they are in. */
+/** Maps values of the two axes to positions in the picture, inside the given rectangle. */
 export interface Plot {
   readonly x: (value: number) => number;
   readonly y: (value: number) => number;
@@ -66,19 +66,19 @@ export interface Plot {
 
 export interface LegendItem {
   readonly label: string;
-  /** Number of its colour, from 0. */
+  /** Index of its colour, from 0. */
   readonly series: number;
-  /** `inner band`: one that is drawn over another of the same colour, and so looks darker. */
+  /** `inner band`: a band drawn over another one of the same colour, so that it looks darker. */
   readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'inner band' | 'dot';
 }
 
 interface ChartParts {
   readonly title: string;
   readonly subtitle: string;
-  /** For those who do not see it: what it shows, in a sentence or two. */
+  /** Describes the picture in a sentence or two, for people who cannot see it. */
   readonly desc: string;
   readonly legend: readonly LegendItem[];
-  /** Where the figures come from and as of when. */
+  /** Origin and time of the figures. */
   readonly source: string;
   readonly x: Axis;
   readonly y: Axis;
@@ -88,9 +88,11 @@ interface ChartParts {
   readonly draw: (plot: Plot) => readonly (Markup | null)[];
 }
 
-/** The width of texts in a picture, so that they are broken and cut where the place ends. */
+/** Measures texts in a picture, so that they are wrapped and cut to fit. */
 
-/** Of Inter SemiBold, U+0020 to U+007E, in hundredths of an em; Regular is a little narrower. */
+/**
+ * Widths of Inter SemiBold, U+0020 to U+007E, in hundredths of an em. Regular is a bit narrower.
+ */
 const advances = (
   '25 32 52 64 65 100 66 33 37 37 54 67 32 47 32 38 66 42 62 64 67 61 64 58 64 64 32 33 67 67 67 ' +
   '54 100 73 66 74 72 61 59 75 75 28 58 70 57 92 76 77 65 77 65 65 66 74 73 102 72 71 65 37 38 37 ' +
@@ -107,7 +109,7 @@ interface Face {
 
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]/u;
 
-/** Hundredths of an em; letters beyond ASCII are taken for a little wider than they mostly are. */
+/** Hundredths of an em. Letters beyond ASCII count as slightly wider than most of them are. */
 const advanceOf = (character: string): number => {
   const code = character.codePointAt(0) as number;
   const known = advances[code - 32];
@@ -116,10 +118,10 @@ const advanceOf = (character: string): number => {
   return code > 0xffff || wide.test(character) ? 104 : 68;
 };
 
-/** For a reader whose letters are wider than those that are measured here. */
+/** Leaves room for readers whose fonts are wider than the one measured here. */
 const spare = 1.04;
 
-/** Units of the picture, rather too many than too few. */
+/** Width in units of the picture. It is rather too large than too small. */
 const textWidth = (text: string, { size }: Face): number => {
   let hundredths = 0;
   for (const character of text) hundredths += advanceOf(character);
@@ -128,7 +130,7 @@ const textWidth = (text: string, { size }: Face): number => {
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** The text if it fits into `width`, or as much of it as fits with an ellipsis. */
+/** Returns the text if it fits into `width`, else as much of it as fits, with an ellipsis. */
 const cutText = (text: string, width: number, face: Face): string => {
   if (textWidth(text, face) <= width) return text;
   let kept = '';
@@ -139,7 +141,7 @@ const cutText = (text: string, width: number, face: Face): string => {
   return `${kept.trimEnd()}…`;
 };
 
-/** At most `most` lines of a text, broken at spaces; what does not fit is cut. */
+/** Breaks a text at spaces into at most `most` lines. Text that does not fit is cut. */
 const wrapText = (
   text: string,
   { width, most, face }: { readonly width: number; readonly most: number; readonly face: Face },
@@ -178,7 +180,7 @@ interface TextParts {
   readonly transform?: string;
 }
 
-/** One line of text; `y` is its base line. */
+/** Draws one line of text. `y` is its baseline. */
 const textLine = (text: string, parts: TextParts): Markup => {
   const { face = label_face, anchor, class: name = 'c-soft', ...place } = parts;
   const weight = face.weight === 400 ? undefined : face.weight;
@@ -188,7 +190,7 @@ const textLine = (text: string, parts: TextParts): Markup => {
 
 const dashes: Readonly<Record<string, string>> = { dashed: '6 4', dotted: '1.5 4' };
 
-/** Number of a colour; there are ten, and then they begin again. */
+/** Index of a colour. There are ten, and then they repeat. */
 const colour = (series: number): number => series % series_colours;
 
 const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup => {
@@ -204,7 +206,7 @@ const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup 
   return el('line', { ...ends, ...caps, 'stroke-dasharray': dashes[kind], class: `c-l${n}` });
 };
 
-/** Rows of marks with their names; says where the last line of text stands. */
+/** Draws rows of marks with their labels. `bottom` is the baseline of the last row. */
 const drawLegend = (items: readonly LegendItem[], top: number, width: number) => {
   const parts: Markup[] = [];
   let x = padding;
@@ -247,7 +249,7 @@ const drawAxes = (plot: Plot, { x, y }: ChartParts): Markup => {
     const at = plot.x(tick.at);
     parts.push(el('line', { x1: at, x2: at, y1: top, y2: bottom, class: 'c-grid' }));
     const half = textWidth(tick.label, label_face) / 2;
-    // The last name may not leave the picture, nor the first one cover the other axis.
+    // The last label must not leave the picture, and the first must not cover the other axis.
     const place = Math.min(Math.max(at, left + half - 24), right + padding - half);
     parts.push(textLine(tick.label, { x: place, y: bottom + 18, anchor: 'middle' }));
   }
@@ -278,8 +280,7 @@ const plotOf = ({ x, y, width, height }: ChartParts, top: number): Plot => {
   };
 };
 
-/** The whole picture as an SVG document, which scales with the place it is shown in. */
-/** Wide ones are as 16 to 9, narrow ones higher, so that the plot has room. */
+/** Wide pictures are 16:9. Narrow ones are higher, so that the plot has room. */
 export const heightOf = (width: number): number =>
   Math.round(Math.max(width * 0.5625, 530 - width / 10));
 
@@ -343,10 +344,10 @@ const makeLine =
     return el('path', { d: path([...points]) ?? '', ...stroke(style) });
   };
 
-/** Straight from point to point. */
+/** Draws straight lines from point to point. */
 export const drawLine = makeLine(curveLinear);
 
-/** Each value holds until the next one begins. */
+/** Draws steps: each value holds until the next point. */
 export const drawSteps = makeLine(curveStepAfter);
 
 interface Span {
@@ -355,7 +356,7 @@ interface Span {
   readonly high: number;
 }
 
-/** The area between two step lines. */
+/** Draws the area between two step lines. */
 export const drawBand = (plot: Plot, spans: readonly Span[], series: number): Markup | null => {
   if (spans.length < 2) return null;
   const path = area<Span>(
@@ -372,7 +373,7 @@ export const drawBand = (plot: Plot, spans: readonly Span[], series: number): Ma
   });
 };
 
-/** A dot on a ring of the paper's colour; `label` is shown by readers that show titles. */
+/** Draws a dot with a ring of the paper's colour. Readers that show titles show `label`. */
 export const drawDot = (
   plot: Plot,
   { x, y }: Point,
@@ -383,7 +384,7 @@ export const drawDot = (
   return el('circle', { ...at, class: `c-f${colour(series)} c-halo` }, title);
 };
 
-/** A vertical bar from `low` to `high` with caps. */
+/** Draws a vertical bar from `low` to `high` with caps. */
 export const drawErrorBar = (plot: Plot, { x, low, high }: Span, series: number): Markup => {
   const at = plot.x(x);
   const [y1, y2] = [plot.y(low), plot.y(high)];
@@ -392,7 +393,7 @@ export const drawErrorBar = (plot: Plot, { x, low, high }: Span, series: number)
   return el('path', { d, ...stroke({ series, width: 1.5 }) });
 };
 
-/** A sentence in the middle of a plot that has nothing to show. */
+/** Draws a sentence in the middle of a plot that has nothing to show. */
 export const drawNote = (plot: Plot, text: string): Markup =>
   textLine(text, {
     x: (plot.left + plot.right) / 2,

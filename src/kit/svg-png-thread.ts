@@ -4,7 +4,7 @@ import { Resvg } from '@resvg/resvg-js';
 import type { PngJob } from './svg-png.js';
 
 /**
- * The thread of `createPngMaker`: draws one picture. Its letters come with a package, so that a
+ * The thread of `createPngMaker`: draws one picture. Its fonts come from a package, so that a
  * machine without fonts draws the same picture as every other.
  */
 

@@ -7,9 +7,10 @@ export interface PngJob {
 }
 
 /**
- * Pictures as PNG, each drawn by a thread of its own, one after the other, so that the event loop
- * does not wait. Clients take turns, so one that asks for many does not keep others waiting. A thread ends after its picture: the pixels (4 bytes each) belong to objects that
- * are too small for the collector to hurry, and only the end of the thread frees all of them.
+ * Draws pictures as PNG, one at a time and each in its own thread, so that the event loop does not
+ * wait. Clients take turns, so one that asks for many does not keep others waiting. A thread ends
+ * after its picture: the pixels (4 bytes each) belong to objects that are too small to hurry the
+ * garbage collector, and only the end of the thread frees all of them.
  */
 export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms = 5_000 } = {}) => {
   const pool = makeFairPool({ at_once: 1, of_each: 1, waiting, waiting_of_each });
@@ -38,8 +39,9 @@ export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms =
 
   return {
     /**
-     * The picture as PNG, `width` pixels wide. Rejects with a `BusyError` when too many wait, of this
-     * client or of all, or if it takes longer than `longest_ms`, and for a text that is no SVG.
+     * Returns the picture as PNG, `width` pixels wide. Rejects with a `BusyError` if too many wait,
+     * for this client or in total, or if drawing takes longer than `longest_ms`. Also rejects if
+     * the text is not SVG.
      */
     async render(client: string, job: PngJob): Promise<Uint8Array> {
       const png = await pool.run(client, () => draw(job));

@@ -1,12 +1,11 @@
 /**
- * SVG by hand: markup whose texts and attributes are escaped by the only way to make it. A picture
- * names no other file, runs nothing and holds no characters that XML forbids, whatever its texts
- * are.
+ * Makes SVG by hand. `el` is the only way to make markup, and it escapes all texts and attributes.
+ * So a picture names no other file, runs nothing and contains no characters that XML forbids.
  */
 
 import { escapeHtml } from './html.js';
 
-/** Markup that `el` made; plain texts are escaped. */
+/** Markup made by `el`. Plain texts are escaped. */
 export interface Markup {
   readonly svg: string;
 }
@@ -15,20 +14,20 @@ export type Child = Markup | string | null;
 type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /**
- * Characters that XML 1.0 forbids or that turn the direction of other texts: controls, lone
- * surrogates, noncharacters, overrides of the reading direction.
+ * Characters that XML 1.0 forbids or that change the direction of other texts: controls, lone
+ * surrogates, noncharacters, direction overrides.
  */
 const unfit =
   /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]|\p{Cs}/gu;
 
-/** The text as one line of XML, likewise. */
+/** Escapes a text as one line of XML, without those characters. */
 const escapeXml = (text: string): string =>
   escapeHtml(text.replace(unfit, '').replace(/\s+/g, ' '));
 
-/** At most two decimals, and no negative zero. */
+/** Rounds to at most two decimals, without negative zero. */
 export const round2 = (value: number): number => Math.round(value * 100) / 100 + 0;
 
-/** One element. Names come from the program, never from outside. */
+/** Makes one element. Names come from the program, never from outside. */
 export const el = (name: string, attributes: Attributes, ...children: Child[]): Markup => {
   let svg = `<${name}`;
   for (const [key, value] of Object.entries(attributes)) {
@@ -42,15 +41,15 @@ export const el = (name: string, attributes: Attributes, ...children: Child[]): 
   return { svg: inner === '' ? `${svg}/>` : `${svg}>${inner}</${name}>` };
 };
 
-/** Several elements as one. */
+/** Joins several elements into one. */
 export const join = (parts: readonly (Markup | null)[]): Markup => ({
   svg: parts.map((part) => part?.svg ?? '').join(''),
 });
 
-/** `auto` follows the reader's scheme. */
+/** `auto` follows the reader's colour scheme. */
 export type SvgTheme = 'light' | 'dark' | 'auto';
 
-/** Neutral inks, and ten colours for series that stay apart in both themes. */
+/** Neutral colours, and ten series colours that stay distinct in both themes. */
 const light = {
   paper: '#ffffff',
   ink: '#1b1f24',
@@ -71,7 +70,7 @@ const dark: typeof light = {
   ),
 };
 
-/** So many series have a colour of their own. */
+/** Number of different series colours. */
 export const series_colours = light.series.length;
 
 const rules = ({ paper, ink, soft, grid, series }: typeof light): string =>
@@ -81,10 +80,10 @@ const rules = ({ paper, ink, soft, grid, series }: typeof light): string =>
     ...series.map((colour, n) => `.c-l${n}{stroke:${colour}}.c-f${n}{fill:${colour}}`),
   ].join('');
 
-/** The first is what a PNG is drawn with; the others are as wide or narrower. */
+/** PNGs are drawn with the first font. The others are as wide or narrower. */
 const shape = '.c-root{font-family:Inter,"Helvetica Neue",Arial,system-ui,sans-serif}';
 
-/** The style of a picture, by whose classes its elements have their colours. */
+/** Returns the style of a picture, which colours its elements by class. */
 export const styleOf = (theme: SvgTheme): Markup => {
   const shown = theme === 'dark' ? dark : light;
   const other = theme === 'auto' ? `@media (prefers-color-scheme:dark){${rules(dark)}}` : '';

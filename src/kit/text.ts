@@ -9,62 +9,68 @@ import {
 } from 'obscenity';
 import { common_faults, type Fault, refuse } from './fault.js';
 
-/** Text that agents write, as it is kept: normal form, controls and length. */
+/** Text that agents write, as it is stored: normal form, control characters and length. */
 
-/** All that is left alone for certain, typographic quotes and dashes included. */
+/**
+ * Matches characters that normalisation might change. Typographic quotes and dashes never change.
+ */
 const may_change = /[^\t\n\r -~\u00a0-\u02ff\u2002-\u2027\u202f-\u205f]/;
 const line_breaks = /[\v\f\u0085\u2028\u2029]/g;
 const refused = /(?![\t\n\r])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * A text without control characters but tab and line breaks, and without what turns the direction
- * of the text around it (U+202A–U+202E, U+2066–U+2069): nobody sees them, and they make a page or
- * a terminal show something else. They are left out, so that no long text is lost for one of them.
- * Text from right to left needs none, and the joiners of emoji and Persian are others. A text never
- * becomes longer.
+ * Removes control characters except tabs and line breaks, and the characters that turn the
+ * direction of the text around them (U+202A–U+202E, U+2066–U+2069). They are invisible and make a
+ * page or a terminal show something else. They are removed rather than refused, so that no long
+ * text is lost because of one. Right-to-left text does not need them, and the joiners of emoji and
+ * Persian are different characters. A text never becomes longer.
  */
 export const withoutControls = (text: string): string =>
   may_change.test(text) ? text.replace(line_breaks, '\n').replace(refused, '') : text;
 
 /**
- * Sorting combining marks takes quadratic time, so a text has at most so many in a row. UAX #15 calls
- * such a text stream-safe. Invisible characters between two marks do not separate them, because
- * `withoutControls` and `readProse` leave them out.
+ * Sorting combining marks takes quadratic time, so a text has at most this many in a row. UAX #15
+ * calls such a text stream-safe. Invisible characters between two marks do not separate them,
+ * because `withoutControls` and `readProse` remove them.
  */
 const most_stacked = 30;
-/** It looks for a mark first, because looking behind every character takes three times as long. */
+/** Looks for a mark first, because looking behind every character takes three times as long. */
 const stacked = new RegExp(
   `\\p{M}(?<!\\p{M}\\p{M})(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${most_stacked}}`,
   'u',
 );
 
-/** Some marks become two in NFC, so the normal form counts as well. */
+/** Some marks become two in NFC, so the normal form is checked as well. */
 const isStacked = (text: string): boolean =>
   may_change.test(text) && (stacked.test(text) || stacked.test(text.normalize('NFC')));
 
 const beyond_ascii = /[^\0-\x7f]/;
 
-/** The only caller of `String.normalize`: a text with too many marks in a row stays as it is. */
+/** The only caller of `String.normalize`. A text with too many marks in a row stays as it is. */
 export const toNormalForm = (text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string =>
   !beyond_ascii.test(text) || isStacked(text) ? text : text.normalize(form);
 
-/** A text as it is judged, kept and shown: in NFC and without controls; most texts are already. */
+/**
+ * Returns a text as it is judged, stored and shown: in NFC and without controls. Most already are.
+ */
 export const normaliseText = (text: string): string =>
   may_change.test(text) ? toNormalForm(withoutControls(text), 'NFC') : text;
 
-/** A text of one line, such as a title or an option: line breaks and tabs become a blank. */
+/**
+ * Returns a text as one line, such as a title or an option: line breaks and tabs become a space.
+ */
 export const toLine = (text: string): string =>
   normaliseText(text)
     .replace(/\s*[\t\n\r]\s*/g, ' ')
     .trim();
 
-/** Whether what should be one line holds a line break, or what `withoutControls` leaves out. */
+/** True if a text has a line break, a tab, or a character that `withoutControls` removes. */
 export const hasControls = (text: string): boolean =>
   /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(text);
 
 const beyond_plane = /[\u{10000}-\u{10ffff}]/gu;
 
-/** Code points, which is what Postgres calls characters. */
+/** Counts code points, which Postgres calls characters. */
 export const countCharacters = (text: string): number =>
   text.length - (text.match(beyond_plane)?.length ?? 0);
 
@@ -73,20 +79,20 @@ interface TextLimits {
   readonly max: number;
 }
 
-/** Code units of a character in NFD, at most. */
+/** Maximum number of code units of a character in NFD. */
 const units_a_character = 4;
 
 /** Longer texts are refused before any other work is done on them. */
 export const isFarTooLong = (text: string, max: number): boolean =>
   text.length > units_a_character * max;
 
-/** Why a text cannot be normalised, as the words after its name; null if it can be. */
+/** Explains why a text cannot be normalised, in words that follow its name. Null if it can be. */
 export const explainStacking = (text: string): string | null =>
   isStacked(text)
     ? `has more than ${most_stacked} combining marks in a row; leave some of them out`
     : null;
 
-/** Why a text cannot be taken, as the words after its name; null if it can be. */
+/** Explains why a text is not accepted, in words that follow its name. Null if it is accepted. */
 export const explainText = (text: string, max: number): string | null => {
   const unsafe = isFarTooLong(text, max) ? null : explainStacking(text);
   if (unsafe !== null) return unsafe;
@@ -95,8 +101,8 @@ export const explainText = (text: string, max: number): string | null => {
 };
 
 /**
- * A text as it is kept: trimmed and as `normaliseText` has it, with its characters counted after
- * that. The schema of the wire can only count before, and so lets some blanks more through.
+ * Returns a text as it is stored: normalised, trimmed, and only then counted. The schema of the
+ * wire can only count before trimming, so it accepts some extra spaces.
  */
 export const readText = (text: string, path: string, { min, max }: TextLimits): string | Fault => {
   const kept = normaliseText(text).trim();
@@ -110,23 +116,26 @@ export const readText = (text: string, path: string, { min, max }: TextLimits): 
 };
 
 /**
- * Finds http(s) links in prose as people and models write them: bare, in angle brackets, in
- * Markdown links, in tables, followed by the punctuation of the sentence. Linear time: every
- * link is walked once.
+ * Finds http(s) links in text as people and models write them: bare, in angle brackets, in Markdown
+ * links, in tables, followed by the punctuation of the sentence. Takes linear time, because each
+ * link is read once.
  */
 
 const scheme = /(?<![a-z])https?:\/\//gi;
-/** A link ends at blanks, quotes and brackets, and at general, CJK and full-width punctuation. */
+/** A link ends at spaces, quotes and brackets, and at general, CJK and full-width punctuation. */
 const stops =
   '\\u0000-\\u0020"\'<>`{}|\\\\^\\u007f-\\u00a0«»\\u1680\\u2000-\\u206f\\u3000-\\u303f' +
   '\\ufeff\\uff00-\\uff20\\uff5e';
-/** Characters that end no link and open or close nothing. */
+/** Characters that do not end a link and neither open nor close a bracket. */
 const plain = new RegExp(`[^${stops}()[\\],;]*`, 'y');
 /** `a,https://b`: a comma or semicolon is part of a link unless the next link follows it. */
 const inner = /[()[\]]|[,;](?!https?:\/\/)/iy;
 const trailing = new Set('.",;:!?\'*~');
 
-/** A closing bracket ends the link when it opens before the link; inside pairs it belongs to it. */
+/**
+ * A closing bracket ends the link if it was opened before the link. Pairs inside belong to the
+ * link.
+ */
 const linkEnd = (text: string, from: number): number => {
   const open = { round: 0, square: 0 };
   let end = from;
@@ -147,7 +156,10 @@ const linkEnd = (text: string, from: number): number => {
   return end;
 };
 
-/** Start and end of every link, flat: `[start, end, start, end, …]`, in order, apart. */
+/**
+ * Returns start and end of every link in a flat list: `[start, end, start, end, …]`, sorted,
+ * without overlaps.
+ */
 export const findLinks = (text: string): number[] => {
   const links: number[] = [];
   scheme.lastIndex = 0;
@@ -161,24 +173,28 @@ export const findLinks = (text: string): number[] => {
 };
 
 /**
- * Whether one word is profane. The word list, its patterns and the tables of look-alike characters
- * are the `obscenity` library's. Its matcher runs some 120 expressions over the text one after the
- * other (18 µs a word), so the same patterns are joined here into one expression (below 1 µs).
+ * Judges whether one word is profane. The word list, its patterns and the tables of look-alike
+ * characters come from the `obscenity` library. Its matcher runs some 120 expressions over the text
+ * one after the other (18 µs a word), so the same patterns are joined here into one expression
+ * (below 1 µs).
  *
  * The list is cut down for a forum that talks about medicine, law, war, football and people called
- * Dick: words with an ordinary meaning are out, and patterns that would hit inside ordinary words
- * are replaced by ones that ask for the whole word.
+ * Dick. Words with an ordinary meaning are removed. Patterns that would match inside ordinary words
+ * are replaced by patterns for the whole word.
  */
 
 type Phrase = typeof englishDataset extends DataSet<infer M> ? M : never;
 
-/** Dropped, because forecasts need the word (courts, clinics, names, units, birds). */
+/** Removed, because forecasts need these words (courts, clinics, names, units, birds). */
 const ordinary = `
   abo anal anus arse ass bestiality chink cum dick dyke ejaculate hooker incest negro orgasm
   penis porn prick pussy rape scat semen sex spastic vagina
 `;
 
-/** Replaced: the listed patterns hit inside Fukuyama, feckless, Slutsky, Dikshit, retardant, … */
+/**
+ * Replaced, because the listed patterns match inside Fukuyama, feckless, Slutsky, Dikshit,
+ * retardant, …
+ */
 const replaced = `
   bitch boob cock cuck cunt fag fuck kike nigger orgy piss retard shit slut tit tranny turd twat
   wank
@@ -193,7 +209,7 @@ const own_patterns = `
   b*tch c*nt
 `;
 
-/** Ordinary words that a pattern would still hit; replaced by a neutral filler beforehand. */
+/** Ordinary words that a pattern would still match. A neutral filler replaces them beforehand. */
 const innocent_terms = ['shii', 'shitak', 'niggard', 'snigger', 'twatt'];
 
 const words = (list: string): string[] => list.trim().split(/\s+/);
@@ -245,7 +261,10 @@ const longest_text = 80_000;
 
 const unspoken = /[\p{M}\p{Cf}]/gu;
 
-/** Look-alikes, accents and digits to the letters they stand for; of the first 80,000 of them. */
+/**
+ * Replaces look-alikes, accents and digits by the letters they imitate, in the first 80,000
+ * characters.
+ */
 const resolveLookalikes = (word: string): string => {
   let plain = '';
   const decomposed = toNormalForm(word, 'NFKD').slice(0, longest_text);
@@ -257,7 +276,7 @@ const resolveLookalikes = (word: string): string => {
   return plain.toLowerCase();
 };
 
-/** As the library does it: a letter written many times counts once, or twice where words double. */
+/** Works like the library: a repeated letter counts once, or twice if words double that letter. */
 const collapseRepeats = (word: string): string =>
   word.replace(/([^beolsg])\1+/g, '$1').replace(/([beolsg])\1{2,}/g, '$1$1');
 
@@ -267,7 +286,7 @@ const latin_letter = /[a-z]/i;
 /**
  * Judges one word (letters, digits and the symbols people write for letters). A word without a
  * single Latin letter is not judged: the list is English, and a Cyrillic or Greek word that only
- * looks like something is harmless.
+ * looks like an English one is harmless.
  */
 export const isProfane = (word: string): boolean => {
   let plain = word.toLowerCase();
@@ -280,27 +299,30 @@ export const isProfane = (word: string): boolean => {
 };
 
 /**
- * Words of a text, and what speaks against it: profanity and spam. A word is a run of letters of
- * any script, with the combining marks on them; everything else separates, so that `don't` is two.
- * A run in a script without blanks is cut into what `Intl.Segmenter` takes for words. Case and
+ * Reads the words of a text and finds objections to it: profanity and spam. A word is a run of
+ * letters of any script with their combining marks. Everything else separates words, so `don't` is
+ * two. A run in a script without spaces is cut into the words that `Intl.Segmenter` finds. Case and
  * invisible characters (zero-width, soft hyphen, direction) do not matter.
  */
 
-/** Flat, sorted, apart: `[start, end, start, end, …]`. */
+/** Flat, sorted, without overlaps: `[start, end, start, end, …]`. */
 type Ranges = readonly number[];
 
 interface ProseRequest {
-  /** Not read at all. */
+  /** Ranges that are not read at all. */
   readonly links: Ranges;
   /** Ranges whose words do not count towards `distinct`, such as headings. */
   readonly uncounted: Ranges;
-  /** Least letters of a word that counts, at least two; in scripts without blanks and in Korean it is two. */
+  /**
+   * Minimum letters of a word that counts, at least two. In scripts without spaces and in Korean it
+   * is always two.
+   */
   readonly min_letters: number;
 }
 
 interface Objection {
   readonly kind: 'profanity' | 'spam';
-  /** One sentence that says what it is. */
+  /** One sentence that names the objection. */
   readonly detail: string;
 }
 
@@ -323,13 +345,13 @@ const promo_words = new Set(
   `),
 );
 
-/** One expression for phrases that are separated by commas. */
+/** Makes one expression from phrases that are separated by commas. */
 const anyOf = (phrases: string, flags: string): RegExp => {
   const list = phrases.trim().split(/\s*,\s*/);
   return new RegExp(`\\b(?:${list.join('|')})\\b`, flags);
 };
 
-/** One of these is enough. */
+/** One of these phrases is enough for an objection. */
 const blatant = anyOf(
   `
   click here (?:to|for|now), buy cheap, buy (?:followers|likes|upvotes),
@@ -340,7 +362,7 @@ const blatant = anyOf(
   'i',
 );
 
-/** Two different ones of these together; one alone may be a quotation. */
+/** Two different ones of these phrases are needed, because one alone may be a quotation. */
 const pushy = anyOf(
   `
   buy now, click (?:here|below|the link), order now, act now, limited[- ]time offer, special offer,
@@ -354,21 +376,21 @@ const pushy = anyOf(
 const format = /\p{Cf}/gu;
 const letters = /\p{L}/gu;
 const letter_runs = /\p{L}[\p{L}\p{M}]*/gu;
-/** Characters that are more or less than one letter each. */
+/** Characters whose number of letters is not their number of code units. */
 const odd_letters = /[\p{M}\u{10000}-\u{10ffff}]/u;
-/** Scripts that are written without blanks between words, and for which ICU has dictionaries. */
+/** Scripts without spaces between words, for which ICU has dictionaries. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const dense = new RegExp(`${unspaced.source}|\\p{Script=Hangul}`, 'u');
 const least_of_dense = 2;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
-/** Cutting costs a hundred times what reading does: of each run, and of all runs of a text. */
+/** Cutting costs a hundred times as much as reading, so it is limited per run and per text. */
 const most_cut = { at_once: 300, of_run: 1_000, of_text: 20_000 } as const;
 
-/** The small sigma at the end of a word is the same letter. */
+/** Folds case. The small sigma at the end of a word is the same letter as any other sigma. */
 const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ');
 
-/** The same text with blanks in the place of the ranges. */
+/** Replaces the ranges with spaces of the same length. */
 export const blank = (text: string, ranges: Ranges): string => {
   let rest = '';
   let from = 0;
@@ -380,14 +402,14 @@ export const blank = (text: string, ranges: Ranges): string => {
   return rest + text.slice(from);
 };
 
-/** The ranges alone. */
+/** Returns only the ranges. */
 const pick = (text: string, ranges: Ranges): string => {
   let picked = '';
   for (let n = 0; n < ranges.length; n += 2) picked += `${text.slice(ranges[n], ranges[n + 1])}   `;
   return picked;
 };
 
-/** Short runs go together, because a call of the segmenter costs as much as twenty words of it. */
+/** Cuts short runs together, because a call of the segmenter costs as much as twenty words. */
 const cutRuns = (runs: readonly string[]): string[] => {
   const words: string[] = [];
   let lines = '';
@@ -409,7 +431,7 @@ const cutRuns = (runs: readonly string[]): string[] => {
   return words;
 };
 
-/** Words of a folded text. */
+/** Returns the words of a folded text. */
 const wordsOf = (text: string): string[] => {
   const runs = text.match(letter_runs) ?? [];
   return unspaced.test(text) ? cutRuns(runs) : runs;
@@ -417,7 +439,7 @@ const wordsOf = (text: string): string[] => {
 
 const countLetters = (word: string): number => word.match(letters)?.length ?? 0;
 
-/** Tells whether a word of the text has so many letters; two are enough in a dense script. */
+/** Returns a check for words with at least `least` letters. In a dense script two are enough. */
 const makeLengthCheck = (text: string, least: number): ((word: string) => boolean) => {
   const count = odd_letters.test(text) ? countLetters : ({ length }: string) => length;
   if (least <= least_of_dense || !dense.test(text)) return (word) => count(word) >= least;
@@ -425,14 +447,15 @@ const makeLengthCheck = (text: string, least: number): ((word: string) => boolea
 };
 
 /**
- * Hashes of the different words of a text, in ascending order. The seed is secret and a hash has 53
- * bits, so two different words are never equal in practice, and nobody can look for some that are.
+ * Hashes of the different words of a text, in ascending order. A hash has 53 bits, so two different
+ * words are never equal in practice. The seed is secret, so an attacker cannot search for a
+ * collision.
  */
 export type WordHashes = Float64Array;
 
 const [seed_one = 0, seed_other = 0] = crypto.getRandomValues(new Int32Array(2));
 
-/** Of the letters from `start` to `end`; capitals from A to Z are the same as small letters. */
+/** Hashes the letters from `start` to `end`. Capitals from A to Z equal small letters. */
 const hashWord = (text: string, start = 0, end = text.length): number => {
   let one = seed_one;
   let other = seed_other;
@@ -446,14 +469,14 @@ const hashWord = (text: string, start = 0, end = text.length): number => {
 };
 
 /**
- * Words that were found innocent: judging one costs a microsecond, looking it up a tenth. Each has
- * one place, by its hash, which a later word may take.
+ * Hashes of words that were found innocent: judging a word costs a microsecond, looking it up a
+ * tenth. Each has one slot, chosen by its hash, which a later word may take.
  */
 const innocent = new Float64Array(65_536);
 
 const isInnocent = (hash: number): boolean => innocent[hash & (innocent.length - 1)] === hash;
 
-/** A word of advertising is not remembered, so that `readPlainProse` meets it each time. */
+/** A word of advertising is not remembered, so that `readPlainProse` sees it each time. */
 const isOffence = (word: string): boolean => {
   const hash = hashWord(word);
   if (isInnocent(hash)) return false;
@@ -462,14 +485,14 @@ const isOffence = (word: string): boolean => {
   return false;
 };
 
-/** Letters with one or two of what people write for letters between them, as in `sh1t`. */
+/** Letters with one or two substitutes for letters between them, as in `sh1t`. */
 const disguised = /(?<!\p{L})\p{L}{1,24}(?:[0-9@$!*]{1,2}\p{L}{1,24}){1,12}/gu;
 const may_be_disguised = /\p{L}[0-9@$!*]{1,2}\p{L}/u;
-/** Four or more letters alone, as in `f u c k`. */
+/** Four or more separate letters, as in `f u c k`. */
 const spelt = /(?<!\p{L})\p{L}(?:\P{L}{1,2}\p{L}(?!\p{L})){3,}/gu;
 const most_spelt = 200;
 
-/** The first profane word, as written. */
+/** Returns the first profane word, as written. */
 const findProfanity = (text: string, words: Iterable<string>): string | null => {
   for (const word of words) if (isOffence(word)) return word;
   if (may_be_disguised.test(text)) {
@@ -483,7 +506,7 @@ const findProfanity = (text: string, words: Iterable<string>): string | null => 
   return null;
 };
 
-/** Runs of the excepted characters draw lines and tables. */
+/** Matches long runs of one character, except characters that draw lines and tables. */
 const run = new RegExp(`([^\\s=_*~.#|+:─━═—–…-])\\1{${run_limit},}`);
 
 const findFrequent = (words: readonly string[]): { word: string; count: number } | null => {
@@ -503,10 +526,10 @@ const isPromotion = (text: string): boolean => {
   return found.size >= 2;
 };
 
-/** Without invisible characters, in one case. */
+/** Removes invisible characters and folds case. */
 const normal = (text: string): string => fold(text.replace(format, ''));
 
-/** Words and objections of a text, for callers that have found its links already. */
+/** Returns words and objections of a text, for callers that have already found its links. */
 export const readProse = (text: string, request: ProseRequest): Prose =>
   readPlainProse(text, request) ?? readAnyProse(text, request);
 
@@ -555,14 +578,16 @@ const isLatin = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 1
 const beyond_plain = /[\p{L}\p{M}\p{Cf}\p{Cs}]/u;
 const may_disguise = /^[0-9@$!*]{1,2}$/;
 const most_letters = 30;
-/** Room for the words that count in one text. */
+/** Buffer for the words that count in one text. */
 const found = new Float64Array(longest_text);
-/** Counts words by the last byte of their hash, so no word occurs more often than it says. */
+/**
+ * Counts words by the last byte of their hash, so a word never occurs more often than its count.
+ */
 const times = new Uint32Array(256);
 
 /**
- * The same in one walk, for a text that has no letters but A to Z and nothing suspicious. Null if it
- * cannot vouch for the text.
+ * Does the same in one pass, for a text that has no letters but A to Z and nothing suspicious. Null
+ * if it cannot vouch for the text.
  */
 export const readPlainProse = (text: string, request: ProseRequest): Prose | null => {
   const { links, uncounted, min_letters } = request;
@@ -570,7 +595,7 @@ export const readPlainProse = (text: string, request: ProseRequest): Prose | nul
   const readable = blank(text.slice(0, longest_text), links);
   let [at, word_end, bound, words, counted, most] = [0, -3, 0, 0, 0, 0];
   times.fill(0);
-  /** Equal characters and single letters in a row. */
+  /** The last character, how often it repeats, and the number of single letters in a row. */
   let [last, equal, singles] = [0, 0, 0];
   let is_suspect = false;
   while (at < readable.length) {
@@ -617,9 +642,9 @@ export const readPlainProse = (text: string, request: ProseRequest): Prose | nul
 };
 
 /**
- * The reason against publishing a text: profanity, or spam (more than 30 links, one character
- * more than 30 times in a row, one word for more than 40 % of 20 or more words, advertising).
- * Links are not read for profanity. Linear in the length of the text.
+ * Returns the objection to publishing a text: profanity, or spam (more than 30 links, one character
+ * more than 30 times in a row, one word for more than 40 % of 20 or more words, advertising). Links
+ * are not searched for profanity. Takes linear time.
  */
 export const findObjection = (text: string): Objection | null =>
   readProse(text, { links: findLinks(text), uncounted: [], min_letters: 2 }).objection;

@@ -1,11 +1,11 @@
 const time_pattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)$/;
 
-/** The last day of a month. Months count from 1. */
+/** Returns the last day of a month. Months count from 1. */
 const lastDayOf = (year: number, month: number): number =>
   new Date(Date.UTC(year, month, 0)).getUTCDate();
 
-/** An ISO 8601 time with a zone, between the years 1970 and 9999; null if it is not one. */
+/** Parses an ISO 8601 time with a zone, between the years 1970 and 9999. Null if it is not one. */
 export const parseTime = (text: string): Date | null => {
   const [, year, month, day] = time_pattern.exec(text) ?? [];
   // `Date` would read February 30 as a day of March, and Postgres refuses it.

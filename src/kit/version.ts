@@ -1,2 +1,2 @@
-/** Of the service and of its API; that of package.json. */
+/** Version of the service and its API, the same as in package.json. */
 export const version = '0.1.0';

@@ -4,12 +4,12 @@ import ipaddr from 'ipaddr.js';
 import { withDeadline } from '../service.js';
 
 /**
- * Which addresses an outbound call may reach: public ones, and those of ranges that the operator
- * allows after all. A range answers for its own family only: `::/8` not for IPv4 addresses, and an
- * IPv4 range not for mapped ones.
+ * Decides which addresses an outbound call may reach: public ones, and ranges that the operator
+ * allows. A range matches only its own family: `::/8` does not match IPv4 addresses, and an IPv4
+ * range does not match mapped ones.
  *
- * A name is looked up here, and every answer is vetted. The client connects to the vetted addresses
- * and never looks the name up a second time.
+ * Names are looked up here, and every answer is vetted. The client connects to the vetted addresses
+ * and never looks the name up again.
  */
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -28,8 +28,8 @@ export const parseRange = (text: string): Range => {
 };
 
 /**
- * Refused besides the special ranges that ipaddr.js knows: where a cloud answers its machines, and
- * every form that carries an IPv4 address in front of it.
+ * Refused in addition to the special ranges that ipaddr.js knows: the address at which a cloud
+ * serves its own machines, and all IPv6 forms that embed an IPv4 address.
  */
 const also_refused = ['168.63.129.16/32', '::/8'].map(parseRange);
 
@@ -39,15 +39,17 @@ export const isWithin = (address: Address, ranges: readonly Range[]): boolean =>
       range.kind() === address.kind() && address.match(range as ipaddr.IPv4 & ipaddr.IPv6, bits),
   );
 
-/** A plain address in its usual notation, or null; a zone (`fe80::1%eth0`) is never plain. */
+/**
+ * Parses a plain address in its usual notation, else null. A zone (`fe80::1%eth0`) is never plain.
+ */
 const readAddress = (text: string): Address | null =>
   isIP(text) === 0 || text.includes('%') ? null : ipaddr.parse(text);
 
 const loopback_ports_from = 10_000;
 
 /**
- * Of this machine itself only ports from 10000 upwards may be called, whatever is allowed: below
- * them are the stores and other services that trust everybody on the machine.
+ * On this machine itself only ports from 10000 upwards may be called, even in an allowed range. The
+ * lower ports belong to the stores and other services that trust everybody on the machine.
  */
 export const isPortOpenAt = (text: string, port: number): boolean => {
   const is_loopback = isIP(text) !== 0 && ipaddr.process(text).range() === 'loopback';
@@ -56,15 +58,15 @@ export const isPortOpenAt = (text: string, port: number): boolean => {
 
 export type AddressRules = ReturnType<typeof makeAddressRules>;
 
-/** Throws when one of the ranges is not `address/bits`. */
+/** Throws if one of the ranges is not `address/bits`. */
 export const makeAddressRules = (allowed_ranges: readonly string[]) => {
   const allowed = allowed_ranges.map(parseRange);
-  /** Inside a range that the operator allows by name. */
+  /** True if the address is in a range that the operator allows. */
   const isAllowedByName = (text: string): boolean => {
     const address = readAddress(text);
     return address !== null && isWithin(address, allowed);
   };
-  /** Public, or inside an allowed range. */
+  /** True if the address is public or in an allowed range. */
   const mayReach = (text: string): boolean => {
     const address = readAddress(text);
     if (address === null) return false;
@@ -74,11 +76,13 @@ export const makeAddressRules = (allowed_ranges: readonly string[]) => {
   return { mayReach, isAllowedByName };
 };
 
-/** One spelling for one address, so that two notations compare equal. */
+/** Returns one spelling per address, so that two notations compare equal. */
 export const canonicalAddress = (text: string): string =>
   readAddress(text) === null ? text : ipaddr.process(text).toString();
 
-/** All A and AAAA addresses of a name; rejects when the lookup fails, [] when there are none. */
+/**
+ * Returns all A and AAAA addresses of a name, [] if it has no address. Rejects if the lookup fails.
+ */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 type VetProblem = 'name_not_found' | 'lookup_failed' | 'lookup_timeout' | 'address_refused';
@@ -96,15 +100,15 @@ const codeOf = (error: unknown): string =>
 const isAbsent = (error: unknown): boolean => ['ENODATA', 'ENOTFOUND'].includes(codeOf(error));
 
 /**
- * Asks the name servers (`address:port`; none: those of the system) for A and AAAA. `/etc/hosts`
- * and search domains play no part. One family that fails does not matter while the other answers:
- * only vetted answers are used.
+ * Asks the name servers (`address:port`; an empty list means those of the system) for A and AAAA.
+ * It ignores `/etc/hosts` and search domains. If one family fails, the answers of the other are
+ * enough, because only vetted answers are used.
  */
 export const makeResolve = (timeout_ms: number, servers: readonly string[]): Resolve => {
   const resolver = new Resolver({ timeout: Math.ceil(timeout_ms / 2), tries: 2 });
   if (servers.length > 0) resolver.setServers(servers);
   return async (name) => {
-    // The dot at the end says that the name is complete.
+    // The trailing dot says that the name is complete.
     const both = await Promise.allSettled([
       resolver.resolve4(`${name}.`),
       resolver.resolve6(`${name}.`),
@@ -123,13 +127,13 @@ const judge = (answers: readonly string[], rules: AddressRules): Vetted => {
   if (addresses.length > most_answers || !addresses.every((one) => rules.mayReach(one))) {
     return refusedAs('address_refused');
   }
-  // IPv4 first: on a host without an IPv6 route the other order would cost a failed connect.
+  // IPv4 comes first: on a host without an IPv6 route, the other order would cost a failed connect.
   const v4 = addresses.filter((one) => isIPv4(one)).sort();
   const v6 = addresses.filter((one) => !isIPv4(one)).sort();
   return { kind: 'vetted', addresses: [...v4, ...v6] };
 };
 
-/** The addresses that `name` may be reached at; one that is not public refuses the whole name. */
+/** Looks `name` up and vets the addresses. One that is not allowed refuses the whole name. */
 export const vetName = async (
   name: string,
   {

@@ -20,13 +20,13 @@ import {
 import { parseTarget, type Target, type TargetProblemCode } from './target.js';
 
 /**
- * An HTTP client for addresses that strangers chose. Each call reads the address by fixed rules,
- * looks the name up itself, refuses it when any answer is not public, connects to the address that
- * was vetted and to no other, follows no redirect, uses no proxy from the environment, reads a few
- * KB of the answer and ends within one wall clock. It never throws: what went wrong is one code.
+ * An HTTP client for addresses that strangers chose. Each call parses the address by fixed rules,
+ * looks the name up itself and refuses it if any answer is not public. It connects only to the
+ * vetted addresses, follows no redirect, uses no proxy from the environment, reads a few KB of the
+ * response and ends within one time limit. It never throws: each failure is a code.
  */
 
-/** Codes that say that the target itself is against the rules, not that it is out of order. */
+/** True if the target itself is against the rules, not just out of order. */
 export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boolean =>
   code === 'invalid_url' ||
   code === 'https_required' ||
@@ -35,24 +35,27 @@ export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boole
 
 export interface Outcome extends Answered {
   readonly latency_ms: number;
-  /** It failed long after its end without a status: this process stood still, and one may have come. */
+  /**
+   * True if it failed without a status long after its deadline: this process was stalled, and a
+   * status may have come.
+   */
   readonly stood_still: boolean;
 }
 
 export interface ClientOptions {
-  /** Ranges that may be reached although they are not public; IP literals inside them too. */
+  /** Ranges that may be reached although they are not public, also as IP literals. */
   readonly allow_cidrs: readonly string[];
   readonly ca_pem?: string;
-  /** http as well as https. */
+  /** Allows http as well as https. */
   readonly allow_plain?: boolean;
   readonly limits?: Partial<ClientLimits>;
-  /** Name servers, `address` or `address:port`; those of the system when absent or empty. */
+  /** Name servers, `address` or `address:port`. The system's name servers if absent or empty. */
   readonly dns_servers?: readonly string[];
-  /** Another source of addresses; what it says is vetted like any answer. */
+  /** Replaces the name servers. Its answers are vetted like any other. */
   readonly resolve?: Resolve;
 }
 
-/** The addresses that calls to strangers may reach. */
+/** Returns the client options for calls to addresses that strangers chose. */
 export const outboundOptions = (config: Config): ClientOptions => ({
   allow_cidrs: config.WEBHOOK_ALLOW_CIDRS,
   dns_servers: config.WEBHOOK_DNS_SERVERS,
@@ -61,7 +64,7 @@ export const outboundOptions = (config: Config): ClientOptions => ({
     : { ca_pem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
 });
 
-/** A name with more addresses is tried at this many of them. */
+/** At most this many addresses of one name are tried. */
 const most_addresses = 3;
 
 export type GuardedClient = ReturnType<typeof createGuardedClient>;
@@ -73,8 +76,8 @@ export const createGuardedClient = (options: ClientOptions) => {
   const connections = makeConnections(limits, options.ca_pem);
 
   /**
-   * Looks the target's name up and judges every address. One that stands in the URL itself is
-   * judged as the only answer of a lookup.
+   * Looks up the target's name and judges every address. An IP literal in the URL is judged like
+   * the only answer of a lookup.
    */
   const vet = async ({ name, is_literal, port }: Target): Promise<Vetted> => {
     const lookUp: Resolve = is_literal ? async () => [name] : resolve;
@@ -85,7 +88,7 @@ export const createGuardedClient = (options: ClientOptions) => {
       : { kind: 'refused', code: 'address_refused' };
   };
 
-  /** Tries the vetted addresses in turn until one is connected to; they share `connect_ms`. */
+  /** Tries the vetted addresses in turn until a connection succeeds. They share `connect_ms`. */
   const sendInTurn = async (
     call: Call,
     addresses: readonly string[],
@@ -102,7 +105,7 @@ export const createGuardedClient = (options: ClientOptions) => {
     return last;
   };
 
-  /** Vets and calls. The same call may reach the receiver twice when a kept connection breaks. */
+  /** Vets and calls. The receiver may get the same call twice if a reused connection breaks. */
   const send = async (call: Call): Promise<Outcome> => {
     const started_ms = performance.now();
     const ends_ms = started_ms + (call.wall_ms ?? limits.wall_ms);
@@ -121,9 +124,9 @@ export const createGuardedClient = (options: ClientOptions) => {
     parse: (url: string) => parseTarget(url, rules, options.allow_plain),
     vet,
     post: send,
-    /** A call that changes nothing at its target. */
+    /** Sends a call that changes nothing at its target. */
     look: (call: Call & { readonly method: 'HEAD' | 'GET' }) => send(call),
-    /** Ends kept connections. */
+    /** Closes the connections. */
     close: () => connections.destroy(),
   };
 };

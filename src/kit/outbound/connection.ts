@@ -8,16 +8,16 @@ import { findStatus } from './status-line.js';
 import type { Target } from './target.js';
 
 /**
- * Calls of HTTP/1.1 over connections to vetted addresses, which are kept for the next call. No name
- * is looked up here: a socket is opened to the address that was vetted, and a request is written to
- * it only after the handshake and after the peer's address was compared, so no byte of a request
- * goes anywhere else. A kept connection is found again by scheme, address, port and certificate
- * name: it serves only a target that was vetted to this same address again.
+ * Sends HTTP/1.1 calls over connections to vetted addresses and keeps the connections for later
+ * calls. It never looks up a name. A socket is opened to the vetted address, and a request is
+ * written only after the handshake and a check of the peer's address, so no byte of a request goes
+ * anywhere else. Connections are reused by scheme, address, port and certificate name: a connection
+ * only serves a target that was vetted to this same address again.
  */
 
 /**
- * Everything that can be wrong with a call: a fixed list, so that no error tells more than it
- * should.
+ * Everything that can go wrong with a call. The list is fixed, so that no error reveals more than
+ * it should.
  */
 export const call_errors = {
   invalid_url: 'The URL is not one that can be called.',
@@ -38,13 +38,13 @@ export const call_errors = {
 export type CallErrorCode = keyof typeof call_errors;
 
 export interface ClientLimits {
-  /** Over lookup, connect, handshake, headers and body. */
+  /** Time limit for lookup, connect, handshake, headers and body together. */
   readonly wall_ms: number;
   readonly connect_ms: number;
   readonly lookup_ms: number;
-  /** How much of an answer is read before the connection is destroyed. */
+  /** Number of bytes of a response that are read before the connection is destroyed. */
   readonly answer_bytes: number;
-  /** How much of that is kept. */
+  /** Number of those bytes that are returned. */
   readonly kept_bytes: number;
   readonly keep_ms: number;
 }
@@ -60,25 +60,25 @@ export const client_limits: ClientLimits = {
 
 export interface Call {
   readonly target: Target;
-  /** POST when absent. */
+  /** Defaults to POST. */
   readonly method?: 'POST' | 'HEAD' | 'GET';
   readonly headers: Readonly<Record<string, string>>;
-  /** Of a POST. */
+  /** Only for a POST. */
   readonly body?: Uint8Array;
-  /** A shorter wall clock for this call. */
+  /** A shorter time limit for this call. */
   readonly wall_ms?: number;
 }
 
 export interface Answered {
-  /** Null when no status line came; what follows it may be wrong, as `error` says. */
+  /** Null if no status line came. `error` says whether the rest of the response is wrong. */
   readonly status: number | null;
-  /** Null when a whole answer, or as much of it as is read, came in time. */
+  /** Null if the whole response, or as much of it as is read, came in time. */
   readonly error: CallErrorCode | null;
-  /** The beginning of the answer as text; for people only. */
+  /** The start of the response as text, only for people to read. */
   readonly answer: string;
   /** The Retry-After header as sent; '' when absent. */
   readonly retry_after: string;
-  /** The Location header as sent, for callers that follow it by another call; '' when absent. */
+  /** The Location header as sent, for callers that follow it with another call; '' when absent. */
   readonly location: string;
   /** The Cache-Control header as sent; '' when absent. */
   readonly cache_control: string;
@@ -93,21 +93,21 @@ export const failedAs = (error: CallErrorCode): Answered => ({
   cache_control: '',
 });
 
-/** Ways of which idle connections are kept. */
+/** Maximum number of destinations with idle connections. */
 const most_idle = 256;
 const most_header_bytes = 8_192;
-/** Answers of 1xx before the real one. */
+/** Maximum number of 1xx responses before the real one. */
 const most_informational = 20;
 
 interface Dial {
   readonly target: Target;
   readonly address: string;
   readonly connect_ms: number;
-  /** The wall clock of the call, on `performance.now()`. */
+  /** Deadline of the call, on the clock of `performance.now()`. */
   readonly ends_ms: number;
 }
 
-/** A connected socket whose peer is the one that was vetted, or what went wrong. */
+/** Returns a connected socket whose peer has the vetted address, or an error code. */
 const dial = (
   { target, address: host, connect_ms, ends_ms }: Dial,
   secureContext: tls.SecureContext,
@@ -130,7 +130,7 @@ const dial = (
     const fail = (): void => finish(is_connected ? 'tls_failed' : 'connect_failed');
     const connect_timer = setTimeout(() => finish('connect_timeout'), connect_ms);
     const wall_timer = setTimeout(() => finish('timeout'), ends_ms - performance.now());
-    // A peer that breaks the connection with the end of the handshake makes an error without a
+    // If a peer breaks the connection at the end of the handshake, Node reports an error without a
     // close.
     socket.on('error', () => socket.destroy()).setNoDelay(true);
     socket.once('close', fail);
@@ -144,7 +144,7 @@ const dial = (
     });
   });
 
-/** Carries what went wrong with a connection through the request that wanted it. */
+/** Carries the error code of a connection through the request that wanted the connection. */
 class DialFailed extends Error {
   constructor(readonly problem: CallErrorCode) {
     super(problem);
@@ -154,16 +154,16 @@ class DialFailed extends Error {
 type Opened = (error: Error | null, socket: Duplex) => void;
 const no_socket = undefined as never;
 
-/** What a connection leads to. */
+/** Returns the key by which connections to a destination are reused. */
 const nameOf = ({ target, address }: Dial): string =>
   `${target.is_plain} ${address} ${target.port} ${target.is_literal ? '' : target.name}`;
 
-/** What a request tells the agent: one member, because Node copies the options several times. */
+/** The option that a request passes to the agent. One member, because Node copies options often. */
 interface ByWay {
   readonly way: Dial;
 }
 
-/** Keeps connections; a request finds its own by its way, and no address is chosen here. */
+/** Keeps connections. A request finds its connection by destination; no address is chosen here. */
 class VettedAgent extends http.Agent {
   readonly #secureContext: tls.SecureContext;
 
@@ -183,7 +183,7 @@ class VettedAgent extends http.Agent {
     });
   }
 
-  /** False closes the connection. */
+  /** Returning false closes the connection. */
   override keepSocketAlive(socket: Duplex): unknown {
     const is_full = Object.keys(this.freeSockets).length >= most_idle;
     return is_full ? false : super.keepSocketAlive(socket);
@@ -195,11 +195,11 @@ const errorOf = (error: NodeJS.ErrnoException): CallErrorCode => {
   return error.code?.startsWith('HPE_') === true ? 'answer_invalid' : 'connection_lost';
 };
 
-/** Text that any store takes: broken UTF-8 and NUL are replaced. */
+/** Decodes text that any store accepts: broken UTF-8 and NUL are replaced. */
 const toText = (chunks: readonly Buffer[]): string =>
   Buffer.concat(chunks).toString('utf8').replaceAll('\0', '\uFFFD');
 
-/** In the order of the wire. */
+/** Returns the header fields in the order in which they are sent. */
 const fieldsOf = ({ target, headers, body }: Call): string[] => {
   const fields = ['Host', target.host];
   for (const [name, value] of Object.entries(headers)) fields.push(name, value);
@@ -207,15 +207,15 @@ const fieldsOf = ({ target, headers, body }: Call): string[] => {
   return fields;
 };
 
-/** `is_stale`: a kept connection broke before a byte of the answer came, so a new one is worth a try. */
+/** `is_stale`: a reused connection broke before a byte of the response came; a new one may work. */
 interface Sent {
   readonly answered: Answered;
   readonly is_stale: boolean;
 }
 
 /**
- * Sends a request and reads its answer as far as the limits say. If the answer breaks, its status is
- * that of its status line. Answers of 1xx are skipped.
+ * Sends a request and reads the response within the limits. If the response breaks, the status
+ * comes from its status line. 1xx responses are skipped.
  */
 const send = (
   call: Call,
@@ -224,7 +224,7 @@ const send = (
 ): Promise<Sent> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    /** The bytes before Node's parser reported an answer. */
+    /** The bytes that came before Node's parser reported a response. */
     const head: Buffer[] = [];
     let [size, informational] = [0, 0];
     let received: http.IncomingMessage | undefined;
@@ -252,7 +252,7 @@ const send = (
       request.destroy();
     };
     const fail = (error: Error): void => {
-      // Bytes beyond the end of an answer are no part of it; its own end settles.
+      // Bytes after the end of a response do not belong to it; its own end settles.
       if (received?.complete !== true) end(errorOf(error));
     };
     const wall = setTimeout(() => end('timeout'), way.ends_ms - performance.now());
@@ -260,7 +260,8 @@ const send = (
     const keepHead = (chunk: Buffer): void => {
       if (received === undefined) head.push(chunk);
     };
-    // Before Node's own listener, which may end the request over what follows the status line.
+    // Runs before Node's own listener, which may end the request because of bytes after the status
+    // line.
     request.on('socket', (socket) => socket.prependListener('data', keepHead));
     request.on('upgrade', () => end('answer_invalid'));
     request.on('information', () => {
@@ -272,7 +273,7 @@ const send = (
       response.on('error', fail);
       response.on('end', () => settle(null));
       response.on('data', (chunk: Buffer) => {
-        // Copied, so that no more than this is kept of what came.
+        // Copied, so that the rest of the chunk can be freed.
         if (size < limits.kept_bytes) {
           chunks.push(Buffer.from(chunk.subarray(0, limits.kept_bytes - size)));
         }
@@ -285,13 +286,13 @@ const send = (
 
 export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined) => {
   const secureContext = tls.createSecureContext({
-    // A peer could make it handshake for as long as the call lasts.
+    // Otherwise a peer could make us handshake for as long as the call lasts.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca_pem === undefined ? {} : { ca: [...tls.rootCertificates, ca_pem] }),
   });
   const agent = new VettedAgent(secureContext, limits.keep_ms);
   return {
-    /** One call over one connection to one vetted address, kept or new. */
+    /** Makes one call to one vetted address, over a reused or new connection. */
     async exchange(call: Call, given: Omit<Dial, 'target'>): Promise<Answered> {
       const way = { ...given, target: call.target };
       for (;;) {

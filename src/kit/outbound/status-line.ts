@@ -1,6 +1,7 @@
 /**
- * The status of an HTTP/1 answer that broke. Node's parser reports an answer only when all its headers
- * have come and are valid; the status line alone decides whether a call was successful.
+ * Finds the status of an HTTP/1 response that broke. Node's parser reports a response only when all
+ * its headers have come and are valid, but the status line alone decides whether a call was
+ * successful.
  */
 
 const status_line = /^HTTP\/1\.[01] (\d{3})(?: |$)/;
@@ -10,8 +11,8 @@ const isInformational = (status: number): boolean =>
   status >= 100 && status < 200 && status !== 101;
 
 /**
- * Finds the final status in the first bytes of an answer, after at most `most_informational` answers of
- * 1xx; null if its line is not there, not complete or not valid.
+ * Finds the final status in the first bytes of a response, after at most `most_informational` 1xx
+ * responses. Null if the status line is missing, incomplete or invalid.
  */
 export const findStatus = (bytes: Buffer, most_informational: number): number | null => {
   const lines = bytes.toString('latin1').split(/\r?\n/).slice(0, -1);

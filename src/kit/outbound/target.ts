@@ -2,8 +2,8 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { type AddressRules, isPortOpenAt } from './addresses.js';
 
 /**
- * Reads the address of an outbound call. It is parsed once, by the WHATWG parser, and from then on
- * only the parts found here are used: two parsers that disagree are how such checks are passed by.
+ * Parses the address of an outbound call. The WHATWG parser reads it once, and from then on only
+ * the parts found here are used: attackers get past such checks when two parsers disagree.
  */
 
 export type TargetProblemCode = 'invalid_url' | 'https_required' | 'target_refused';
@@ -11,29 +11,29 @@ export type TargetProblemCode = 'invalid_url' | 'https_required' | 'target_refus
 interface TargetProblem {
   readonly kind: 'problem';
   readonly code: TargetProblemCode;
-  /** One sentence from a fixed list; it repeats nothing of what was sent. */
+  /** One sentence from a fixed list. It repeats no part of the input. */
   readonly sentence: string;
 }
 
 export interface Target {
   readonly kind: 'target';
-  /** The address in its normal form. */
+  /** The normalised address. */
   readonly href: string;
-  /** The DNS name in lower case without a dot at its end, or the IP literal without brackets. */
+  /** The DNS name in lower case without a trailing dot, or the IP literal without brackets. */
   readonly name: string;
   readonly is_literal: boolean;
-  /** http, without TLS. */
+  /** True for http, without TLS. */
   readonly is_plain: boolean;
   readonly port: number;
   /** Path and query. */
   readonly path: string;
-  /** For the Host header. */
+  /** Value of the Host header. */
   readonly host: string;
 }
 
 const longest_bytes = 2_048;
 
-/** Suffixes of private networks and reserved ones. */
+/** Suffixes of private networks, and reserved suffixes. */
 const special_suffixes = (
   'localhost localdomain local internal intranet lan home corp home.arpa test invalid example ' +
   'onion svc arpa'
@@ -89,15 +89,15 @@ const checkShape = (url: URL, allow_plain: boolean): TargetProblem | null => {
   if (url.protocol !== 'https:' && !allow_plain) return problems.scheme;
   if (url.protocol !== 'https:' && !isPlain(url)) return problems.no_scheme;
   if (url.username !== '' || url.password !== '') return problems.userinfo;
-  // An empty fragment leaves `hash` empty, but the sign stays in `href`.
+  // An empty fragment leaves `hash` empty, but the `#` stays in `href`.
   if (url.href.includes('#')) return problems.fragment;
   if (isPortAllowed(url)) return null;
   return isPlain(url) ? problems.plain_port : problems.port;
 };
 
 /**
- * The target that `text` names, or the first rule that it breaks. No name is looked up here.
- * `allow_plain`: http as well, for calls that tell nobody anything.
+ * Returns the target that `text` names, or the first rule that it breaks. It looks up no name.
+ * `allow_plain` also accepts http, for calls that reveal nothing.
  */
 export const parseTarget = (
   text: string,
