@@ -5,7 +5,7 @@ import { startProcess } from '../../src/process/start.js';
 import { checkAnswers } from './checked.js';
 import { openStores, type Stores } from './stores.js';
 
-/** The whole service inside a test: its own database and Redis prefix, port 0. */
+/** Starts the whole service inside a test, with its own database, Redis prefix and port. */
 
 export interface Answered {
   readonly status: number;
@@ -19,7 +19,7 @@ export interface CallOptions {
   readonly token?: string;
   readonly admin?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON; a text is sent as it is. */
+  /** Sent as JSON. A string is sent unchanged. */
   readonly body?: unknown;
 }
 
@@ -27,16 +27,16 @@ export interface AppOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly roles?: readonly RoleName[];
   readonly stores?: Stores;
-  /** Off where a test looks at answers that cannot be validated. */
+  /** False for tests whose answers deliberately break their schema. */
   readonly check_answers?: boolean;
-  /** Between two ticks of a socket or an event stream. */
+  /** Time between two ticks of a socket or an event stream. */
   readonly tick_ms?: number;
 }
 
 export const admin_key = 'test-admin-key-0123456789abcdefghij';
 export const secret_key = 'test-secret-key-0123456789abcdefghij';
 
-/** Limits that no test reaches. */
+/** Limits so high that no test reaches them. */
 export const no_limits: Readonly<Record<string, string>> = Object.fromEntries(
   Object.keys(settings)
     .filter((name) => name.startsWith('LIMIT_'))
@@ -105,7 +105,7 @@ export const startApp = async (t: Test, options: AppOptions = {}) => {
   );
   const port = running[roles.indexOf('api')]?.port ?? 0;
   const url = `http://127.0.0.1:${port}`;
-  /** A connection of the test's own to the same database. */
+  /** The test's own connection to the same database. */
   const sql = openSql({ url: stores.database_url, pool: 3, prepare: true, name: 'test' });
   let stopped = false;
   const stop = async (): Promise<void> => {

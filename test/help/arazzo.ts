@@ -1,6 +1,6 @@
 /**
- * Carries out a workflow of an Arazzo 1.0 document as it is written: operations by their id from the
- * source description, runtime expressions, simple conditions, and retries after a failure.
+ * Runs a workflow of an Arazzo 1.0 document: operations by their id from the source description,
+ * runtime expressions, simple conditions, and retries after a failure.
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of many shapes.
@@ -8,7 +8,7 @@ type Any = any;
 
 interface Run {
   readonly inputs: Readonly<Record<string, unknown>>;
-  /** Lets so many seconds pass. */
+  /** Waits this many seconds. */
   readonly wait: (seconds: number) => Promise<void>;
 }
 
@@ -23,7 +23,7 @@ const readPointer = (value: Any, pointer: string): unknown =>
     .slice(1)
     .reduce((at, part) => at?.[part.replaceAll('~1', '/').replaceAll('~0', '~')], value);
 
-/** The scope of expressions: `$inputs.x`, `$steps.x.outputs.y`, `$statusCode`, `$response.body#/z`. */
+/** Scope of expressions: `$inputs.x`, `$steps.x.outputs.y`, `$statusCode`, `$response.body#/z`. */
 const readExpression = (expression: string, scope: Any): unknown => {
   const [name = '', pointer] = expression.slice(1).split('#');
   const found = name.split('.').reduce((at, part) => at?.[part], scope);
@@ -32,7 +32,10 @@ const readExpression = (expression: string, scope: Any): unknown => {
   return value;
 };
 
-/** A value with its expressions filled in: a whole text keeps the type of what it names. */
+/**
+ * Fills in the expressions of a value. A string that is one whole expression becomes the value
+ * itself, with its type.
+ */
 const fill = (value: Any, scope: Any): Any => {
   if (typeof value === 'string' && value.startsWith('$')) return readExpression(value, scope);
   if (typeof value === 'string') {
@@ -82,7 +85,7 @@ const callStep = async (step: Any, openapi: Any, scope: Any): Promise<Any> => {
   return { statusCode: answer.status, response: { body: await answer.json() } };
 };
 
-/** The outputs of the workflow, and each call that it made; throws at a step that fails. */
+/** Returns the outputs of the workflow and every call that it made. Throws if a step fails. */
 export const runWorkflow = async (document: Any, workflow_id: string, { inputs, wait }: Run) => {
   const [source] = document.sourceDescriptions;
   const openapi = await (await fetch(source.url)).json();

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { text_kind } from '../../src/http/schemas.js';
 
 /**
- * Values from the schemas of the wire: of the right shape, and as extreme as the shape allows or a
- * little more. `known` gives values for members of a name, so that checks behind the schema are
+ * Generates values from the wire schemas: the right shape, and as extreme as the schema allows or
+ * slightly more. `known` supplies values for members by name, so that checks behind the schema are
  * reached too.
  */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>;
@@ -13,10 +13,10 @@ export const weighted = <T>(
   ...parts: readonly (readonly [weight: number, arbitrary: fc.Arbitrary<T>])[]
 ): fc.Arbitrary<T> => fc.oneof(...parts.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
-/** Characters that some layer might trip over: each of them is one that something else did. */
+/** Characters that might break some layer. Each one covers a different risk. */
 const characters = fc.constantFrom(
   ...['a', 'Z', '0', ' ', '\n', '\t', '.', ',', '%', '_', '\\', "'", '"', '$1', '{', '}', '/', '<'],
-  // Longer when composed, when folded or in compatibility form.
+  // Longer when composed, case-folded or in compatibility form.
   ...['\u0958', '\u{1d160}', '\ufdfa', '\u0130', '\u00df', '\u0390', '\u1e9e'],
   // Invisible, directional, combining, beyond the basic plane.
   ...['\u200b', '\u202e', '\ufeff', '\u0301', '\u{1f600}', '\u{10ffff}', '\ufffe', '\u2028'],
@@ -30,7 +30,7 @@ const repeatTo = (parts: readonly string[], length: number): string => {
   return unit.repeat(Math.ceil(length / unit.length)).slice(0, length);
 };
 
-/** At, just over and far below a limit of the length, made of a few odd characters. */
+/** Text with a length at, just over or far below a limit, made of a few odd characters. */
 export const oddText = (min: number, max: number): fc.Arbitrary<string> => {
   const lengths = [min, max, max + 1, Math.max(0, min - 1), Math.min(max, min + 3)];
   const length = fc.oneof(fc.constantFrom(...lengths), fc.integer({ min, max }));
@@ -120,7 +120,7 @@ const objectOf = (schema: TSchema, known: Known): fc.Arbitrary<unknown> => {
   return fc.record(Object.fromEntries(members), { requiredKeys: [...required] });
 };
 
-/** A value of the schema, or nearly. */
+/** A value that matches the schema, or nearly does. */
 export const shapedValue = (schema: TSchema, known: Known): fc.Arbitrary<unknown> => {
   switch (schema[Kind]) {
     case 'Object':

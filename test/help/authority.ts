@@ -1,7 +1,10 @@
 import { isIP } from 'node:net';
 import { generate } from 'selfsigned';
 
-/** A certificate authority of a test's own, and certificates of it and of nobody. */
+/**
+ * A certificate authority for one test, with certificates that it signed and certificates that it
+ * did not.
+ */
 
 export interface Pair {
   readonly key: string;
@@ -9,9 +12,9 @@ export interface Pair {
 }
 
 interface LeafOptions {
-  /** DNS names and addresses. */
+  /** DNS names and IP addresses. */
   readonly names: readonly string[];
-  /** Its validity ended an hour ago. */
+  /** The certificate expired an hour ago. */
   readonly is_expired?: boolean;
 }
 
@@ -40,7 +43,7 @@ const makeLeaf = async (options: LeafOptions, ca?: Pair): Promise<Pair> => {
   return { key: made.private, cert: made.cert };
 };
 
-/** A certificate that vouches for itself. */
+/** A self-signed certificate. */
 export const makeSelfSigned = (names: readonly string[]): Promise<Pair> => makeLeaf({ names });
 
 export const makeAuthority = async () => {

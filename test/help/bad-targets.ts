@@ -1,6 +1,6 @@
 import type { TargetProblemCode } from '../../src/kit/outbound/target.js';
 
-/** A good address of so many bytes. */
+/** A valid URL of this many bytes. */
 export const longUrl = (length: number): string => {
   const start = 'https://hooks.acme.com/';
   return start + 'a'.repeat(length - start.length);
@@ -8,7 +8,7 @@ export const longUrl = (length: number): string => {
 
 const words = (list: string): readonly string[] => list.trim().split(/\s+/);
 
-/** Hosts, some with a port, that no webhook may have. */
+/** Hosts, some with a port, that no webhook may use. */
 const refused_hosts = words(`
   localhost LOCALHOST localhost. app.localhost localhost.localdomain printer.local
   metadata.google.internal/computeMetadata/v1 wiki.intranet nas.lan router.home mail.corp
@@ -27,7 +27,7 @@ const refused_hosts = words(`
   hooks.acme.com:8442 hooks.acme.com:8444 hooks.acme.com:9999 hooks.acme.com:0
 `);
 
-/** Addresses that no webhook may have, by what is wrong with them. */
+/** URLs that no webhook may use, grouped by the problem. */
 export const bad_targets: Readonly<Record<TargetProblemCode, readonly string[]>> = {
   https_required: words(`
     http://hooks.acme.com/ http://127.0.0.1/ ftp://hooks.acme.com/ file:///etc/passwd

@@ -8,13 +8,18 @@ import { makeTestFolder, project_root, removeTestFolder } from './own-stores.js'
 import type { Teardown } from './stores.js';
 import { until } from './until.js';
 
-/** HAProxy with the configuration of `examples/hosts`, in front of hosts of this machine. */
+/**
+ * HAProxy with the configuration of `examples/hosts`, in front of several hosts on this machine.
+ */
 
 export const no_haproxy = 'haproxy is neither installed nor to be had with apt-get';
 
 export const isThereHaproxy = (): boolean => findProgram('haproxy') !== null;
 
-/** As it stands there but for addresses, ports, how many hosts there are, and quicker checks. */
+/**
+ * Reads the example configuration, with other addresses, ports and number of hosts, and with faster
+ * health checks.
+ */
 const readConfiguration = (port: number, host_ports: readonly number[]): string => {
   const file = path.join(project_root, 'examples', 'hosts', 'haproxy.cfg');
   const servers = host_ports.map((one, n) => `  server host${n} 127.0.0.1:${one}`).join('\n');
@@ -26,11 +31,11 @@ const readConfiguration = (port: number, host_ports: readonly number[]): string 
 
 interface ServerState {
   readonly is_up: boolean;
-  /** Requests and websockets that it has now. */
+  /** Requests and websockets that are open now. */
   readonly open: number;
 }
 
-/** What HAProxy says of its servers, in their order. */
+/** The state of each server as HAProxy reports it, in configuration order. */
 const askStates = (socket_file: string): Promise<readonly ServerState[]> =>
   new Promise((resolve, reject) => {
     const socket = connect(socket_file, () => socket.write('show stat\n'));

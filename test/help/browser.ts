@@ -10,21 +10,21 @@ import {
 import { findChromium, no_chromium } from './chromium.js';
 import type { Teardown } from './stores.js';
 
-/** A headless Chromium, where the machine has one. */
+/** A headless Chromium, if the machine has one. */
 
-/** Where it is; tests that need it are left out without it. */
+/** Path of the executable. Tests that need it are skipped if it is missing. */
 export const chromium = findChromium();
 export const without_chromium = chromium === undefined && no_chromium;
 
 export interface BrowserPage {
-  /** What a person does: clicks, fills in, presses keys. */
+  /** Acts like a person: clicks, fills in fields, presses keys. */
   readonly page: Page;
-  /** The value of an expression in the page; a promise is waited for. */
+  /** Evaluates an expression in the page. If the result is a promise, waits for it. */
   evaluate<T>(expression: string): Promise<T>;
   resize(width: number, height: number): Promise<void>;
-  /** Addresses that the page asked for, in order, those of its frames included. */
+  /** URLs that the page and its frames requested, in order. */
   readonly requests: readonly string[];
-  /** Mistakes in the console: a breach of the policy, a script that threw. */
+  /** Errors in the console, such as a policy violation or a script that threw. */
   readonly mistakes: readonly string[];
 }
 
@@ -58,15 +58,15 @@ export const openBrowser = async (t: Teardown) => {
   });
   t.teardown(() => browser.close());
   return {
-    /** A window by itself, such as one without scripts; it ends with the browser. */
+    /** A separate browser context, for example one without scripts. It closes with the browser. */
     context: (options: BrowserContextOptions) => browser.newContext(options),
-    /** One page of a visitor of its own. */
+    /** Opens one page as a new visitor. */
     async open(url: string, viewport = opened_size): Promise<BrowserPage> {
       const opened = watch(await browser.newPage({ viewport }));
       await opened.page.goto(url);
       return opened;
     },
-    /** A visitor, whose pages share cookies; the first of them is still empty. */
+    /** A visitor whose pages share cookies. The first page is still empty. */
     async visit(options: PageOptions = {}): Promise<BrowserPage> {
       const context = await browser.newContext({ viewport: opened_size, ...options });
       return watch(await context.newPage());
@@ -77,8 +77,8 @@ export const openBrowser = async (t: Teardown) => {
 let axe_source: string | undefined;
 
 /**
- * What axe finds on the page as it is now, best practices included: one line an element. Of a page
- * that it has seen in another theme the colours are enough.
+ * Problems that axe finds on the current page, best practices included: one line per element.
+ * `colours` is enough for a page that was already checked in another theme.
  */
 export const findBarriers = async (
   { page }: BrowserPage,
@@ -88,7 +88,7 @@ export const findBarriers = async (
     createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
     'utf8',
   );
-  // Through the debugger, which the policy of the page does not bind.
+  // Injected through the debugger, because the page's content policy does not apply to it.
   await page.evaluate(axe_source);
   const { violations } = await page.evaluate<AxeResults>(
     of === 'all' ? 'axe.run()' : `axe.run({ runOnly: ['color-contrast', 'link-in-text-block'] })`,

@@ -3,8 +3,9 @@ import { type Check, compileCheck } from '../../src/http/validation.js';
 import { common_faults, isFault, refuse } from '../../src/kit/fault.js';
 
 /**
- * A route whose success answers are held to what the route says of them. An answer that
- * has another status, type or shape, or that is not kept as `keeps` says, becomes a 500 that says so.
+ * Wraps a route so that its success answers are checked against its declaration. If the status,
+ * type or shape is wrong, or the answer was not stored as `keeps` says, the answer becomes a 500
+ * that states the problem.
  */
 export const checkAnswers = <D>(route: Route<D>): Route<D> => {
   const checks = new Map<number, Check>();
@@ -37,13 +38,13 @@ const findMismatch = (
   const type = content_type?.split(';')[0] ?? json_type;
   if (body && ![produces, ...also_produces].includes(type)) return `${type} is not in produces`;
   if (check === undefined || content_type !== undefined) return null;
-  // The JSON text is checked, because it is sent: dates are texts by then.
+  // Checks the JSON text because that is sent: dates are strings by then.
   const fields = check(JSON.parse(JSON.stringify(body)));
   return fields === null ? null : fields.map((f) => `${f.path}: ${f.message}`).join('; ');
 };
 
 const findUnkept = ({ keeps }: Route, answer: Reply, claim: Claim | null): string | null => {
-  // A repeat has no effect of its own.
+  // A replayed answer has no effect of its own.
   if (claim === null || answer.headers?.['Idempotency-Replayed'] !== undefined) return null;
   if (keeps === 'after') return null;
   if (claim.kept === null) return 'kept no answer in its transaction';

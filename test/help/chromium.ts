@@ -4,14 +4,14 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { project_root } from './own-stores.js';
 
-/** The Chromium of this machine, which a run of the tests installs where Debian can. */
+/** Path of Chromium on this machine. On Debian, a test run installs it if possible. */
 
 export const findChromium = (): string | undefined => {
   for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
     try {
       return execFileSync('which', [name], { encoding: 'utf8', stdio: 'pipe' }).trim();
     } catch {
-      // The next name.
+      // Try the next name.
     }
   }
   return undefined;
@@ -26,9 +26,9 @@ const install_ms = 240_000;
 const run = promisify(execFile);
 
 /**
- * Installs Chromium by apt-get where one of the compiled test files needs it, the machine has none
- * and this process may; else the tests of browsers are left out. Once for a whole run, before its
- * tests begin, and bounded in time.
+ * Installs Chromium with apt-get if a compiled test file needs it, the machine lacks it and this
+ * process may install packages. Otherwise the browser tests are skipped. It runs once, before all
+ * tests, and within a time limit.
  */
 export const installChromium = async (
   files: readonly string[],
@@ -43,7 +43,7 @@ export const installChromium = async (
   const install = () => aptGet('install', '-y', '--no-install-recommends', 'chromium');
   say('Installing Chromium by apt-get for the tests of browsers …');
   try {
-    // A machine that has never asked for its lists of packages has none.
+    // A fresh machine has no package lists yet.
     await install().catch(async () => {
       await aptGet('update');
       await install();

@@ -6,11 +6,13 @@ import type { TestApp } from './app.js';
 import { project_root } from './own-stores.js';
 import { python } from './python.js';
 
-/** Runs the suite of `test/conformance` against a service, and gives its log something to hold. */
+/**
+ * Runs the suite in `test/conformance` against a service, and fills the service's log with events.
+ */
 
 const folder = path.join(project_root, 'test', 'conformance');
 
-/** The clients that follow a log for the suite. */
+/** Clients that follow a log for the suite. */
 export const clients = {
   typescript: `${process.execPath} ${path.join(folder, 'clients', 'follow.mjs')}`,
   python: `${python} -u ${path.join(folder, 'clients', 'follow.py')}`,
@@ -32,7 +34,7 @@ export const runSuite = (
     child.once('close', (code) => resolve({ code, output }));
   });
 
-/** Events as large as real ones, through the outbox and the relay. */
+/** Emits events of realistic size through the outbox and the relay. */
 export const emit = async (
   { sql }: TestApp,
   question_ids: readonly string[],
@@ -58,10 +60,10 @@ export const headOf = async ({ call }: TestApp): Promise<number> =>
   (await call('GET', '/api/events?after=0&limit=1')).body.head;
 
 const batch = 500;
-/** So many events may wait for the relay. */
+/** Maximum number of events that wait for the relay. */
 const most_waiting = 5_000;
 
-/** Emits so many events, as fast as the relay puts them into the log. */
+/** Emits this many events, as fast as the relay puts them into the log. */
 export const emitMany = async (
   app: TestApp,
   question_ids: readonly string[],

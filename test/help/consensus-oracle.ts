@@ -2,8 +2,8 @@ import type { Sql } from '../../src/db/client.js';
 import { groupBy } from '../../src/kit/group-by.js';
 
 /**
- * The consensus of every question, worked out once more from its stored predictions: one pass over
- * whole numbers, without tallies, in the members and the order of the wire.
+ * Recomputes the consensus of every question from its stored predictions: in one pass over
+ * integers, without tallies. Members and order are those of the wire format.
  */
 
 interface Fit {
@@ -30,13 +30,13 @@ interface Stated {
 
 const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** A fraction of whole numbers with two decimals, a half up. */
+/** Divides two integers and rounds to two decimals, halves up. */
 const round2 = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.floor((200 * part + whole) / (2 * whole)) / 100;
 
-/** Of basis points, in percent. */
+/** Converts basis points to percent. */
 const mean = (values: readonly number[]) => round2(sum(values), 100 * values.length);
-/** To nine places first: what floating point added is gone before a half goes up. */
+/** Rounds to nine places first, which removes floating-point noise before halves are rounded up. */
 const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
 const groups = <T>(all: readonly T[], keyOf: (one: T) => unknown): (readonly T[])[] => [
@@ -54,7 +54,7 @@ const quartile = (all: readonly Stated[], q: number): number | null => {
   return sorted.length === 0 ? null : round2(exact, 400);
 };
 
-/** The figures in which owners and families are capped, by the formulas of `capped-log-odds-2`. */
+/** Figures that cap the weight of owners and families, by the formulas of `capped-log-odds-2`. */
 const poolOf = (all: readonly Stated[], is_binary: boolean, rho: number) => {
   const owners = groups(all, ({ owner }) => owner);
   const weights = new Map(owners.flatMap((own) => own.map((one) => [one, 1 / own.length])));
@@ -159,8 +159,9 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
 };
 
 /**
- * By id of the question, without `offset` and `updated_at`, while a fit is in force; of the latest
- * forecasts, or of those up to a moment, whatever of them the log has.
+ * Returns the consensus by question id, without `offset` and `updated_at`, as computed with this
+ * fit. Uses each agent's latest forecast, or the latest up to `at`, even if its event is not in the
+ * log yet.
  */
 export const recomputeConsensus = async (
   sql: Sql,

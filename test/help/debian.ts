@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path';
 import { project_root } from './own-stores.js';
 
-/** Programs of Debian that tests use where they are installed or apt-get has them. */
+/** Debian programs that tests use if they are installed or available with apt-get. */
 
 const run = (command: string, ...args: readonly string[]): boolean =>
   spawnSync(command, args, { timeout: 120_000 }).status === 0;
 
-/** Unpacks a package of Debian and what it needs into a folder; nothing is installed. */
+/** Unpacks a Debian package and its dependencies into a folder, without installing anything. */
 const fetchPackage = (name: string, folder: string): boolean => {
   const archives = path.join(folder, 'archives');
   mkdirSync(path.join(archives, 'partial'), { recursive: true });
@@ -20,7 +20,7 @@ const fetchPackage = (name: string, folder: string): boolean => {
   return files.every((file) => run('dpkg', '-x', path.join(archives, file), folder));
 };
 
-/** A program that is installed, or is kept below `.data`; null where it is not to be had. */
+/** Path of a program that is installed or unpacked below `.data`. Null if it cannot be obtained. */
 export const findProgram = (name: string) => {
   for (const folder of [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin']) {
     const command = path.join(folder, name);

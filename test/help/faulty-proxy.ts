@@ -1,14 +1,14 @@
 import { connect, createServer, type Socket } from 'node:net';
 import type { Teardown } from './stores.js';
 
-/** A way to Postgres or Redis that loses answers, or falls silent, when a test says so. */
+/** A proxy to Postgres or Redis that loses answers or stops responding when a test asks for it. */
 
-/** CommandComplete with the tag of a commit. */
+/** CommandComplete message with the tag of a commit. */
 const committed = Buffer.from('COMMIT\0');
 
 const keepalive_ms = 20_000;
 
-/** Where the server of a URL listens; `unix:PATH` is one of Redis. */
+/** Address where the server of a URL listens. `unix:PATH` is a Redis socket. */
 const serverOf = (url: URL): { path: string } | { host: string; port: number } => {
   if (url.protocol === 'unix:') return { path: url.pathname };
   const folder = url.searchParams.get('host');
@@ -30,7 +30,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
   const links = new Set<Link>();
   let armed: string | null = null;
   let is_deaf = false;
-  /** Commits that were not heard of, and connections that were open when they fell silent. */
+  /** Commits whose answer was lost, and connections that were open when the proxy went silent. */
   const counts = { cuts: 0, silenced: 0 };
 
   const server = createServer((client) => {
@@ -44,7 +44,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
         sockets.delete(socket);
         links.delete(link);
         if (!link.is_silent) for (const other of ends) other.destroy();
-        // The server finds out by its keepalive.
+        // The server notices through its keepalive.
         else if (socket === client) setTimeout(() => upstream?.destroy(), keepalive_ms).unref();
       });
     }
@@ -80,8 +80,8 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
   return Object.assign(counts, {
     url: proxied.href,
     /**
-     * The next commit of a transaction with a statement that holds this text is not heard of: the
-     * connection ends as soon as Postgres reports the commit, which took effect all the same.
+     * Loses the answer to the next commit of a transaction that contains this text. The connection
+     * ends as soon as Postgres reports the commit, which has taken effect.
      */
     arm(statement: string) {
       armed = statement;
@@ -89,17 +89,19 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     disarm() {
       armed = null;
     },
-    /** Connections that are open now neither carry anything more nor end; later ones are good. */
+    /**
+     * Connections that are open now carry no more data and do not end. Later ones work normally.
+     */
     silence,
-    /** Of connections that are open now the answers get lost; what is asked gets there. */
+    /** Connections that are open now still deliver requests, but their answers are lost. */
     mute() {
       for (const link of links) link.is_mute = true;
     },
-    /** Connections that are open now end at once. */
+    /** Closes all open connections immediately. */
     cut() {
       for (const socket of sockets) socket.destroy();
     },
-    /** Later ones are taken and not answered either, until `heal`. */
+    /** Later connections are accepted but get no answers either, until `heal`. */
     silenceAll() {
       is_deaf = true;
       silence();

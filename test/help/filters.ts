@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { pillars } from './taxonomy.js';
 
-/** Events and filters by chance, so that many of the one pass some of the other. */
+/** Random events and filters, chosen so that many events pass some filters. */
 
 export const numberedId = (n: number): string =>
   `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
@@ -36,7 +36,7 @@ export const anyBody = fc
     event,
     body: JSON.stringify({ event, data, timestamp: new Date().toISOString() }),
   }));
-/** What a client may send, but for the names of events. */
+/** Everything that a client may send in a filter, except event names. */
 export const anyNarrowing = {
   question_ids: fc.uniqueArray(anyId, { minLength: 1, maxLength: 3 }),
   categories: fc.subarray(['technology', 'society'], { minLength: 1 }),

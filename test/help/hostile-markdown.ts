@@ -1,4 +1,4 @@
-/** What somebody could write so that a reader of Markdown shows something else than text. */
+/** Texts that a Markdown renderer could show as something other than plain text. */
 export const hostile_markdown: readonly string[] = [
   '[click me](https://evil.example.org)',
   '[click me](javascript:alert(1))',

@@ -1,6 +1,6 @@
 /**
- * Texts that try to become markup, by the place in a page that they break out of. `PWN` in one of
- * them would mark the page as broken into: see `pwned_mark`.
+ * Texts that try to become markup, grouped by the place in a page that they break out of. If `PWN`
+ * in one of them runs, it marks the page: see `pwned_mark`.
  */
 export const pwned_mark = 'data-pwned';
 const pwn = "document.documentElement.setAttribute('data-pwned','1')";
@@ -83,7 +83,10 @@ const signs = [
   '\u05D0'.repeat(300),
 ];
 
-/** Texts whose normal form takes quadratic time: marks in a row, and marks that come together. */
+/**
+ * Texts that take quadratic time to normalize: many combining marks in a row, or marks in the wrong
+ * order.
+ */
 export const marked_texts: readonly string[] = [
   `a${'\u0301'.repeat(62_000 / 2)}`,
   `a${'\u0301\u0316'.repeat(62_000 / 4)}`,

@@ -45,7 +45,7 @@ export const agentNamed = (name: string): AgentCaller => ({
   owner_id: null,
 });
 
-/** Keys are `key-NAME`; `down` is a store that is away. */
+/** Keys are `key-NAME`. The name `down` simulates an unavailable store. */
 const authenticate: HubOptions['authenticate'] = async ({ api_key, authorization }) => {
   const key = api_key !== '' ? api_key : authorization.replace('Bearer ', '');
   if (key === 'down') throw new Error('the store is away');
@@ -57,7 +57,7 @@ const authenticate: HubOptions['authenticate'] = async ({ api_key, authorization
 const plain = (label: string): TopicRef => ({ topic: label, label });
 const ownTopic = (id: string): TopicRef => ({ topic: `me:${id}`, label: 'me' });
 
-/** Something that a test holds up until it calls what `hold` returns. */
+/** A point that a test can block until it calls the function that `hold` returns. */
 const makeHold = () => {
   let held: Promise<void> | undefined;
   return {
@@ -72,7 +72,7 @@ const makeHold = () => {
   };
 };
 
-/** Reads of the record by replays, and a way to make them fail. */
+/** Counts how often replays read the record, and can make the reads fail. */
 const empty_reads = { count: 0, newest: 0, fails: false };
 
 type Findable = Parameters<LogSource['newest']>;
@@ -113,7 +113,7 @@ const makeSource = (record: readonly Publication[], reads: typeof empty_reads) =
   return { source, hold };
 };
 
-/** A hub whose topics are any names but those that begin with `no:`; over an empty log. */
+/** A hub over an empty log. It accepts any topic name that does not start with `no:`. */
 export const mountTestHub = (
   app: TemplatedApp,
   options: Partial<HubOptions> & Pick<HubOptions, 'log' | 'authenticate'>,
@@ -148,7 +148,7 @@ export const mountTestHub = (
 
 export type HubServer = Awaited<ReturnType<typeof startHub>>;
 
-/** A hub on a port of its own, over a log that is an array. */
+/** Starts a hub on its own port, over a log that is an array. */
 export const startHub = async (
   t: Pick<Test, 'teardown'>,
   limits: Partial<HubLimits> = {},
@@ -156,10 +156,10 @@ export const startHub = async (
   more: Pick<HubOptions, 'ops' | 'states' | 'digestAt'> = {},
 ) => {
   const app = App();
-  /** Everything that was ever published; the offset is the index plus one. */
+  /** Everything published so far. The offset is the index plus one. */
   const record: Publication[] = [];
   const reads = { ...empty_reads };
-  /** Messages of what was logged at warn and above. */
+  /** Log messages at level warn and above. */
   const logged: string[] = [];
   const lookups = makeHold();
   const { source, hold: holdReads } = makeSource(record, reads);
@@ -182,7 +182,7 @@ export const startHub = async (
     hub.close();
     app.close();
   });
-  /** Puts so many further publications on these topics into the record and publishes them. */
+  /** Adds this many publications on these topics to the record and publishes them. */
   const publish = (count: number, topics: readonly string[] = ['all'], body?: string): void => {
     const batch = range(record.length + 1, record.length + count).map((offset) => ({
       offset,

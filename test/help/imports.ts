@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Finds the imports in the text of the sources, for the tidy test and the budget. */
+/** Finds the imports in source texts, for the tidy test and the budget. */
 
 export interface Source {
-  /** Below the root, with slashes: `src/kit/fault.ts`. */
+  /** Path relative to the root, with slashes: `src/kit/fault.ts`. */
   readonly path: string;
   readonly text: string;
 }
 
 export const project_url = new URL('../../../', import.meta.url);
 
-/** Every file below the folders with one of the endings, except `wire.ts`, which is generated. */
+/** Every file below the folders that has one of the endings, except the generated `wire.ts`. */
 export const readSources = (
   folders: readonly string[],
   endings: readonly string[],
@@ -28,18 +28,18 @@ export const readSources = (
 
 export interface Import {
   readonly from: string;
-  /** For a file of this repository its path below the root, else the name of the package. */
+  /** Path relative to the root if the file is in this repository, otherwise the package name. */
   readonly to: string;
   readonly is_package: boolean;
   readonly is_type: boolean;
-  /** `import('…')`: it loads when that line runs. */
+  /** True for `import('…')`, which loads only when that line runs. */
   readonly is_dynamic: boolean;
 }
 
 const import_pattern =
   /^(?:import|export)\s(type\s)?(?:[^'";]*?\sfrom\s)?'([^']+)';$|\bimport\('([^']+)'\)/gms;
 
-/** Static and dynamic imports with a literal name, and re-exports. */
+/** Static imports, dynamic imports with a literal name, and re-exports. */
 export const importsIn = (sources: readonly Source[]): readonly Import[] =>
   sources.flatMap(({ path: from, text }) =>
     [...text.matchAll(import_pattern)].map(([, type, named, dynamic]) => {
@@ -58,9 +58,9 @@ export const importsIn = (sources: readonly Source[]): readonly Import[] =>
   );
 
 /**
- * The files of this repository and the packages that a file loads when it is imported: those it
- * imports, those they import, and so on. Types load nothing, and neither does a dynamic import
- * before it runs. Files that are not among the sources load nothing.
+ * Returns the files and packages that are loaded when a file is imported, including indirect
+ * imports. Type imports load nothing, nor do dynamic imports before they run. Files outside the
+ * sources count as loading nothing.
  */
 export const makeLoads = (sources: readonly Source[]) => {
   const names = new Set(sources.map((source) => source.path));

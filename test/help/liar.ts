@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net';
 import WebSocket, { WebSocketServer } from 'ws';
 import type { Teardown } from './stores.js';
 
-/** A service in front of the service, which does something to the frames of events. */
+/** A proxy in front of the service that changes event frames. */
 
 type Frame = Readonly<Record<string, unknown>> & { readonly op: string; readonly offset: number };
 
-/** The frames that a client gets instead of a frame of an event. */
+/** The frames that a client gets in place of one event frame. */
 export type Change = (frame: Frame) => readonly Frame[];
 
-/** Its address. */
+/** Starts the proxy and returns its URL. */
 export const startLiar = async (t: Teardown, url: string, change: Change): Promise<string> => {
   const server = createServer(async (request, response) => {
     const answer = await fetch(`${url}${request.url}`);

@@ -4,10 +4,9 @@ import type { SeededAgent, SeededQuestion } from './service.js';
 import { until } from './until.js';
 
 /**
- * Predictions by clients as careful agents write them: a call without an answer (no connection,
- * 503, timeout) is made again with the very same body until there is one, every second of them with
- * an Idempotency-Key. Every pair of agent and question comes once, and what was answered is
- * remembered.
+ * Sends predictions the way careful agents do. A call without an answer (no connection, 503,
+ * timeout) is repeated with the same body until it is answered. Every second call has an
+ * Idempotency-Key. Each pair of agent and question occurs once, and all answers are remembered.
  */
 
 export interface Acknowledged {
@@ -15,21 +14,21 @@ export interface Acknowledged {
   readonly agent_id: string;
   readonly prediction_id: string;
   readonly event_id: string;
-  /** Said to be the answer of an earlier call. */
+  /** True if the response says that it repeats an earlier answer. */
   readonly replayed: boolean;
   readonly tries: number;
   readonly waited_ms: number;
 }
 
 export interface LoadOptions {
-  /** Read before every try: a getter may spread them over several hosts. */
+  /** Read before every try, so a getter can spread the tries over several hosts. */
   readonly url: string;
   readonly agents: readonly SeededAgent[];
   readonly questions: readonly SeededQuestion[];
-  /** A proxy in front, which sends by itself again what a host that died had not answered. */
+  /** A proxy in front that resends requests which a dead host left unanswered. */
   readonly balancer?: object | null;
   readonly clients?: number;
-  /** Number of the first pair, where loads follow each other. */
+  /** Number of the first pair, for loads that follow each other. */
   readonly first?: number;
 }
 
@@ -41,11 +40,14 @@ interface Pair {
   readonly agent: SeededAgent;
   readonly question: SeededQuestion;
   readonly body: string;
-  /** Of every second pair. */
+  /** Set for every second pair. */
   readonly key: string | null;
 }
 
-/** One option and the confidence in it, or all of them: the rest is on the one after it. */
+/**
+ * States either one option with a confidence, or all probabilities, with the rest on the next
+ * option.
+ */
 export const stateOption = (options: readonly string[], n: number, confidence: number) => {
   const at = n % options.length;
   if (n % 2 === 0) return { selected_option: options[at], confidence };
@@ -72,7 +74,7 @@ const makePair = ({ agents, questions }: LoadOptions, n: number): Pair | undefin
   return { agent, question, body, key: n % 2 === 0 ? `load ${n}` : null };
 };
 
-/** An answer; or after how long to send the same again. */
+/** Returns an answer, or the delay in ms before the same request should be sent again. */
 const tryOnce = async (url: string, { agent, question, body, key }: Pair) => {
   try {
     const answer = await fetch(`${url}/api/questions/${question.id}/predict`, {
@@ -87,9 +89,9 @@ const tryOnce = async (url: string, { agent, question, body, key }: Pair) => {
     });
     const { status, headers } = answer;
     const text = await answer.text();
-    // After a kill the key is held by nobody until its lease ends.
+    // After a kill the key stays reserved until its lease ends.
     const is_running = status === 409 && text.includes('IDEMPOTENCY_IN_PROGRESS');
-    // A proxy says so of a host that went away in the middle of a call.
+    // A proxy answers this if a host died in the middle of a call.
     if (status === 502 || status === 504) return after_broken_ms;
     if (status === 503 || (key !== null && is_running)) {
       return Math.min(1, Number(headers.get('retry-after') ?? '1')) * 1_000;
@@ -100,7 +102,7 @@ const tryOnce = async (url: string, { agent, question, body, key }: Pair) => {
   }
 };
 
-/** The acknowledgement, or a sentence about an answer that is none. */
+/** Returns the acknowledgement, or a sentence that describes an unexpected answer. */
 const place = async (options: LoadOptions, pair: Pair): Promise<Acknowledged | string> => {
   const { agent, question } = pair;
   const started_ms = performance.now();
@@ -113,8 +115,8 @@ const place = async (options: LoadOptions, pair: Pair): Promise<Acknowledged | s
       continue;
     }
     const { status, replayed, text } = answer;
-    // A first result can only be replayed to a client that tried before; under a key it is the
-    // first answer with its status.
+    // A replayed first result is valid only if an earlier try was sent. With a key, the first
+    // answer has its original status.
     const is_due = replayed ? tries > 1 || options.balancer : status === 201;
     if (!is_due || (status !== 200 && status !== 201)) {
       return `try ${tries} was answered ${status}: ${text.slice(0, 300)}`;
@@ -127,7 +129,7 @@ const place = async (options: LoadOptions, pair: Pair): Promise<Acknowledged | s
 
 export type Load = ReturnType<typeof makeLoad>;
 
-/** A load that `resume` starts. What is missed during an outage is not made up for. */
+/** A load that `resume` starts. Predictions missed during an outage are not made up later. */
 export const makeLoad = (options: LoadOptions) => {
   const { clients = 16 } = options;
   const acknowledged: Acknowledged[] = [];
@@ -138,7 +140,7 @@ export const makeLoad = (options: LoadOptions) => {
   let due_ms = 0;
   let running: Promise<unknown> = Promise.resolve();
 
-  /** Waits for the next slot; slots that passed unused are gone. */
+  /** Waits for the next slot. Slots that passed unused are lost. */
   const untilDue = async (): Promise<void> => {
     const now_ms = performance.now();
     due_ms = Math.max(due_ms + 1_000 / per_second, now_ms);
@@ -157,7 +159,7 @@ export const makeLoad = (options: LoadOptions) => {
     }
   };
 
-  /** Waits until there are so many answers; rejects after `within_ms`. */
+  /** Waits until there are this many answers. Rejects after `within_ms`. */
   const reach = async (count: number, within_ms = 30_000): Promise<void> => {
     const isReached = () => acknowledged.length >= count;
     await until(`${count} answers`, isReached, within_ms).catch((error: Error) => {
@@ -166,9 +168,11 @@ export const makeLoad = (options: LoadOptions) => {
   };
   return {
     acknowledged,
-    /** Answers that no client should ever get, as sentences. */
+    /** Descriptions of answers that no client should ever get. */
     odd: odd as readonly string[],
-    /** Goes on with the next pair after a stop; all clients together send so many a second. */
+    /**
+     * Continues with the next pair after a stop. `rate` is requests per second over all clients.
+     */
     resume(rate = per_second) {
       per_second = rate;
       if (!stopped) return;
@@ -177,7 +181,7 @@ export const makeLoad = (options: LoadOptions) => {
     },
     reach,
     more: (count: number, within_ms?: number) => reach(acknowledged.length + count, within_ms),
-    /** Starts nothing new and waits until everything that was sent is answered. */
+    /** Sends nothing new and waits until every sent request is answered. */
     async stop() {
       stopped = true;
       await running;

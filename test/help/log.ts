@@ -3,7 +3,7 @@ import type { Sql } from '../../src/db/client.js';
 import { type LogEntry, packEntry, streamKey } from '../../src/features/events/log-entry.js';
 import type { RedisClient } from '../../src/redis/client.js';
 
-/** Writes the log in place of the relay, as far as a test wants it written. */
+/** Writes the log instead of the relay, so that a test controls how far it goes. */
 
 export const makeEntry = (offset: number, place: Partial<LogEntry> = {}): LogEntry => ({
   offset,
@@ -49,10 +49,10 @@ export const streamFields = (entry: LogEntry): string[] => {
 
 export type LogWriter = ReturnType<typeof makeLogWriter>;
 
-/** The offset of an entry is its index plus one. */
+/** Writes log entries. The offset of an entry is its index plus one. */
 export const makeLogWriter = (sql: Sql, redis: RedisClient, prefix: string) => {
   const entries: LogEntry[] = [];
-  /** Puts so many further events into Postgres; not into the stream. */
+  /** Adds this many events to Postgres, but not to the stream. */
   const record = async (
     count: number,
     place: Partial<LogEntry> = {},
@@ -71,7 +71,7 @@ export const makeLogWriter = (sql: Sql, redis: RedisClient, prefix: string) => {
     entries.push(...fresh);
     return fresh;
   };
-  /** Appends the events of these offsets to the stream, both ends included. */
+  /** Appends the events from one offset to another to the stream, both included. */
   const append = async (from: number, to: number): Promise<void> => {
     for (let first = from; first <= to; first += 500) {
       const pipeline = redis.pipeline();
@@ -86,7 +86,7 @@ export const makeLogWriter = (sql: Sql, redis: RedisClient, prefix: string) => {
     entries: entries as readonly LogEntry[],
     record,
     append,
-    /** Both. */
+    /** Writes to Postgres and to the stream. */
     async write(count: number, place: Partial<LogEntry> = {}) {
       const fresh = await record(count, place);
       await append(entries.length - count + 1, entries.length);

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 
 /**
- * The options of a long run, `--NAME N` each, with what each is when it is left out. Anything else
- * ends the process with the usage: a run of no operations passes whatever is broken.
+ * Reads the options of a long run, `--NAME N` each, with defaults. Anything else ends the process
+ * with a usage message: a run of zero operations would pass no matter what is broken.
  */
 export const readNumbers = <K extends string>(
   command: string,
@@ -22,7 +22,7 @@ export const readNumbers = <K extends string>(
   }
 };
 
-/** mulberry32 (Tommy Ettinger): the same seed tries the same things. */
+/** mulberry32 (Tommy Ettinger). The same seed gives the same run. */
 export const makeRandom = (start: number): (() => number) => {
   let state = start | 0;
   return () => {

@@ -1,13 +1,12 @@
 /**
- * What a reader of Markdown makes of a text, by the rules of CommonMark and GFM that can turn the
- * words of a stranger into something else: links, images, HTML, code, emphasis, headings, lists,
- * tables, entities, and addresses that become links by themselves. Escapes and code spans are
- * taken out first, as a parser does.
+ * Shows how a Markdown renderer reads a text. Covers the CommonMark and GFM rules that can turn a
+ * stranger's words into something else: links, images, HTML, code, emphasis, headings, lists,
+ * tables, entities and autolinks. Like a parser, it handles escapes and code spans first.
  */
 
 const escaped = /\\[!-/:-@[-`{-~]/g;
 
-/** The text without escaped signs and code spans, each replaced by a letter. */
+/** The text with each escaped character and code span replaced by a letter. */
 export const bareOf = (line: string): string =>
   line.replace(escaped, 'x').replace(/(`+)(?!`)[\s\S]*?[^`]\1(?!`)/g, 'c');
 
@@ -25,17 +24,17 @@ const inline: readonly (readonly [string, RegExp])[] = [
   ['a control or a direction mark', /\p{Default_Ignorable_Code_Point}|\p{Cc}|[\u2028\u2029]/u],
 ];
 
-/** What is wrong with a line of Markdown that holds words of strangers; empty when nothing is. */
+/** Problems in a line of Markdown that holds strangers' words. Empty if there are none. */
 export const findMarkup = (line: string): readonly string[] => {
   const bare = bareOf(line);
   const found = inline.filter(([, pattern]) => pattern.test(bare)).map(([name]) => name);
-  // The emphasis of the service itself stands alone around a name or at the ends of a line.
+  // The service's own emphasis is only around a name or around a whole line.
   const own = bare.replace(/^\*\*[^*]*\*\*/, '').replace(/^\*[^*]+\*$/, '');
   if (/[*_]/.test(own)) found.push('emphasis');
   return found;
 };
 
-/** The blocks of a document, as far as the service writes any. */
+/** The blocks of a document, limited to the kinds that the service writes. */
 export const blocksOf = (markdown: string) => {
   const lines = markdown.split('\n');
   return {

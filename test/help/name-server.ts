@@ -5,9 +5,9 @@ import dns from 'dns-packet';
 import type { Teardown } from './stores.js';
 
 /**
- * A name server of the test's own on one port of UDP and TCP: one question, A and AAAA answers,
- * behind a CNAME where one is given. What does not fit into a datagram is asked for again over TCP,
- * and what does not fit there is left out.
+ * A name server for one test, on the same UDP and TCP port. It answers one question per query, A or
+ * AAAA, optionally behind a CNAME. If the answers do not fit into a datagram, the client asks again
+ * over TCP. Answers that do not fit there are left out.
  */
 
 export interface Zone {
@@ -16,7 +16,7 @@ export interface Zone {
   /** The name that the addresses belong to. */
   readonly cname?: string;
   readonly rcode?: number;
-  /** No answer at all. */
+  /** Sends no answer. */
   readonly silent?: boolean;
   readonly delay_ms?: number;
 }
@@ -52,7 +52,7 @@ const answerTo = ({ id, questions = [] }: dns.Packet, zone: Zone, most: number):
   return packet;
 };
 
-/** Binds both to one port: the one that TCP got may be taken for UDP. */
+/** Binds both to one port. Retries because the port that TCP got may be taken for UDP. */
 const bindBoth = async (
   udp: ReturnType<typeof createSocket>,
   tcp: ReturnType<typeof createServer>,
@@ -76,7 +76,7 @@ export type NameServer = Awaited<ReturnType<typeof startNameServer>>;
 
 export const startNameServer = async (t: Teardown, given: Readonly<Record<string, Zone>> = {}) => {
   const zones = new Map(Object.entries(given));
-  /** Names in the order of the questions, one for each type. */
+  /** Names in query order. A and AAAA queries are listed separately. */
   const asked: string[] = [];
   const timers = new Set<NodeJS.Timeout>();
   const sockets = new Set<Socket>();
@@ -122,7 +122,7 @@ export const startNameServer = async (t: Teardown, given: Readonly<Record<string
   return {
     server: `127.0.0.1:${port}`,
     asked: asked as readonly string[],
-    /** What is said from now on. */
+    /** Changes the answers for a name from now on. */
     set: (name: string, zone: Zone) => void zones.set(name, zone),
   };
 };

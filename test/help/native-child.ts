@@ -1,8 +1,8 @@
 import { App, us_socket_local_port } from '../../src/http/uws.js';
 
 /**
- * What the bare HTTP and websocket library does when it is used in a way that may end the process:
- * `node native-child.js SCENARIO [ARGUMENT]`. The process says `port N` when it listens.
+ * Shows what the bare HTTP and websocket library does when it is used in a way that may end the
+ * process: `node native-child.js SCENARIO [ARGUMENT]`. The process prints `port N` when it listens.
  */
 process.on('uncaughtException', () => console.log('caught'));
 process.on('unhandledRejection', () => console.log('rejected'));
@@ -22,7 +22,7 @@ const listen = (port: number): void => {
 };
 
 const scenarios: Record<string, () => void> = {
-  /** One path for each way not to answer. */
+  /** One path for each way to leave a request unanswered. */
   handlers() {
     app.get('/silent', () => undefined);
     app.get('/throws', () => {

@@ -10,7 +10,9 @@ import {
 } from '../../src/http/uws.js';
 import { until } from './until.js';
 
-/** Bare use of the HTTP library, its connections byte by byte, and a process it may end. */
+/**
+ * Uses the HTTP library directly, over raw connections, and in a child process that it may crash.
+ */
 
 export const startBare = async (t: Pick<Test, 'teardown'>, mount: (app: TemplatedApp) => void) => {
   const app = App();
@@ -42,11 +44,11 @@ export const openTcp = async (t: Pick<Test, 'teardown'>, port: number) => {
   await new Promise((resolve) => socket.once('connect', resolve));
   return {
     socket,
-    /** What has come so far, and in how many pieces. */
+    /** Text received so far, and the number of chunks. */
     text: () => got,
     pieces: () => pieces,
     closed: () => closed,
-    /** Waits until the text has come, or the other side has closed. */
+    /** Waits until the text arrives or the server closes the connection. */
     async answer(text: string) {
       await until(`"${text}"`, () => closed || got.includes(text));
       return got;
@@ -77,7 +79,7 @@ export const startChild = (t: Pick<Test, 'teardown'>, ...args: string[]) => {
   return {
     process: child,
     said,
-    /** The code or the signal it ended with; null while it runs. */
+    /** Exit code or signal of the process. Null while it runs. */
     ended: () => end,
     async port() {
       const line = await until('a port', () => said.find((text) => text.startsWith('port ')));

@@ -1,4 +1,4 @@
-/** The columns of a question that asks for no number. */
+/** Column values of a question that is not numeric. */
 export const no_range = {
   range_min: null,
   range_max: null,

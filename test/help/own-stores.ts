@@ -11,11 +11,17 @@ import { removePlace } from '../../src/process/embedded/postgres-home.js';
 import { startRedis, stopRedisLeftover } from '../../src/process/embedded/redis.js';
 import { unmountSmallDisks } from './small-disk.js';
 
-/** Postgres and Redis of one test run or of one test file, under a folder that goes with them. */
+/**
+ * Postgres and Redis for one test run or one test file, in a temporary folder that is removed with
+ * them.
+ */
 
 export const project_root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** In memory where there is room: making a database of many small files takes a disk ten times as long. */
+/**
+ * In memory if there is room: on disk, creating a database of many small files takes ten times as
+ * long.
+ */
 const chooseFolder = (): string => {
   const memory = '/dev/shm';
   if (existsSync(memory)) {
@@ -29,7 +35,9 @@ export const template_name = 'pf_template';
 
 let folders = 0;
 
-/** A new empty folder; its name holds the pid, so that a later run can tell who it belonged to. */
+/**
+ * Makes an empty folder. Its name contains the pid, so that a later run knows which run made it.
+ */
 export const makeTestFolder = (): string => {
   mkdirSync(tests_folder, { recursive: true });
   folders += 1;
@@ -45,7 +53,7 @@ export const removeTestFolder = (folder: string): void => {
   rmSync(folder, { recursive: true, force: true });
 };
 
-/** Removes what killed runs left behind. */
+/** Removes the folders of killed runs. */
 export const sweepTestFolders = async (): Promise<void> => {
   mkdirSync(tests_folder, { recursive: true });
   for (const name of readdirSync(tests_folder)) {
@@ -61,7 +69,7 @@ const quiet = (): void => undefined;
 
 export type OwnStores = Awaited<ReturnType<typeof startOwnStores>>;
 
-/** Durable: with every write on the disk, for tests that kill it and for measurements. */
+/** `durable` flushes every write to disk, for tests that kill the stores and for measurements. */
 export const startOwnStores = async (durable: boolean) => {
   const folder = makeTestFolder();
   const options = { data_dir: folder, say: quiet };
@@ -76,7 +84,7 @@ export const startOwnStores = async (durable: boolean) => {
   return { folder, postgres: pg, redis, stop };
 };
 
-/** One connection, for what a test does to a database beside the service. */
+/** A single connection for a test's direct changes to a database. */
 export const openAdmin = (url: string): Sql =>
   openSql({
     url,
@@ -87,14 +95,14 @@ export const openAdmin = (url: string): Sql =>
     lock_timeout_ms: 60_000,
   });
 
-/** The URL of another database of the same server. */
+/** URL of another database on the same server. */
 export const withDatabase = (url: string, database: string): string => {
   const other = new URL(url);
   other.pathname = `/${database}`;
   return other.href;
 };
 
-/** Makes the migrated database that every test file gets a copy of. */
+/** Makes the migrated database that is copied for every test file. */
 export const makeTemplate = async (admin_url: string): Promise<void> => {
   const admin = openAdmin(admin_url);
   try {

@@ -6,11 +6,14 @@ import { promisify } from 'node:util';
 import { project_root } from './own-stores.js';
 import type { Teardown } from './stores.js';
 
-/** The client library as others get it: packed, then installed outside the checkout, without a registry. */
+/**
+ * The client library as users get it: packed, then installed outside the checkout, without a
+ * registry.
+ */
 
 const run = promisify(execFile);
 
-/** An empty folder outside the checkout, with an npm that knows nothing of ours. */
+/** An empty folder outside the checkout, and an npm configuration that ignores ours. */
 export const makeEmptyFolder = (t: Teardown) => {
   const base = mkdtempSync(path.join(os.tmpdir(), 'pf-client-'));
   t.teardown(() => rmSync(base, { recursive: true, force: true }));
@@ -28,7 +31,7 @@ export const makeEmptyFolder = (t: Teardown) => {
 
 export type EmptyFolder = ReturnType<typeof makeEmptyFolder>;
 
-/** The tarballs of the library and of the one package it depends on, which the build made ready. */
+/** Tarballs of the library and of its only dependency, which the build prepared. */
 export const packClient = async ({ base, env }: EmptyFolder): Promise<readonly string[]> => {
   const places = ['clients/typescript', 'node_modules/ws'].map((one) =>
     path.join(project_root, one),
@@ -39,7 +42,7 @@ export const packClient = async ({ base, env }: EmptyFolder): Promise<readonly s
   return packed.map(({ filename }) => path.join(base, filename));
 };
 
-/** `npm install` of the tarballs in a folder beside the empty one: a program of somebody else's. */
+/** Runs `npm install` on the tarballs in a second folder, like a user's own program. */
 export const installTarballs = async (
   { base, env }: EmptyFolder,
   tarballs: readonly string[],

@@ -1,4 +1,4 @@
-/** The addresses of the pages for people. */
+/** Paths of the pages for people. */
 
 export interface Shown {
   readonly question: string;
@@ -6,7 +6,7 @@ export interface Shown {
   readonly agent: string;
 }
 
-/** What nobody needs an account for, and everybody who wants one needs. */
+/** Pages for signing up and logging in. They need no account. */
 export const sign_in_pages: readonly string[] = [
   '/account/signup',
   '/account/check-mail?email=ada@people.dev',
@@ -22,7 +22,7 @@ interface Own extends Pick<Shown, 'agent'> {
   readonly delivery: string;
 }
 
-/** What the owner of these sees. */
+/** Pages that show an account to its user. */
 export const accountPages = ({ agent, webhook, delivery }: Own): readonly string[] => {
   const hook = `/account/webhooks/${webhook}`;
   return [
@@ -40,7 +40,7 @@ export const accountPages = ({ agent, webhook, delivery }: Own): readonly string
   ];
 };
 
-/** What an admin sees. */
+/** Pages for admins. */
 export const adminPages = ({ question }: Pick<Shown, 'question'>): readonly string[] => [
   '/admin',
   '/admin/questions',
@@ -52,7 +52,7 @@ export const adminPages = ({ question }: Pick<Shown, 'question'>): readonly stri
   '/admin/audit',
 ];
 
-/** What everybody may see, apart from the pages to sign up and log in. */
+/** Public pages, except those for signing up and logging in. */
 export const publicPages = ({ question, prediction, agent }: Shown): readonly string[] => [
   '/',
   '/questions',

@@ -5,12 +5,12 @@ import type { Deps } from '../../src/http/deps.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { openStores, type Stores, type Teardown } from './stores.js';
 
-/** The deps of one process on stores of their own, for tests of a feature without its routes. */
+/** The deps of one process on its own stores, for tests of a feature without its routes. */
 
 export interface PartsOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stores?: Stores;
-  /** A Redis that is not there, where that is the question. */
+  /** A Redis URL that leads nowhere, for tests of an outage. */
   readonly redis_url?: string;
   readonly log?: Deps['log'];
 }
@@ -49,7 +49,7 @@ export const openParts = async (t: Teardown, options: PartsOptions = {}) => {
   return {
     stores,
     deps,
-    /** Moves the clock of `deps`; it stands still otherwise. */
+    /** Moves the clock of `deps`, which otherwise stands still. */
     advance(ms: number): void {
       now_ms += ms;
     },

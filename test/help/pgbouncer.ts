@@ -12,7 +12,7 @@ import { findProgram } from './debian.js';
 import { project_root } from './own-stores.js';
 import type { Teardown } from './stores.js';
 
-/** PgBouncer with the configuration of `examples/pgbouncer`, before an embedded Postgres. */
+/** PgBouncer with the configuration of `examples/pgbouncer`, in front of an embedded Postgres. */
 
 const program = (() => {
   let found: ReturnType<typeof findProgram> | undefined;
@@ -22,14 +22,16 @@ const program = (() => {
   };
 })();
 
-/** Why tests with it are left out here, as an option of a test; false where they are not. */
+/** Reason to skip tests with PgBouncer here, for a test's `skip` option. False if they can run. */
 export const withoutPgBouncer = (): string | false =>
   program() === null && 'pgbouncer is neither installed nor to be had with apt-get';
 
-/** `npm run faults -- pgbouncer`: services that tests start go to Postgres by it. */
+/**
+ * Set by `npm run faults -- pgbouncer`: services that tests start connect to Postgres through it.
+ */
 export const is_pooled = process.env['FAULT_PGBOUNCER'] === 'true';
 
-/** As it stands there but for addresses and who is let in. */
+/** Reads the example configuration, with other addresses and users. */
 const readConfiguration = (folder: string, port: number, users: string): string =>
   readFileSync(path.join(project_root, 'examples', 'pgbouncer', 'pgbouncer.ini'), 'utf8')
     .replace('host=10.0.0.5', `host=${folder}`)
@@ -39,7 +41,7 @@ const readConfiguration = (folder: string, port: number, users: string): string 
 
 export type PgBouncer = Awaited<ReturnType<typeof startPgBouncer>>;
 
-/** `database_url` is that of an embedded Postgres, whose account runs PgBouncer as well. */
+/** `database_url` is the URL of an embedded Postgres, whose system account also runs PgBouncer. */
 export const startPgBouncer = async (t: Teardown, database_url: string) => {
   const found = program();
   if (found === null) throw new Error('there is no pgbouncer');
@@ -79,21 +81,21 @@ export const startPgBouncer = async (t: Teardown, database_url: string) => {
   };
   return {
     url: `postgres://forum@127.0.0.1:${port}/forum`,
-    /** In order, as by its package: whatever is under way is cut off. */
+    /** Restarts cleanly, as the Debian package does. Work in progress is cut off. */
     restart: () => replace(() => server.stop()),
-    /** kill -9, and a new one. */
+    /** Kills it with SIGKILL and starts a new one. */
     kill: () => replace(() => signalProcess(server.pid, 'SIGKILL')),
   };
 };
 
-/** The address by which a service of a test is to reach the database. */
+/** URL through which a test's service should reach the database. */
 export const poolerOf = async (t: Teardown, database_url: string): Promise<string> =>
   is_pooled ? (await startPgBouncer(t, database_url)).url : database_url;
 
 export type KeptPostgres = Awaited<ReturnType<typeof keepPostgres>>;
 
 /**
- * PgBouncer before a durable Postgres below a folder, which is started again whenever it ends, until
+ * PgBouncer in front of a durable Postgres in a folder. Postgres is restarted whenever it ends, until
  * `release`.
  */
 export const keepPostgres = async (t: Teardown, folder: string) => {
@@ -120,11 +122,11 @@ export const keepPostgres = async (t: Teardown, folder: string) => {
   const pgbouncer = await startPgBouncer(t, store.url);
   return {
     url: pgbouncer.url,
-    /** It may end from now on. */
+    /** From now on, Postgres is not restarted when it ends. */
     release(): void {
       is_kept = false;
     },
-    /** Both run again, after a `release` and the end of both. */
+    /** Starts both again, after a `release` and after both ended. */
     async start(): Promise<void> {
       if (is_kept) return;
       await keeping;

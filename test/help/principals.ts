@@ -3,7 +3,7 @@ import type { Auth, Route } from '../../src/http/route.js';
 import type { CallOptions, TestApp } from './app.js';
 import { makeAgent, makeHuman } from './story.js';
 
-/** Every kind of caller there is, and what each kind of route says to it. */
+/** Every kind of caller, and the answer that each kind of route gives it. */
 
 /** The credentials of a call. */
 export type Sent = CallOptions & { readonly query?: string };
@@ -11,7 +11,9 @@ export type Sent = CallOptions & { readonly query?: string };
 export interface Principal {
   readonly name: string;
   readonly send: Sent;
-  /** Refused before the route is asked; null when its credentials are good, or it has none. */
+  /**
+   * Error code before the route decides. Null if the credentials are good, or if there are none.
+   */
   readonly refused: string | null;
   readonly may: readonly Auth[];
 }
@@ -38,7 +40,7 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
   await app.sql`update agents set suspended_at = now() where id = ${suspended.id}`;
   await app.call('POST', '/api/me/rotate-key', { key: revoked.key });
   const unverified = await signUpOnly(app);
-  // Of their own, because some calls end the credentials they are made with.
+  // They have their own accounts, because some calls revoke the credentials that they use.
   const other = await makeHuman(app);
   const helper = await makeHuman(app);
   const operated = await makeAgent(app, { human });
@@ -87,7 +89,7 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
   ];
 };
 
-/** The code with which a route refuses a caller; null when it admits the caller. */
+/** Error code with which a route refuses a caller. Null if it admits the caller. */
 export const refusalOf = (
   { auth, takes_key, takes_key_as_token }: Pick<Route, 'auth' | 'takes_key' | 'takes_key_as_token'>,
   { refused, may, send }: Principal,

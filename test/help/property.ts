@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import type { Test } from 'tap';
 
 /**
- * Checks a property as one assertion; a failure shows the smallest counterexample and its seed. A
- * limit of time ends it, but not before one case has run.
+ * Checks a property as one assertion. A failure shows the smallest counterexample and its seed. A
+ * time limit ends the check, but not before one case has run.
  */
 export const holds = async <T>(
   t: Test,

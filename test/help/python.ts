@@ -16,7 +16,7 @@ const installPackages = (): boolean => {
   return process.getuid?.() === 0 && (get() || (succeeds('apt-get', 'update') && get()));
 };
 
-/** False once it is there, as `skip` of a test; else why the test is left out. */
+/** False if Python and the packages are ready, otherwise the reason for a test's `skip` option. */
 export const withoutPython = (): string | false =>
   hasPackages() || (installPackages() && hasPackages())
     ? false

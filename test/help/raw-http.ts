@@ -1,6 +1,6 @@
 import net from 'node:net';
 
-/** Speaks to a server byte by byte, for everything that no HTTP client would send. */
+/** Speaks to a server byte by byte, to send requests that no HTTP client would send. */
 
 export interface RawAnswer {
   readonly status: number;
@@ -20,7 +20,7 @@ const readHead = (text: string): Omit<RawAnswer, 'text'> => {
   return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(first)?.[1] ?? 0), headers };
 };
 
-/** Cuts one answer off the front, or null when it is not all there yet. */
+/** Cuts one answer off the front. Returns null if it is not complete yet. */
 const cutAnswer = (bytes: Buffer, head: boolean): { answer: RawAnswer; length: number } | null => {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return null;
@@ -55,7 +55,10 @@ export const openRaw = (port: number) => {
     write(data: string | Uint8Array) {
       socket.write(data);
     },
-    /** The next whole answer; null when the connection ends before it. HEAD has no body. */
+    /**
+     * The next complete answer. Null if the connection ends before it. Set `head` for HEAD, whose
+     * answers have no body.
+     */
     async next({ head = false } = {}): Promise<RawAnswer | null> {
       for (;;) {
         const cut = cutAnswer(bytes, head);
@@ -69,12 +72,12 @@ export const openRaw = (port: number) => {
         });
       }
     },
-    /** Everything that came and was not taken by `next`. */
+    /** Everything received that `next` has not consumed. */
     get rest() {
       return bytes.toString('latin1');
     },
     closed,
-    /** The whole answers that have come by now. */
+    /** All complete answers received so far. */
     take(): readonly RawAnswer[] {
       const answers: RawAnswer[] = [];
       for (let cut = cutAnswer(bytes, false); cut !== null; cut = cutAnswer(bytes, false)) {
@@ -83,14 +86,14 @@ export const openRaw = (port: number) => {
       }
       return answers;
     },
-    /** Ends the connection without a word. */
+    /** Resets the connection without closing it properly. */
     reset() {
       socket.resetAndDestroy();
     },
   };
 };
 
-/** One request written out; `headers` are whole lines. */
+/** One request as text. Each of `headers` is a whole line. */
 export const writeRequest = (
   start: string,
   headers: readonly string[] = [],

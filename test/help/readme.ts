@@ -3,19 +3,19 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { project_root } from './own-stores.js';
 
-/** The README as a test reads it: its examples are run just as they stand there. */
+/** Reads the README for tests, which run its examples unchanged. */
 
 export const readDocument = (name: string): string =>
   readFileSync(path.join(project_root, name), 'utf8');
 
-/** What stands between `<!-- name:begin -->` and `<!-- name:end -->`. */
+/** The text between `<!-- name:begin -->` and `<!-- name:end -->`. */
 export const readMarked = (document: string, name: string): string => {
   const [, found] = document.split(new RegExp(`^<!-- ${name}:(?:begin|end) -->$`, 'm'));
   if (found === undefined) throw new Error(`There is no part "${name}".`);
   return found;
 };
 
-/** What stands under a heading, up to the next one of its level or above. */
+/** The text under a heading, up to the next heading of the same or a higher level. */
 export const readSection = (document: string, heading: string): string => {
   const level = /^#+/.exec(heading)?.[0].length ?? 0;
   const start = document.indexOf(`\n${heading}\n`);
@@ -25,21 +25,21 @@ export const readSection = (document: string, heading: string): string => {
   return end === -1 ? rest : rest.slice(0, end);
 };
 
-/** The fenced blocks of one language, in their order. */
+/** The fenced blocks in one language, in order. */
 export const readFenced = (text: string, language: string): readonly string[] =>
   Array.from(
     text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')),
     ([, code]) => code ?? '',
   );
 
-/** The output that an example promises: its lines that are comments. */
+/** The output that an example promises in its comment lines. */
 export const promisedOutput = (code: string): readonly string[] =>
   code
     .split('\n')
     .filter((line) => line.startsWith('# '))
     .map((line) => line.slice(2));
 
-/** A line of output without what differs from run to run. */
+/** A line of output without the parts that differ between runs. */
 export const shapeOf = (line: string): string =>
   line
     .replace(/\b(sk|hv|hs)_[\w-]{40,}/g, '<$1>')
@@ -47,7 +47,7 @@ export const shapeOf = (line: string): string =>
     .replace(/First Light \d+/g, 'First Light <number>')
     .replace(/"latency_ms":\d+/g, '"latency_ms":<number>');
 
-/** Runs a script with bash in the checkout; the first command that fails ends it. */
+/** Runs a script with bash in the checkout. The first command that fails ends it. */
 export const runBash = (script: string, env: Readonly<Record<string, string>>) =>
   new Promise<{ code: number; lines: readonly string[]; errors: string }>((resolve) => {
     const options = { cwd: project_root, env: { ...process.env, ...env }, timeout: 60_000 };
@@ -57,7 +57,7 @@ export const runBash = (script: string, env: Readonly<Record<string, string>>) =
     });
   });
 
-/** Runs a module of an example with Node, in the checkout by default, until it is stopped. */
+/** Runs an example module with Node, by default in the checkout, until it is stopped. */
 export const runModule = (
   code: string,
   env: Readonly<Record<string, string>>,
@@ -77,7 +77,7 @@ export const runModule = (
   return {
     /** Everything it has written so far, errors included. */
     output: () => output,
-    /** Its exit code; null when it was stopped. */
+    /** Its exit code. Null if it was stopped. */
     ended: new Promise<number | null>((resolve) => child.once('close', resolve)),
     stop: () => child.kill('SIGKILL'),
   };

@@ -8,15 +8,15 @@ import { makeAuthority, type Pair } from './authority.js';
 import { until } from './until.js';
 
 /**
- * A webhook receiver: an HTTPS server on 127.0.0.1 whose certificate comes from an authority of its
- * own. Answers are scripted by path and used up in order; then, and for other paths, it says 204.
+ * A webhook receiver: an HTTPS server on 127.0.0.1 with its own certificate authority. Answers are
+ * scripted per path and used in order. After the last one, and on other paths, it answers 204.
  */
 
 export interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** The number of the connection it came over: tells kept connections from new ones. */
+  /** Number of the connection. It shows whether requests reused a connection. */
   readonly connection: number;
 }
 
@@ -26,12 +26,12 @@ interface ScriptedAnswer {
   readonly body?: string;
 }
 
-/** A function answers by itself, or never. */
+/** A function writes the response itself, or never answers. */
 type Answer = ScriptedAnswer | ((response: ServerResponse, received: Received) => void);
 
 type Handler = (received: Received, response: ServerResponse) => void;
 
-/** Hands over every request when its body is there. */
+/** Calls `handle` for every request when its body is complete. */
 const serve = async (pair: Pair, handle: Handler) => {
   const connections = new Map<Socket, number>();
   let count = 0;
@@ -60,7 +60,7 @@ const serve = async (pair: Pair, handle: Handler) => {
   return { port: (server.address() as AddressInfo).port, close };
 };
 
-/** `names`: DNS names for the certificate, in addition to 127.0.0.1. */
+/** `names` are DNS names for the certificate, in addition to 127.0.0.1. */
 export const startReceiver = async (names: readonly string[] = []) => {
   const { ca_pem, issue } = await makeAuthority();
   const folder = mkdtempSync(path.join(tmpdir(), 'receiver-'));
@@ -69,9 +69,9 @@ export const startReceiver = async (names: readonly string[] = []) => {
   const received: Received[] = [];
   const scripts = new Map<string, Answer[]>();
   const loads = new Map<string, { now: number; most: number }>();
-  /** Those to one path, in order of arrival. */
+  /** Requests to one path, in order of arrival. */
   const of = (at: string): readonly Received[] => received.filter((one) => one.path === at);
-  /** Requests to a path under way now, and the most there ever were. */
+  /** Requests to a path in progress now, and the highest number ever in progress. */
   const load = (at: string) => {
     const known = loads.get(at) ?? { now: 0, most: 0 };
     loads.set(at, known);
@@ -99,17 +99,17 @@ export const startReceiver = async (names: readonly string[] = []) => {
     of,
     load,
     received: received as readonly Received[],
-    /** A certificate for another server of the same test. */
+    /** Issues a certificate for another server of the same test. */
     issue,
     url: (at: string) => `https://127.0.0.1:${port}${at}`,
-    /** The answers to requests to a path, in this order. */
+    /** Sets the answers to requests to a path, in this order. */
     script: (at: string, ...answers: Answer[]): void => {
       scripts.set(at, [...(scripts.get(at) ?? []), ...answers]);
     },
-    /** Resolves when so many requests to a path have come; rejects after `ms`. */
+    /** Resolves when this many requests to a path have arrived. Rejects after `ms`. */
     waitFor: (at: string, count: number, ms = 10_000): Promise<readonly Received[]> =>
       until(`${count} requests to ${at}`, () => of(at).length >= count && of(at), ms),
-    /** Forgets what has come and what is scripted. */
+    /** Forgets all requests and scripted answers. */
     clear: (): void => {
       received.length = 0;
       for (const map of [scripts, loads]) map.clear();

@@ -7,11 +7,14 @@ import { lookUp } from '../../src/process/embedded/redis.js';
 import { makeTestFolder, removeTestFolder } from './own-stores.js';
 import { until } from './until.js';
 
-/** Servers of Redis on ports of this machine: a cluster of masters and replicas, or Sentinels. */
+/**
+ * Redis servers on ports of this machine: a cluster of masters and replicas, or a master, a replica
+ * and Sentinels.
+ */
 
 const host = '127.0.0.1';
 const stop_steps = [['SIGKILL', 2_000]] as const;
-/** A node that says nothing for so long is taken to be dead. */
+/** A node that does not respond for this long is considered dead. */
 const node_timeout_ms = 1_000;
 
 type Settings = Readonly<Record<string, string>>;
@@ -22,10 +25,10 @@ const answers = async (client: Redis): Promise<boolean> =>
     () => false,
   );
 
-/** A server that may be killed and started again with what it kept. */
+/** A server that can be killed and started again with its data. */
 const startNode = async (folder: string, settings: Settings, sentinel?: string) => {
   const port = await pickPort();
-  // Redis would take one among those that connections get from the system.
+  // Redis would choose a port from the range that the system uses for outgoing connections.
   const bus_port = await pickPort();
   const home = path.join(folder, String(port));
   mkdirSync(home, { recursive: true });
@@ -67,7 +70,7 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
     name: `${host}:${port}`,
     pid: () => server.pid,
     id: async (): Promise<string> => String(await client.cluster('MYID')),
-    /** Whether it is there, and a master. */
+    /** True if the node responds and is a master. */
     isMaster: (): Promise<boolean> =>
       client.role().then(
         ([role]) => role === 'master',
@@ -78,7 +81,7 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
       signalProcess(server.pid, 'SIGKILL');
       await server.exited;
     },
-    /** With what it kept, or as `empty` as a node of a cluster can be, which knows the others. */
+    /** Keeps its data unless `empty`. Even then, a cluster node still knows the others. */
     async restart({ empty = false } = {}): Promise<void> {
       await server.stop();
       if (empty) rmSync(path.join(home, 'appendonlydir'), { recursive: true, force: true });
@@ -94,7 +97,7 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
 
 export type RedisNode = Awaited<ReturnType<typeof startNode>>;
 
-/** Gives all keys of some slots to another master, as `redis-cli --cluster reshard` does. */
+/** Moves all keys of some slots to another master, as `redis-cli --cluster reshard` does. */
 const moveSlot = async (
   slot: number,
   from: RedisNode,
@@ -116,7 +119,7 @@ const moveSlot = async (
 
 export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>;
 
-/** Three masters with a replica each; `settings` are those of every node. */
+/** Three masters with a replica each. `settings` apply to every node. */
 export const startRedisCluster = async (settings: Settings = {}) => {
   const folder = makeTestFolder();
   const started = await Promise.allSettled(
@@ -197,7 +200,7 @@ export const startRedisCluster = async (settings: Settings = {}) => {
     nodes,
     untilWhole,
     findMaster,
-    /** Its slots that have keys go to another master; how many. */
+    /** Moves the slots that have keys to another master, and returns how many there were. */
     async moveSlotsOf(from: RedisNode): Promise<number> {
       const roles = await Promise.all(nodes.map((node) => node.isMaster()));
       const others = nodes.filter((node, n) => roles[n] && node !== from);
@@ -211,7 +214,7 @@ export const startRedisCluster = async (settings: Settings = {}) => {
       }
       return moved.size;
     },
-    /** Fulfilled when the replica of a killed master has its place. */
+    /** Resolves when the replica of a killed master has taken its place. */
     async untilReplaced({ name }: RedisNode): Promise<void> {
       const others = nodes.filter((node) => node.name !== name);
       await until(
@@ -230,14 +233,14 @@ export const startRedisCluster = async (settings: Settings = {}) => {
       );
     },
     pids: (): readonly number[] => nodes.map((node) => node.pid()),
-    /** Every node stands still, alive and without an answer, until `resume`. */
+    /** Pauses every node: alive, but without answers, until `resume`. */
     pause(): void {
       for (const node of nodes) node.signal('SIGSTOP');
     },
     resume(): void {
       for (const node of nodes) node.signal('SIGCONT');
     },
-    /** kill -9 of every node. */
+    /** Kills every node with SIGKILL. */
     async kill(): Promise<void> {
       await Promise.all(nodes.map((node) => node.kill()));
     },
@@ -288,6 +291,6 @@ export const startSentinels = async () => {
   };
 };
 
-/** Where tests run on a cluster (`TEST_REDIS=cluster`): one for this test alone. */
+/** A cluster for this test alone if tests run on a cluster (`TEST_REDIS=cluster`). */
 export const startWantedCluster = async (): Promise<RedisCluster | null> =>
   process.env['TEST_REDIS'] === 'cluster' ? startRedisCluster() : null;

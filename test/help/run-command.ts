@@ -4,8 +4,8 @@ import type { Answered } from './app.js';
 import { project_root } from './own-stores.js';
 
 /**
- * `prediction-forum …` as it is installed: the program of `bin`, with these settings alone;
- * `PROGRAM` is that of another installation.
+ * Runs `prediction-forum …` as it is installed: the program from `bin`, with only these settings.
+ * `PROGRAM` is the program of another installation.
  */
 const own_program = path.join(project_root, 'src', 'boot', 'run.mjs');
 
@@ -17,7 +17,7 @@ const ownEnv = (env: Env): NodeJS.ProcessEnv => ({
   ...env,
 });
 
-/** A command to its end; `document` is its standard output where that is JSON, as a whole. */
+/** Runs a command to its end. `document` is its standard output, if all of it is JSON. */
 export const runProgram = (env: Env, ...args: readonly string[]) =>
   new Promise<{ code: number | null; output: string; errors: string; document: Answered['body'] }>(
     (resolve) => {
@@ -29,7 +29,7 @@ export const runProgram = (env: Env, ...args: readonly string[]) =>
     },
   );
 
-/** A command that goes on. */
+/** Starts a command that keeps running. */
 export const startProgram = (env: Env, ...args: readonly string[]): ChildProcess =>
   spawn(env['PROGRAM'] ?? own_program, args, {
     env: ownEnv(env),

@@ -5,12 +5,12 @@ import { project_root } from './own-stores.js';
 import { startFiles } from './run-files.js';
 import { t } from './tap.js';
 
-/** The runner of the tests, on small files of its own. */
+/** Tests the test runner on small files of its own. */
 
 const head = "import { t } from '../help/tap.js';\n";
 const passes = `${head}t.test('one', async (t) => { t.ok(true); t.ok(true); });\n`;
 
-/** A checkout with these test files, in one folder. */
+/** A checkout with these test files in one folder. */
 const makeRoot = (t: Test, files: Readonly<Record<string, string>>): string => {
   const root = t.testdir();
   const folder = path.join(root, 'dist', 'test', 'a');

@@ -19,8 +19,8 @@ import {
  */
 
 /**
- * These take long, start whole services, or change or measure their process. Each runs in a process
- * of its own, and they begin before the others.
+ * These take long, start whole services, or change or measure their process. Each has its own
+ * process and starts before the others.
  */
 const alone = [
   'fault/',
@@ -39,12 +39,12 @@ const alone = [
 const end_ms = 30_000;
 
 export interface RunOptions {
-  /** The checkout whose `dist` has the files; by default this one. */
+  /** The checkout whose `dist` has the files. Default: this one. */
   readonly root?: string;
-  /** Processes at once. */
+  /** Number of processes that run at the same time. */
   readonly at_once: number;
   readonly env: NodeJS.ProcessEnv;
-  /** Longest time of one file. */
+  /** Maximum time for one file. */
   readonly file_ms: number;
   /** Shows comments of files that pass. */
   readonly shows_comments: boolean;
@@ -52,13 +52,13 @@ export interface RunOptions {
 }
 
 export interface Result extends Totals {
-  /** Files that were not run to their end, because the run was stopped. */
+  /** Files that did not finish because the run was stopped. */
   readonly not_run: readonly string[];
 }
 
 export const nameOf = (file: string): string => file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
 
-/** The file that a process runs. */
+/** The file that a process is running. */
 interface Running {
   readonly file: string;
   readonly began: number;
@@ -80,8 +80,8 @@ const groupFiles = (files: readonly string[]): string[][] => {
 };
 
 /**
- * Hands out the files. A process without work takes the next folder. If none is left, it takes the
- * second half of the longest folder that is under way.
+ * Assigns files to processes. A process without work takes the next folder. If none is left, it
+ * takes the second half of the longest folder in progress.
  */
 const makeQueue = (files: readonly string[]) => {
   const waiting = groupFiles(files);
@@ -89,7 +89,7 @@ const makeQueue = (files: readonly string[]) => {
   const longest = (): string[] | undefined =>
     [...begun].filter(({ length }) => length > 1).sort((a, b) => b.length - a.length)[0];
   return {
-    /** The files of one process; others may take some of them away. */
+    /** The files of one process. Other processes may take some of them. */
     next(): string[] | undefined {
       let folder = waiting.shift();
       if (folder === undefined) {
@@ -100,7 +100,7 @@ const makeQueue = (files: readonly string[]) => {
       return folder;
     },
     done: (folder: string[]) => begun.delete(folder),
-    /** Files that no process has begun. */
+    /** Files that no process has started. */
     left: (): readonly string[] => [...waiting, ...begun].flat(),
   };
 };
@@ -136,7 +136,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       });
       children.add(child);
-      /** Null when the process has no file left and is to end. */
+      /** Null if the process has no files left and should end. */
       let running: Running | null = null;
       let last = '';
       let problem: string | undefined;
@@ -159,7 +159,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         );
       };
       const reader = makeTapReader((read) => {
-        // What a process says while it is being stopped is no result.
+        // Output of a process that is being stopped is not a result.
         if (running === null || is_stopped) return;
         report(running.file, read, running.began);
         last = running.file;
@@ -179,7 +179,8 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         if (running === null) {
           if (problem !== undefined) report(last, reader.take(), performance.now(), problem);
         } else if (is_stopped) cut.push(running.file);
-        // The process ended with the file before, which has failed; another one runs this file.
+        // The process ended because of the previous file, which has failed. Another process runs
+        // this file.
         else if (!running.is_loaded && last !== '') folder.unshift(running.file);
         else report(running.file, reader.take(), running.began, problem ?? ended);
         resolve();
@@ -200,7 +201,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
   );
   return {
     result,
-    /** Ends the processes. The result says what had passed by then. */
+    /** Ends the processes. The result contains everything that had passed by then. */
     stop(): void {
       is_stopped = true;
       for (const child of children) child.kill('SIGTERM');

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { project_root } from './own-stores.js';
 
 /**
- * Runs a command of `src/tools` to its end, with these settings and no others; what it wrote,
- * errors last.
+ * Runs a command of `src/tools` to its end with only these settings. Returns its output, errors
+ * last.
  */
 export const runTool = (
   tool: string,

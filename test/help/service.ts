@@ -29,7 +29,7 @@ import { until } from './until.js';
 
 /**
  * The whole service as its users run it: the supervisor with all roles and its embedded, durable
- * stores, in a folder of this test. Parts of it are killed, paused and watched from outside.
+ * stores, in a folder of this test. Tests kill, pause and watch its parts from outside.
  */
 
 export type Part = RoleName | 'Redis' | 'Postgres';
@@ -55,15 +55,15 @@ export interface ServiceOptions {
   readonly agents?: number;
   readonly questions?: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** Where the stores really are that `env` names by another way. */
+  /** Actual URLs of the stores, if `env` reaches them through a proxy. */
   readonly stores?: Partial<Pick<Stores, 'database_url' | 'redis_url'>>;
-  /** How many hosts share the stores, with HAProxy in front where there are several. */
+  /** Number of hosts that share the stores. If there are several, HAProxy is in front of them. */
   readonly hosts?: number;
-  /** Megabytes of small disks for folders in DATA_DIR, outer ones first; '' is all of it. */
+  /** Megabytes of small disks for folders in DATA_DIR, outer ones first. '' is DATA_DIR itself. */
   readonly small_disks?: Readonly<Record<string, number>>;
 }
 
-/** A look at all processes of the machine costs milliseconds. */
+/** Listing all processes of the machine takes milliseconds. */
 const look_ms = 100;
 const start_ms = 120_000;
 const stop_ms = 30_000;
@@ -78,7 +78,7 @@ const service_env = {
   LIMIT_REGISTER: '100000000',
 };
 
-/** Starts a program with the supervisor in it: the service, unless told otherwise. */
+/** Starts a program that contains the supervisor. Default: the service. */
 export const launch = (
   folder: string,
   env: NodeJS.ProcessEnv = {},
@@ -89,7 +89,7 @@ export const launch = (
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
-      // With this the supervisor ends when this process is gone, however it went.
+      // Makes the supervisor end when this process ends, however that happens.
       npm_lifecycle_event: 'test',
       DATA_DIR: folder,
       PORT: '0',
@@ -113,19 +113,22 @@ export const launch = (
   url.catch(() => undefined);
   return {
     child,
-    /** What it has said so far. */
+    /** Output so far. */
     output: () => text,
-    /** Where it listens, once it says so; empty without an api; rejects when it ends before. */
+    /** URL where it listens, once it prints it. Empty without an api. Rejects if it ends before. */
     url,
     code,
   };
 };
 
-/** In the folder, or elsewhere where Postgres may not enter it. */
+/** In the folder, or elsewhere if Postgres cannot access the folder. */
 export const clusterOf = (folder: string): string =>
   placeOutside(folder) || path.join(folder, 'postgres');
 
-/** The roles, stores and watchers of a service: each names its folder or its cluster. */
+/**
+ * The roles, stores and watchers of a service. Each has the folder or the cluster in its command
+ * line.
+ */
 export const processesOf = (folder: string): readonly number[] => {
   const names = [folder, clusterOf(folder)];
   const isNamed = (word: string): boolean =>
@@ -157,15 +160,15 @@ const readLog = (folder: string): readonly LogLine[] => {
       try {
         return JSON.parse(line);
       } catch {
-        // A line that was cut by the end of the disk, or what Node says when a process dies.
+        // A line that was cut because the disk was full, or Node's own output when a process dies.
         return { level: line.startsWith('{') ? 30 : 60, msg: line };
       }
     });
 };
 
 /**
- * A role process stands still together with its supervisor, as on a machine that is paused, until
- * the returned function is called. Alone it would be replaced after 5 s.
+ * Pauses a role process together with its supervisor, as on a suspended machine, until the returned
+ * function is called. Alone it would be replaced after 5 s.
  */
 export const putToSleep = (pid: number): (() => void) => {
   const supervisor = parentOf(pid);
@@ -178,9 +181,9 @@ export const putToSleep = (pid: number): (() => void) => {
 const untilGone = (folder: string): Promise<boolean> =>
   until('all its processes end', () => processesOf(folder).length === 0, 30_000, look_ms);
 
-/** Ends a service and everything that it left behind. */
+/** Ends a service and every process that it left behind. */
 export const endService = async (child: ChildProcess, folder: string): Promise<void> => {
-  // What was left paused could not be stopped in order.
+  // Paused processes cannot be stopped cleanly.
   for (const pid of processesOf(folder)) signalProcess(pid, 'SIGCONT');
   if (child.exitCode === null && child.signalCode === null) {
     const gone = once(child, 'exit');
@@ -193,11 +196,11 @@ export const endService = async (child: ChildProcess, folder: string): Promise<v
   await untilGone(folder);
 };
 
-/** Each fourth question has options, so that both kinds are under load. */
+/** Every fourth question has options, so that both kinds are under load. */
 const withOptions = (n: number): readonly string[] =>
   n % 4 === 3 ? ['Rises', 'Stays within a tenth', 'Falls'] : [];
 
-/** Connections of the test's own; they find a restarted store again by themselves. */
+/** The test's own connections. They reconnect when a store is restarted. */
 const connectStores = async (
   t: Teardown,
   { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
@@ -214,7 +217,7 @@ const connectStores = async (
   return { sql, redis };
 };
 
-/** The service as one machine runs it: a supervisor with its processes, in a folder of its own. */
+/** The service on one machine: a supervisor with its processes, in its own folder. */
 export type Host = Awaited<ReturnType<typeof startHost>>;
 
 const startHost = async (
@@ -244,25 +247,27 @@ const startHost = async (
     pidsOf: (part: Part): readonly number[] => findPids(folder, part),
     /** Lines of its log so far. */
     log: (): readonly LogLine[] => readLog(folder),
-    /** kill -9 of everything at once. */
+    /** Kills every process with SIGKILL. */
     async kill(): Promise<void> {
       postgres?.release();
       launched.child.kill('SIGKILL');
       for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
       await untilGone(folder);
     },
-    /** SIGTERM to its supervisor; its exit code. */
+    /** Sends SIGTERM to its supervisor and returns the exit code. */
     stop(): Promise<number | null> {
       launched.child.kill('SIGTERM');
       return launched.code;
     },
-    /** Runs again, at the same port. */
+    /** Starts it again on the same port. */
     async start(): Promise<void> {
       await postgres?.start();
       launched = launch(folder, { ...env, PORT: String(port) });
       await launched.url;
     },
-    /** All its processes stand still, as on a machine that is paused, until the call of the result. */
+    /**
+     * Pauses all its processes, as on a suspended machine, until the returned function is called.
+     */
     pause(): () => void {
       const pids = [launched.child.pid ?? 0, ...processesOf(folder)];
       for (const pid of pids) signalProcess(pid, 'SIGSTOP');
@@ -273,14 +278,14 @@ const startHost = async (
   };
 };
 
-/** What another host of the same service is started with. */
+/** Settings for another host of the same service. */
 const shareWith = (
   { folder }: Host,
   env: NodeJS.ProcessEnv,
   { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
 ): NodeJS.ProcessEnv => ({
   SECRET_KEY: readFileSync(path.join(folder, 'secret-key'), 'utf8').trim(),
-  // Made at the first start, where none was given.
+  // Generated at the first start if it was not set.
   ...(env['ADMIN_KEY'] === undefined
     ? { ADMIN_KEY: readFileSync(path.join(folder, 'admin-key'), 'utf8').trim() }
     : {}),
@@ -294,11 +299,11 @@ interface Running {
   readonly hosts: readonly Host[];
   readonly sql: Sql;
   readonly redis: RedisClient;
-  /** Its Redis, where that is one. */
+  /** Its Redis cluster, if it uses one. */
   readonly cluster: RedisCluster | null;
 }
 
-/** True when the part does what it is for. */
+/** True if the part does its work. */
 const isAtWork = async ({ url, redis, sql }: Running, part: Part): Promise<boolean> => {
   try {
     if (part === 'api') {
@@ -314,7 +319,7 @@ const isAtWork = async ({ url, redis, sql }: Running, part: Part): Promise<boole
 
 interface KillOptions {
   readonly only_one?: boolean;
-  /** Redis: without what it kept. */
+  /** Removes the data of Redis too. */
   readonly empty?: boolean;
 }
 
@@ -329,7 +334,7 @@ const kill = async (running: Running, part: Part, options: KillOptions): Promise
   const before = pidsOf();
   const victims = options.only_one ? before.slice(0, 1) : before;
   if (victims.length === 0) throw new Error(`there is no ${part} to kill`);
-  // Redis goes on with the files it has open; the next one finds none.
+  // The killed Redis still has the files open, but the next one starts without them.
   if (options.empty) emptyRedis(running.hosts[0]?.folder ?? '');
   for (const pid of victims) process.kill(pid, 'SIGKILL');
   const isReplaced = async (): Promise<boolean> => {
@@ -341,7 +346,7 @@ const kill = async (running: Running, part: Part, options: KillOptions): Promise
 };
 
 const pause = (all: readonly number[]): (() => void) => {
-  // Pausing only the postmaster would leave its backends at work.
+  // Pausing only the postmaster would leave its backends running.
   const pids = all.flatMap((pid) => [pid, ...childrenOf(pid)]);
   for (const pid of pids) signalProcess(pid, 'SIGSTOP');
   return () => {
@@ -382,7 +387,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     ...(is_pooled ? { DATABASE_PREPARE: 'false' } : {}),
     ...options.env,
   };
-  // Behind PgBouncer the service cannot have it to itself: its address has to be known.
+  // PgBouncer needs the address of Postgres, so the service cannot start Postgres itself.
   const is_kept = is_pooled && env['DATABASE_URL'] === undefined;
   const postgres = is_kept ? await keepPostgres(t, folder) : undefined;
   if (postgres !== undefined) env['DATABASE_URL'] = postgres.url;
@@ -392,7 +397,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     redis_url: real_redis = env['REDIS_URL'] ?? embeddedRedisUrl(folder),
   } = options.stores ?? {};
   const stores = { database_url: real_database, redis_url: real_redis };
-  // As its own address has it, which may be another way to the stores.
+  // The URLs that the service itself uses. They may go through a proxy.
   const { DATABASE_URL: database_url = '', REDIS_URL: redis_url = '' } = {
     DATABASE_URL: stores.database_url,
     REDIS_URL: stores.redis_url,
@@ -431,22 +436,24 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     pidsOf,
     stop: first.close,
 
-    /** kill -9 of all processes of a part, or of one; fulfilled when others do its work. */
+    /**
+     * Kills all processes of a part, or only one, with SIGKILL. Resolves when others do its work.
+     */
     kill: (part: Part, how: KillOptions = {}): Promise<void> => kill(running, part, how),
 
-    /** kill -9 of everything at once; fulfilled when the next start has the api at work. */
+    /** Kills everything with SIGKILL. Resolves when the api works again after the next start. */
     async killAll(): Promise<void> {
       await Promise.all([...hosts.map((host) => host.kill()), cluster?.kill()]);
       await cluster?.restart();
-      // The first one may have the stores.
+      // The first host may run the stores.
       for (const host of hosts) await host.start();
       await until('the api is at work', () => isAtWork(running, 'api'));
     },
 
-    /** It stands still, alive and without an answer, until the returned function is called. */
+    /** Pauses a part: alive, but without answers, until the returned function is called. */
     pause: (part: Part): (() => void) => pause(pidsOf(part)),
 
-    /** Lines of its log so far: warnings (40), errors (50), ends of processes (60). */
+    /** Lines of its log so far: warnings (40), errors (50), crashes of processes (60). */
     troubles: (least_level = 40): readonly LogLine[] =>
       hosts.flatMap((host) => host.log()).filter(({ level }) => level >= least_level),
   };
@@ -459,7 +466,7 @@ export const openOwner = ({ folder }: TestService): Sql => {
   return openAdmin(withDatabase(url.href, 'postgres'));
 };
 
-/** Postgres takes no writes, as after a failover, while the work lasts. */
+/** Makes Postgres read-only, as after a failover, while the work runs. */
 export const whileReadOnly = async (
   service: TestService,
   work: () => Promise<unknown>,
@@ -473,7 +480,7 @@ export const whileReadOnly = async (
   await owner.end({ timeout: 1 });
 };
 
-/** Roles of the same service under another supervisor, as on a second machine. */
+/** Starts roles of the same service under another supervisor, as on a second machine. */
 export const startMoreRoles = async (
   t: Teardown,
   service: TestService,

@@ -6,14 +6,14 @@ import type { Teardown } from './stores.js';
 import { type Agent, makeAgent, makeHuman, makeReasoning } from './story.js';
 import { until } from './until.js';
 
-/** Questions with predictions, decided, and what that left in the accounts. */
+/** Questions with predictions, and the effects of deciding them on the accounts. */
 
 export interface Forecast {
   readonly agent: Agent;
   readonly prediction_id: string;
 }
 
-/** One linked agent for each statement; all under one owner. */
+/** One linked agent for each forecast, all with the same owner. */
 export const makeForecasts = async (
   app: TestApp,
   question_id: string,
@@ -42,7 +42,7 @@ export const predict = async (
   return body.prediction.id;
 };
 
-/** As the timer does when the time is up. */
+/** Closes a question as the timer does when its time is up. */
 export const closeQuestion = async ({ sql }: Pick<TestApp, 'sql'>, id: string): Promise<void> => {
   await sql`
     update questions
@@ -57,7 +57,7 @@ export const decide = (
   body: Readonly<Record<string, unknown>>,
 ) => app.call('POST', `/api/admin/questions/${question_id}/${act}`, { admin: true, body });
 
-/** An act of an admin on a question, by the name of its route; throws where it is refused. */
+/** Performs an admin's action on a question, by route name. Throws if it is refused. */
 export const act = async (
   app: Pick<TestApp, 'call'>,
   question_id: string,
@@ -69,7 +69,7 @@ export const act = async (
   if (answer.status >= 300) throw new Error(`${name}: ${JSON.stringify(answer.body)}`);
 };
 
-/** Settles in place of the timer and more eagerly, so that a test need not wait for its turns. */
+/** Settles in place of the timer, and more often, so that a test does not wait for its interval. */
 export const settleEagerly = async (t: Teardown, { stores }: TestApp): Promise<void> => {
   const { deps } = await openParts(t, { stores });
   const settling = createSettling(deps, { poll_ms: 20 });
@@ -77,7 +77,7 @@ export const settleEagerly = async (t: Teardown, { stores }: TestApp): Promise<v
   t.teardown(() => settling.stop());
 };
 
-/** Waits until everything decided about a question is settled. */
+/** Waits until every decision about a question is settled. */
 export const untilSettled = (sql: Sql, question_id: string): Promise<boolean> =>
   until(
     'it is settled',
@@ -91,7 +91,7 @@ export const untilSettled = (sql: Sql, question_id: string): Promise<boolean> =>
     60_000,
   );
 
-/** Resolves, or voids, and waits. */
+/** Resolves or voids a question and waits until it is settled. */
 export const decideAndSettle = async (
   app: TestApp,
   question_id: string,
@@ -120,7 +120,7 @@ export const ledgerOf = async (
   return rows.map(({ reason, amount }) => [reason, amount] as const);
 };
 
-/** Accounts whose balance is not the sum of their ledger. */
+/** Accounts whose balance differs from the sum of their ledger. */
 export const findWrongAccounts = (sql: Sql): PromiseLike<readonly object[]> =>
   sql`
     select a.*, l.total

@@ -1,6 +1,6 @@
 import { makeHeaders, makeSecret } from '../../src/features/webhooks/signing.js';
 
-/** Deliveries as the service signs them, and others that a receiver must refuse. */
+/** Deliveries signed as the service signs them, and others that a receiver must refuse. */
 
 export interface Sent {
   readonly what: string;

@@ -1,8 +1,8 @@
 import { openAdmin } from './own-stores.js';
 
 /**
- * Puts the clock of a database hours ahead of this machine's, or behind it: for every connection
- * that is opened from now on, functions of a schema before `pg_catalog` stand in for its own.
+ * Sets the clock of a database hours ahead of or behind this machine's. For every connection opened
+ * from now on, functions in a schema before `pg_catalog` replace the built-in ones.
  */
 export const withSkewedClock = async (database_url: string, hours: number): Promise<void> => {
   const admin = openAdmin(database_url);

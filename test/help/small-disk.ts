@@ -22,7 +22,7 @@ const mount = ({ folder, megabytes }: SmallDiskOptions): boolean => {
   return spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'small-disk', folder]).status === 0;
 };
 
-/** Why tests of a full disk are left out here, as an option of a test; false where they are not. */
+/** Reason to skip tests of a full disk here, for a test's `skip` option. False if they can run. */
 export const withoutSmallDisks = (): string | false => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'small-disk-'));
   const is_made = mount({ folder, megabytes: 1 });
@@ -33,7 +33,9 @@ export const withoutSmallDisks = (): string | false => {
 
 export type SmallDisk = ReturnType<typeof mountSmallDisk>;
 
-/** A disk of a few megabytes in memory, to be filled by a test. Goes away with the folder of the test. */
+/**
+ * A disk of a few megabytes in memory that a test can fill. It is removed with the test's folder.
+ */
 export const mountSmallDisk = (options: SmallDiskOptions) => {
   const { folder } = options;
   mkdirSync(folder, { recursive: true });
@@ -41,22 +43,22 @@ export const mountSmallDisk = (options: SmallDiskOptions) => {
   const filler = path.join(folder, 'filler');
   return {
     folder,
-    /** Takes all the room that is left. */
+    /** Fills all remaining space. */
     fill() {
       const file = openSync(filler, 'a');
       try {
-        // Whole pieces first, then page by page.
+        // Whole megabytes first, then single pages.
         for (const bytes of [1_048_576, 4_096]) writeAll(file, Buffer.alloc(bytes));
       } finally {
         closeSync(file);
       }
     },
-    /** Gives it back. */
+    /** Frees the space again. */
     free: () => rmSync(filler, { force: true }),
   };
 };
 
-/** Writes it again and again until there is no room for it. */
+/** Writes the piece repeatedly until there is no room for it. */
 const writeAll = (file: number, piece: Buffer): void => {
   try {
     for (;;) writeSync(file, piece);
@@ -65,13 +67,13 @@ const writeAll = (file: number, piece: Buffer): void => {
   }
 };
 
-/** Takes away the small disks in a folder, also those of killed tests. */
+/** Unmounts the small disks in a folder, including those of killed tests. */
 export const unmountSmallDisks = (folder: string): void => {
   let mounts = '';
   try {
     mounts = readFileSync('/proc/mounts', 'utf8');
   } catch {
-    // Not a Linux: there are none.
+    // This is not Linux, so there are no small disks.
   }
   for (const line of mounts.split('\n')) {
     const [device, place = ''] = line.split(' ');

@@ -2,7 +2,7 @@ import type { Test } from 'tap';
 import type { Answered } from './app.js';
 import { connect, type Frame } from './ws-client.js';
 
-/** Calls over a websocket, in the form in which tests make them over HTTP. */
+/** Calls over a websocket, in the same form as the HTTP calls of the tests. */
 
 export interface CallParts {
   readonly headers?: Readonly<Record<string, string>>;
@@ -11,10 +11,10 @@ export interface CallParts {
 
 const anything = Symbol('anything');
 
-/** A refused frame has no status; in its place stands that of the fault, which it names. */
+/** An error frame has no status, so this uses the status of the fault that it names. */
 export const asAnswered = (frame: Frame): Answered => {
   const headers = new Headers((frame['headers'] ?? {}) as Record<string, string>);
-  // Only for browsers, so not in a reply; tests compare replies with answers over HTTP.
+  // Only browsers need it, so replies omit it. Tests compare replies with HTTP answers.
   headers.set('access-control-allow-origin', '*');
   return frame.op === 'reply'
     ? { status: frame['status'] as number, headers, body: frame['body'] ?? '' }
@@ -38,18 +38,18 @@ export const openCalls = async (
       waiting.delete(id);
     }
   });
-  /** The close code, once closed. */
+  /** The close code, once the socket is closed. */
   const closed = new Promise<number>((resolve) => ws.on('close', resolve));
   closed.then((code) => {
     for (const { reject } of waiting.values()) reject(new Error(`closed with ${code}`));
   });
   let last_id = 0;
-  /** The number for the next frame. */
+  /** The id for the next frame. */
   const nextId = (): number => {
     last_id += 1;
     return last_id;
   };
-  /** The frame that answers what was sent, whatever it is; the text may be no frame at all. */
+  /** Sends a text, which need not be a valid frame, and returns the frame that answers it. */
   const ask = (text: string | Buffer, id: unknown): Promise<Frame> =>
     new Promise((resolve, reject) => {
       if (ws.readyState !== ws.OPEN) return reject(new Error('not open'));
@@ -64,11 +64,14 @@ export const openCalls = async (
     ask,
     pause,
     resume,
-    /** The next reply or error, whatever it answers; for a socket with nothing else under way. */
+    /**
+     * Returns the next reply or error, whatever its id. For a socket with no other calls in
+     * progress.
+     */
     askAnything: (text: string | Buffer) => ask(text, anything),
     /** Ids of the replies so far, in order of arrival. */
     replied: () => frames.filter(({ op }) => op === 'reply').map(({ id }) => id),
-    /** A call that is sent now; the answer, or a rejection when the socket closes before it. */
+    /** Sends a call now and returns the answer. Rejects if the socket closes first. */
     async call(method: string, path: string, parts: CallParts = {}): Promise<Answered> {
       const id = nextId();
       const frame = { op: 'call', id, route: `${method} ${path}`, ...parts };

@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser';
 import type { Teardown } from './stores.js';
 import { until } from './until.js';
 
-/** One connection to a stream of server-sent events, read by somebody else's parser. */
+/** One connection to a stream of server-sent events, read by a third-party parser. */
 
 export interface SseMessage {
   /** Empty for an event of the log. */
@@ -51,13 +51,13 @@ export const openSse = async (
     status: answer.statusCode ?? 0,
     headers: answer.headers,
     messages: messages as readonly SseMessage[],
-    /** How it ended: in order, or cut. */
+    /** How the stream ended: normally or cut off. */
     ended,
-    /** Characters that have come. */
+    /** Number of characters received. */
     bytes: () => bytes,
-    /** Offsets of the events of the log, in order of arrival. */
+    /** Offsets of the log events, in order of arrival. */
     offsets: () => messages.filter(({ name }) => name === '').map(({ data }) => data.offset),
-    /** The first message of this name. */
+    /** The first message with this name. */
     get: (wanted: string) =>
       until(`a message ${wanted}`, () => messages.find(({ name }) => name === wanted)),
     retry: () => retry,

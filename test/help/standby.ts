@@ -15,7 +15,7 @@ const options = (folder: string) => ({ data_dir: folder, say: () => undefined, d
 
 const folderOf = (url: string): string => new URL(url).searchParams.get('host') ?? '';
 
-/** Settings that the next start of a cluster reads. */
+/** Adds settings that the cluster reads at its next start. */
 const configure = (cluster: string, lines: readonly string[]): void =>
   appendFileSync(path.join(cluster, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
 
@@ -25,14 +25,14 @@ const write = (file: string, text: string): void => {
   if (owner !== null) chownSync(file, owner.uid, owner.gid);
 };
 
-/** Lets standbys in: the usual rules of the embedded server know none. */
+/** Allows standbys to connect, which the usual rules of the embedded server do not. */
 const letStandbysIn = (cluster: string): void => {
   const file = path.join(cluster, 'hba-standby.conf');
   write(file, 'local all all trust\nlocal replication all trust\n');
   configure(cluster, [`hba_file = '${file}'`]);
 };
 
-/** A copy of a stopped cluster that follows it. */
+/** Copies a stopped cluster into a standby that follows it. */
 const copyAsStandby = (first: string, url: string, folder: string): void => {
   const { cluster } = findPostgresHome(folder);
   execFileSync('cp', ['-a', first, cluster]);
@@ -53,13 +53,13 @@ const makeServer = (folder: string, first: EmbeddedStore & { readonly admin_url:
   return {
     url: first.url,
     folder,
-    /** The superuser. */
+    /** Superuser connection. */
     admin,
     kill: async (): Promise<void> => {
       process.kill(store.pid, 'SIGKILL');
       await store.exited;
     },
-    /** In order, as an operator does it; what is under way is cut off. */
+    /** Restarts cleanly, as an operator does. Work in progress is cut off. */
     restart: async (): Promise<void> => {
       await store.stop();
       store = await startPostgres(options(folder));
@@ -74,7 +74,7 @@ const makeServer = (folder: string, first: EmbeddedStore & { readonly admin_url:
 
 export type Pair = Awaited<ReturnType<typeof startPair>>;
 
-/** `synchronous`: a commit waits until the standby has it on its disk. */
+/** With `synchronous`, a commit waits until the standby has it on disk. */
 export const startPair = async (t: Teardown, { synchronous = false } = {}) => {
   const [first, second] = [makeTestFolder(), makeTestFolder()];
   const made = await startPostgres(options(first));
@@ -98,7 +98,7 @@ export const startPair = async (t: Teardown, { synchronous = false } = {}) => {
   return {
     primary,
     standby,
-    /** Both hosts; without a word about which, the primary is wanted. */
+    /** Names both hosts. Connections go to the primary unless the URL says otherwise. */
     url: `postgres://forum@localhost:5432/forum?host=${both}`,
   };
 };

@@ -1,11 +1,14 @@
 const tick_ms = 10;
 const tries_ms = 3_000;
-/** A gap between two ticks counts for no more than this; the rest is a machine that stands. */
+/**
+ * A gap between two ticks counts as at most this long. The rest is time when the machine stalled.
+ */
 const counted_ms = 30;
 
 /**
- * Milliseconds since the start in which this process could run. For upper bounds on what takes
- * time: a machine that is busy elsewhere stops the watch, and a wait for something does not.
+ * Milliseconds since the start in which this process could run, for upper bounds on a duration.
+ * Time when the machine is busy with other work does not count. Time spent waiting for something
+ * does.
  */
 export const startStopwatch = (): (() => number) => {
   let counted = 0;

@@ -21,14 +21,14 @@ import {
 } from './own-stores.js';
 import { startWantedCluster } from './redis-cluster.js';
 
-/** The part of tap that is needed here, so that `openStores(t)` works with every kind of test. */
+/** The part of tap that `openStores(t)` needs, so that it works with every kind of test. */
 export type Teardown = Pick<Test, 'teardown'>;
 
 export interface Stores {
-  /** A migrated, otherwise empty database of this test alone. */
+  /** A migrated, otherwise empty database for this test alone. */
   readonly database_url: string;
   readonly redis_url: string;
-  /** A value for REDIS_PREFIX that nobody else uses. */
+  /** A value for REDIS_PREFIX that no other test uses. */
   readonly redis_prefix: string;
 }
 
@@ -41,8 +41,8 @@ interface Servers {
 let opened = 0;
 
 /**
- * A database and a Redis prefix for this test, gone after it. The servers are those of `npm test`;
- * a file that is run by hand starts its own.
+ * A database and a Redis prefix for this test, removed after it. The servers belong to `npm test`.
+ * A file that is run directly starts its own.
  */
 export const openStores = async (t: Teardown): Promise<Stores> => {
   const servers = await findServers();
@@ -78,7 +78,7 @@ const findServers = (): Promise<Servers> => {
 
 let own_servers: Promise<Servers> | undefined;
 
-/** Ends with the whole file: tap runs what was added later, the tests' own clearing up, first. */
+/** Stops with the whole file. Tap runs later teardowns first, so the tests clean up before it. */
 const startServers = async (): Promise<Servers> => {
   const own = await startOwnStores(false);
   root.teardown(own.stop);
@@ -93,7 +93,7 @@ const dropDatabase = async (admin_url: string, name: string): Promise<void> => {
   await admin.end();
 };
 
-/** A connection of the test's own, of whatever kind Redis is. */
+/** The test's own connection, whichever kind of Redis is used. */
 export const openTestRedis = async (t: Teardown, url: string): Promise<RedisClient> => {
   const log = pino({ level: 'silent' });
   const redis = openRedis({ url, name: 'test', log, command_timeout_ms: 5_000 });
@@ -112,7 +112,9 @@ const dropKeys = async (url: string, prefix: string): Promise<void> => {
 
 export type PrivateStores = Awaited<ReturnType<typeof startPrivateStores>>;
 
-/** Own servers of this test, with a migrated database. `durable` for everything that kills them. */
+/**
+ * Separate servers for this test, with a migrated database. Use `durable` for tests that kill them.
+ */
 export const startPrivateStores = async (
   t: Teardown,
   { durable = true }: { readonly durable?: boolean } = {},
@@ -133,7 +135,7 @@ export const startPrivateStores = async (
   });
   await migrate(own.postgres.url);
   return {
-    /** Holds both servers' files, for a start of the whole service on them. */
+    /** Holds both servers' files, so that the whole service can be started on them. */
     folder,
     database_url: own.postgres.url,
     redis_url: cluster?.url ?? own.redis.url,
@@ -143,10 +145,10 @@ export const startPrivateStores = async (
   };
 };
 
-/** A server that a test may kill and start again. */
+/** A server that a test can kill and start again. */
 const makePrivate = (first: EmbeddedStore, start: (empty: boolean) => Promise<EmbeddedStore>) => {
   let store = first;
-  // Pausing only the postmaster would leave its backends at work.
+  // Pausing only the postmaster would leave its backends running.
   const signalAll = (signal: NodeJS.Signals): void => {
     for (const pid of [store.pid, ...childrenOf(store.pid)]) signalProcess(pid, signal);
   };
@@ -155,21 +157,21 @@ const makePrivate = (first: EmbeddedStore, start: (empty: boolean) => Promise<Em
     await store.stop();
   };
   return {
-    /** Of the server that runs now, or ran last. */
+    /** Pid of the server that runs now or ran last. */
     get pid() {
       return store.pid;
     },
     url: first.url,
-    /** kill -9; fulfilled when it is gone. */
+    /** Kills it with SIGKILL. Resolves when it is gone. */
     async kill(): Promise<void> {
       process.kill(store.pid, 'SIGKILL');
       await store.exited;
     },
-    /** Stands still, alive and without an answer, until `resume`. */
+    /** Pauses it: alive, but without answers, until `resume`. */
     pause: () => signalAll('SIGSTOP'),
     resume: () => signalAll('SIGCONT'),
     end,
-    /** At the same address; `empty` forgets what it kept (Redis only). */
+    /** Starts it again at the same address. `empty` deletes its data (Redis only). */
     async restart({ empty = false } = {}): Promise<void> {
       await end();
       store = await start(empty);

@@ -31,7 +31,7 @@ const unique = (): string => {
 const password = 'correct horse battery';
 let hashed: Promise<string> | undefined;
 
-/** A verified person with a session: what signing up, verifying and logging in would leave. */
+/** A verified person with a session, as left by signing up, verifying and logging in. */
 export const makeHuman = async (
   { sql }: Pick<TestApp, 'sql'>,
   email = `h-${unique()}@people.dev`,
@@ -83,13 +83,13 @@ export const makeOpenQuestion = async (
   return body.question.id;
 };
 
-/** The same number for the same mark, and another for another. */
+/** The same number for the same mark, and different numbers for different marks. */
 const numberOf = (mark: string): number => {
   let hash = 0x811c9dc5;
   for (const char of mark) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
   return hash >>> 1;
 };
 
-/** A reasoning that passes every gate; `mark` makes it and its sources different from others. */
+/** Reasoning that passes every gate. `mark` makes the text and its sources unique. */
 export const makeReasoning = (mark = unique()): string =>
   makeText(numberOf(mark)).replaceAll(/https:\/\/\S*[^\s.]/g, (url) => `${url}-${mark}`);

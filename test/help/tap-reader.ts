@@ -1,8 +1,8 @@
-/** Reads the output of tap line by line: counts its assertions, and cuts it into files. */
+/** Reads tap output line by line, counts the assertions and splits the output into files. */
 
-/** A process gets this instead of a file when it may end. */
+/** Sent to a process instead of a file when it should end. */
 export const no_more = '';
-/** What a process sends before it loads a file. */
+/** Sent by a process before it loads a file. */
 export const begun = 'begun';
 
 export interface Totals {
@@ -23,7 +23,7 @@ export interface ReadFile extends Totals {
   /** Lines about failures, and comments. */
   readonly failures: readonly string[];
   readonly comments: readonly string[];
-  /** Tests that were left out, each with its reason. */
+  /** Skipped tests, each with its reason. */
   readonly left_out: readonly string[];
 }
 
@@ -32,8 +32,8 @@ const subtest_line = /^( *)# Subtest: /;
 const noise = /^\s*(?:TAP version|1\.\.\d|# Subtest:|# time=|# \{ total:|$)/;
 
 /**
- * Each outermost test is a file; `onFile` is called when it has ended. The result of a subtest is
- * not counted beside its assertions, unless it fails and none of them does.
+ * Each outermost test is a file. `onFile` is called when it has ended. The result of a subtest
+ * counts only if it has no assertions, or if it fails although none of them failed.
  */
 export const makeTapReader = (onFile: (file: ReadFile) => void) => {
   let totals = no_totals();

@@ -1,13 +1,13 @@
 import { t as root, type Test } from 'tap';
 
 /**
- * `t` of the test file that is being run. Several files share a process: each is one test of the
- * process, and what its tests register for all of them (`t.teardown`, `t.beforeEach`, `t.jobs`) ends
- * with the file. A file that is run by itself has the root of tap.
+ * `t` of the test file that is running. Several files share a process, and each file is one test of
+ * it. Everything a file registers for all its tests (`t.teardown`, `t.beforeEach`, `t.jobs`) ends
+ * with the file. A file that runs alone gets tap's root.
  */
 let current: Test = root;
 
-/** Runs what `load` imports as one test with this name. */
+/** Runs the modules that `load` imports as one test with this name. */
 export const runFile = (name: string, load: () => Promise<unknown>): Promise<unknown> =>
   root.test(name, { timeout: 0 }, async (file) => {
     current = file;

@@ -1,6 +1,6 @@
 import type { Pillar } from '../../src/features/taxonomy/rules.js';
 
-/** A taxonomy for tests of what is checked without a store. */
+/** A taxonomy for tests of checks that need no store. */
 export const pillars: readonly Pillar[] = [
   {
     slug: 'technology',

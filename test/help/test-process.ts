@@ -6,14 +6,15 @@ import { runFile } from './tap.js';
 import { begun, no_more } from './tap-reader.js';
 
 /**
- * A process that runs the test files that `run-files.ts` sends it, one after another. Files of a
- * folder load mostly the same modules. That takes longer than many tests, and here it is done once.
+ * A process that runs the test files that `run-files.ts` sends it, one after another. The files of
+ * a folder mostly load the same modules. Loading takes longer than many tests, and here it is done
+ * once.
  */
 
 // The parent limits the time of each file; the process has no limit of its own.
 root.setTimeout(0);
 
-// Between two files nothing else may be open, and tap would take that for the end of the tests.
+// Between two files nothing else may be open, and tap would think that the tests are over.
 const open = setInterval(() => undefined, 60_000);
 for await (const [file] of on(process, 'message')) {
   if (file === no_more) break;

@@ -23,9 +23,9 @@ import { checkAnswers } from './checked.js';
 import { mountTestHub } from './hub.js';
 import type { Teardown } from './stores.js';
 
-/** A real server with a few routes about nothing, for tests of what is the same for all routes. */
+/** A real server with a few meaningless routes, for tests of behaviour that all routes share. */
 
-/** What a handler waits for; a test opens it. */
+/** Blocks handlers until a test opens it. */
 export type Gate = ReturnType<typeof makeGate>;
 
 export const makeGate = () => {
@@ -38,15 +38,15 @@ export const makeGate = () => {
 
 export interface ToyDeps {
   gate: Gate;
-  /** Handlers that have begun to wait. */
+  /** Number of handlers that are waiting. */
   waiting: number;
   /** How often the slow answer was made. */
   made: number;
-  /** Writes that were carried out. */
+  /** Number of writes carried out. */
   written: number;
-  /** What `/stream` sends. */
+  /** The content that `/stream` sends. */
   stream: StreamParts;
-  /** What `/text` and `/api/text` answer. */
+  /** The body of `/text` and `/api/text`. */
   text: string;
 }
 
@@ -63,7 +63,7 @@ const page = {
 
 const name_body = Type.Object({ name: Type.String({ maxLength: 70_000 }) });
 
-/** How often it was made, once the gate is open. */
+/** Waits for the gate and returns how often the answer was made. */
 const makeSlowly = async (deps: ToyDeps): Promise<number> => {
   const made = deps.made + 1;
   deps.made = made;
@@ -339,7 +339,7 @@ export interface ToyOptions {
   readonly windows?: readonly Window[];
   readonly check_answers?: boolean;
   readonly trusted_proxies?: readonly string[];
-  /** With these limits of its sockets; none where it is left out. */
+  /** Limits of its sockets. Without them it has no sockets. */
   readonly sockets?: Partial<HubLimits>;
 }
 

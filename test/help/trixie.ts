@@ -14,7 +14,7 @@ const packages = [
   ...['python3-build', 'python3-setuptools', 'python3-wheel', 'python3-venv'],
   ...['redis-tools', 'ca-certificates'],
 ];
-/** The dependencies of the Python client: nothing is installed from elsewhere. */
+/** The dependencies of the Python client, all from Debian. */
 const dependencies = ['python3-httpx', 'python3-websockets'];
 
 const succeeds = (command: string, ...args: readonly string[]): boolean =>
@@ -48,13 +48,13 @@ const makeTree = (): boolean => {
     fresh,
     findMirror(),
   );
-  // Another test file may have made it meanwhile.
+  // Another test file may have made it in the meantime.
   if (is_made && !existsSync(trixie)) renameSync(fresh, trixie);
   else rmSync(fresh, { recursive: true, force: true });
   return is_made;
 };
 
-/** For `skip` of a test: false if the tree is there, else why the test is left out. */
+/** For a test's `skip` option: false if the tree exists, otherwise the reason to skip. */
 export const withoutTrixie = (): string | false => {
   if (existsSync(trixie)) return false;
   if (process.getuid?.() !== 0) return 'only root can make a tree of Debian 13';

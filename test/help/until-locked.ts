@@ -1,10 +1,10 @@
 import type { Tx } from '../../src/db/client.js';
 import { until } from './until.js';
 
-/** Waits until somebody waits for a lock in the database of the transaction. */
+/** Waits until another session waits for a lock in the database of the transaction. */
 export const untilLocked = (what: string, tx: Tx): Promise<unknown> =>
   until(what, async () => {
-    // Within a transaction everything else would be shown as it was at the first look.
+    // Without this, a transaction sees the same statistics as at its first look.
     await tx`select pg_stat_clear_snapshot()`;
     const waiting = await tx`
       select from pg_stat_activity

@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 type Nothing = false | null | undefined | 0 | '';
 
 /**
- * Looks until there is something and gives it; fails loudly when there is nothing in time. A look
- * that costs much is made less often.
+ * Calls `look` until it finds something, and returns that. Throws if nothing is found in time. Use
+ * a larger `every_ms` if a look is expensive.
  */
 export const until = async <T>(
   what: string,
@@ -22,7 +22,7 @@ export const until = async <T>(
   }
 };
 
-/** Looks until there is nothing to find; what is found at the end. */
+/** Looks until nothing is found. Returns whatever is still found when the time is over. */
 export const untilNone = async (
   find: () => Promise<readonly string[]>,
   within_ms: number,
@@ -37,8 +37,8 @@ export const untilNone = async (
 };
 
 /**
- * How long something may take that takes so long where cores are free: on a machine that has other
- * work, longer by as much as they are shared.
+ * Time limit for work that takes `ms` on idle cores. On a busy machine it is longer in proportion
+ * to the load.
  */
 export const allow = (ms: number): number =>
   Math.ceil(ms * Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism()));

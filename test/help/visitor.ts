@@ -1,11 +1,11 @@
-/** A person with a browser without scripts: keeps the cookie, sends forms, follows what they lead to. */
+/** A person whose browser has no scripts. Keeps the cookie, sends forms and follows redirects. */
 
 export interface Shown {
   readonly status: number;
-  /** With the query, where the visitor is in the end. */
+  /** Path and query of the last page, after redirects. */
   readonly path: string;
   readonly html: string;
-  /** What stands on the page, without its elements. */
+  /** The text of the page without its markup. */
   readonly text: string;
   readonly headers: Headers;
 }
@@ -54,7 +54,10 @@ export const makeVisitor = (url: string, token = '') => {
   };
 };
 
-/** What is said at a field to which it is tied, and whether the field is marked and has the focus. */
+/**
+ * The message at a field, whether it is tied to the field, and whether the field is marked and
+ * focused.
+ */
 export const problemAt = ({ html }: Shown, name: string) => {
   const field = new RegExp(`<(?:input|textarea|select|fieldset)[^>]*\\bid="${name}"[^>]*>`).exec(
     html,

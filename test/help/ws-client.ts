@@ -4,7 +4,7 @@ import type { Test } from 'tap';
 import { WebSocket } from 'ws';
 import { until } from './until.js';
 
-/** A websocket client that keeps everything it received, for tests to look at. */
+/** A websocket client that stores everything it receives, so that tests can inspect it. */
 
 export type Frame = Readonly<Record<string, unknown>> & { readonly op: string };
 
@@ -15,7 +15,7 @@ export interface ClientOptions {
 
 export type Client = Awaited<ReturnType<typeof connect>>;
 
-/** Connects and waits for the handshake; ends with the test. */
+/** Connects and waits for the handshake. Closes with the test. */
 export const connect = async (
   t: Pick<Test, 'teardown'>,
   port: number,
@@ -33,7 +33,7 @@ export const connect = async (
     broken = ` (${error.message})`;
   });
   t.teardown(() => ws.terminate());
-  /** The first frame that matches, from the start or still to come. */
+  /** The first frame that matches, already received or still to come. */
   const get = async (
     what: string,
     matches: (frame: Frame) => boolean,
@@ -46,7 +46,7 @@ export const connect = async (
     const seen = JSON.stringify(frames.slice(-5)).slice(0, 2_000);
     throw new Error(`${what}: closed with ${close_code}${broken}; the last frames: ${seen}`);
   };
-  /** Event frames so far; of one topic when given. */
+  /** Event frames so far, of one topic if it is given. */
   const events = (topic?: string): readonly Frame[] =>
     frames.filter((f) => f.op === 'event' && (topic === undefined || f['topic'] === topic));
   const send = (frame: unknown): void =>
@@ -55,7 +55,7 @@ export const connect = async (
   const answer = (id: number | string): Promise<Frame> =>
     get(`an answer to ${id}`, (frame) => frame['id'] === id && frame.op !== 'event');
   let asked = 0;
-  /** Sends a frame with an id of its own; the answer to it. */
+  /** Sends a frame with a new id and returns the answer. */
   const ask = (frame: Readonly<Record<string, unknown>>): Promise<Frame> => {
     asked += 1;
     const id = `ask ${asked}`;
@@ -76,7 +76,7 @@ export const connect = async (
     subscribe: (topics: readonly string[], more: Readonly<Record<string, unknown>> = {}) =>
       ask({ op: 'subscribe', topics, ...more }),
     offsets: (topic?: string) => events(topic).map(({ offset }) => offset as number),
-    /** The close code, once closed. */
+    /** The close code, once the socket is closed. */
     async closed(within_ms = 10_000): Promise<number> {
       await until('the socket is closed', () => close_code !== undefined, within_ms);
       return close_code as number;
