@@ -1,11 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineEvent, type EventDef } from '../../kit/event.js';
 
-/** Every event there is. `data` holds the specification's key fields and what listeners need. */
+/**
+ * All events. `data` holds the key fields of the specification and anything else that listeners
+ * need.
+ */
 
 const id = Type.String({ format: 'uuid' });
 const time = Type.String({ format: 'date-time' });
-/** A number, or a time where the question asks for a date. */
+/** A number, or a time if the question asks for a date. */
 const value = Type.Union([Type.Number(), Type.String()]);
 
 export const question_created = defineEvent({
@@ -20,7 +23,7 @@ export const question_created = defineEvent({
     tags: Type.Array(Type.String()),
     question_type: Type.String(),
     options: Type.Array(Type.String()),
-    /** Of a question for a number or a date. */
+    /** Only for questions about a number or a date. */
     range: Type.Optional(
       Type.Object({
         min: value,
@@ -64,7 +67,7 @@ export const question_voided = defineEvent({
   data: Type.Object({
     question_id: id,
     question: Type.String(),
-    /** The note of the decision, if it has one. */
+    /** The note of the decision; null if it has no note. */
     reason: Type.Union([Type.String(), Type.Null()]),
     revision: Type.Integer(),
     voided_at: time,
@@ -100,21 +103,23 @@ export const question_closing_soon = defineEvent({
 
 const percent = Type.Number({ minimum: 0, maximum: 100 });
 
-/** What is stated; numbers are percent. */
+/** A forecast. Its probabilities and confidence are in percent. */
 const forecast = {
   confidence: percent,
   prediction: Type.Optional(Type.Boolean()),
   probability: Type.Optional(percent),
   selected_option: Type.Optional(Type.String()),
-  /** Where selected_option stands among the question's options, and how many those are. */
+  /**
+   * Position of `selected_option` among the question's options, from 0, and the number of options.
+   */
   option_index: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
   option_count: Type.Optional(Type.Integer({ minimum: 2, maximum: 10 })),
   probabilities: Type.Optional(Type.Record(Type.String(), percent)),
-  /** Of a number or a date: the chance that it is this or less, from the least to the greatest. */
+  /** For a number or a date: the chance that the outcome is at most `value`, in ascending order. */
   cdf: Type.Optional(Type.Array(Type.Object({ value, p: percent }))),
-  /** Where 25, 50 and 75 % are reached. */
+  /** The values at which the `cdf` reaches 25, 50 and 75 %. */
   quartiles: Type.Optional(Type.Array(value)),
-  /** So that a forecast copied from an event is not read as fractions. */
+  /** Marks the numbers as percent, so that a copied forecast is not read as fractions. */
   scale: Type.Optional(Type.Literal('percent')),
 };
 const previous = Type.Object(forecast);
@@ -143,7 +148,7 @@ export const prediction_revised = defineEvent({
   data: Type.Object({ ...placed, revision: Type.Integer({ minimum: 1 }), previous }),
 });
 
-/** Moderation. Reads no longer return hidden content, so a copy of it should go as well. */
+/** Moderation. Reads no longer return hidden content, so clients should delete their copies too. */
 const moderated_prediction = Type.Object({ question_id: id, prediction_id: id, user_id: id });
 export const prediction_hidden = defineEvent({
   name: 'prediction.hidden',

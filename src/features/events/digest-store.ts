@@ -1,13 +1,16 @@
 import type { Db } from '../../db/client.js';
 
-/** Digests of the log in Postgres. A row is a function of the log, so it does not matter who writes it. */
+/**
+ * Digests of the log in Postgres. A row depends on the log alone, so it does not matter which
+ * process writes it.
+ */
 
 export interface DigestPoint {
   readonly offset: number;
   readonly digest: string;
 }
 
-/** The newest that is stored at or before an offset; null before the first. */
+/** Returns the newest digest stored at or before an offset; null if there is no such digest. */
 export const readPoint = async (db: Db, up_to: number): Promise<DigestPoint | null> => {
   const [point] = await db<DigestPoint[]>`
     select "offset", digest

@@ -11,18 +11,18 @@ import { readEvents, readHead } from './store.js';
 import type { PublishedEvent } from './topics.js';
 
 /**
- * The rolling digest of the log, by which a follower of everything that is public proves that it has
- * all of it, in order and word for word:
+ * The rolling digest of the log. With it, a client that follows all public events can prove that it
+ * has every event, in order and word for word:
  *
  *   digest at 0   64 zeros
  *   digest at n   SHA-256, in hex, of `<digest at n-1> <n> <id> <body>` for a public event
- *                 the digest at n-1 for one that only its audience may see
+ *                 the digest at n-1 for an event that only its audience may see
  *
- * It follows from the log alone, so that every process computes the same. Postgres has it at every
- * thousand offsets; between two of them it is computed from there.
+ * The digest depends on the log alone, so every process computes the same one. Postgres stores it
+ * at every thousandth offset. Digests between two stored ones are computed from the first of them.
  */
 
-/** Offsets from one stored digest to the next. */
+/** Number of offsets between two stored digests. */
 export const digest_span = 1_000;
 
 type Digested = Pick<LogEntry, 'offset' | 'id' | 'body' | 'audience_id'>;
@@ -30,7 +30,7 @@ type Digested = Pick<LogEntry, 'offset' | 'id' | 'body' | 'audience_id'>;
 const addEvent = (before: string, { offset, id, body, audience_id }: Digested): string =>
   audience_id === null ? sha256(`${before} ${offset} ${id} ${body}`, 'hex') : before;
 
-/** The point `offset`, from an earlier one and the events between them. */
+/** Computes the point at `offset` from an earlier point and the events between them. */
 const advance = (
   { digest }: DigestPoint,
   events: readonly Digested[],
@@ -38,8 +38,8 @@ const advance = (
 ): DigestPoint => ({ offset, digest: events.reduce(addEvent, digest) });
 
 /**
- * Reads the events up to `offset`, which is at most a span away and not above the head. Null when
- * some of them are gone: retention may take them between two statements.
+ * Reads the events up to `offset`, which is at most one span away and not above the head. Null if
+ * some of them are gone, because retention may remove events between two statements.
  */
 const readOn = async (db: Db, from: DigestPoint, offset: number): Promise<DigestPoint | null> => {
   const count = offset - from.offset;
@@ -50,7 +50,10 @@ const readOn = async (db: Db, from: DigestPoint, offset: number): Promise<Digest
 
 const nextSpan = (offset: number): number => (Math.floor(offset / digest_span) + 1) * digest_span;
 
-/** Stores the digests of every thousand up to `until`, and that of `until`, which the log has. */
+/**
+ * Stores the digest at every thousandth offset up to `until`, and at `until` itself. The log must
+ * have reached `until`.
+ */
 export const storeDigests = async (sql: Sql, until: number): Promise<void> => {
   let point = await readPoint(sql, until);
   while (point !== null && point.offset < until) {
@@ -59,7 +62,10 @@ export const storeDigests = async (sql: Sql, until: number): Promise<void> => {
   }
 };
 
-/** Stores the digest of a thousand when it is full. Any number of processes may do it. */
+/**
+ * Stores the digest of each thousand events when the thousand is full. Any number of processes may
+ * do it.
+ */
 export const createDigests = ({ sql, log }: Deps): Service =>
   makeLoop({
     name: 'event digests',
@@ -71,12 +77,15 @@ export const createDigests = ({ sql, log }: Deps): Service =>
     },
   });
 
-/** Most spans that are read for one answer; stored digests are less than that behind. */
+/**
+ * Maximum number of spans read for one answer. Stored digests are normally less than this behind.
+ */
 const most_spans = 20;
 
 /**
- * The digest at an offset, from the record. `unknown`: the log has not come so far, or the events
- * before it are not kept. `late`: digests are not stored nearly so far yet.
+ * Returns the digest at an offset, computed from the record. `unknown`: the log has not reached the
+ * offset, or the events before it are no longer stored. `late`: the stored digests are too far
+ * behind.
  */
 export const readDigest = async (
   sql: Sql,
@@ -98,8 +107,8 @@ export const readDigest = async (
 };
 
 /**
- * The digest at the newest event that this process has followed, computed from what it has seen. It
- * begins with the record, and again where a batch does not continue the one before.
+ * Tracks the digest at the newest event that this process has followed. It starts from the record,
+ * and starts again if a batch does not continue the previous one.
  */
 export const createDigestTracker = (
   { sql, log }: Pick<Deps, 'sql' | 'log'>,
@@ -130,9 +139,9 @@ export const createDigestTracker = (
   });
   return {
     ...loop,
-    /** To be called before the sockets get the batch. */
+    /** Call it before the sockets get the batch. */
     onEvents: follow,
-    /** Undefined at any other offset than that of the newest event. */
+    /** Returns undefined for any offset except the newest event's. */
     at: (offset: number): string | undefined =>
       point?.offset === offset ? point.digest : undefined,
   };
@@ -142,7 +151,7 @@ export type DigestTracker = ReturnType<typeof createDigestTracker>;
 
 const most_found = 5;
 
-/** Stored digests that the log contradicts, as sentences. It reads a span at a time. */
+/** Returns stored digests that contradict the log, as sentences. It reads one span at a time. */
 export const findDigestDifferences = async (sql: Sql): Promise<readonly string[]> => {
   const found: string[] = [];
   const oldest = await readOldest(sql);

@@ -16,7 +16,7 @@ const names = Type.Array(Type.String({ maxLength: 60 }), {
 const family = textEnum(model_families);
 const family_list = Type.Array(family, { minItems: 1, maxItems: 50 });
 
-/** The members of a filter on the wire, but for the names of events. */
+/** The members of a filter in a request, except for the names of events. */
 export const filter_members = {
   question_ids: Type.Optional(Type.Array(uuid_schema, { minItems: 1, maxItems: 100 })),
   categories: Type.Optional(
@@ -26,7 +26,7 @@ export const filter_members = {
   min_confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
 };
 
-/** The same as the service tells them. */
+/** The same members in a response, where `model_family` is always a list. */
 export const shown_filter_members = { ...filter_members, model_family: Type.Optional(family_list) };
 
 export const filter_query = { events: Type.Optional(names), ...shown_filter_members };
@@ -34,14 +34,14 @@ export const filter_query = { events: Type.Optional(names), ...shown_filter_memb
 const shown_schema = Type.Object(filter_query);
 
 /**
- * The events that a client wants: of these names, on these questions and categories, of
- * predictions by these model families, with at least this confidence. Sockets, streams, pages and
- * webhooks have the same members with the same meaning. An event that has no question, category,
- * model family or confidence does not pass a filter that asks for one. Absent: everything passes.
+ * Selects the events that a client wants: by event name, by question and category, by the model
+ * families of predictions, and by minimum confidence. Sockets, streams, pages and webhooks use the
+ * same members with the same meaning. An event without a question, category, model family or
+ * confidence does not pass a filter on that member. A missing member lets every event pass.
  */
 export type FilterMembers = Readonly<Static<typeof shown_schema>>;
 
-/** Filters that let the same pass are equal, however they are written. */
+/** Filters that let the same events pass have the same `key`, however they are written. */
 export interface EventFilter extends Filter {
   readonly shown: FilterMembers;
 }
@@ -56,7 +56,7 @@ type Given = Static<typeof filter_schema>;
 
 export interface FilterContext {
   readonly pillars: readonly Pillar[];
-  /** The place of the filter in the request; refusals name it. */
+  /** The place of the filter in the request, for error messages. */
   readonly path: 'filter' | 'query' | 'body.filter';
 }
 
@@ -65,7 +65,9 @@ const refuseField = (path: string, message: string): Fault => {
   return refuse(ws_faults.INVALID_FILTER, { message: `${path}: ${message}`, fields });
 };
 
-/** Refuses names that ask for a part of the log or a place in it and are not known; null for none. */
+/**
+ * Refuses unknown members that look like a filter or a position in the log; null for an empty list.
+ */
 export const refuseUnknown = (what: string, fields: readonly FaultField[]): Fault | null =>
   fields.length === 0
     ? null
@@ -76,7 +78,7 @@ const sortNames = <T extends string>(given: readonly T[]): T[] => [...new Set(gi
 const isOn = (list: readonly unknown[] | undefined, value: unknown): boolean =>
   list === undefined || list.includes(value);
 
-/** In memory; `passesSql` means the same. */
+/** Checks an event in memory, by the same rules as `passesSql`. */
 export const passesFilter = (wanted: FilterMembers, entry: LogEntry): boolean => {
   const { events, question_ids, categories, model_family, min_confidence } = wanted;
   if (!isOn(events, entry.event)) return false;
@@ -104,7 +106,7 @@ const findUnknown = (
   return refuseField(`${path}.categories`, message);
 };
 
-/** The filter that a client asks for; null for one that lets everything pass. */
+/** Reads the filter of a client; null if it lets everything pass. */
 export const readFilter = (given: unknown, context: FilterContext): EventFilter | Fault | null => {
   const fields = checkFilter(given);
   if (fields !== null) {

@@ -3,18 +3,18 @@ import { dropDay, listOldDays } from '../../db/partition-store.js';
 import { readTotal } from '../../db/rows.js';
 
 /**
- * Where the log begins. `oldest` in the row of its head moves over a whole day at a time; readers
- * go by it from then on, and what lies before it is dropped some time later, when no process takes
- * it for kept any more.
+ * The start of the log. `oldest` in the `log_head` row moves forward by a whole day at a time.
+ * Readers respect it from then on. Earlier events are deleted later, when every process knows the
+ * new value.
  */
 
-/** The offset of the oldest event that is kept; for an empty log, the one that comes next. */
+/** Returns the offset of the oldest stored event, or the next offset if the log is empty. */
 export const readOldest = async (db: Db): Promise<number> => {
   const [row] = await db<{ oldest: number }[]>`select oldest from log_head`;
   return row?.oldest ?? 1;
 };
 
-/** A day of events from `first` to the one before `next`. */
+/** A day of events, from `first` to just before `next`. */
 export interface OldestStep {
   /** `YYYYMMDD`. */
   readonly day: string;
@@ -22,7 +22,7 @@ export interface OldestStep {
   readonly next: number;
 }
 
-/** Says that events before `next` are no longer kept; false when another process has said it. */
+/** Makes `next` the oldest offset; false if another process has already done so. */
 export const moveOldest = async (db: Db, { first, next }: OldestStep): Promise<boolean> => {
   const rows = await db`
     update log_head set oldest = ${next}, oldest_at = now() where oldest = ${first} returning oldest`;
@@ -32,9 +32,9 @@ export const moveOldest = async (db: Db, { first, next }: OldestStep): Promise<b
 const most_deleted = 5_000;
 
 /**
- * Drops what lies before the oldest event, when that has stood for `settle_ms`; the days dropped. A
- * day whose clock was turned back may hold a later event, and stays until that is old too. Days
- * without a partition of their own are deleted by rows.
+ * Drops the events before `oldest`, once `oldest` has been unchanged for `settle_ms`. Returns the
+ * dropped days. If the clock was turned back, a day may hold later events; it stays until those are
+ * old too. Events in the default partition are deleted row by row.
  */
 export const dropBelowOldest = async (sql: Sql, settle_ms: number): Promise<readonly string[]> => {
   const [floor] = await sql<{ oldest: number; is_settled: boolean }[]>`

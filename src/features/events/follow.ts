@@ -9,17 +9,17 @@ import { type LogEntry, streamKey, timeOf, unpackEntry } from './log-entry.js';
 import { readEvents, readHead } from './store.js';
 
 /**
- * Follows the log: every event from the head at the start on, in order, once each. Redis is the
- * fast way and Postgres the record, and neither is believed about the other:
+ * Follows the log: delivers every event after the head at startup, in order and exactly once. Redis
+ * is the fast source and Postgres is the record. Neither is trusted about the other:
  *
- *   entries from Redis      delivered as far as they continue the cursor; a hole is filled from
- *                           Postgres first, whatever made it
- *   nothing within a block  Postgres is read too,  so a stream that stands still (relay killed
- *                           before its append, Redis emptied) delays events by a second at most
- *   ahead of the record     the record was replaced, or lost its last transactions: the stream is
- *                           not read until the relay made it anew, and the head goes back
- *   Redis away              Postgres is read, four times a second
- *   Postgres away           nothing new can be in the log; wait
+ *   entries from Redis      delivered if they continue the cursor; a hole of any cause is filled
+ *                           from Postgres first
+ *   nothing within a block  Postgres is read too, so a stalled stream (relay killed before its
+ *                           append, Redis emptied) delays events by a second at most
+ *   ahead of the record     the record was replaced or lost its last transactions: the stream is
+ *                           not read until the relay has rebuilt it, and the head goes back
+ *   Redis away              Postgres is read four times a second
+ *   Postgres away           the log cannot have anything new; wait
  */
 
 interface FollowerOptions {
@@ -27,9 +27,9 @@ interface FollowerOptions {
   readonly redis_url: string;
   readonly prefix: string;
   readonly log: Logger;
-  /** Gets each batch in the turn in which the head moves; must not throw. */
+  /** Gets each batch in the same turn of the event loop in which the head moves. Must not throw. */
   readonly onEvents: (batch: readonly LogEntry[]) => void;
-  /** How long a read of the stream waits, and how long after that an answer may take. */
+  /** How long a read of the stream waits, and how much longer its answer may take. */
   readonly block_ms?: number;
   readonly grace_ms?: number;
 }
@@ -40,13 +40,13 @@ const read_deadline_ms = 15_000;
 const oldest_every_ms = 60_000;
 const lags_kept = 1_024;
 
-/** An entry of the stream with its fields h and b; null when it is none of ours. */
+/** Reads an entry of the stream with the fields h and b; null if this service did not write it. */
 const readEntry = ({ offset, fields }: StreamEntry): LogEntry | null =>
   unpackEntry(offset, fields[1] ?? '', fields[3] ?? '');
 
 export class Follower implements Service {
   readonly name = 'follower';
-  /** Entries delivered, by where they came from, and offsets that are in neither. */
+  /** Delivered entries by their source, and offsets that were in neither source. */
   readonly counts = { stream: 0, record: 0, lost: 0 };
   readonly #options: FollowerOptions;
   readonly #reader: StreamReader;
@@ -56,7 +56,7 @@ export class Follower implements Service {
   #oldest = 1;
   #is_stopped = false;
   #suspected_hole = -1;
-  /** Whether the stream is within the record; undefined until they are compared. */
+  /** True if the stream ends within the record; undefined until they are compared. */
   #is_within: boolean | undefined;
 
   constructor(options: FollowerOptions) {
@@ -82,12 +82,15 @@ export class Follower implements Service {
     return this.#head;
   }
 
-  /** The oldest offset that is kept, as it was a minute ago at most. */
+  /** The oldest stored offset, at most a minute old. */
   get oldest(): number {
     return this.#oldest;
   }
 
-  /** From the event's own time to its delivery, over the last 1,024 batches: 99th percentile. */
+  /**
+   * Returns the 99th percentile of the delay from an event's time to its delivery, over 1,024
+   * batches.
+   */
   lagP99(): number {
     const sorted = this.#lags_ms.filter((ms) => !Number.isNaN(ms)).sort((a, b) => a - b);
     return sorted[Math.ceil(0.99 * sorted.length) - 1] ?? 0;
@@ -119,7 +122,8 @@ export class Follower implements Service {
     if (entries === null || entries.length === 0) {
       await this.#readRecord();
       await this.#compare(this.#head);
-      // An empty answer that did not wait is no answer: without a rest it would come again at once.
+      // A failed read, or an empty one that did not wait, would repeat in a tight loop. So rest
+      // first.
       return entries !== null && performance.now() - began_ms > away_ms ? 'again' : 'rest';
     }
     const there = entries.at(-1)?.offset ?? 0;
@@ -131,7 +135,9 @@ export class Follower implements Service {
     return 'rest';
   }
 
-  /** Compares the head, and the newest entry of the stream that was read, with the record. */
+  /**
+   * Compares the record with the newest entry of the stream, or with the head if nothing was read.
+   */
   async #compare(there: number): Promise<void> {
     const reading = readHead(this.#options.sql);
     const end = await withDeadline(reading, read_deadline_ms, 'Reading the end of the log');
@@ -143,13 +149,13 @@ export class Follower implements Service {
     this.#head = Math.min(this.#head, end);
   }
 
-  /** Delivers what continues the head; true when nothing is left over. */
+  /** Delivers the entries that continue the head; true if no entries are left over. */
   #accept(entries: readonly StreamEntry[]): boolean {
     const continuing: LogEntry[] = [];
     let is_whole = true;
     for (const entry of entries) {
       if (entry.offset <= this.#head) continue;
-      // One that cannot be read is a hole like any other.
+      // An entry that cannot be read counts as a hole.
       const read = entry.offset === this.#head + continuing.length + 1 ? readEntry(entry) : null;
       if (read === null) {
         is_whole = false;
@@ -174,7 +180,10 @@ export class Follower implements Service {
     }
   }
 
-  /** A row missing before others is gone for good; it is looked for twice, as that is final. */
+  /**
+   * If later rows exist, a missing row is gone for good. Skipping it is final, so it is looked for
+   * twice.
+   */
   #passHole(next: number): boolean {
     const after = this.#head;
     if (this.#suspected_hole !== after) {

@@ -1,4 +1,4 @@
-/** One event of the log, as it is stored, streamed and handed to projectors. */
+/** One event of the log, as it is stored, streamed and passed to projectors. */
 export interface LogEntry {
   readonly offset: number;
   readonly id: string;
@@ -8,15 +8,15 @@ export interface LogEntry {
   readonly audience_id: string | null;
   readonly category: string | null;
   readonly subcategory: string | null;
-  /** Whose agent acted, where it matters; for this service alone, and not read for clients. */
+  /** The owner of the acting agent, if it matters. For internal use; never sent to clients. */
   readonly owner_id: string | null;
-  /** `{"event","data","timestamp"}`, the same bytes over every transport. */
+  /** `{"event","data","timestamp"}`, with the same bytes on every transport. */
   readonly body: string;
 }
 
 /**
- * An event as an entry of the stream: what places it in one text, `id event question agent audience
- * category subcategory owner` where an empty field is null, and its body in another.
+ * Packs an event into a stream entry of two texts. The first is `id event question agent audience
+ * category subcategory owner`, in which an empty field means null. The second is the body.
  */
 export const packEntry = (entry: LogEntry): readonly [head: string, body: string] => {
   const { id, event, question_id, agent_id, audience_id, category, subcategory, owner_id } = entry;
@@ -26,7 +26,7 @@ export const packEntry = (entry: LogEntry): readonly [head: string, body: string
 
 type Place = string | null;
 
-/** The other way; null for a head that `packEntry` did not make. */
+/** Reverses `packEntry`; null if `packEntry` did not make the head. */
 export const unpackEntry = (offset: number, head: string, body: string): LogEntry | null => {
   const parts = head.split(' ');
   const [id = '', event = '', ...places] = parts;
@@ -40,7 +40,7 @@ export const unpackEntry = (offset: number, head: string, body: string): LogEntr
 
 const parsed = Symbol('data');
 
-/** The `data` of an entry; parsed once, however many ask. */
+/** Returns the `data` of an entry. It is parsed only once. */
 export const readData = (
   entry: LogEntry & { [parsed]?: Record<string, unknown> },
 ): Record<string, unknown> => {
@@ -51,7 +51,7 @@ export const readData = (
   return data;
 };
 
-/** An event as it is written: the bytes of the record, with offset and id before them. */
+/** Returns an event as text: the bytes of the record, preceded by offset and id. */
 export const eventText = ({ offset, id, body }: Pick<LogEntry, 'offset' | 'id' | 'body'>): string =>
   `{"offset":${offset},"id":"${id}",${body.slice(1)}`;
 
@@ -59,5 +59,5 @@ export const eventText = ({ offset, id, body }: Pick<LogEntry, 'offset' | 'id' |
 export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
 
 export const streamKey = (prefix: string): string => `${prefix}:{log}:events`;
-/** Publishing here wakes the relay; a lost message costs one polling interval. */
+/** Publishing here wakes the relay. If the message is lost, the relay polls within one interval. */
 export const wakeUpChannel = (prefix: string): string => `${prefix}:nudge:relay`;

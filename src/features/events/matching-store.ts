@@ -7,15 +7,18 @@ import type { LogEntry } from './log-entry.js';
 import { entryColumns } from './store.js';
 import { me_prefix } from './topics.js';
 
-/** Which events match topics and filters, in SQL, for every transport. */
+/** Finds the events that match topics and filters, in SQL, for every transport. */
 
 const sqlOf = (db: Db) => db``;
 type Fragment = ReturnType<typeof sqlOf>;
 
-/** An expression with its type for each member of a filter; null where everything passes. */
+/** A typed SQL expression for each member of a filter; null lets everything pass. */
 type FilterSql = Readonly<Record<keyof FilterMembers, Fragment>>;
 
-/** Like `passesFilter`; JSON is read last, of events with the right name and place only. */
+/**
+ * The same rules as `passesFilter`. JSON is parsed last, only for events that pass the other
+ * conditions.
+ */
 export const passesSql = (db: Db, filter: FilterSql): Fragment => {
   const { events, question_ids, categories, model_family, min_confidence } = filter;
   return db`(
@@ -35,10 +38,12 @@ export const passesSql = (db: Db, filter: FilterSql): Fragment => {
   )`;
 };
 
-/** Topics of `resolveTopic`; a filter is one of `readFilter`. */
+/** A topic from `resolveTopic`, with an optional filter from `readFilter`. */
 export type LogTopic = Pick<TopicRef, 'topic' | 'filter'>;
 
-/** The places that topics stand for: `all` is every public event. */
+/**
+ * SQL condition for events that are on at least one of the topics. `all` means every public event.
+ */
 const placesSql = (sql: Db, refs: readonly LogTopic[]) => {
   const topics = refs.map(({ topic }) => topic);
   const named = (prefix: string): string[] =>
@@ -66,7 +71,7 @@ const filterSql = (sql: Db, { shown }: EventFilter) => {
   });
 };
 
-/** Topics by their filters; each group is a condition of its own. */
+/** Groups topics by their filter. Each group becomes its own condition. */
 const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readonly T[])[] => {
   const groups = new Map<string, T[]>();
   for (const ref of refs) {
@@ -82,7 +87,10 @@ const groupSql = (sql: Db, group: readonly LogTopic[], is_filtered: boolean) => 
   return filter === undefined ? places : sql`(${places} and ${filterSql(sql, filter)})`;
 };
 
-/** With more groups than these the filters are left to the reader, who gets too much. */
+/**
+ * With more groups than this, the filters are left to the reader, who gets more events than it
+ * needs.
+ */
 const most_groups = 8;
 
 const matching = (
@@ -100,20 +108,20 @@ const matching = (
   return sql`from events e where "offset" > ${after} and "offset" <= ${until} and (${any})`;
 };
 
-/** Events of the span that match, in order, at most `span.limit`. */
+/** Returns the matching events of the span, in order, at most `span.limit`. */
 export const readMatching = (sql: Db, refs: readonly LogTopic[], span: LogSpan) => sql<LogEntry[]>`
   select ${entryColumns(sql)}
   ${matching(sql, refs, span)}
   order by "offset"
   limit ${span.limit}`;
 
-/** How many events of the span match, counted no further than `span.limit`. */
+/** Counts the matching events of the span, up to `span.limit`. */
 export const countMatching = (sql: Db, refs: readonly LogTopic[], span: LogSpan) =>
   readTotal(sql<{ total: number }[]>`
     select count(*)::integer as total
     from (select 1 ${matching(sql, refs, span)} limit ${span.limit}) as one`);
 
-/** The offset of the `span.limit`-th newest event that matches; null when there are fewer. */
+/** Returns the offset of the `span.limit`-th newest matching event; null if there are fewer. */
 export const nthNewest = async (
   sql: Sql,
   refs: readonly LogTopic[],
@@ -127,7 +135,10 @@ export const nthNewest = async (
   return row?.offset ?? null;
 };
 
-/** The offset of the newest event of each topic, by `keyOf`; topics without one are left out. */
+/**
+ * Returns the offset of the newest event of each topic, by `keyOf`. Topics without events are left
+ * out.
+ */
 export const readNewest = async (
   sql: Sql,
   refs: readonly TopicRef[],

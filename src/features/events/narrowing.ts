@@ -1,6 +1,7 @@
 /**
- * Members by which clients of other services narrow what they get, as words without signs. One that is
- * not known here is refused: its sender must not get more than it meant.
+ * Names that clients of other services use for filters, in lower case and without punctuation. If
+ * one of them is unknown here, the request is refused: the client must not get more events than it
+ * meant.
  */
 const narrowing = new RegExp(
   '^(questions?(ids?)?|(sub)?categor(y|ies)|pillars?|(model)?famil(y|ies)|models?(names?)?|' +
@@ -8,7 +9,7 @@ const narrowing = new RegExp(
     'filter.*|tags?|only.*|where|conditions?)$',
 );
 
-/** Words that are recognized with one slip of the pen. */
+/** Words that are recognized even with one typing mistake. */
 const spelt = [
   'question',
   'questions',
@@ -32,7 +33,7 @@ const spelt = [
   'filters',
 ];
 
-/** Whether two words are equal but for one letter that is missing, wrong, too many or swapped. */
+/** Returns whether two words are equal except for one letter: missing, wrong, extra or swapped. */
 const isNear = (one: string, other: string): boolean => {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
   let at = 0;
@@ -43,22 +44,33 @@ const isNear = (one: string, other: string): boolean => {
   return is_swapped && short.slice(at + 2) === long.slice(at + 2);
 };
 
-/** `questionIds`, `question_ids` and `filter[question-ids]` are the same words. */
+/**
+ * Returns the letters of a name in lower case, so that `questionIds` and `question_ids` are equal.
+ */
 const wordOf = (name: string): string => name.toLowerCase().replaceAll(/[^a-z]/g, '');
 
 const isNarrowing = (word: string): boolean =>
   narrowing.test(word) || spelt.some((known) => isNear(word, known));
 
-/** The names of members that would have narrowed, and are not among the known ones; null narrows nothing. */
+/**
+ * Returns the unknown members that look like filters. A null value filters nothing, so it is
+ * ignored.
+ */
 export const findNarrowing = (given: object, known: readonly string[]): readonly string[] =>
   Object.entries(given)
     .filter(([name, value]) => value !== null && !known.includes(name))
     .filter(([name]) => isNarrowing(wordOf(name)))
     .map(([name]) => name);
 
-/** Members by which others say after which event they go on, which is `after` or `start` here. */
+/**
+ * Names that other services use for the event after which to continue. Here it is `after` or
+ * `start`.
+ */
 const placing = /^(after|since|from|starts?|offset|cursor|resume.*|last.*|position|seq.*)$/;
 
-/** The same for the place in the log: not knowing it would begin elsewhere than was meant. */
+/**
+ * Returns the unknown members that look like a position. Ignoring one would start at the wrong
+ * event.
+ */
 export const findPlacing = (given: object, known: readonly string[]): readonly string[] =>
   Object.keys(given).filter((name) => !known.includes(name) && placing.test(wordOf(name)));

@@ -1,10 +1,10 @@
 import { getEach, type RedisClient, setEach } from '../../redis/client.js';
 
 /**
- * Up to which offset Redis holds what follows from the log. Questions share sixteen hash tags, by
- * the last digit of their id: a batch of the log that touches many questions takes at most sixteen
- * script calls, and a cluster still spreads them. Each tag has a mark of its own, written after its
- * tallies, so a replica that takes over with older tallies has an older mark too.
+ * Stores up to which offset Redis has applied the log. Questions share sixteen hash tags, by the
+ * last digit of their id. A batch that touches many questions takes at most sixteen script calls,
+ * and a cluster can still spread the tags. Each tag has its own mark, written after its tallies. If
+ * a replica with older tallies takes over, its mark is older too.
  */
 
 const tags = [...'0123456789abcdef'].map((digit) => `q${digit}`);
@@ -15,7 +15,7 @@ export const projectedKey = (prefix: string, tag: string): string => `${prefix}:
 
 const keysOf = (prefix: string): readonly string[] => tags.map((tag) => projectedKey(prefix, tag));
 
-/** Of the tag that is furthest behind; -1 where one has no mark. */
+/** Returns the mark of the tag that is furthest behind; -1 if a mark is missing. */
 export const readProjected = async (redis: RedisClient, prefix: string): Promise<number> =>
   Math.min(...(await getEach(redis, keysOf(prefix))).map((mark) => Number(mark ?? -1)));
 

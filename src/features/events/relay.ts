@@ -20,33 +20,34 @@ import { deleteOldRevocations } from './revocations-store.js';
 import * as store from './store.js';
 
 /**
- * The relay gives committed events their offsets and carries them to Redis. One is active, by a
- * lease with a fence; the others, one more on each host, are standbys that wait for it to run out.
+ * The relay gives committed events their offsets and carries them to Redis. Each host runs two
+ * relays. One relay is active, by a lease with a fence. The others are standbys that wait for the
+ * lease to expire.
  *
  *   waiting ──lease taken──▶ active ──lease lost or stopped──▶ waiting
  *
- * A turn while active: (1) one transaction: check the fence, move events from the outbox to the
- * log, let every projector write what belongs to the same commit (counters); (2) let every
- * projector update Redis; (3) append to the Redis stream. Steps 2 and 3 may fail or be repeated at
- * any time: both are guarded by offsets and catch up from Postgres.
+ * An active relay repeats three steps: (1) in one transaction, check the fence, move events from
+ * the outbox to the log, and let every projector write data that belongs to the same commit
+ * (counters); (2) let every projector update Redis; (3) append to the Redis stream. Steps 2 and 3
+ * may fail or be repeated at any time: both are guarded by offsets and catch up from Postgres.
  */
 
 export interface Projector {
   readonly name: string;
-  /** Writes that commit together with the offsets. */
+  /** Writes data that commits together with the offsets. */
   record?(tx: Tx, entries: readonly LogEntry[]): Promise<void>;
   /**
-   * Updates of Redis, some time later; must be idempotent on the offsets of the entries. Rejects
-   * where what Redis keeps does not reach to `after`, which is the offset before them.
+   * Updates Redis, some time later. Must be idempotent by the offsets of the entries. Rejects if
+   * the state in Redis does not reach `after`, the offset just before the entries.
    */
   project?(entries: readonly LogEntry[], after?: number): Promise<void>;
-  /** Redis lost its state: make it again from the record. */
+  /** Rebuilds the state in Redis from the record after Redis lost it. */
   rebuild?(): Promise<void>;
 }
 
 interface RelayOptions {
   readonly projectors: readonly Projector[];
-  /** Connection that only subscribes; wake-ups arrive on it. */
+  /** A connection that only subscribes. Wake-ups arrive on it. */
   readonly subscriber: RedisClient;
   readonly poll_ms?: number;
 }
@@ -56,7 +57,7 @@ const most_a_turn = 2_000;
 
 class LeaseLost extends Error {}
 
-/** Keeps the partitions of the next days ready, and forgets old revocations. */
+/** Creates the partitions of the next days, and deletes old revocations. */
 export const createEventsMaintenance = ({ sql, log }: Deps): Service =>
   makeLoop({
     name: 'events maintenance',
@@ -70,7 +71,7 @@ export const createEventsMaintenance = ({ sql, log }: Deps): Service =>
     },
   });
 
-/** Statements that do not wait for each other go together; a lost lease undoes them all. */
+/** Independent statements are sent together. A lost lease rolls back all of them. */
 const handOverOnce = (
   sql: Sql,
   lease: store.Lease,
@@ -89,8 +90,8 @@ const handOverOnce = (
   });
 
 /**
- * Waits until enough time has passed since the last hand-over: the more events it had, the longer,
- * so that a few events go on at once and many of them share the work of one transaction.
+ * Waits until enough time has passed since the last hand-over. The wait grows with the number of
+ * events in it, so that a few events are sent quickly and many events share one transaction.
  */
 const makeGathering = () => {
   const [least_ms, most_ms] = [30, 40];
@@ -119,9 +120,10 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const feedRedis = async (up_to: number, fresh: readonly LogEntry[]): Promise<void> => {
     if (redis.status !== 'ready') return;
     try {
-      // In this order: a reader that hears of an event finds it counted.
+      // Projections come first: a reader that gets an event must find it counted.
       await projection.update(up_to, fresh).catch(async (error: unknown) => {
-        // Another node of a cluster may have the stream; readers see that the tallies are behind.
+        // Another node of the cluster may hold the stream. Readers notice that the tallies are
+        // behind.
         if (isCluster(redis)) await writeStream(up_to, fresh);
         throw error;
       });
@@ -168,7 +170,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
     name: 'relay',
     async start() {
       await joinChannel(subscriber, wakeUpChannel(prefix), () => {
-        // One that waits looks for the lease at its own pace.
+        // A standby checks the lease at its own pace.
         if (lease !== undefined) loop.nudge();
       });
       await loop.start();
@@ -191,13 +193,13 @@ interface ProjectionParts extends RedisParts {
   readonly projectors: readonly Projector[];
 }
 
-/** With more events than these to replay, making Redis anew is cheaper. */
+/** If more events than this have to be replayed, a rebuild of Redis is cheaper. */
 const most_replayed = 50_000;
 const replay_chunk = 2_000;
 const ask_every_ms = 1_000;
 const rebuild_rest_ms = 500;
 
-/** Makes the state in Redis anew while the log goes on: with many questions it takes long. */
+/** Rebuilds the state in Redis while the log goes on, because it takes long with many questions. */
 const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void) => {
   const { redis, prefix, log, projectors } = parts;
   let is_running = false;
@@ -224,18 +226,18 @@ const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void)
 };
 
 /**
- * Brings what Redis keeps of the log up to its head. How far it is stands in Redis itself, so that
- * a relay that takes over, a Redis that was emptied and one that came back with an older state are
- * all found out:
+ * Brings the state that Redis derives from the log up to the log's head. Redis itself stores how
+ * far it is. That reveals a relay that took over, a Redis that was emptied, and one that returned
+ * with an older state:
  *
  *   unknown ──read──▶ known: the events after it are projected, in order
- *      ▲        ├─ missing or too far behind ─▶ made anew while the log goes on, then read again
- *      │        └─ ahead of the record ─▶ emptied, then made anew
+ *      ▲        ├─ missing or too far behind ─▶ rebuilt while the log goes on, then read again
+ *      │        └─ ahead of the record ─▶ emptied, then rebuilt
  *      └── each second, after an error, and when the connection ends
  *
- * A step of one connection never follows a step of another: in between Redis may have become older.
- * The mark of each tag is compared with every step as well, because a node of a cluster may be
- * replaced without a word.
+ * Steps of different connections are never combined, because Redis may have become older in
+ * between. Every step also compares the mark of each tag, because a cluster may replace a node
+ * without notice.
  */
 export const createProjection = (parts: ProjectionParts) => {
   const { sql, redis, prefix, log, projectors } = parts;
@@ -249,7 +251,7 @@ export const createProjection = (parts: ProjectionParts) => {
   redis.on('close', noteLoss);
   if (isCluster(redis)) redis.on('-node', noteLoss);
 
-  /** Throws once the connection of the moment of this call is over. */
+  /** Returns a check that throws if the current connection has ended since. */
   const holdConnection = (): (() => void) => {
     const mine = connections;
     return () => {
@@ -258,12 +260,13 @@ export const createProjection = (parts: ProjectionParts) => {
   };
   const startRebuild = createRebuild(parts, holdConnection);
 
-  /** Undefined while it is being made anew. */
+  /** Returns undefined during a rebuild. */
   const findProjected = async (head: number): Promise<number | undefined> => {
     const at = await readProjected(redis, prefix);
     read_ms = performance.now();
     if (at > head && at > (await store.readHead(sql))) {
-      // Not another relay that took over: the database was replaced, or lost its last transactions.
+      // A relay that took over cannot cause this: the database was replaced or lost its last
+      // transactions.
       log.error({ at, head }, 'relay: Redis is ahead of the record, and is emptied');
       await deleteKeys(redis, prefix);
     } else if (at >= 0 && head - at <= most_replayed && at + 1 >= (await readOldest(sql)))
@@ -273,11 +276,11 @@ export const createProjection = (parts: ProjectionParts) => {
   };
 
   return {
-    /** Redis may hold something else by now: it is read again. */
+    /** Forces a new read, because Redis may hold a different state by now. */
     forget(): void {
       projected = undefined;
     },
-    /** Projects up to `head`; `fresh` are the newest entries where they are at hand. */
+    /** Projects up to `head`. `fresh` holds the newest entries, if the caller has them. */
     async update(head: number, fresh: readonly LogEntry[]): Promise<void> {
       const checkConnection = holdConnection();
       if (performance.now() - read_ms > ask_every_ms) projected = undefined;
@@ -301,11 +304,14 @@ export const createProjection = (parts: ProjectionParts) => {
 
 const script = loadScript('append-1.lua');
 const stream_most = 100_000;
-/** After Redis was emptied the stream starts again so many events before the head. */
+/** After Redis was emptied, the stream starts this many events before the head. */
 const refill = 20_000;
 const append_chunk = 500;
 
-/** Makes the stream anew from the end of the log; a relay may be at it too. Gives its entries. */
+/**
+ * Rebuilds the stream from the end of the log, while a relay may be writing it too. Returns its
+ * length.
+ */
 export const rebuildStream = async (parts: RedisParts): Promise<number> => {
   const key = streamKey(parts.prefix);
   await parts.redis.del(key);
@@ -314,16 +320,20 @@ export const rebuildStream = async (parts: RedisParts): Promise<number> => {
 };
 
 /**
- * Keeps the Redis stream equal to the end of the log. The append script refuses anything that would
- * leave a hole or repeat an entry and says where the stream ends, so the writer needs no memory:
- * whatever was lost (the answer, the entries, all of Redis) is filled in from Postgres.
+ * Keeps the Redis stream equal to the end of the log. The append script refuses any write that
+ * would leave a hole or repeat an entry, and returns the end of the stream. So the writer needs no
+ * memory: anything that was lost (the answer, the entries, all of Redis) is filled in from
+ * Postgres.
  */
 export const createStreamWriter = ({ sql, redis, prefix }: RedisParts) => {
   const key = streamKey(prefix);
   let at = 0;
   let checked_ms = Number.NEGATIVE_INFINITY;
 
-  /** Moves `at` over the entries; where the stream ends elsewhere, continues from there. */
+  /**
+   * Appends the entries and moves `at` past them. If the stream ends elsewhere, continues from its
+   * end.
+   */
   const append = async (after: number | 'empty', entries: readonly LogEntry[], head: number) => {
     const args = entries.flatMap((entry) => [entry.offset, ...packEntry(entry)]);
     const end = Number(await script(redis, [key], [after, stream_most, ...args]));
@@ -333,9 +343,9 @@ export const createStreamWriter = ({ sql, redis, prefix }: RedisParts) => {
   };
 
   const realign = async (end: number, head: number): Promise<void> => {
-    // Further than this relay: another one took over. Further than the record: the stream is of
-    // another life of the database and can only mislead.
-    // Before the oldest event that is kept: what is between them is gone.
+    // If the stream is ahead of this relay, another relay took over. If it is ahead of the record,
+    // it belongs to an earlier database and can only mislead. If it ends before the oldest stored
+    // event, the events in between are gone.
     const is_ahead = end > head && end > (await store.readHead(sql));
     if (is_ahead || (end > 0 && end + 1 < (await readOldest(sql)))) await redis.del(key);
     else if (end > 0) {
@@ -346,9 +356,9 @@ export const createStreamWriter = ({ sql, redis, prefix }: RedisParts) => {
     if (entries.length > 0) await append('empty', entries, head);
   };
 
-  /** Brings the stream up to `head`; `fresh` are the newest entries where they are at hand. */
+  /** Brings the stream up to `head`. `fresh` holds the newest entries, if the caller has them. */
   return async (head: number, fresh: readonly LogEntry[]): Promise<void> => {
-    // Once a second the stream itself is read, so that one that was emptied is found out.
+    // Once a second, read the stream itself, to notice if it was emptied.
     if (performance.now() - checked_ms > 1_000) {
       const [last] = await redis.xrevrange(key, '+', '-', 'COUNT', 1);
       await realign(last === undefined ? 0 : Number(last[0].split('-')[0]), head);

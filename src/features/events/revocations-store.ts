@@ -1,17 +1,17 @@
 import type { Db, Tx } from '../../db/client.js';
 
-/** Credentials that hold no longer, in Postgres. */
+/** Credentials that are no longer valid, in Postgres. */
 
 type RevocationReason = 'revoked' | 'suspended';
 
-/** By the SHA-256 of the credential, in hex. Keys whose agent only changed are left out. */
+/** Reasons by the SHA-256 of the credential, in hex. Keys whose agent only changed are left out. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
 
 export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {
   await tx`insert into revocations (digest, reason) values (${digest}, 'revoked')`;
 };
 
-/** Ends all sessions of a person; to be called while they are there. */
+/** Ends all sessions of a person. Call it before the sessions are deleted. */
 export const revokeSessions = async (tx: Tx, human_id: string): Promise<void> => {
   await tx`
     insert into revocations (digest, reason)
@@ -34,8 +34,8 @@ export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
 };
 
 /**
- * A row is read for so long after it was made: its transaction may take 18 s until it commits, and
- * readings may be 5 s apart. A socket may be let in by what was cached of its key a second ago.
+ * A row is read for this long after it was made. Its transaction may take 18 s to commit, and
+ * readings may be 5 s apart. A socket may also be let in by a cached key that is a second old.
  */
 const shown_for_s = 30;
 

@@ -19,16 +19,18 @@ import { findNarrowing, findPlacing } from './narrowing.js';
 import { type Revoked, readRevocations } from './revocations-store.js';
 import { defaultTopics, PublishedEvent, resolveTopic } from './topics.js';
 
-/** The log at `/ws`: which events go to which sockets, and what they may ask for. */
+/** The log at `/ws`: decides which events a socket gets and which requests it may make. */
 
-/** Where `GET /api/events` begins with what a socket did not get. */
+/**
+ * Returns the address in `GET /api/events` from which a client can read the events that it missed.
+ */
 const backfill = ({ label, filter }: TopicRef, after: number): string => {
   const query = new URLSearchParams({ topic: label, after: String(after) });
   for (const [name, wanted] of Object.entries(filter?.shown ?? {})) query.set(name, String(wanted));
   return `/api/events?${query}`;
 };
 
-/** A token is the key of an agent or the session of a person; keys are known by their beginning. */
+/** A token is an agent's API key or a person's session. Keys are recognized by their prefix. */
 const readToken = (token: string): Credentials =>
   token.startsWith('sk_')
     ? { ...no_credentials, api_key: token }
@@ -48,13 +50,13 @@ type Passed =
 
 interface SocketsOptions extends Pick<HubOptions, Passed> {
   readonly sql: Sql;
-  /** Read before the sockets start. */
+  /** Must be read before the sockets start. */
   readonly taxonomy: Pick<Taxonomy, 'latest'>;
   readonly trusted_proxies: readonly string[];
-  /** Where the log stands at the start; read once, when the sockets start. */
+  /** Offset of the newest event. Read once, when the sockets start. */
   readonly head: () => number;
   readonly oldest: () => number;
-  /** The newest events, shared with the event streams and long polls of the process. */
+  /** The newest events. All event streams and long polls of the process share them. */
   readonly recent: Recent<PublishedEvent>;
 }
 
@@ -65,7 +67,10 @@ const endings = [
 
 const frame_members = ['op', 'id', 'topics', 'after', 'last', 'filter'];
 
-/** The filter of a subscribe frame, which is refused if it narrows or begins by unknown members. */
+/**
+ * Reads the filter of a subscribe frame. Refuses unknown members that look like a filter or a
+ * position.
+ */
 const readFrameFilter = (frame: { readonly filter?: unknown }, pillars: readonly Pillar[]) => {
   const unknown = [
     ...findNarrowing(frame, frame_members),
@@ -77,7 +82,7 @@ const readFrameFilter = (frame: { readonly filter?: unknown }, pillars: readonly
   return readFilter(frame.filter, { pillars, path: 'filter' });
 };
 
-/** Mounts `/ws`. Start it after the follower, and before the server listens. */
+/** Mounts `/ws`. Start it after the follower and before the server listens. */
 export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
   const { sql, taxonomy, trusted_proxies, head, oldest, ...passed } = options;
   const source: LogSource = {
@@ -115,7 +120,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
     },
     async stop(): Promise<void> {
       await hub.drain();
-      // Close frames are on their way; a client that does not answer them is cut.
+      // Gives clients time to answer the close frames before their connections are cut.
       await wait(50);
       hub.close();
     },
@@ -123,21 +128,22 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
 };
 
 export interface RevocationListeners {
-  /** Gets each more than once. */
+  /** Gets each revocation more than once. */
   readonly onRevoked: (revoked: Revoked) => void;
   /**
-   * The digests of credentials that ended or changed within the last seconds; null if some may have
-   * been missed. All others were at `asked_ms` as they had been read before.
+   * Gets the digests of credentials that ended or changed in the last seconds, or null if some may
+   * have been missed. No other credential had changed by `asked_ms`.
    */
   readonly onRead: (digests: ReadonlySet<string> | null, asked_ms: number) => void;
 }
 
-/** After a longer gap between readings rows may be too old to be shown. */
+/** After a longer gap between two readings, some rows may already be too old to be read. */
 const most_gap_ms = 5_000;
 
 /**
- * Reads twice a second which credentials hold no longer, so that every api process closes the
- * sockets, streams and waits that they opened, and forgets whose they were, within a second.
+ * Checks twice a second which credentials are no longer valid. Within a second, every api process
+ * closes the sockets, streams and waits that used them, and drops the callers that it cached for
+ * them.
  */
 export const createRevocationWatch = (
   { sql, log }: Pick<Deps, 'sql' | 'log'>,

@@ -3,14 +3,14 @@ import { ensureDays } from '../../db/partition-store.js';
 import type { EventDef } from '../../kit/event.js';
 import type { LogEntry } from './log-entry.js';
 
-/** The log in Postgres: outbox, events, head, and the lease of the one relay that hands over. */
+/** The log in Postgres: the outbox, the events, the head, and the lease of the active relay. */
 
 export const readHead = async (db: Db): Promise<number> => {
   const [row] = await db<{ offset: number }[]>`select "offset" from log_head`;
   return row?.offset ?? 0;
 };
 
-/** Names of events for `in`, written out: with parameters a partial index would not be used. */
+/** Event names for `in`, as literals: Postgres would not use a partial index with parameters. */
 export const eventNames = (db: Db, events: readonly EventDef[]) =>
   db.unsafe(events.map(({ name }) => `'${name}'`).join(', '));
 
@@ -27,7 +27,7 @@ export const readEvents = async (db: Db, after: number, most: number) =>
 
 export type Lease = { readonly name: string; readonly holder: string; readonly fence: number };
 
-/** Takes a lease that is free or has run out, by the database's clock; the fence grows. */
+/** Takes a lease that is free or has expired by the database's clock, and increases its fence. */
 export const takeLease = async (
   sql: Sql,
   name: string,
@@ -48,7 +48,7 @@ export const takeLease = async (
   return row === undefined ? undefined : { name, holder, fence: row.fence };
 };
 
-/** Renews inside the transaction that the lease protects; false when another holder has it now. */
+/** Renews the lease in the transaction that it protects; false if another holder has it now. */
 export const holdLease = async (tx: Tx, lease: Lease, seconds: number): Promise<boolean> => {
   const rows = await tx`
     update leases
@@ -66,20 +66,20 @@ export const dropLease = async (sql: Sql, lease: Lease): Promise<void> => {
 };
 
 /**
- * For the transaction of a hand-over. The outbox is read by its index: it holds few rows and, until
- * it is vacuumed, all the places of those that went, which Postgres would read each time. To Postgres
- * before 18 a scan that is turned off and yet needed costs 10,000,000,000, for which it would compile
- * the statement. A relay that stands still in the middle is ended after a second, and with it its
- * hold on the lease.
+ * Settings of the hand-over transaction. Sequential scans are off, because the outbox holds few
+ * rows but, until it is vacuumed, still has the space of all removed rows, which a scan would read
+ * each time. JIT is off, because before version 18 Postgres adds a cost of 10,000,000,000 to a
+ * disabled scan that it still needs, and would compile the statement for that cost. A relay that
+ * stops in the middle is disconnected after a second, which also ends its hold on the lease.
  */
 export const hand_over_settings = {
   set: { enable_seqscan: 'off', jit: 'off', idle_in_transaction_session_timeout: 1_000 },
 };
 
 /**
- * Moves up to `most` committed events from the outbox to the log and gives each the next offset.
- * Rows are taken by their presence, in the order of their ids; the head row is locked, so offsets
- * are gapless whatever commits when.
+ * Moves up to `most` committed events from the outbox to the log and gives each the next offset. It
+ * takes all rows that it sees, in the order of their ids. The head row is locked, so offsets have
+ * no gaps, regardless of the order of commits.
  */
 export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
   const rows = await takeOver(tx, most);
@@ -115,13 +115,16 @@ export const takeOver = (tx: Tx, most: number) => tx<LogEntry[]>`
   left join questions q on q.id = n.question_id
   returning ${entryColumns(tx)}`;
 
-/** Makes the partitions of today and the next days, so that no day falls into the default one. */
+/**
+ * Creates the partitions of today and the next days, so that no row falls into the default
+ * partition.
+ */
 export const ensurePartitions = (sql: Sql, days_ahead: number): Promise<void> =>
   ensureDays(sql, { table: 'events', column: 'recorded_on' }, days_ahead);
 
 /**
- * For how many milliseconds the oldest event waits for the relay: the first 48 bits of its id are
- * the time at which it was made.
+ * Returns how many milliseconds the oldest event has waited for the relay. The first 48 bits of its
+ * id are its creation time.
  */
 export const readLag = async (db: Db, now: Date): Promise<number> => {
   const [oldest] = await db<{ id: string }[]>`select id from outbox order by id limit 1`;

@@ -6,12 +6,12 @@ import { makeRecent, type Recent } from '../../socket/recent.js';
 import { isCategory, isSubcategory, listCategories, type Pillar } from '../taxonomy/rules.js';
 import type { LogEntry } from './log-entry.js';
 
-/** Which topics an event is on, and which a caller may name. */
+/** The topics of each event, and the topics that a caller may name. */
 
-/** Of the topic of an agent's private events. */
+/** Prefix of the topic of an agent's private events. */
 export const me_prefix = 'me:';
 
-/** Topics of an event. A private one has the topic of its audience and no other. */
+/** Returns the topics of an event. A private event is only on the topic of its audience. */
 export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
   const { question_id, agent_id, audience_id, category, subcategory } = entry;
   if (audience_id !== null) return [{ topic: me_prefix + audience_id, label: 'me' }];
@@ -23,7 +23,7 @@ export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
   return labels.map((label) => ({ topic: label, label }));
 };
 
-/** An event as it is published: one object for sockets, streams and long polls of a process. */
+/** A published event. The sockets, streams and long polls of a process share one object. */
 export class PublishedEvent implements Publication {
   readonly offset: number;
   readonly id: string;
@@ -40,7 +40,7 @@ export class PublishedEvent implements Publication {
   }
 }
 
-/** The newest events of a process, which sockets, streams and long polls share. */
+/** Keeps the newest events of a process. Sockets, streams and long polls share them. */
 export const makeRecentEvents = (most = 4_096): Recent<PublishedEvent> =>
   makeRecent({ most, most_chars: 8_388_608 });
 
@@ -55,7 +55,7 @@ const known_topics =
   'topics of the log are all, question:{id}, category:{slug}, subcategory:{slug}, agent:{id}, me ' +
   'and system; the websocket has consensus:{id} and leaderboard:{board} too';
 
-/** The topic that a caller means by a name, or why there is none for this caller. */
+/** Returns the topic that a name means for this caller, or a fault if the caller cannot use it. */
 export const resolveTopic = (
   label: string,
   caller: Caller,
@@ -87,7 +87,9 @@ export const resolveTopic = (
   return refuseTopic(label, known_topics);
 };
 
-/** An existing client only listens: it gets everything public and what is its own. */
+/**
+ * Topics for existing clients, which only listen: all public events and the agent's private ones.
+ */
 export const defaultTopics = (caller: Caller): readonly TopicRef[] =>
   caller.kind === 'agent'
     ? [plain('all'), { topic: me_prefix + caller.id, label: 'me' }]

@@ -14,7 +14,7 @@ import { readRange } from './replaying.js';
 import * as wire from './schema.js';
 import { findWebhook } from './store.js';
 
-/** Deliveries as their owners see them, and sending them again. */
+/** Routes for owners to read their deliveries and to send them again. */
 
 const route = routeFor<Deps>();
 const tag = 'webhooks';

@@ -6,7 +6,7 @@ import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
 import { orderKey } from './sending-store.js';
 
-/** Deliveries as their owners read them, with the members of the wire, and sending them again. */
+/** Reads deliveries for their owners, in the form of the responses, and sends them again. */
 
 type DeliveryRow = {
   readonly id: string;
@@ -32,7 +32,10 @@ const withEvent = (db: Db) => db`
 const isListed = (db: Db, { webhook_id, state }: DeliveryFilter) => db`
   d.webhook_id = ${webhook_id} and (${state}::text is null or d.state = ${state})`;
 
-/** Newest first: event ids grow with time. One row more than the page. */
+/**
+ * Lists deliveries, newest first, because event ids grow with time. Returns one row more than the
+ * page.
+ */
 export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageRequest) => db<
   DeliveryRow[]
 >`
@@ -60,7 +63,7 @@ export const countDeliveries = (db: Db, filter: DeliveryFilter) =>
       select from deliveries d where ${isListed(db, filter)} limit 100000
     ) counted`);
 
-/** The id of a delivery tells its event, so that the primary key finds it. */
+/** Computes the event's id from the delivery's id, so that the primary key finds the row. */
 const isDelivery = (db: Db, webhook_id: string, id: string) => db`
   d.webhook_id = ${webhook_id} and d.event_id = delivery_id(${webhook_id}, ${id})`;
 
@@ -68,7 +71,7 @@ export const findDelivery = (db: Db, webhook_id: string, id: string) =>
   firstRow(db<DeliveryRow[]>`
     select ${columns(db)} from deliveries d ${withEvent(db)} where ${isDelivery(db, webhook_id, id)}`);
 
-/** The newest attempts, oldest first. */
+/** Returns the newest 100 attempts, oldest first. */
 export const listAttempts = async (db: Db, webhook_id: string, event_id: string) => {
   const rows = await db`
     select attempt, at, status, latency_ms, error, answer
@@ -80,8 +83,8 @@ export const listAttempts = async (db: Db, webhook_id: string, event_id: string)
 };
 
 /**
- * Puts a delivery into the queue once more, with all its attempts before it and no expiry. One that
- * is being sent stays as it is, and a gap cannot be sent; both change nothing.
+ * Queues a delivery again, with its full number of attempts and without an expiry. Changes nothing
+ * if the delivery is being sent or is a gap.
  */
 export const redeliver = async (db: Db, webhook_id: string, id: string): Promise<void> => {
   await db`
@@ -104,7 +107,7 @@ export const redeliver = async (db: Db, webhook_id: string, id: string): Promise
     where ${isDelivery(db, webhook_id, id)} and d.state not in ('sending', 'gap')`;
 };
 
-/** The last offset before a time: times grow with offsets, so halving finds it. */
+/** Returns the last offset before a time. Times grow with offsets, so a binary search finds it. */
 export const offsetBefore = async (sql: Sql, time: Date, head: number): Promise<number> => {
   let before = (await readOldest(sql)) - 1;
   let after = head + 1;
@@ -122,14 +125,17 @@ const replay_columns = (db: Db) => db`
   id, webhook_id, case when done_at is null then 'running' else 'done' end as status,
   after_offset as after, until_offset, next_offset, queued, started_at, done_at`;
 
-/** The last replay of a webhook, as the wire shows it. */
+/** Finds the last replay of a webhook, in the form of the responses. */
 export const findReplay = async (db: Db, webhook_id: string) => {
   const [row] = await db`
     select ${replay_columns(db)} from webhook_replays where webhook_id = ${webhook_id}`;
   return row;
 };
 
-/** Begins a replay after one offset up to another; undefined while one is going on. */
+/**
+ * Starts a replay of the offsets after `after`, up to `until`; undefined while another replay is
+ * running.
+ */
 export const startReplay = async (
   db: Db,
   webhook_id: string,

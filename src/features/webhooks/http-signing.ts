@@ -5,12 +5,12 @@ import { deriveKey } from '../../kit/sealing.js';
 import { signature_tag, thumbprintOf } from '../operators/rules.js';
 
 /**
- * Signatures of deliveries by RFC 9421 with one Ed25519 key of the service, for receivers that check
- * who sent them without a shared secret. The key is derived from SECRET_KEY, so that every process of
- * every host has the same one and none is stored; its public part is in the key directory.
+ * Signs deliveries by RFC 9421 with the service's Ed25519 key, for receivers that verify the sender
+ * without a shared secret. The key is derived from SECRET_KEY, so every process on every host has
+ * the same key and none is stored. Its public part is in the key directory.
  */
 
-/** PKCS #8 of an Ed25519 key, up to its 32 bytes (RFC 8410). */
+/** PKCS #8 prefix of an Ed25519 key, without the key's 32 bytes (RFC 8410). */
 const pkcs8_head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 const label = 'forum';
@@ -48,7 +48,7 @@ export const createHttpSigner = (config: Config, secret_key: string) => {
   return {
     /** The key directory of the service. */
     directory: { keys: [{ kty: 'OKP', crv: 'Ed25519', x, kid: keyid, use: 'sig' }] },
-    /** The headers that make a POST a signed one. */
+    /** Returns the headers that sign a POST. */
     sign({ url, headers, body, created }: Post): Record<string, string> {
       const added = {
         'Content-Digest': `sha-256=:${createHash('sha256').update(body).digest('base64')}:`,

@@ -3,11 +3,11 @@ import { firstIdAt } from '../../kit/ids.js';
 import type { AttemptOutcome } from './signing.js';
 
 /**
- * Statements that keep the tables of deliveries small and true. Each may be repeated, does a
- * bounded part of its work, and passes over rows that another process works on.
+ * Statements that keep the tables of deliveries small and correct. Each statement can be repeated,
+ * does a limited amount of work, and skips rows that another process is working on.
  */
 
-/** Skips what a webhook that is off, or each of them, still had to be sent. */
+/** Skips the queued deliveries of one inactive webhook, or of all inactive webhooks. */
 export const skipQueued = async (db: Db, webhook_id: string | null = null): Promise<void> => {
   await db`
     update deliveries d
@@ -25,12 +25,13 @@ export const skipQueued = async (db: Db, webhook_id: string | null = null): Prom
     where d.webhook_id = off.webhook_id and d.event_id = off.event_id`;
 };
 
-/** Rows that one statement removes. */
+/** Maximum number of rows that one statement removes. */
 export const most_removed = 5_000;
 
 /**
- * Removes deliveries of deleted webhooks with their attempts; returns how many. A plan that began
- * before a deletion may still add some, so it is remembered for longer than a transaction lasts.
+ * Removes deliveries of deleted webhooks with their attempts; returns how many. Planning that
+ * started before a deletion may still add deliveries, so a deletion is remembered for longer than a
+ * transaction lasts.
  */
 export const removeOfDeleted = async (db: Db): Promise<number> => {
   const [row] = await db<{ count: number }[]>`
@@ -68,27 +69,27 @@ export interface Sick {
   readonly id: string;
   readonly owner_kind: 'agent' | 'human';
   readonly owner_id: string;
-  /** The address of an owner that is a person. */
+  /** Email address of the owner; null if the owner is an agent. */
   readonly email: string | null;
   readonly url: string;
   readonly disabled_reason: string;
   readonly updated_at: Date;
 }
 
-/** Failures in a row, and how long they go on, before the owner is told. */
+/** Failures in a row, and minutes since the first of them, before the owner is notified. */
 const telling = { failures: 5, minutes: 10 } as const;
 
 export type Failing = Omit<Sick, 'disabled_reason' | 'updated_at'> & {
   readonly failures: number;
   readonly failing_since: Date;
   readonly warned_at: Date;
-  /** What the newest failed attempt brought. */
+  /** Result of the newest failed attempt. */
   readonly last: Pick<AttemptOutcome, 'status' | 'error'> | null;
 };
 
 /**
- * Webhooks that have begun to fail, once until the next success and once an hour; long before one is
- * switched off.
+ * Returns webhooks that have started to fail, long before they are switched off. Reports each
+ * webhook once per series of failures, and at most once an hour.
  */
 export const markFailing = (tx: Tx) => tx<Failing[]>`
   update webhooks
@@ -109,7 +110,7 @@ export const markFailing = (tx: Tx) => tx<Failing[]>`
     ) as last,
     (select h.email from humans h where owner_kind = 'human' and h.id = owner_id) as email`;
 
-/** Switches off webhooks after a 410 to two events, or 5 days without success. */
+/** Switches off webhooks after a 410 for two events, or after 5 days without success. */
 export const disableSick = (tx: Tx) => tx<Sick[]>`
   update webhooks
   set
@@ -137,15 +138,16 @@ export const disableSick = (tx: Tx) => tx<Sick[]>`
     (select h.email from humans h where owner_kind = 'human' and h.id = owner_id) as email`;
 
 export interface Backlog {
-  /** Most deliveries that wait for one webhook. */
+  /** Maximum number of deliveries that wait for one webhook. */
   readonly most: number;
-  /** A delivery that waited longer for its first attempt is left out. */
+  /** A delivery that has waited longer for its first attempt is left out. */
   readonly age_hours: number;
 }
 
 /**
- * Webhooks that may have more than the bounds allow: what has waited the longest is old, or so many
- * events ago that there may be too many since. Looks at one row of each queue, not at all of it.
+ * Returns webhooks that may exceed the limits: their oldest queued delivery is too old, or enough
+ * events have followed it that too many may be queued. Reads one row of each queue, not the whole
+ * queue.
  */
 export const listBacklogs = async (db: Db, { most, age_hours }: Backlog): Promise<string[]> => {
   const rows = await db<{ id: string }[]>`
@@ -180,9 +182,9 @@ export const listBacklogs = async (db: Db, { most, age_hours }: Backlog): Promis
 const hour_ms = 3_600_000;
 
 /**
- * Leaves out what is beyond the bounds and was never tried, and says so in one row of state gap,
- * which grows as long as there is more within the hour; returns how many. Everything left out is in
- * the log and can be replayed.
+ * Leaves out deliveries that exceed the limits and were never tried, and records them in one row of
+ * state `gap`. That row grows if more are left out within the same hour. Returns how many were left
+ * out. All of them are still in the log and can be replayed.
  */
 export const leaveOut = async (
   db: Db,
@@ -236,7 +238,7 @@ export const leaveOut = async (
   return row?.count ?? 0;
 };
 
-/** Removes what is over and older than is kept; returns how many. */
+/** Removes finished deliveries that are older than the retention time; returns how many. */
 export const removeOld = async (
   db: Db,
   { oldest_id, keep_days }: { readonly oldest_id: string; readonly keep_days: number },

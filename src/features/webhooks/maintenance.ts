@@ -10,10 +10,10 @@ import { describeOutcome } from './pinging.js';
 import { listReplays, stepReplay } from './planning-store.js';
 
 /**
- * Upkeep of deliveries apart from sending them: webhooks whose receivers are gone are switched
- * off, queues of those that are off are emptied, deliveries of deleted ones removed, replays
- * carried on, backlogs cut, and what is old removed. Each turn does a bounded part of it, so that
- * nothing waits for it, and any number of processes may do it.
+ * Maintains deliveries, except for sending them. Switches off webhooks whose receivers are gone,
+ * empties the queues of inactive webhooks, removes deliveries of deleted ones, continues replays,
+ * cuts backlogs, and removes old deliveries. Each turn does a limited amount of work, so that
+ * nothing has to wait for it. Any number of processes may do it.
  */
 
 export interface MaintenanceOptions {
@@ -94,7 +94,7 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
   const { every_ms = 1_000, backlog = backlog_limits } = options;
   const keep_days = config.WEBHOOK_KEEP_DAYS;
 
-  /** True when there is more to be done at once. */
+  /** Returns true if more work is waiting. */
   const clearQueues = async (): Promise<boolean> => {
     await switchOffSick(deps);
     await tellOfFailing(deps);

@@ -4,7 +4,10 @@ import { isSuccess } from './rules.js';
 import type { AttemptOutcome, Webhooks } from './signing.js';
 import type { Target } from './store.js';
 
-/** Shorter than an attempt may take, so that the caller gets this answer and not a late one. */
+/**
+ * Shorter than the time limit of an attempt, so that the caller gets this answer before its own
+ * timeout.
+ */
 const test_wall_ms = 8_000;
 
 const error_sentences = {
@@ -12,7 +15,7 @@ const error_sentences = {
   secret_unreadable: 'The secret of this webhook cannot be read; delete it and create a new one.',
 };
 
-/** What came back, in sentences that hold nothing of what the receiver wrote. */
+/** Describes an outcome in sentences that contain nothing from the receiver's answer. */
 export const describeOutcome = ({
   status,
   error,
@@ -22,7 +25,7 @@ export const describeOutcome = ({
     ...(error === null ? [] : [error_sentences[error]]),
   ].join(' ');
 
-/** Sends a signed `ping`, and says what came back. */
+/** Sends a signed `ping` and returns its outcome. */
 export const sendPing = async (webhooks: Webhooks, target: Target, now: Date) => {
   const data = { webhook_id: target.webhook_id };
   const body = JSON.stringify({ event: 'ping', data, timestamp: now.toISOString() });

@@ -4,13 +4,14 @@ import { passesSql } from '../events/index.js';
 import { orderKey } from './sending-store.js';
 
 /**
- * Which events become deliveries of which webhooks: by the signers, and by replays.
+ * Decides which events become deliveries of which webhooks, for signers and for replays.
  *
- * For each offset up to `planned_offset` every wanted delivery has its row, and `planned_ranges`
- * says what is planned beyond it. An offset is planned once: a portion of the log that is read
- * again, after its reader died or by a reader that slept, finds itself planned and adds nothing.
+ * For each offset up to `planned_offset`, every wanted delivery has its row. `planned_ranges` holds
+ * the planned offsets beyond it. An offset is planned once. If a signer reads a part of the log
+ * again, because the first reader died or was slow, that part is already planned and nothing is
+ * added.
  */
-/** Whether webhook `w` asked for event `e` and may see it. */
+/** SQL condition: webhook `w` asked for event `e` and may see it. */
 const isWanted = (db: Db) => db`
   ${passesSql(db, {
     events: db`w.events`,
@@ -28,7 +29,7 @@ const isWanted = (db: Db) => db`
     )
   )`;
 
-/** After this a delivery of event `e` would come too late to be of use. */
+/** SQL: the time after which a delivery of event `e` would come too late to be useful. */
 const expiry = (db: Db) => db`
   case when e.event = ${question_closing_soon.name}
     then (e.body::jsonb #>> '{data,closes_at}')::timestamptz
@@ -37,9 +38,9 @@ const expiry = (db: Db) => db`
 export type Range = { readonly first: number; readonly last: number };
 
 /**
- * Plans a range of offsets: one delivery for each event of it that was not planned before and each
- * webhook that wants it; the ids of webhooks with something to be sent. Deliveries of a webhook
- * that is off are there to be replayed.
+ * Plans a range of offsets: one delivery for each unplanned event and each webhook that wants it.
+ * Returns the ids of webhooks that now have something to send. Inactive webhooks get deliveries
+ * too, so that these can be replayed.
  */
 export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<string[]> => {
   const [plan] = await tx<{ first: number; last: number }[]>`
@@ -53,7 +54,7 @@ export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<st
     plan,
     tx`recorded_on >= (now() at time zone 'UTC')::date - 1`,
   );
-  // Partitions before yesterday's are looked into only where the range begins in them.
+  // Older partitions are searched only if the last two days do not contain the whole range.
   const is_whole = recent.seen === plan.last - plan.first + 1;
   const older = is_whole ? [] : (await insertPlanned(tx, plan, tx`true`)).webhook_ids;
   await notePlanned(tx, plan);
@@ -61,8 +62,8 @@ export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<st
 };
 
 /**
- * Where nobody has a webhook: takes all of the log for planned, and returns its end; else null. A
- * webhook that is being made waits for it, or it for the webhook (`insertWebhook`).
+ * If there are no webhooks, marks the whole log as planned and returns its end; otherwise returns
+ * null. It and `insertWebhook` lock the same row, so one waits for the other.
  */
 export const passOver = (sql: Sql): Promise<number | null> =>
   sql.begin(async (tx) => {
@@ -107,7 +108,7 @@ const insertPlanned = async (
   return row ?? { seen: 0, webhook_ids: [] };
 };
 
-/** Moves `planned_offset` over all ranges that touch it. */
+/** Records a planned range, and moves `planned_offset` over all ranges that are connected to it. */
 const notePlanned = async (tx: Tx, { first, last }: Range): Promise<void> => {
   const noted = tx`
     insert into planned_ranges as r (first_offset, last_offset)
@@ -138,7 +139,7 @@ export const readPlannedOffset = async (db: Db): Promise<number> => {
   return row?.planned_offset ?? 0;
 };
 
-/** The first offsets that are not planned although their events are so old. */
+/** Returns the first offsets that are unplanned although their events are older than `late_ms`. */
 export const findUnplanned = async (
   db: Db,
   { late_ms, most }: { readonly late_ms: number; readonly most: number },
@@ -162,12 +163,15 @@ export const findUnplanned = async (
   return row === undefined || row.last === null ? null : { first: row.first, last: row.last };
 };
 
-/** Offsets that one step of a replay looks at. */
+/** Number of offsets that one step of a replay reads. */
 const offsets_a_step = 500;
-/** A replay waits while this many deliveries of its webhook are due, so that live ones get by. */
+/**
+ * A replay waits while this many deliveries of its webhook are due, so that live deliveries get
+ * through.
+ */
 const most_due = 500;
 
-/** Replays that go on, of webhooks that are on and have little to do. */
+/** Returns the active webhooks that have a running replay and few deliveries due. */
 export const listReplays = async (db: Db): Promise<string[]> => {
   const rows = await db<{ webhook_id: string }[]>`
     select r.webhook_id
@@ -190,8 +194,8 @@ export const listReplays = async (db: Db): Promise<string[]> => {
 };
 
 /**
- * Puts the wanted events of the next offsets of a replay into the queue, those too that have their
- * delivery already, unless it is under way. At the end, gaps inside the range are closed.
+ * Queues the wanted events of a replay's next offsets. Events that were delivered before are sent
+ * again, unless their delivery is already queued. At the end, removes the gaps inside the range.
  */
 export const stepReplay = async (sql: Sql, webhook_id: string): Promise<void> => {
   await sql.begin(async (tx) => {

@@ -12,30 +12,33 @@ import {
 } from './planning-store.js';
 
 /**
- * The planning of deliveries. Signers are a consumer group of the log's stream: each reads a
- * portion, plans its runs of consecutive offsets from Postgres, and acknowledges it after the
- * commit. The stream only says that there is something and whose turn it is. Each second events
- * that are unplanned and some seconds old are planned from the log, so that the loss of a reader,
- * of the group, of the stream or of Redis is a delay. While nobody has a webhook the stream is not
- * read: once a second all of the log counts as planned.
+ * Plans deliveries. Signers are a consumer group of the log's stream. Each signer reads a portion,
+ * plans its runs of consecutive offsets from Postgres, and acknowledges it after the commit. The
+ * stream only says that there are new events and which signer plans them. Once a second, events
+ * that are some seconds old and still unplanned are planned from the log. So losing a reader, the
+ * group, the stream or Redis only causes a delay. While there are no webhooks, the stream is not
+ * read, and the whole log is marked as planned once a second.
  */
 
 interface PlanningOptions {
-  /** The id of this process, and its name in the group. */
+  /** The id of this process, and its name in the consumer group. */
   readonly signer_id: string;
-  /** Hears of the webhooks that something was planned for. */
+  /** Gets the ids of webhooks for which something was planned. */
   readonly onPlanned: (webhook_ids: readonly string[]) => void;
   readonly every_ms: number;
-  /** Events of this age are planned whatever Redis says. */
+  /** Events of this age are planned from the log, even if Redis did not announce them. */
   readonly late_ms: number;
 }
 
-/** Events of one transaction, and what it may take where very many webhooks want each of them. */
+/**
+ * Maximum number of events per transaction, and its time limit if very many webhooks want each
+ * event.
+ */
 const most_planned = 100;
 const statement_ms = 60_000;
 const away_ms = 250;
 
-/** The runs of consecutive offsets. */
+/** Groups offsets into runs of consecutive numbers. */
 export const runsOf = (offsets: readonly number[]): readonly Range[] => {
   const runs: { first: number; last: number }[] = [];
   for (const offset of [...offsets].sort((a, b) => a - b)) {
@@ -60,13 +63,13 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
     startAfter: () => readPlannedOffset(sql),
   });
 
-  /** Nobody has a webhook. */
+  /** True while there are no webhooks. */
   let is_idle = false;
   const look = async (): Promise<void> => {
     const was_idle = is_idle;
     const passed = await passOver(sql);
     is_idle = passed !== null;
-    // Also so that the stream is not kept for the group.
+    // Moving the group also means that the stream keeps no entries for it.
     if (passed !== null && redis.status === 'ready') await reader.moveTo(redis, passed);
     if (was_idle && !is_idle) reading.nudge();
   };
@@ -85,7 +88,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
     const entries = await reader.readNext();
     if (entries === null) return 'rest';
     await planAll(entries.map(({ offset }) => offset));
-    // An empty answer that did not wait is no answer: without a rest it would come again at once.
+    // An empty read that did not wait would repeat in a tight loop. So rest first.
     return entries.length > 0 || performance.now() - asked_ms > away_ms ? 'again' : 'rest';
   };
 

@@ -5,14 +5,14 @@ import { readHead } from '../events/index.js';
 import { offsetBefore } from './delivery-store.js';
 import * as wire from './schema.js';
 
-/** Which events a replay sends again. */
+/** Decides which events a replay sends again. */
 
 const refuseAt = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path: `body.${path}`, message }] });
 
 const too_early = `A replay reaches back ${wire.replay_days} days at most.`;
 
-/** Of a time or of offsets; the ends may be left out. */
+/** Reads a range of times or of offsets. Its end is optional. */
 export const readRange = async (sql: Sql, body: wire.ReplayBody, now: Date) => {
   const { since, until, after, until_offset } = body;
   const by_time = since !== undefined && after === undefined && until_offset === undefined;

@@ -19,11 +19,11 @@ import * as wire from './schema.js';
 import { makeSecret, standardSecret, type WebhookParts, type Webhooks } from './signing.js';
 import * as store from './store.js';
 
-/** Webhooks: what is checked of them before they are stored or changed, and their routes. */
+/** Routes of webhooks, with the checks that run before a webhook is stored or changed. */
 
 const route = routeFor<Deps & WebhookParts & TaxonomyParts>();
 const tag = 'webhooks';
-/** Shared by the routes that change one webhook of the caller. */
+/** Shared by routes that change one webhook of the caller. */
 const of_one = {
   tag,
   auth: 'member',
@@ -32,7 +32,7 @@ const of_one = {
 } as const;
 const limits = ['webhooks'] as const;
 
-/** The names, each once, or a fault that lists the wrong and the valid ones. */
+/** Returns the names without duplicates, or a fault that lists the invalid and the valid ones. */
 const checkEvents = (names: readonly string[]): string[] | Fault => {
   const unique = [...new Set(names)];
   const unknown = unique.filter((name) => !event_names.includes(name));
@@ -59,7 +59,7 @@ interface CheckedUrl {
   readonly warning?: string;
 }
 
-/** Parses the address and looks its name up; a name that does not resolve is only a warning. */
+/** Parses the address and resolves its name. A name that does not resolve only causes a warning. */
 const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl | Fault> => {
   const target = client.parse(url);
   if (target.kind === 'problem') return refuseUrl(url_faults[target.code], target.sentence);
@@ -74,7 +74,10 @@ const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl |
   };
 };
 
-/** Null lets all events pass, undefined says nothing; unknown members that narrow are refused. */
+/**
+ * Returns null if all events pass, and undefined if the body sets no filter. Refuses unknown
+ * members that look like a filter.
+ */
 const readNarrowing = (
   body: wire.NarrowingBody,
   pillars: readonly Pillar[],
@@ -95,7 +98,7 @@ const readNarrowing = (
 
 const url_fault_list = Object.values(url_faults);
 
-/** A new secret: sealed for the store, and as its owner sees it once. */
+/** Makes a new secret: sealed for storage, and in the form that its owner sees once. */
 const newSecret = ({ sealer }: Webhooks, id: string) => {
   const secret = makeSecret();
   const shown = { secret, signing_secret: standardSecret(secret) };
@@ -156,7 +159,7 @@ const getWebhooks = route({
   summary: "The caller's webhooks",
   tag,
   auth: 'either',
-  // A bare array: existing clients read it so.
+  // A bare array, because existing clients expect one.
   returns: { 200: Type.Array(wire.webhook_schema) },
   handle: async ({ caller }, { sql }) => reply(200, await store.listWebhooks(sql, caller)),
 });
@@ -217,7 +220,7 @@ const changeWebhook = route({
       const message = 'Send at least one of url, events, filter, signature, order and active.';
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
-    // First of all, so that the checks below tell nothing about webhooks of others.
+    // This comes first, so that the checks below reveal nothing about webhooks of others.
     if ((await store.findWebhook(sql, caller, id)) === undefined) return webhookAbsent();
     const events = new_events === undefined ? undefined : checkEvents(new_events);
     if (isFault(events)) return events;

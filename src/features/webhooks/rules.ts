@@ -2,16 +2,16 @@ import { LRUCache } from 'lru-cache';
 import type { FaultField } from '../../kit/fault.js';
 import { findNarrowing } from '../events/narrowing.js';
 
-/** What narrows a webhook, when to try again, and when a webhook is left alone. */
+/** Rules for the filter of a webhook, for retries, and for webhooks that keep failing. */
 
 const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
-/** What clients send beside, and what narrows nothing here. */
+/** Other members that clients send. They filter nothing here. */
 const harmless = ['agent_id', 'type', 'kind'];
 const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
 
 const message = `is not known here: narrow by events, or by filter with ${filter_names.join(', ')}`;
 
-/** Members of a webhook's body that would have narrowed what is delivered, and that are not known. */
+/** Returns unknown members of a webhook's body that look like a filter. */
 export const findUnknown = (body: object): readonly FaultField[] => {
   const { filter } = body as { readonly filter?: object | null };
   const inside = Object.keys(filter ?? {})
@@ -25,7 +25,7 @@ const s = 1_000;
 const min = 60 * s;
 const h = 60 * min;
 
-/** How long after a failed attempt the next one follows; the first goes out at once. */
+/** Delays between a failed attempt and the next one. The first attempt is made immediately. */
 export const retry_steps_ms: readonly number[] = [
   5 * s,
   5 * min,
@@ -43,7 +43,7 @@ export const attempt_limit = retry_steps_ms.length + 1;
 
 const retry_after_pattern = /^\d{1,9}$/;
 
-/** Milliseconds until the time of a Retry-After header; null when it names none. */
+/** Returns the milliseconds until the time in a Retry-After header; null if it contains no time. */
 export const readRetryAfter = (text: string, now_ms: number): number | null => {
   const given = text.trim();
   if (retry_after_pattern.test(given)) return Number(given) * 1_000;
@@ -52,21 +52,21 @@ export const readRetryAfter = (text: string, now_ms: number): number | null => {
 };
 
 export interface Attempted {
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
   readonly status: number | null;
-  /** The target is against the rules, and so it will be the next time. */
+  /** The target breaks the rules, and will do so next time. */
   readonly is_refused: boolean;
   readonly retry_after: string;
   readonly now_ms: number;
-  /** Evenly from [0, 1). */
+  /** Uniformly distributed in [0, 1). */
   readonly random: number;
 }
 
 /**
- * Delay before the next attempt: the step ± 20 %. The time that a 429 or 503 names is honoured
- * between one and two steps, and then the spread only adds, so that no receiver is called before
- * the time that it named.
+ * Returns the delay before the next attempt: the step ± 20 %. A time from a 429 or 503 is respected
+ * between one and two steps. The random part is then only added, so that no receiver is called too
+ * early.
  */
 export const retryDelay = (step_ms: number, asked_ms: number | null, random: number): number => {
   if (asked_ms === null) return Math.round(step_ms * (0.8 + 0.4 * random));
@@ -83,8 +83,8 @@ interface Verdict {
 }
 
 /**
- * A status of 2xx in time is success, whatever becomes of the rest of the answer; everything else,
- * redirects too, is a failure that is tried again.
+ * A 2xx status in time is a success, even if the rest of the answer fails. Any other result,
+ * including a redirect, is a failure. Failures are retried, unless the target is refused.
  */
 export const judgeAttempt = (made: Attempted): Verdict => {
   const { attempt, status, is_refused, now_ms, random } = made;
@@ -100,35 +100,35 @@ export const judgeAttempt = (made: Attempted): Verdict => {
 };
 
 /**
- * Which webhooks fail so often that they are left alone for a while.
+ * Circuit breakers pause webhooks that fail too often.
  *
  *   closed ─many of the last tries failed─▶ open ─time is over─▶ probing ─success─▶ closed
  *                                             ▲                     └─failure─┘ (twice as long)
  *
- * The tries are counted here, by the one signer that works for an owner, from the first of them on
- * for as long as a window lasts. Whether a breaker is open is in Postgres, which hands out one
- * delivery at a time of a webhook that is probed.
+ * The one signer that works for an owner counts tries in memory, in windows that start with the
+ * first try. Postgres stores whether a breaker is open. While a webhook is probed, Postgres hands
+ * out one of its deliveries at a time.
  */
 
 const window_ms = 5 * min;
-/** Fewer tries within the window say nothing. */
+/** Fewer tries within a window are not judged. */
 const least_tries = 10;
-/** Opens at this share of failures. */
+/** The breaker opens at this share of failures. */
 const failed_share = 0.7;
 const first_pause_ms = 30 * s;
 const longest_pause_ms = h;
 
-/** How long the breaker stays open the `trips`th time in a row. */
+/** Returns how long the breaker stays open when it opens for the `trips`th time in a row. */
 export const pauseOf = (trips: number): number =>
   Math.min(first_pause_ms * 2 ** (trips - 1), longest_pause_ms);
 
-/** The new state of the breaker: opened so many times in a row, or closed with 0. */
+/** The new state of the breaker: how often it opened in a row, or 0 if it is closed. */
 type BreakerChange = { readonly trips: number; readonly pause_ms: number };
 
-/** A try of `trips` above 0 is a probe. */
+/** A try with `trips` above 0 is a probe. */
 type Try = { readonly webhook_id: string; readonly trips: number; readonly is_success: boolean };
 
-/** Counts one try; says when it changes the breaker. */
+/** Returns a function that counts one try, and returns the breaker's new state if it changes. */
 export const createBreakers = () => {
   const windows = new LRUCache<string, { ends_ms: number; tries: number; failed: number }>({
     max: 10_000,

@@ -25,7 +25,7 @@ export const webhook_faults = defineFaults({
   REPLAY_RUNNING: [409, 'conflict', 'A replay to this webhook is going on; wait until it is done.'],
 });
 
-/** Held by a constraint of the table: one slot a webhook. */
+/** A table constraint enforces this limit: each webhook takes one slot. */
 export const webhook_limit = 10;
 
 const id = uuid_schema;
@@ -36,10 +36,10 @@ export const id_params = Type.Object({ id });
 export const delivery_params = Type.Object({ id, did: uuid_schema });
 
 const url = Type.String({ description: 'An https:// address that the public can reach.' });
-/** Longer than the catalogue, because duplicates are allowed. */
+/** More than the number of event types, because duplicates are allowed. */
 const events = Type.Array(Type.String(), { minItems: 1, maxItems: 256 });
 
-/** The filter of sockets and streams; the names of events are a member of their own. */
+/** The filter of sockets and streams, without event names, which are a separate member. */
 const filter = Type.Object(filter_members);
 
 const narrowing = {
@@ -83,7 +83,7 @@ export const update_body = Type.Object({
 });
 export type NarrowingBody = Pick<Static<typeof create_body>, 'filter' | 'scope_question_id'>;
 
-/** Where the call does not say. */
+/** Default if the request does not set it. */
 export const usual_overlap_hours = 24;
 export const rotate_body = Type.Object({
   overlap_hours: Type.Optional(
@@ -239,5 +239,5 @@ export const replay_body = Type.Object({
   until_offset: Type.Optional(offset),
 });
 export type ReplayBody = Static<typeof replay_body>;
-/** How far back a replay may begin. */
+/** Maximum age of the first event of a replay. */
 export const replay_days = 7;

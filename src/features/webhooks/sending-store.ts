@@ -4,36 +4,39 @@ import type { DeliveryState } from './schema.js';
 import type { Attempt } from './signing.js';
 
 /**
- * Deliveries in Postgres, which alone decides who sends what and when.
+ * Deliveries in Postgres, the only place that decides which signer sends which delivery and when.
  *
  *   pending ─claim─▶ sending ─settle─▶ delivered | waiting | exhausted | expired | blocked
  *   waiting ─claim─▶ sending ─lease over─▶ pending | waiting, or exhausted at the fifth time
  *   pending | waiting ─webhook switched off─▶ skipped_disabled ─sent again or replayed─▶ pending
  *   pending | skipped_disabled ─too many or too old─▶ one row of state gap
  *
- * A claim gives a row a lease and a new `lease_id`, the fence: settling names it, so a signer that
- * slept through its lease changes nothing. All times are those of the database.
+ * A claim gives a row a lease and a new `lease_id`, which is the fence. Settling names the
+ * `lease_id`, so a signer whose lease has expired changes nothing. All times are database times.
  */
 
 export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
   readonly owner_id: string;
   readonly offset: number;
   readonly event: string | null;
-  /** Null where it would come too late to be of use, or its event is not kept any more. */
+  /** Null if the delivery would come too late to be useful, or if its event is no longer stored. */
   readonly body: string | null;
-  /** It is a retry, was sent again by hand or is replayed. */
+  /** True for a retry, a delivery that was sent again by hand, or a replay. */
   readonly is_repeat: boolean;
-  /** How often the breaker opened in a row; above 0 this is a probe. */
+  /** How often the breaker opened in a row. Above 0, this delivery is a probe. */
   readonly trips: number;
   readonly lease_id: string;
-  /** The next event of its question waits for this one. */
+  /** The next event of the same question waits for this one. */
   readonly is_ordered: boolean;
 }
 
-/** After this much silence a signer is taken for dead; it speaks each second. */
+/**
+ * After this long without a sign of life a signer counts as dead. A live signer reports each
+ * second.
+ */
 const allowedSilence = (db: Db) => db`interval '6 seconds'`;
 
-/** Says that a signer lives, and forgets those that have long been silent. */
+/** Records that a signer is alive, and deletes signers that have been silent for an hour. */
 export const showAlive = async (db: Db, signer_id: string, place: string | null): Promise<void> => {
   await db`
     with forgotten as (
@@ -44,7 +47,7 @@ export const showAlive = async (db: Db, signer_id: string, place: string | null)
     on conflict (id) do update set seen_at = now()`;
 };
 
-/** The replaced secrets of webhook `w` that still sign, the oldest first. */
+/** SQL: the replaced secrets of webhook `w` that still sign, oldest first. */
 export const oldSecrets = (db: Db) => db`
   array(
     select o.secret_sealed
@@ -53,13 +56,13 @@ export const oldSecrets = (db: Db) => db`
     order by o.replaced_at
   )`;
 
-/** The question that event `e` keeps its order in for webhook `w`. */
+/** SQL: the question within which webhook `w` gets event `e` in order; null if it has no order. */
 export const orderKey = (db: Db) => db`case when w."order" = 'question' then e.question_id end`;
 
 /**
- * What ready webhook `r` may be sent of its questions with an order: the first that is open of each,
- * unless one is under way. It waits, too, for offsets before it that are not planned, and for a
- * replay that may still queue some.
+ * SQL: the deliveries in question order that ready webhook `r` may be sent. These are the first
+ * open delivery of each question, unless one of that question is being sent. A delivery also waits
+ * for unplanned offsets before it, and for a replay that may still queue earlier events.
  */
 const firstOfQuestions = (db: Db) => db`
   select d.ctid as place, d.next_at
@@ -86,33 +89,36 @@ const firstOfQuestions = (db: Db) => db`
   limit r.room
   for update of d skip locked`;
 
-/** The signer that had this place before is dead, so its leases are free at once. */
+/**
+ * Removes the signer that had this place before. It is dead, so its leases become free immediately.
+ */
 export const forgetPredecessor = async (db: Db, place: string | null): Promise<void> => {
   await db`delete from signers where place = ${place}`;
 };
 
 interface ClaimOptions extends Record<'signer_id' | 'lease_id', string> {
   readonly lease_ms: number;
-  /** The webhooks to look at; null: all. */
+  /** The webhooks to look at; null for all. */
   readonly webhook_ids: readonly string[] | null;
-  /** How many deliveries of which webhooks the signer holds, and how many it may hold of each. */
+  /** Number of deliveries that the signer holds for each webhook, and the maximum per webhook. */
   readonly held: ReadonlyMap<string, number>;
   readonly depth: number;
-  /** Most that it takes in all. */
+  /** Maximum number of deliveries to claim. */
   readonly room: number;
 }
 
 const claim_lock = 7_366_145;
 
 /**
- * Claims due deliveries. All work of one owner is held by one signer at a time, which is how that
- * signer keeps the limits of endpoints and owners by itself. A webhook that is probed gets one
- * delivery at a time. The order of webhooks is random, so that none is always the last.
+ * Claims due deliveries. One signer at a time holds all work of an owner, so it can enforce the
+ * limits per endpoint and per owner alone. A webhook that is being probed gets one delivery at a
+ * time. Webhooks come in random order, so that none of them is always last.
  */
 export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[]> =>
   sql.begin(async (tx) => {
-    // Signers claim by turns. The statement after this sees what the one before leased, and reads by
-    // index: a plan that was made while few deliveries were due would read all of them each time.
+    // Signers claim one after another, so the next statement sees the leases of the previous claim.
+    // It reads by index: a plan made while few deliveries were due would read all of them each
+    // time.
     await tx`
       select pg_advisory_xact_lock(${claim_lock}), set_config('enable_seqscan', 'off', true)`;
     return tx<Leased[]>`
@@ -201,7 +207,9 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
       ) e on true`;
   });
 
-/** The outcome of a claimed delivery; `released` was not sent and is due as before. */
+/**
+ * The outcome of a claimed delivery. `released` means that it was not sent and is due as before.
+ */
 export interface Settlement {
   readonly webhook_id: string;
   readonly event_id: string;
@@ -209,26 +217,27 @@ export interface Settlement {
   readonly state:
     | Extract<DeliveryState, 'delivered' | 'waiting' | 'exhausted' | 'expired' | 'blocked'>
     | 'released';
-  /** Until the next attempt. */
+  /** Time until the next attempt. */
   readonly delay_ms: number;
-  /** The attempt that was made; null when there was none. */
+  /** Number of the attempt; null if no attempt was made. */
   readonly attempt: number | null;
   readonly latency_ms?: number;
   readonly status?: number | null;
   readonly error?: string | null;
   readonly answer?: string;
-  /** The new state of the webhook's breaker; absent where it stays. */
+  /** The new state of the webhook's breaker; null or missing if it does not change. */
   readonly breaker?: { readonly trips: number; readonly pause_ms: number } | null;
 }
 
 /**
- * Notes attempts and moves their deliveries and the breakers of their webhooks, in one statement,
- * where the lease still stands; run again, a settlement that took effect changes nothing. A
- * webhook's row is written only when it fails or recovers.
+ * In one statement, records attempts and updates their deliveries and the breakers of their
+ * webhooks, for each settlement whose lease still holds. A settlement that took effect can be
+ * repeated without further effect. A webhook's row is written only when the webhook fails or
+ * recovers.
  *
- * Only rows that are being sent have a lease, so the state is not asked for, and the time comes
- * from the batch: with either as a constant the planner expects next to no leased rows, and goes
- * through all of them once for each settlement.
+ * The statement does not test the state, because only rows that are being sent have a lease. It
+ * takes the time from the batch. With either one as a constant, the planner would expect almost no
+ * leased rows and would scan all of them once per settlement.
  */
 export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> => {
   const rows = all.map(({ breaker, ...rest }) => ({ ...rest, ...breaker }));
@@ -316,7 +325,7 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> 
     where w.id = h.id`;
 };
 
-/** Deliveries that are due to webhooks which may be called now, at most 10,000. */
+/** Counts due deliveries of webhooks that may be called now, up to 10,000. */
 export const countDue = (db: Db): Promise<number> =>
   readTotal(db`
     select count(*)::integer as total from (
@@ -325,13 +334,13 @@ export const countDue = (db: Db): Promise<number> =>
         and coalesce(paused_until <= now(), true) limit 10000
     ) due`);
 
-/** Claims without a result after which a delivery is taken for one that kills its signers. */
+/** After this many claims without a result, a delivery is assumed to crash its signers. */
 const most_claims = 5;
 
 /**
- * Makes deliveries due again whose lease ran out, whose signer is gone, or which this signer
- * claimed without hearing of it; those claimed too often in vain end here. A signer that was only
- * silent finds the fence when it settles.
+ * Makes deliveries due again if their lease expired, their signer is gone, or this signer claimed
+ * them without getting the answer. Deliveries that were claimed too often without a result end
+ * here. If a signer was only silent, the fence rejects its settlements.
  */
 export const sweepExpired = async (
   db: Db,

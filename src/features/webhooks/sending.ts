@@ -14,33 +14,32 @@ import * as store from './sending-store.js';
 import { isTargetRefused, type Webhooks } from './signing.js';
 
 /**
- * The sending of deliveries. Each second, and whenever something was planned or a queue ran low,
- * this signer claims what is due: new deliveries, retries, those that are sent again or replayed,
- * and those whose signer died. Each second also ends leases that ran out, and that is the whole
- * recovery story.
+ * Sends deliveries. Each second, and whenever something was planned or a queue ran low, this signer
+ * claims the due deliveries: new ones, retries, replays, those sent again by hand, and those whose
+ * signer died. Each second it also ends expired leases. Recovery needs nothing else.
  *
  *   claimed ──▶ waits for a slot ──▶ called ──▶ settled
  *                     └─ waited too long, or its webhook is paused ──▶ released
  */
 
-/** Calls at once to an endpoint, for an owner, and in all. */
+/** Maximum number of concurrent calls to an endpoint, for an owner, and in total. */
 export const send_limits = {
   endpoint: 2,
   owner: 8,
   total: 256,
   /** How many of `total` may be retries. */
   retries: 192,
-  /** Most deliveries of one endpoint that are called or wait for a slot. */
+  /** Maximum number of deliveries of one endpoint that are being called or wait for a slot. */
   depth: 32,
-  /** Most deliveries that are claimed and not settled. */
+  /** Maximum number of deliveries that are claimed but not settled. */
   most_claimed: 4_096,
 };
 export type SendLimits = Readonly<typeof send_limits>;
 
-/** A limit for each key; one that is idle is forgotten. */
+/** Limits the concurrency for each key. Idle keys are forgotten. */
 const makeLimits = (most: number) => {
   const limits = new Map<string, LimitFunction>();
-  /** How much of a key is under way or waits. */
+  /** Returns how many calls of a key are running or waiting. */
   const countOf = (key: string): number => {
     const limit = limits.get(key);
     return limit === undefined ? 0 : limit.activeCount + limit.pendingCount;
@@ -60,14 +59,17 @@ const makeLimits = (most: number) => {
   };
 };
 
-/** A call takes a slot of its endpoint first and one of all last: few of each wait for all. */
+/**
+ * A call takes a slot of its endpoint first and a slot of the total last. So only a few calls of
+ * each endpoint wait for the total.
+ */
 export const createSlots = (most: SendLimits) => {
   const endpoints = makeLimits(most.endpoint);
   const owners = makeLimits(most.owner);
   const retries = pLimit(most.retries);
   const total = pLimit(most.total);
   return {
-    /** How many calls of which webhooks are under way or wait. */
+    /** Returns how many calls of each webhook are running or waiting. */
     counts: endpoints.counts,
     countOf: endpoints.countOf,
     run<T>(
@@ -88,21 +90,21 @@ export const createSlots = (most: SendLimits) => {
 export interface SendingOptions {
   readonly webhooks: Webhooks;
   readonly limits?: Partial<SendLimits>;
-  /** How long a lease holds; well above the wall clock of one call. */
+  /** Duration of a lease. It must be well above the time limit of one call. */
   readonly lease_ms?: number;
   readonly sweep_ms?: number;
-  /** Of this process; the signer that had it before is dead. */
+  /** The place of this process. The signer that had it before is dead. */
   readonly place?: string | undefined;
-  /** Events of this age are planned whatever Redis says. */
+  /** Events of this age are planned from the log, even if Redis did not announce them. */
   readonly late_ms?: number;
 }
 
 interface Job extends store.Leased {
-  /** On this process's monotonic clock, before its lease began. */
+  /** Time on this process's monotonic clock, taken before the lease started. */
   readonly claimed_ms: number;
 }
 
-/** The rest of a lease that a call needs: its wall clock and time to settle. */
+/** Part of a lease that a call needs: its time limit, and the time to settle. */
 const lease_margin_ms = 12_000;
 const settle_again_ms = 100;
 
@@ -119,13 +121,13 @@ export class Sending implements Service {
   readonly #countTry = createBreakers();
   readonly #planning: Service;
   readonly #loop: Loop;
-  /** Deliveries that are claimed and not settled. */
+  /** Deliveries that are claimed but not settled. */
   readonly #jobs = new Map<Job, Promise<void>>();
-  /** Webhooks that may have more due. */
+  /** Webhooks that may have more deliveries due. */
   readonly #unclaimed = new Set<string>();
-  /** When the breaker of a webhook was opened; nothing claimed before is sent. */
+  /** When the breaker of a webhook opened. Deliveries claimed before that time are not sent. */
   readonly #opened = new LRUCache<string, number>({ max: 10_000 });
-  /** All webhooks are to be looked at, as soon as there is room. */
+  /** True if all webhooks are to be checked as soon as there is room. */
   #is_scan_due = true;
   #next_sweep_ms = 0;
   #is_stopping = false;
@@ -163,7 +165,7 @@ export class Sending implements Service {
     await this.#planning.start();
   }
 
-  /** Waits for the calls in flight; what was claimed beyond them is released. */
+  /** Waits for the calls in flight. All other claimed deliveries are released. */
   async stop(): Promise<void> {
     this.#is_stopping = true;
     await Promise.all([this.#planning.stop(), this.#loop.stop()]);
@@ -198,7 +200,7 @@ export class Sending implements Service {
     return this.#limits.most_claimed - this.#jobs.size;
   }
 
-  /** A claim costs about as much for one row as for many. */
+  /** A claim costs about as much for one row as for many, so it waits for enough room. */
   #hasRoom(): boolean {
     return !this.#is_stopping && this.#room >= this.#limits.most_claimed / 4;
   }
@@ -236,7 +238,7 @@ export class Sending implements Service {
     const { webhook_id } = job;
     const done = this.#deliver(job)
       .catch((error: unknown) => {
-        // The lease runs out and the delivery is made again, with the same webhook-id.
+        // The lease will expire, and the delivery will be sent again with the same webhook-id.
         this.#deps.log.error({ webhook_id, ...describeError(error) }, 'signer: not settled');
       })
       .then(() => {
@@ -303,7 +305,8 @@ export class Sending implements Service {
     this.stats[is_success ? 'delivered' : 'failed'] += 1;
     const breaker = this.#countTry({ webhook_id, trips, is_success }, performance.now());
     if (breaker !== null && breaker.trips > 0) {
-      // Until the pause is in Postgres, what is claimed meanwhile is not sent either.
+      // Until the pause is stored in Postgres, deliveries that are claimed meanwhile are not sent
+      // either.
       this.#opened.set(webhook_id, Number.POSITIVE_INFINITY);
       this.stats.breakers_opened += 1;
       log.warn({ webhook_id, ...breaker }, 'signer: a webhook fails and is left alone for a while');

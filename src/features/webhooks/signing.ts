@@ -13,28 +13,28 @@ import { createHttpSigner } from './http-signing.js';
 import type { SignatureScheme } from './schema.js';
 
 /**
- * Secrets, signatures and signed calls, which the routes and the signer share. Both schemes are
- * keyed with the 64 ASCII characters of the hex secret: `webhook-signature` is that of Standard
- * Webhooks 1.0, HMAC-SHA256 over `id.timestamp.body` in base64; the older `<prefix>-Signature` is
- * over the raw body alone, in hex. A webhook may have a signature by RFC 9421 as well.
+ * Secrets, signatures and signed calls, shared by the routes and the signer. Both HMAC schemes use
+ * the 64 ASCII characters of the hex secret as their key. `webhook-signature` follows Standard
+ * Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, in base64. The older `<prefix>-Signature`
+ * covers only the raw body, in hex. A webhook may also have a signature by RFC 9421.
  */
 
-/** 64 hexadecimal characters. */
+/** Returns 64 random hexadecimal characters. */
 export const makeSecret = (): string => randomBytes(32).toString('hex');
 
-/** The same key in the form that Standard Webhooks libraries take. */
+/** Returns the same key in the form that Standard Webhooks libraries take. */
 export const standardSecret = (secret: string): string =>
   `whsec_${Buffer.from(secret, 'ascii').toString('base64')}`;
 
-/** Secrets at rest, each bound to the id of its webhook. */
+/** Creates the sealer for stored secrets. Each one is bound to the id of its webhook. */
 export const createSealer = (secret_key: string): Sealer =>
   createAnySealer(secret_key, 'prediction-forum webhook secrets 1');
 
 export interface Signed {
-  /** The hex secret as bytes. */
+  /** The characters of the hex secret as bytes. */
   readonly key: Uint8Array;
   readonly event_id: string;
-  /** Unix seconds of this attempt. */
+  /** Unix time of this attempt. */
   readonly timestamp_s: number;
   readonly body: Uint8Array;
 }
@@ -46,21 +46,22 @@ export const signStandard = ({ key, event_id, timestamp_s, body }: Signed): stri
   `v1,${createHmac('sha256', key).update(`${event_id}.${timestamp_s}.`).update(body).digest('base64')}`;
 
 interface Envelope extends Signed {
-  /** Replaced keys that still sign, the oldest first. */
+  /** Replaced keys that still sign, oldest first. */
   readonly old_keys: readonly Uint8Array[];
   /** First part of the names of our own headers, such as `X-Svc`. */
   readonly prefix: string;
   readonly event: string;
   readonly delivery_id: string;
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Place in the log; null for a ping, which is in no log. */
+  /** Offset in the log; null for a ping, which is not in the log. */
   readonly offset: number | null;
 }
 
 /**
- * While older secrets sign too, the header of our own stays on the oldest of them and a second carries
- * the newest; Standard Webhooks receivers are shown all in one header, the newest first.
+ * While older secrets still sign, our own header is signed with the oldest of them, and a second
+ * header with the newest secret. Standard Webhooks receivers get all signatures in one header,
+ * newest first.
  */
 export const makeHeaders = (envelope: Envelope): Record<string, string> => {
   const { prefix, key, old_keys, body, offset } = envelope;
@@ -87,7 +88,7 @@ export interface Attempt
   readonly webhook_id: string;
   readonly url: string;
   readonly secret_sealed: Uint8Array;
-  /** Replaced keys that still sign, the oldest first. */
+  /** Sealed secrets that were replaced but still sign, oldest first. */
   readonly old_secrets_sealed: readonly Uint8Array[];
   readonly signature: SignatureScheme;
   readonly body: string;
@@ -107,11 +108,11 @@ const unsent = (error: AttemptError): AttemptOutcome => ({
   retry_after: '',
 });
 
-/** The target itself is against the rules, so that trying again would be no use. */
+/** Returns whether the target itself breaks the rules, so that a retry is useless. */
 export const isTargetRefused = (error: AttemptError | null): boolean =>
   error !== null && error !== 'secret_unreadable' && isRefusal(error);
 
-/** Throws when SECRET_KEY is not set or a setting that begins with WEBHOOK is not right. */
+/** Throws if SECRET_KEY is not set or a setting that starts with WEBHOOK is invalid. */
 export const createWebhooks = (config: Config, client_options: Partial<ClientOptions> = {}) => {
   if (config.SECRET_KEY === undefined) throw new Error('SECRET_KEY is not set');
   const sealer = createSealer(config.SECRET_KEY);
@@ -122,7 +123,9 @@ export const createWebhooks = (config: Config, client_options: Partial<ClientOpt
     return secret === null ? null : Buffer.from(secret, 'ascii');
   };
 
-  /** Vets the target, signs and posts, within a wall clock of its own if given. Never throws. */
+  /**
+   * Vets the target, signs the body and posts it, with its own time limit if given. Never throws.
+   */
   const send = async (
     attempt: Attempt,
     now_ms: number,

@@ -6,11 +6,14 @@ import { type DeliveryOrder, type SignatureScheme, webhook_limit } from './schem
 import { oldSecrets, orderKey } from './sending-store.js';
 import type { Attempt } from './signing.js';
 
-/** Webhooks in Postgres. Every statement names the owner: what is not yours does not exist. */
+/**
+ * Webhooks in Postgres. Statements for callers name the owner, so callers see only their own
+ * webhooks.
+ */
 
 export type Owner = { readonly kind: 'agent' | 'human'; readonly id: string };
 
-/** A webhook as the wire shows it. */
+/** A webhook in the form of the responses. */
 type WebhookRow = { readonly id: string; readonly active: boolean };
 
 interface NewWebhook {
@@ -21,7 +24,7 @@ interface NewWebhook {
   readonly secret_sealed: Buffer;
   readonly signature?: SignatureScheme | undefined;
   readonly order?: DeliveryOrder | undefined;
-  /** The names of its events are the webhook's own. */
+  /** Its event names are ignored, because a webhook has its own `events`. */
   readonly filter?: FilterMembers | null | undefined;
 }
 
@@ -52,14 +55,14 @@ const listOf = (list: readonly string[] | null | undefined) => (list ?? null) as
 const owner_lock = 7_366_144;
 
 /**
- * Stores a webhook in a free slot of its owner; null when all are taken. In a transaction,
- * creations of one owner wait for each other; the unique slot holds the limit in any case.
+ * Stores a webhook in a free slot of its owner; null if all slots are taken. In a transaction, an
+ * owner's creations wait for each other. The unique slot enforces the limit in any case.
  */
 export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRow | null> => {
   const { id, owner, url, events, secret_sealed, filter, signature = 'standard' } = hook;
   const { order = 'none' } = hook;
   await db`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
-  // Before the end of the log is read: see `passOver`.
+  // Lock this row before reading the end of the log: see `passOver`.
   await db`select from delivery_plan for share`;
   const [row] = await db<WebhookRow[]>`
     insert into webhooks
@@ -91,16 +94,16 @@ export const findWebhook = (db: Db, owner: Owner, id: string) =>
 interface OwnedRow extends WebhookRow {
   readonly owner_kind: Owner['kind'];
   readonly owner_id: string;
-  /** The name of an agent, the address of a person; null where it is gone. */
+  /** Name of the agent or email address of the person; null if the owner is gone. */
   readonly owner: string | null;
   readonly url: string;
   readonly disabled_reason: string | null;
   readonly failing_since: Date | null;
-  /** Deliveries that are still to be sent. */
+  /** Number of deliveries still to be sent. */
   readonly waiting: number;
 }
 
-/** The webhooks of everybody, or the one of an id; for operators. */
+/** Lists the webhooks of all owners, or the one with this id. For operators. */
 export const listEveryWebhook = (db: Db, id: string | null, most: number) =>
   db<OwnedRow[]>`
     select ${columns(db)}, owner_kind, owner_id,
@@ -120,14 +123,14 @@ export type Target = Pick<
   'webhook_id' | 'url' | 'signature' | 'secret_sealed' | 'old_secrets_sealed'
 >;
 
-/** The parts of a webhook that a call to it needs. */
+/** Finds the parts of a webhook that a call to it needs. */
 export const findTarget = (db: Db, owner: Owner, id: string) =>
   firstRow(db<Target[]>`
     select id as webhook_id, url, signature, secret_sealed, ${oldSecrets(db)} as old_secrets_sealed
     from webhooks w
     where id = ${id} and ${ownedBy(db, owner)}`);
 
-/** What is left out, or undefined, stays as it is. */
+/** Members that are missing or undefined stay unchanged. */
 export interface WebhookChange {
   readonly url?: string | undefined;
   readonly events?: readonly string[] | undefined;
@@ -148,7 +151,7 @@ const orderQueued = (tx: Tx, id: string) => tx`
     and e.recorded_on = d.recorded_on
     and e."offset" = d.event_offset`;
 
-/** Switching off skips what waits; switching on forgets failures. */
+/** Switching off skips the queued deliveries. Switching on, or a new URL, resets the failures. */
 export const updateWebhook = async (
   tx: Tx,
   owner: Owner,
@@ -164,7 +167,7 @@ export const updateWebhook = async (
     filter_categories = ${listOf(filter?.categories)}::text[],
     filter_families = ${listOf(filter?.model_family)}::text[],
     filter_confidence = ${filter?.min_confidence ?? null}::numeric,`;
-  // Nothing is planned or replayed meanwhile, so every delivery that waits follows the new order.
+  // The locks stop planning and replays, so that every queued delivery gets the new order.
   if (order !== null) {
     await tx`select from delivery_plan for no key update`;
     await tx`select from webhook_replays where webhook_id = ${id} for update`;
@@ -188,12 +191,14 @@ export const updateWebhook = async (
   return row;
 };
 
-/** Secrets of a webhook that sign at once; their signatures have to fit into a header. */
+/**
+ * Maximum number of replaced secrets that still sign. Their signatures have to fit into a header.
+ */
 const most_secrets = 20;
 
 /**
- * The new secret signs from now on, and the one before it too until the overlap is over; those
- * before keep the time that was promised for each. `full`: too many sign already.
+ * The new secret signs from now on, and the previous one until the overlap is over. Older secrets
+ * keep the time that was promised for each. Returns `full` if too many secrets still sign.
  */
 export const rotateSecret = async (
   tx: Tx,
@@ -223,8 +228,8 @@ export const rotateSecret = async (
 };
 
 /**
- * Deletes a webhook, or all of an owner that goes; gives how many there were. Their deliveries are
- * removed soon after.
+ * Deletes one webhook, or all webhooks of an owner who is being deleted; returns how many. Their
+ * deliveries are removed soon after.
  */
 export const deleteWebhooks = async (tx: Tx, owner: Owner, id?: string): Promise<number> => {
   const one = id === undefined ? tx`` : tx`and id = ${id}`;
