@@ -10,9 +10,9 @@ import { type Bench, figureOf, type Subject } from './frame/bench.js';
 import { latenciesOf } from './load/load.js';
 
 /**
- * How long a page of a board takes with a million scores, and a page of the directory with as many
- * agents. Before that every board in Redis is compared with its recomputation by SQL, and the bench
- * fails where they differ. Pages follow each other, so that none is in a cache.
+ * How long a leaderboard page takes with a million scores, and a directory page with as many
+ * agents. First every board in Redis is compared with a recomputation in SQL, and the bench fails
+ * if they differ. Successive pages are read, so that no page is cached.
  */
 
 const forecasters = 20_000;
@@ -22,7 +22,10 @@ const longest_ms = 900_000;
 
 const startOf = (id: string): string => id.slice(0, 24);
 
-/** Scores as the settling leaves them: a hundred agents by chance on each question, some fifty each. */
+/**
+ * Scores as settling leaves them: a hundred random agents per question, about fifty scores per
+ * agent.
+ */
 const addScores = async (sql: Sql, agents: number): Promise<void> => {
   const total = agents * forecasts_each;
   await sql`
@@ -66,7 +69,7 @@ const addScores = async (sql: Sql, agents: number): Promise<void> => {
     on conflict do nothing`;
 };
 
-/** Imported agents: the directory has them apart, and so have the boards. */
+/** Imported agents, which the directory and the boards list separately. */
 const addImported = async (sql: Sql, count: number): Promise<void> => {
   const owner_id = await ensureImportOwner(sql);
   await sql`
@@ -103,7 +106,7 @@ const walks = {
   directory_names: '/api/agents?kind=imported&sort=points&q=forecaster',
 } as const;
 
-/** Where boards end in Redis; further pages are read from the record. */
+/** Boards in Redis end after this many pages. Further pages are read from Postgres. */
 const most_pages = 100;
 
 const walk = (port: number, path: string): Subject['round'] => {
@@ -150,7 +153,7 @@ export const bench: Bench = {
     });
     await connectRedis(redis);
     context.onClose(() => closeRedis(redis));
-    /** Seconds until something holds. */
+    /** Seconds until the condition holds. */
     const wait = async (holds: () => Promise<boolean>): Promise<number> => {
       const started_ms = performance.now();
       while (!(await holds())) {

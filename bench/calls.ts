@@ -9,17 +9,20 @@ import { startForum } from './env/setup.js';
 import { type Bench, ratioOf, type Subject } from './frame/bench.js';
 
 /**
- * Durable predictions per second by calls over websockets, beside the same requests over HTTP: one
- * service, the same agents in the same order, each agent with one connection of its own.
+ * Durable predictions per second through calls over websockets, compared with the same requests over
+ * HTTP: one service, the same agents in the same order, each agent with its own connection.
  *
- * `http`, `sockets`: a fleet of many agents, as many requests in flight either way, so that the
- * difference is the cost of a request. `burst_…`: a few agents come at once, each with 20
- * predictions. A socket takes all of them; HTTP/1.1 has one request in flight a connection, so an
+ * `http`, `sockets`: a fleet of many agents with equally many requests in flight, so that the
+ * difference is the cost of a request. `burst_…`: a few agents arrive at once, each with 20
+ * predictions. A socket takes all of them. HTTP/1.1 has one request in flight per connection, so an
  * agent waits for each answer.
  */
 
 const agents = 4_000;
-/** Their product is in flight at once: fewer than the 512 writes that an api process admits. */
+/**
+ * Their product is the number of requests in flight. It is below the 512 writes that an api process
+ * admits.
+ */
 const burst_agents = 16;
 const burst = 20;
 
@@ -39,14 +42,14 @@ export const bench: Bench = {
     burst_sockets_over_http: { of: ratioOf('burst_sockets', 'burst_http'), min: 1.3 },
   },
   async prepare(context) {
-    // Two more rounds warm up.
+    // Two extra rounds for the warm-up.
     const questions = Object.keys(ways).length * block * (context.rounds + 2);
     const env = { TRUSTED_PROXIES: '127.0.0.1' };
     const { setup, keys_file, service } = await startForum(context, { agents, questions, env });
     const subjects = Object.entries(ways).map(([name, way]): Subject => {
       const run = makeLoad(setup, service, { ...way, keys_file });
       if (way.burst === undefined) return makeClosedLoop(name, context, run);
-      // A burst is over long before.
+      // A burst ends long before this.
       const round = () => run({ seconds: 30 });
       return { name, warmUp: round, round };
     });

@@ -8,10 +8,10 @@ import { startForum } from './env/setup.js';
 import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
 
 /**
- * A million predictions to each format, read by curl: rows per second, the memory of the api process
- * beyond that at rest, and what readers of the forum notice meanwhile. The peer is Postgres, which
- * copies the same rows to a client. Every export is whole: the rows of its manifest and the bytes
- * that came are compared.
+ * Exports a million predictions in each format, read by curl. Measures rows per second, the memory
+ * of the api process above its idle level, and the latency of forum readers in the meantime. The
+ * peer is Postgres, which copies the same rows to a client. Every export is checked for
+ * completeness: the rows in its manifest and the bytes received are compared.
  */
 
 const agents = 1_000;
@@ -20,12 +20,12 @@ const quick_questions = 50;
 const formats = ['ndjson', 'csv', 'json', 'parquet'] as const;
 type Format = (typeof formats)[number];
 
-/** Readers come back to few questions; the first look at each is part of the warm-up. */
+/** Readers return to a few questions. The first read of each is part of the warm-up. */
 const read_questions = 40;
 const rate = 400;
 const in_flight = 32;
 
-/** Consensus, and every fourth time a whole question. */
+/** The consensus, and every fourth time a whole question. */
 const paths = Array.from({ length: read_questions * 4 }, (_, n) => {
   const path = `/api/questions/${questionId(n % read_questions)}`;
   return n % 4 === 0 ? path : `${path}/consensus`;
@@ -48,7 +48,7 @@ interface Manifest {
   readonly file: { readonly bytes: number };
 }
 
-/** Status and bytes of a whole answer. */
+/** Status and size of a complete answer. */
 const curl = async (url: string, signal?: AbortSignal): Promise<readonly number[]> => {
   const args = ['-sS', '-o', '/dev/null', '-w', '%{http_code} %{size_download}', url];
   const { stdout } = await promisify(execFile)('curl', args, { signal });
@@ -74,15 +74,15 @@ export const bench: Bench = {
       questions,
       fill: (sql) => seedPredictions(sql, { agents, questions, from_ms }),
     });
-    // The first garbage of a process is collected by then.
+    // By then the process has finished its first garbage collection.
     await delay(3_000);
     const idle_mb = rssMb(target.watched());
     const urlOf = (rest: string) => `http://127.0.0.1:${target.port}/api/export/predictions${rest}`;
 
-    /** One whole export; the bench fails when a row or a byte is missing. */
+    /** One complete export. The bench fails if a row or a byte is missing. */
     const makeExport = (format: Format): Subject => ({
       name: format,
-      // The connection of the first export is made with it.
+      // Also opens the connection for the first export.
       warmUp: () => curl(urlOf(`?format=${format}&question_id=${questionId(0)}`)),
       async round() {
         const snapshot = new Date(Date.now() - 5_000).toISOString();
@@ -120,7 +120,7 @@ export const bench: Bench = {
       },
     };
 
-    /** Exports to Parquet one after the other for so long; the last one is cut. */
+    /** Exports to Parquet repeatedly for this long. The last export is cut off. */
     const keepExporting = async (for_seconds: number): Promise<Sample> => {
       const signal = AbortSignal.timeout(for_seconds * 1_000);
       let exports = 0;

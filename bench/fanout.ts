@@ -7,18 +7,19 @@ import type { FanoutHandlers } from './peers/fanout.js';
 import { type Dialect, dialectOf, plain, startSubscribers } from './sockets.js';
 
 /**
- * Events of the log to many websockets, beside the same frames by bare uWebSockets.js, `ws` and
- * Socket.IO. For the service an event begins as a row in Postgres and goes through the relay and
- * Redis; for the peers it begins in their memory. `NAME`: so many events are under way at a time, a
- * new one for each that all subscribers have. `NAME_at_200`: events come at a fixed rate.
+ * Sends log events to many websockets, compared with the same frames from bare uWebSockets.js, `ws`
+ * and Socket.IO. For the service an event starts as a row in Postgres and passes through the relay
+ * and Redis. For the peers it starts in their memory. `NAME`: a fixed number of events is in flight,
+ * and a new one is sent whenever all subscribers have received one. `NAME_at_200`: events are sent at
+ * a fixed rate.
  *
- * A latency counts from before the commit (or before the message to the peer) until the frame has
- * been read by its subscriber, for one in fifty of them. Every subscriber must get every event, and
- * the sampled ones each in its place, or the bench fails.
+ * A latency runs from before the commit (or before the message to the peer) until the subscriber has
+ * read the frame, for one in fifty subscribers. Every subscriber must get every event, and the sampled
+ * ones must get them in order. Otherwise the bench fails.
  */
 
 const subscribers = 2_000;
-/** Events under way at a time. */
+/** Number of events in flight. */
 const window = 512;
 const rate = 200;
 const sample_every = 50;
@@ -27,13 +28,13 @@ const drain_ms = 120_000;
 export interface FanoutTarget {
   readonly target: Target;
   readonly dialect: Dialect;
-  /** Hands events over; fulfilled when more can be. */
+  /** Sends events. Resolves when more can be sent. */
   publish(events: readonly Numbered[]): Promise<void> | void;
 }
 
 type Subscribers = ReturnType<typeof startSubscribers>;
 
-/** Publishes for so long, and then waits until all events have arrived. */
+/** Publishes for this long, and then waits until all events have arrived. */
 const drive = async (
   group: Subscribers,
   { publish }: FanoutTarget,
@@ -97,7 +98,8 @@ const startPeerFanout = async (
   dialect: Dialect,
 ): Promise<FanoutTarget> => {
   const target = await startPeer<FanoutHandlers>(setup, { name, module: 'fanout' });
-  // Not awaited: a peer sends all that it got in one turn, and the round goes on meanwhile.
+  // Not awaited: a peer sends everything it got in one turn, and the round continues in the
+  // meantime.
   const publish = (events: readonly Numbered[]) => void target.call('publish', events);
   return { target, dialect, publish };
 };

@@ -3,9 +3,9 @@ import { startForum } from './env/setup.js';
 import { type Bench, ratioOf } from './frame/bench.js';
 
 /**
- * Durable predictions per second of 500 agents at once, each on a connection of its own, by the tool
- * `predict` of the Model Context Protocol (revision 2026-07-28) beside the same over REST. A refusal
- * is an answer 200 as well, so the rows count.
+ * Durable predictions per second of 500 concurrent agents, each on its own connection, through the
+ * tool `predict` of the Model Context Protocol (revision 2026-07-28), compared with REST. A refusal is
+ * also a 200 answer, so the rows are counted.
  */
 
 const agents = 500;
@@ -14,7 +14,8 @@ export const bench: Bench = {
   question: 'How many durable predictions per second do 500 agents place by MCP, beside REST?',
   figures: { mcp_over_rest: { of: ratioOf('mcp', 'rest') } },
   async prepare(context) {
-    // A round is bounded by the pairs of agents and questions; two more rounds warm up.
+    // A round is limited by the pairs of agents and questions. Two extra rounds are for the
+    // warm-up.
     const questions = 2 * block * (context.rounds + 2);
     const { setup, keys_file, service } = await startForum(context, {
       agents,

@@ -6,9 +6,9 @@ import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './fram
 import { makeRandom, type Random } from './load/predict-texts.js';
 
 /**
- * The cost of the gates of one prediction in an api process, with 100 and with 10,000 predictions on
- * the question: reading the text (gates 1 to 4 and 7), and comparing it with the others (5 and 6).
- * The peer reads the text in the same way and compares it with each.
+ * The cost of checking one prediction in an api process, with 100 and with 10,000 predictions on
+ * the question: reading the text (gates 1 to 4 and 7), and comparing it with the others (gates 5
+ * and 6). The peer reads the text in the same way and compares it with each other text.
  */
 
 const sizes = [100, 10_000] as const;
@@ -17,7 +17,7 @@ const model_family = 'gpt';
 
 interface Comparer {
   add(words: WordHashes, sources: readonly string[]): void;
-  /** Whether the text is too close to another. */
+  /** Returns true if the text is too similar to another. */
   check(words: WordHashes, sources: readonly string[]): boolean;
 }
 
@@ -30,8 +30,9 @@ const makeSketches = (): Comparer => {
 };
 
 /**
- * Gate 6 without sketches: the words are compared with those of each other text. As fast as that can
- * be: words are small numbers, sizes are compared first, and common words are counted in one table.
+ * Gate 6 without sketches: compares the words with those of each other text, as fast as this can be
+ * done. Words are small integers, sizes are compared first, and common words are counted in one
+ * table.
  */
 const makeBruteForce = (): Comparer => {
   const ids = new Map<number, number>();
@@ -41,7 +42,7 @@ const makeBruteForce = (): Comparer => {
     return id;
   };
   const sets: Int32Array[] = [];
-  /** The last check in which a word occurred, by its id. */
+  /** The last check in which a word occurred, indexed by word id. */
   const seen = new Int32Array(1 << 20);
   let check = 0;
   return {
@@ -101,7 +102,7 @@ const makeSubject = (
 const syllables =
   'ba co di fu ge ha jo ki lu me na po ri su te va bra cle dro fli gru pla sto tri'.split(' ');
 
-/** Different for different `n`; at least two syllables. */
+/** A different word for each `n`, with at least two syllables. */
 const wordOf = (n: number): string => {
   const rest = Math.floor(n / syllables.length);
   const last = syllables[n % syllables.length]!;
@@ -109,12 +110,12 @@ const wordOf = (n: number): string => {
 };
 
 /**
- * A word of an open vocabulary: as in any language, few words are in nearly every text and most
+ * A word of an open vocabulary. As in any language, a few words occur in nearly every text and most
  * words are rare (Zipf–Mandelbrot: the n-th most frequent of 40,000 has a weight of 1/(n + 8)).
  */
 const draw = (random: Random): string => wordOf(Math.floor(8 * (40_008 / 8) ** random() - 8));
 
-/** A reasoning of four sections in an open vocabulary. Text `n` is always the same. */
+/** Reasoning with four sections in an open vocabulary. Text `n` is always the same. */
 const makeText = (n: number): string => {
   const random = makeRandom(n);
   const sentence = (words: number) =>

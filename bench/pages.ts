@@ -9,24 +9,24 @@ import { makeComment } from './load/predict-texts.js';
 import type { PageHandlers } from './peers/pages.js';
 
 /**
- * The pages for people while forecasts come in on all open questions: how long a visitor
- * waits for the last byte at a steady rate, how many pages a second there are, and what a browser
- * makes of them. The conventional peer renders pages with the same parts from the same rows.
+ * The pages for people while forecasts arrive on all open questions. Measures how long a visitor
+ * waits for the last byte at a steady rate, the number of pages per second, and the rendering in a
+ * browser. The conventional peer renders pages with the same parts from the same rows.
  */
 
 const agents = 20_000;
-/** Open questions, with so many forecasts and comments each; the readers are at the first of them. */
+/** Open questions, each with this many forecasts and comments. Readers visit the first ones. */
 const questions = 64;
 const read_questions = 8;
 const forecasts = 100;
 const comments = 10;
-/** The last of them are resolved, so that there are ranks. */
+/** The last questions are resolved, so that agents have ranks. */
 const resolved = 6;
 const placed_per_second = 50;
 const read_per_second = 200;
 const connections = 64;
 const most_per_second = 60_000;
-/** For each round of a browser. */
+/** In each round with a browser. */
 const slower = 4;
 
 const open = Array.from({ length: questions }, (_, n) => questionId(n));
@@ -39,7 +39,7 @@ const kinds = Object.keys(paths) as readonly Kind[];
 
 const admin_key = 'bench-admin-key-0123456789abcdefghij';
 
-/** Calls of the API that have to succeed. */
+/** API calls that must succeed. */
 const post = async (
   { port }: Target,
   path: string,
@@ -63,7 +63,7 @@ const read = async ({ port }: Target, path: string): Promise<string> => {
 const kilobytesOf = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + gzipSync(text).length, 0) / 1_024;
 
-/** Style and scripts that the pages name, and the modules that these import. */
+/** Stylesheets and scripts that the pages reference, and the modules that these import. */
 const readAssets = async (service: Target, pages: readonly string[]) => {
   const found = new Map<string, string>();
   const follow = async (path: string): Promise<void> => {
@@ -87,7 +87,7 @@ const readAssets = async (service: Target, pages: readonly string[]) => {
   return { scripts: endingWith('.js'), styles: endingWith('.css') };
 };
 
-/** Of a page as it loads, and moves afterwards: layout shifts and the largest paint. */
+/** Observes layout shifts and the largest paint of a page while it loads and afterwards. */
 const observer = `
   window.vitals = { cls: 0, lcp_ms: 0 };
   new PerformanceObserver((list) => {
@@ -165,10 +165,13 @@ export const bench: Bench = {
       agents,
       in_flight: 32,
     });
-    /** With forecasts on all questions at a steady rate, which the reader waits for at the end. */
+    /**
+     * Places forecasts on all questions at a steady rate during the work, and waits for the last
+     * ones at the end.
+     */
     const whilePlacing = async <T>(seconds: number, work: () => Promise<T>): Promise<T> => {
       const placed = place({ seconds, rate: placed_per_second, subjects: open });
-      // Awaited below; a failure must not end the process before that.
+      // Awaited below. Until then a failure must not end the process.
       placed.catch(() => undefined);
       const result = await work();
       await placed;
@@ -196,7 +199,7 @@ export const bench: Bench = {
       return { name, warmUp: () => run(context.quick ? 1 : 3), round: () => run(context.seconds) };
     };
 
-    /** The largest page of each kind that there is, and all that its visitor has to fetch. */
+    /** The largest page of each kind, and everything that its visitor has to fetch. */
     const measureSizes = async (): Promise<Sample> => {
       const [row] = await service.sql<{ agent: string; prediction: string }[]>`
         select agent_id as agent, id as prediction
@@ -214,7 +217,7 @@ export const bench: Bench = {
     };
 
     const browser = await openBrowser({ teardown: (close) => context.onClose(close) });
-    /** The worst of both pages on both sizes of screen, each seen by somebody new. */
+    /** The worst figures of both pages on both screen sizes, each opened by a new visitor. */
     const measureVitals = (): Promise<Sample> =>
       whilePlacing(context.seconds, async () => {
         const found: Vitals[] = [];

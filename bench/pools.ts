@@ -14,10 +14,11 @@ import { type Bench, median, ratioOf, type Subject } from './frame/bench.js';
 import { makeRandom } from './load/predict-texts.js';
 
 /**
- * Whether the pool of the consensus predicts better than simpler ones: the same without extremising,
- * the median and the mean, by their Brier scores on resolved yes/no questions with two owners or
- * more. The forecasts are generated, with errors that correlate by a known ρ. `POOLS_FILE` names a
- * file as `prediction-forum import` takes it; its questions are compared too, each agent an owner.
+ * Compares the consensus pool with simpler ones: the same without extremizing, the median and the
+ * mean. The measure is the Brier score on resolved yes/no questions with at least two owners. The
+ * forecasts are generated, with errors that correlate by a known ρ. `POOLS_FILE` names a file in
+ * the format of `prediction-forum import`. Its questions are compared too, with each agent as an
+ * owner.
  */
 
 const generated = { rho_15: 0.15, rho_40: 0.4 } as const;
@@ -26,7 +27,7 @@ const owners = 9;
 
 type Forecasts = ResolvedQuestion['forecasts'];
 
-/** Each makes one chance of Yes, from 0 to 1. Only the first uses ρ. */
+/** Each returns one probability of Yes, from 0 to 1. Only the first uses ρ. */
 const pools = {
   pooled: (forecasts: Forecasts, rho: number) => poolOf(forecasts, rho),
   not_extremized: (forecasts: Forecasts) => poolOf(forecasts, 1),
@@ -65,7 +66,7 @@ const yes_no = {
   open_max: false,
 } as const;
 
-/** The resolved questions of a file, with the last forecast of each agent. Skips invalid lines. */
+/** The resolved questions of a file, with each agent's last forecast. Skips invalid lines. */
 export const readResolvedFile = async (file: string): Promise<readonly ResolvedQuestion[]> => {
   const outcomes = new Map<string, boolean>();
   const models = new Map<string, string>();
@@ -98,14 +99,20 @@ export const readResolvedFile = async (file: string): Promise<readonly ResolvedQ
   }));
 };
 
-/** One subject for each pool. A thousandth of a Brier score is the unit: figures have two decimals. */
+/**
+ * One subject per pool. The unit is a thousandth of a Brier score, because figures have two
+ * decimals.
+ */
 const makeSubjects = (set: string, all: readonly ResolvedQuestion[]): readonly Subject[] =>
   pool_names.map((name) => ({
     name: `${name}_${set}`,
     round: async () => ({ brier_x1000: brierOf(name, all) * 1_000 }),
   }));
 
-/** The score of the pool over that of a simpler one. A file has no floor: it may have few questions. */
+/**
+ * The pool's score divided by a simpler one's. A file has no bound, because it may have few
+ * questions.
+ */
 const figuresOf = (set: string, bound: { readonly max?: number }) =>
   pool_names.slice(1).map((other) => {
     const of = ratioOf(`pooled_${set}`, `${other}_${set}`, 'brier_x1000');

@@ -13,23 +13,23 @@ import { makePgbench } from './peers/pgbench.js';
 
 /**
  * Durable predictions per second through `POST /api/questions/{id}/predict` with every check on,
- * beside the conventional design and pgbench, on one Postgres. Every request is another agent and
- * question with a text of its own. After each round the rows are counted: an answer 201 without a
- * row, or a row without an answer, fails the bench.
+ * compared with the conventional design and pgbench, on one Postgres. Every request has a different
+ * pair of agent and question, and its own text. After each round the rows are counted: a 201 answer
+ * without a row, or a row without an answer, fails the bench.
  *
- * `NAME_at_half`, `NAME_at_20th`: at half and at a twentieth of what the conventional design can do,
- * for both. `service_keyed`: each request has an Idempotency-Key. `service_overload`: at twice as
- * many as the service can do; what is too much is refused, and the rest is answered soon.
- * `service_two`, `service_three`: so many api processes; `wide`: on many questions.
+ * `NAME_at_half`, `NAME_at_20th`: at half and at a twentieth of the rate that the conventional design
+ * reaches, for both. `service_keyed`: each request has an Idempotency-Key. `service_overload`: at
+ * twice the rate that the service reaches. It refuses the excess and answers the rest quickly.
+ * `service_two`, `service_three`: this many api processes. `wide`: on many questions.
  */
 
 const agents = 10_000;
-/** Best of 192, 256 and 320 for the service on two cores; its peers gain nothing from so many. */
+/** The best of 192, 256 and 320 for the service on two cores. Its peers gain nothing from more. */
 const service_connections = 256;
-/** Best of 8, 12, 16 and 20 on two cores. */
+/** The best of 8, 12, 16 and 20 on two cores. */
 const peer_pool = 16;
 const overload_connections = 1_024;
-/** Questions of the load on many, the same in each round. */
+/** Number of questions in the wide load, the same ones in each round. */
 const wide_questions = 10_000;
 
 export const bench: Bench = {
@@ -55,7 +55,8 @@ export const bench: Bench = {
   async prepare(context) {
     const { seconds } = context;
     const has_pgbench = spawnSync('pgbench', ['--version']).status === 0;
-    // Of each round of the other loads, and of what warms them up; the last are for the wide load.
+    // Questions for all rounds and warm-ups of the other loads. The wide load uses the ones after
+    // them.
     const narrow = block * 14 * (context.rounds + 2);
     const subjects = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
     const { setup, keys_file, service } = await startForum(context, {
@@ -76,7 +77,10 @@ export const bench: Bench = {
       in_flight: service_connections,
       idempotent: true,
     });
-    /** Started by its first round: before that it would use the stores of the others. */
+    /**
+     * Started in its first round, because before that it would use the stores during other
+     * subjects.
+     */
     const runOnMore = (name: string, processes: number): RunRound => {
       let started: Promise<RunRound> | undefined;
       const start = async (): Promise<RunRound> => {

@@ -8,16 +8,17 @@ import { predictBody, predictPath } from './load/requests.js';
 import type { ReadHandlers, Recorded } from './peers/reads.js';
 
 /**
- * Hot reads per second, each kind beside a bare uWebSockets.js handler that sends the same bytes,
- * and beside Fastify in front of Redis, while 500 predictions a second are placed on the very
- * questions that are read. These go on with the peers too, so that the machine is as busy. Every
- * round has 64 questions of its own; a peer sends what the service sends as the round begins.
+ * Hot reads per second, each kind compared with a bare uWebSockets.js handler that sends the same
+ * bytes, and with Fastify in front of Redis. In the meantime 500 predictions per second are placed
+ * on the same questions that are read. They continue during the peers' rounds, so that the machine
+ * is equally busy. Every round has 64 questions of its own. A peer sends the bytes that the service
+ * sent when the round started.
  */
 
 const agents = 10_000;
 const placed_per_second = 500;
 const connections = 64;
-/** Before a round begins: the questions have some predictions, and are hot. */
+/** Time before a round starts, in which the questions get some predictions and become hot. */
 const lead_in_s = 1.5;
 const probers = 8;
 const most_per_second = 250_000;
@@ -29,7 +30,7 @@ const kinds: Readonly<Record<string, (ids: readonly string[]) => readonly string
   embed: (ids) => ids.map((id) => `/embed/${id}`),
 };
 
-/** Headers that each peer writes by itself, or that belong to one request. */
+/** Headers that each peer writes itself, or that belong to one request. */
 const not_recorded =
   /^(?:date|content-length|connection|keep-alive|uwebsockets|transfer-encoding)$/;
 
@@ -61,7 +62,7 @@ export const bench: Bench = {
     stale_p99_ms: { of: figureOf('staleness', 'stale_p99_ms'), max: 100 },
   },
   async prepare(context) {
-    // Three subjects of four kinds, the rounds of probes, and the questions of the probes.
+    // Three subjects of four kinds, the probe rounds, and the questions of the probes.
     const blocks = 12 * (context.rounds + 1) + 2 * context.rounds;
     const { setup, keys, keys_file, service } = await startForum(context, {
       agents,
@@ -82,7 +83,7 @@ export const bench: Bench = {
         placed_per_second: per_second!,
         placed_p99_ms: p99_ms!,
       }));
-      // Awaited at the end of the round; a failure must not end the process before that.
+      // Awaited at the end of the round. Until then a failure must not end the process.
       done.catch(() => undefined);
       return { done, ids };
     };
@@ -119,8 +120,8 @@ export const bench: Bench = {
     const base = `http://127.0.0.1:${service.port}`;
     const next_probe = { question: block * (blocks - context.rounds), text: 50_000_000 };
     /**
-     * How late a consensus is: from the answer 201 to a prediction to an answer that counts it. A
-     * prober has a question of its own, predicts and reads again and again, a millisecond apart.
+     * Measures how late a consensus is: from the 201 answer to a prediction until an answer that
+     * counts it. A prober has its own question, predicts, and then reads once per millisecond.
      */
     const probe = async (): Promise<number[]> => {
       const question_id = questionId(next_probe.question++);

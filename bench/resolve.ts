@@ -7,16 +7,17 @@ import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './fram
 
 /**
  * Seconds from the decision about a question with 100,000 predictions, each revised twice, until
- * everybody is paid, and what agents who predict on other questions notice of it. They come at a
- * fixed rate, once alone and once while a question resolves; they are among those who are paid, so
- * that both want the same accounts. After each resolution the books are checked: nets weighted by
- * time and paid once, scores stored and balances equal to the sum of the ledger, or the bench fails.
+ * every agent is paid, and the effect on agents who predict on other questions. They predict at a
+ * fixed rate, once alone and once while a question is being resolved. They are among the paid
+ * agents, so both write to the same accounts. After each resolution the books are checked, or the
+ * bench fails: each time-weighted net was paid once, all scores are stored, and balances equal the
+ * sum of the ledger.
  */
 
 const predictions = 100_000;
 const quick_predictions = 20_000;
 const revisions = 2;
-/** Of all agents, so many predict meanwhile. */
+/** This many of all agents predict in the meantime. */
 const writers = 10_000;
 const rate = 300;
 const admin_key = 'bench-admin-key-0123456789abcdefghij';
@@ -60,7 +61,7 @@ const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<
   throw new Error(`The books are wrong after resolving: ${JSON.stringify(row)}`);
 };
 
-/** Decides a question as an admin does and waits until everybody is paid; returns seconds. */
+/** Decides a question as an admin does and waits until every agent is paid. Returns seconds. */
 const resolveOnce = async ({ port, sql }: Target, question_id: string): Promise<number> => {
   const started_ms = performance.now();
   const response = await fetch(
@@ -110,7 +111,7 @@ export const bench: Bench = {
       },
     });
     const { sql } = service;
-    // Spread over all of them, so that some are in the chunk at hand at any time.
+    // Spread over all agents, so that the current chunk always contains some of them.
     const spread = keys.filter((_, n) => n % (size / writers) === 0);
     const waitForBoards = () => waitUntilEmpty(sql, ['standing_changes']);
     await waitForBoards();
@@ -128,7 +129,7 @@ export const bench: Bench = {
       const during = async () => ({ resolve_s: await resolveOnce(service, question_id) });
       const sample = await write({ rate, seconds: for_seconds, during });
       await checkBooks(sql, question_id, size);
-      // The boards follow for a while; the next round should not begin in the middle of that.
+      // The boards take a while to follow. The next round should not start before they have.
       await waitForBoards();
       return sample;
     };
@@ -141,7 +142,7 @@ export const bench: Bench = {
     const beside: Subject = {
       name: 'writer_resolving',
       async warmUp() {
-        // The load has to end before the settling does, or its figures would hold quiet time.
+        // The load must end before settling does, or its figures would include quiet time.
         const { resolve_s = seconds } = await resolving(seconds);
         resolving_s = Math.max(1, Math.min(seconds, Math.floor(resolve_s * 0.8)));
       },

@@ -5,13 +5,14 @@ import { startForum } from './env/setup.js';
 import { type Bench, ratioOf } from './frame/bench.js';
 
 /**
- * Durable revisions per second through `PATCH /api/predictions/{pid}`, beside predictions through
- * the same service. No prediction is revised twice, and after each round the revisions are counted.
+ * Durable revisions per second through `PATCH /api/predictions/{pid}`, compared with predictions
+ * through the same service. No prediction is revised twice, and after each round the revisions are
+ * counted.
  */
 
 const agents = 5_000;
 const in_flight = 256;
-/** More than the service does. */
+/** More than the service reaches. */
 const most_per_second = 8_000;
 
 const countRevisions = async (sql: Sql, ids: readonly string[]): Promise<number> => {

@@ -8,11 +8,11 @@ import { type Bench, type Figure, ratioOf, type Sample, type Subject } from './f
 import { dialectOf, startSubscribers } from './sockets.js';
 
 /**
- * What one, two and three api processes do with the same load: predictions and comments on ten hot
- * questions and on 10,000, reads, and events to sockets. Subjects are named by the load and the
- * number of processes: `predict_hot_64_2`. The load generator has the same cores, so that the rate
- * says only that nothing is lost by more processes; `us_all` says what more cores would give: the
- * CPU of all processes of the service, of Postgres and of Redis, for one operation.
+ * Compares one, two and three api processes under the same load: predictions and comments on ten
+ * hot questions and on 10,000, reads, and events to sockets. Subjects are named after the load and
+ * the number of processes: `predict_hot_64_2`. The load generator shares the cores, so the rate
+ * shows only that more processes cost nothing. `us_all` shows the gain from more cores: it is the
+ * CPU time per operation of all processes of the service, Postgres and Redis.
  */
 
 const agents = 10_000;
@@ -30,7 +30,7 @@ const writes = (['predict', 'comment'] as const).flatMap((kind) =>
 const nameOf = ({ kind, spread, in_flight }: (typeof writes)[number]): string =>
   `${kind}_${spread}_${in_flight}`;
 
-/** Of each load: the rate and the CPU with more processes over those with one. */
+/** For each load: the rate and the CPU with more processes, divided by those with one. */
 const figuresOf = (name: string, with_cpu: boolean): Record<string, Figure> =>
   Object.fromEntries(
     ([2, 3] as const).flatMap((count) => {

@@ -11,10 +11,10 @@ import { type Bench, figureOf, type Subject } from './frame/bench.js';
 import { mcp_meta, mcp_revision, predictBody } from './load/requests.js';
 
 /**
- * How long one request keeps the event loop of an api process from turning: the longest stretch of
- * CPU time while each answer is made from questions with 50,000 predictions each. One asks yes or no
- * and has a thread of 5,000 comments, one has ten options, two ask for a number and a date with 201
- * points in each forecast, and one was revised twice and resolved. The first answer counts.
+ * How long one request blocks the event loop of an api process: the longest stretch of CPU time
+ * while each answer is made from questions with 50,000 predictions each. One question is yes/no and
+ * has a thread of 5,000 comments, one has ten options, two ask for a number and a date with 201
+ * points per forecast, and one was revised twice and resolved. The first answer counts.
  */
 
 const all_agents = 50_000;
@@ -23,7 +23,7 @@ const longest_ms = 50;
 const settle_ms = 100;
 const admin_key = 'bench-admin-key-0123456789abcdefghij';
 
-/** One thread, in which each comment replies to an earlier one; depths go up to 8. */
+/** One thread, in which each comment replies to an earlier one, up to a depth of 8. */
 const addComments = (sql: Sql, count: number) => sql`
   with made as (
     select
@@ -49,18 +49,18 @@ const addComments = (sql: Sql, count: number) => sql`
 const options = 10;
 const points = 201;
 
-/** Questions by number; those from `others` on have no predictions. */
+/** Numbers of the questions. Those from `others` on have no predictions. */
 const asked = { id: 0, multi: 1, number: 2, date: 3, done: 4 } as const;
 const others = 5;
 const batch = 100;
 
-/** Makes a seeded question one that asks for a number or a date between 0 and 1,000. */
+/** Turns a seeded question into one that asks for a number or a date between 0 and 1,000. */
 const makeNumeric = async (sql: Sql, question: number, kind: 'numeric' | 'date'): Promise<void> => {
   await sql`
     update questions
     set question_type = ${kind}, range_min = 0, range_max = 1000
     where id = ${questionId(question)}`;
-  // No two forecasts are the same, because equal ones are counted together.
+  // All forecasts differ, because equal ones are counted together.
   await sql`
     with shapes as materialized (
       select
@@ -83,7 +83,10 @@ const makeNumeric = async (sql: Sql, question: number, kind: 'numeric' | 'date')
     where question_id = ${questionId(question)} and s.shape = p.seq % 100`;
 };
 
-/** Makes a seeded question one with options: each forecast puts nearly all on one of them. */
+/**
+ * Turns a seeded question into one with options. Each forecast puts nearly everything on one
+ * option.
+ */
 const makeMulti = async (sql: Sql, question: number): Promise<void> => {
   await sql`
     update questions
@@ -105,7 +108,7 @@ const makeMulti = async (sql: Sql, question: number): Promise<void> => {
 
 interface Call {
   readonly path: string;
-  /** JSON; a call with a body is a POST. */
+  /** JSON. A call with a body is a POST. */
   readonly body?: (round: number) => object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly as?: 'agent' | 'admin';
@@ -171,7 +174,7 @@ const askMcp = (method: string, name: string, args: object): Call => ({
   }),
 });
 
-/** Four bytes a character, so that 100 items come near the limit of 4 MB. */
+/** Four bytes per character, so that 100 items come near the limit of 4 MB. */
 const long_text = (n: number): string => `${n} ${'\u{1f4c8} '.repeat(4_900)}`;
 
 const importOf = (kind: string, itemOf: (n: number) => object): Call => ({

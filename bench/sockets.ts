@@ -7,20 +7,20 @@ import { type Bench, type BenchContext, figureOf, type Subject } from './frame/b
 import type { SubscribeJob, SubscriberHandlers } from './load/subscriber-process.js';
 
 /**
- * The memory that an idle socket costs: the resident memory of the api process with 10,000 of them,
- * each with one subscription, less that before they came. A process that had as many before has
- * room for them left, so the largest of the rounds counts. The memory of the kernel is not in it.
+ * Memory per idle socket: the resident memory of the api process with 10,000 sockets, each with one
+ * subscription, minus the memory before. A process reuses memory from earlier sockets, so the
+ * largest round counts. Kernel memory is not included.
  */
 
 const sockets = 10_000;
-/** Memory that goes away again after a burst is not held against the sockets. */
+/** Time for short-lived memory to be released after a burst. */
 const settle_ms = 3_000;
 
 export type Dialect = Pick<SubscribeJob, 'path' | 'hello' | 'ready' | 'ping'>;
 
-/** Of the peers that have no protocol above websockets. */
+/** For peers that have no protocol on top of websockets. */
 export const plain: Dialect = { path: '/', hello: [], ready: '{"op":"welcome"}' };
-/** Of the service. */
+/** For the service. */
 export const dialectOf = (topic: string): Dialect => ({
   path: '/ws',
   hello: [JSON.stringify({ op: 'subscribe', topics: [topic] })],

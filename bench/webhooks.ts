@@ -26,9 +26,9 @@ import type { ReceiverHandlers } from './load/receiver-process.js';
 import type { DeliveryJob } from './peers/bullmq-worker.js';
 
 /**
- * Signed HTTPS deliveries to receivers on this machine: how many a second out of a backlog, beside a
- * BullMQ worker that does the same with `fetch`; how long after its event one arrives at a steady
- * 500 a second. A round counts only when everything has arrived, signed, exactly once.
+ * Signed HTTPS deliveries to receivers on this machine. Measures deliveries per second from a backlog,
+ * compared with a BullMQ worker that does the same with `fetch`, and the delay after the event at a
+ * steady 500 per second. A round counts only if everything arrived, signed, exactly once.
  */
 
 interface Endpoints {
@@ -45,7 +45,7 @@ const backlog: Endpoints = {
   event: 'dispute.opened',
   ownerOf: (n) => Math.floor(n / 4),
 };
-/** Events at a steady rate, each for the one endpoint of its owner. */
+/** Events at a steady rate, each for the only endpoint of its owner. */
 const flow: Endpoints = {
   path: '/f',
   count: 50,
@@ -57,7 +57,7 @@ const flow_per_second = 500;
 const warm_up_deliveries = 4_000;
 
 const secret_key = 'bench-secret-key-0123456789abcdefghij';
-/** Of every webhook. */
+/** Shared by all webhooks. */
 const secret = 'ab'.repeat(32);
 
 const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<void> => {
@@ -74,7 +74,9 @@ const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<v
   }
 };
 
-/** Records events and plans them in one transaction: with its commit all deliveries are due. */
+/**
+ * Records events and plans them in one transaction, so that its commit makes all deliveries due.
+ */
 const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown> =>
   sql.begin(async (tx) => {
     const [head] = await tx<{ last: number }[]>`
@@ -111,7 +113,7 @@ type Receivers = Awaited<ReturnType<typeof startReceivers>>;
 
 interface Sender {
   readonly target: Pick<Target, 'watched' | 'all'>;
-  /** Prepares a backlog of so many deliveries; what it returns makes all of them due. */
+  /** Prepares a backlog of this many deliveries. The returned function makes all of them due. */
   prepare(deliveries: number): Promise<() => Promise<unknown>>;
 }
 
@@ -137,7 +139,7 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
     target: service,
     prepare: async (deliveries: number) => () =>
       recordBacklog(sql, backlog.event, deliveries / backlog.count),
-    /** So many events at a steady rate, each for the endpoint of one owner. */
+    /** Emits this many events at a steady rate, each for the endpoint of one owner. */
     async emit(count: number): Promise<void> {
       const started_ms = performance.now();
       const audienceOf = (n: number) => agentId(flow.ownerOf(n % flow.count));
@@ -152,7 +154,7 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
       }
       await Promise.all(running);
     },
-    /** Waits until nothing is under way. */
+    /** Waits until no delivery is in progress. */
     async settle(): Promise<void> {
       const look = () => sql`
         select from deliveries where state in ('pending', 'waiting', 'sending') limit 1`;
@@ -207,7 +209,7 @@ export const bench: Bench = {
     const service = await startService(context, receivers);
     const bullmq = await startBullmq(service.setup, receivers);
 
-    /** Runs until everything has arrived, and returns how fast and how late. */
+    /** Runs until everything has arrived. Returns the rate and the delays. */
     const measure = async (
       { target }: Pick<Sender, 'target'>,
       wanted: number,

@@ -9,14 +9,14 @@ import type { FanoutHandlers } from './peers/fanout.js';
 import { type Dialect, plain, startSubscribers } from './sockets.js';
 
 /**
- * Widgets of one question on the pages of many readers. Each holds a socket, gets each change of the
- * consensus, and then asks for its page again, at most once in three seconds. `service`: the sockets
- * alone, beside bare uWebSockets.js that publishes as many frames; `service_pages`: their pages too.
+ * Widgets of one question on many readers' pages. Each has a socket, gets every change of the
+ * consensus, and then reloads its page, at most once in three seconds. `service`: only the sockets,
+ * compared with bare uWebSockets.js that publishes as many frames. `service_pages`: the pages too.
  */
 
 const widgets = 5_000;
 const changes_per_second = 2;
-/** A widget that sees changes all the time asks for its page so often. */
+/** A widget that sees constant changes reloads its page this often. */
 const reload_s = 3;
 const agents = 2_000;
 const settle_ms = 1_500;

@@ -1,14 +1,14 @@
 import { fork } from 'node:child_process';
 import type { BenchContext } from '../frame/bench.js';
 
-/** Processes that a bench starts, and the calls to them: a request and its response over IPC. */
+/** Starts child processes for a bench and calls them: a request and its response over IPC. */
 
 type Call = Readonly<{ id: number; name: string; argument: unknown }>;
 type Response = Readonly<{ id: number; result?: unknown; error?: string }>;
 
 export type Handlers = Readonly<Record<string, (argument: never) => unknown>>;
 
-/** In the child: answers calls until the bench closes the channel. */
+/** Runs in the child. Answers calls until the bench closes the channel. */
 export const serve = (handlers: Handlers): void => {
   process.on('message', async ({ id, name, argument }: Call) => {
     try {

@@ -6,18 +6,18 @@ import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { agentId, questionId } from './seed.js';
 import type { Setup } from './setup.js';
 
-/** Events as large as those of real predictions, numbered and with their time. */
+/** Events of the same size as real predictions, numbered and with a timestamp. */
 
 export interface Numbered {
   readonly n: number;
-  /** When it was made, in milliseconds since 1970 with their fraction. */
+  /** Creation time in milliseconds since 1970, with fraction. */
   readonly at: number;
 }
 
 export const nowMs = (): number => performance.timeOrigin + performance.now();
 
 const questionOf = (n: number): string => questionId(n % 64);
-/** Another for each event, as an agent has one forecast on a question. */
+/** A different agent for each event, because an agent has one forecast per question. */
 const agentOf = (n: number): string => agentId(n);
 
 /** The body of the event, as in the log. */
@@ -39,14 +39,14 @@ export const makeBody = ({ n, at }: Numbered, event = 'prediction.placed'): stri
     timestamp: new Date(at).toISOString(),
   });
 
-/** The frame of it that a subscriber of the service gets, for peers to send the same. */
+/** The frame that a subscriber of the service gets for the event. Peers send the same. */
 export const makeEventFrame = (event: Numbered): string =>
   `{"op":"event","topic":"all","offset":${event.n},"prev":${event.n - 1},"id":"${makeId()}",` +
   makeBody(event).slice(1);
 
 export interface Emitted extends Numbered {
   readonly event: string;
-  /** Absent: an event of everybody. */
+  /** Absent if the event is public. */
   readonly audience_id?: string;
 }
 

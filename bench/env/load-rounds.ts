@@ -7,27 +7,27 @@ import { startMeter } from './processes.js';
 import { questionId } from './seed.js';
 import type { Setup, Target } from './setup.js';
 
-/** Questions, or whatever the requests of one round are about; another round has others. */
+/** Number of questions (or other subjects) that one round uses. Each round uses different ones. */
 export const block = 64;
-/** Enough for batches to gather; peers gain nothing from more than 64. */
+/** Enough for batches to fill. Peers gain nothing from more than 64. */
 export const best_connections = 128;
 const most_per_second = 30_000;
 
 export interface Round {
   readonly target: Target;
   readonly job: Omit<LoadJob, 'port'>;
-  /** Called when the requests are made and nothing but sending them is left. */
+  /** Called when the requests are prepared and only sending them is left. */
   beforeGo?(): Promise<void>;
-  /** Goes on during the load, from its beginning; its figures join those of the round. */
+  /** Runs during the load, from its start. Its figures are added to those of the round. */
   during?(): Promise<Sample>;
-  /** What the target does after its answers; its CPU counts too. */
+  /** Waits for the target's work after its answers. The CPU time of that work counts too. */
   settle?(): Promise<void>;
 }
 
 /**
- * One round of load on one target. Each begins right after a checkpoint, so that all rounds write
- * the same full pages. Figures of a failing service mean nothing: throws when anything but the
- * wanted answer came.
+ * Runs one round of load on one target. Each round starts right after a checkpoint, so that all
+ * rounds write the same full pages. Throws if any answer was unexpected, because figures of a
+ * failing service mean nothing.
  */
 export const runRound = async (
   { admin, loader, partsOf }: Setup,
@@ -38,7 +38,7 @@ export const runRound = async (
   await admin`checkpoint`;
   const meter = startMeter(target.watched, () => partsOf(target));
   const other = during?.();
-  // Awaited below; a failure must not end the process before that.
+  // Awaited below. Until then a failure must not end the process.
   other?.catch(() => undefined);
   const { problems, sent, done, ...figures } = await loader.call('go');
   await settle?.();
@@ -54,35 +54,41 @@ export const runRound = async (
 export interface LoadOptions
   extends Pick<PairOptions, 'kind' | 'keys_file' | 'agents' | 'idempotent'>,
     Pick<LoadJob, 'own_connections' | 'in_flight'> {
-  /** A round is so many requests of each agent at once. */
+  /** If set, each agent sends this many requests at once. */
   readonly burst?: number;
-  /** The id of subject `n`; a question when absent. */
+  /** Returns the id of subject `n`. Default: a question. */
   idOf?(n: number): string;
-  /** The rows of these subjects: as many more as wanted answers, or it fails. */
+  /**
+   * Counts the rows of these subjects. The round fails unless the count grew by the number of
+   * wanted answers.
+   */
   countRows?(sql: Sql, subjects: readonly string[]): Promise<number>;
 }
 
 export interface RoundPlan
   extends Pick<LoadJob, 'seconds' | 'rate' | 'allowed_status'>,
     Pick<Round, 'during'> {
-  /** Upper bound of the requests per second, for preparing them; of a load at a rate, the rate. */
+  /**
+   * Upper bound on requests per second, used to prepare enough requests. For a load at a fixed
+   * rate, the rate.
+   */
   readonly at_most?: number;
-  /** Other than the usual number of requests in flight. */
+  /** Overrides the usual number of requests in flight. */
   readonly in_flight?: number;
-  /** Absent: the next block, which no other round has. */
+  /** Default: the next block, which no other round uses. */
   readonly subjects?: readonly string[];
 }
 
 export type RunRound = (plan: RoundPlan) => Promise<Sample>;
 
-/** Of all loads of a bench. */
+/** Shared by all loads of a bench. */
 let next_subject = 0;
 let next_text = 0;
 
-/** Empty when the service has done what it does after its answers. */
+/** These tables are empty once the service has finished the work after its answers. */
 const after_work = ['outbox', 'debater_changes'];
 
-/** Runs rounds on one target. After each the rows are counted: one for each wanted answer. */
+/** Runs rounds on one target. After each round it counts the rows: one per wanted answer. */
 export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): RunRound => {
   const { idOf = questionId, countRows = countPredictions, burst, ...fixed } = options;
   const { kind, keys_file, agents, idempotent, ...connections } = fixed;
@@ -112,7 +118,7 @@ export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): Ru
     });
     const rows = (await countRows(sql, subjects)) - rows_before;
     if (rows !== done) throw new Error(`${name}: ${done} answers were wanted, ${rows} rows.`);
-    // Else Postgres does it by itself, in the middle of a round of another subject.
+    // Otherwise autovacuum may run during another subject's round.
     await sql`vacuum analyze`;
     return sample;
   };
@@ -136,7 +142,7 @@ export const waitUntilEmpty = async (sql: Sql, tables: readonly string[]): Promi
   }
 };
 
-/** As many requests as the target answers. */
+/** Sends as many requests as the target answers. */
 export const makeClosedLoop = (
   name: string,
   { seconds, quick }: BenchContext,
@@ -151,7 +157,7 @@ export const makeClosedLoop = (
   return {
     name,
     async warmUp() {
-      // The first pass fills caches and compiles code, the second shows how fast it is then.
+      // The first pass fills caches and compiles code. The second measures the speed after that.
       await run({ seconds: quick ? 1 : 4, at_most: most_per_second });
       await measure({ seconds: quick ? 1 : 2, at_most: most_per_second });
     },

@@ -13,7 +13,7 @@ const read = (file: string): string => {
   }
 };
 
-/** The fields after the name, which stands in parentheses and may hold anything. */
+/** The fields after the process name, which is in parentheses and may contain any character. */
 const readStat = (pid: number): readonly number[] => {
   const text = read(`${pid}/stat`);
   return text
@@ -22,7 +22,7 @@ const readStat = (pid: number): readonly number[] => {
     .map(Number);
 };
 
-/** The process and all below it. */
+/** The process and all its descendants. */
 export const treeOf = (root: number): readonly number[] => {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const parents = new Map(all.map((pid) => [Number(pid), readStat(Number(pid))[1]]));
@@ -35,38 +35,37 @@ export const treeOf = (root: number): readonly number[] => {
 
 export const commandOf = (pid: number): string => read(`${pid}/cmdline`).replaceAll('\0', ' ');
 
-/** The memory of the largest of these processes. */
+/** Resident memory of the largest of these processes. */
 export const rssMb = (pids: readonly number[]): number =>
   Math.max(
     ...pids.map((pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(read(`${pid}/status`))?.[1] ?? 0)),
   ) / 1_024;
 
-/** Seconds of CPU of processes, with those of their children that have ended. */
+/** CPU seconds of the processes, including their children that have ended. */
 const cpuOf = (pids: readonly number[]): number =>
   pids
     .flatMap((pid) => readStat(pid).slice(11, 15))
     .reduce((sum, ticks) => sum + (ticks || 0) / ticks_per_second, 0);
 
-/** Seconds that all cores together were busy since the machine started: all but idle and I/O wait. */
+/** Seconds that all cores together were busy since boot: everything except idle and I/O wait. */
 const busySeconds = (): number => {
   const [user, nice, system, , , irq, softirq] = read('stat').split(/\s+/).slice(1).map(Number);
   return (user! + nice! + system! + irq! + softirq!) / ticks_per_second;
 };
 
-/** The processes of each part, by its name. */
+/** The processes of each part, by part name. */
 export type PartPids = Readonly<Record<string, readonly number[]>>;
 
 /**
- * Measures from now on. Its end returns the CPU of the watched processes (`cores`), their peak
- * memory, and the CPU of all that has nothing to do with the bench (`others_cores`), so that a
- * disturbed round shows. `cpu`: the microseconds of CPU that each part has used since then, and all
- * of them together.
+ * Starts to measure. The returned function gives the CPU of the watched processes (`cores`), their
+ * peak memory, and the CPU of everything unrelated to the bench (`others_cores`), which reveals a
+ * disturbed round. `cpu` is the CPU time of each part in microseconds, and of all parts together.
  */
 export const startMeter = (
   watched: () => readonly number[] = () => [],
   parts: () => PartPids = () => ({}),
 ) => {
-  // Listing processes reads all of /proc, which would disturb the measurement.
+  // Listed once, because listing processes reads all of /proc and would disturb the measurement.
   const pids = watched();
   const begun = Object.entries(parts()).map(([name, of]) => ({ name, of, used_s: cpuOf(of) }));
   const look = () => ({

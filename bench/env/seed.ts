@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Sql } from '../../src/db/client.js';
 
 /**
- * Agents, open questions and their predictions, written straight into a migrated database. Ids are
- * made from numbers, so that every process of a bench can name them without reading them.
+ * Agents, open questions and their predictions, written directly into a migrated database. Ids are
+ * computed from numbers, so every process of a bench knows them without reading them.
  */
 
 const numbered = (family: string, n: number): string =>
@@ -12,7 +12,7 @@ const numbered = (family: string, n: number): string =>
 export const humanId = (n: number): string => numbered('8001', n);
 export const agentId = (n: number): string => numbered('8002', n);
 export const questionId = (n: number): string => numbered('8003', n);
-/** The beginning of all ids of a family; SQL adds the number. */
+/** The common prefix of all ids of a family. SQL adds the number. */
 const startOf = (family: string): string => numbered(family, 0).slice(0, 24);
 
 const models = [
@@ -25,21 +25,21 @@ const models = [
   'qwen3-max',
   'grok-4',
 ];
-/** `qwen3-max` is of the family `qwen`. */
+/** `qwen3-max` belongs to the family `qwen`. */
 const familyOf = (model: string): string => /^[a-z]+/.exec(model)![0];
 
 export interface SeedSize {
-  /** Keys of the agents; agent n holds key n. */
+  /** API keys. Agent n has key n. */
   readonly keys: readonly string[];
   readonly questions: number;
-  /** Options of question n; without any it is a yes/no question. */
+  /** Options of question n. Empty for a yes/no question. */
   readonly optionsOf?: (n: number) => readonly string[];
 }
 
 const points = 5_000;
 const agents_of_an_owner = 4;
 
-/** Fills a migrated, empty database and lets Postgres learn its statistics. */
+/** Fills a migrated, empty database and updates the statistics of Postgres. */
 export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
   const { keys, questions: count, optionsOf = () => [] } = size;
   await sql`
@@ -107,11 +107,11 @@ interface Rows {
   readonly questions: number;
   readonly first_agent: number;
   readonly agents: number;
-  /** When the first was made; the others follow by a millisecond each. */
+  /** Time of the first prediction. Each further one is a millisecond later. */
   readonly from_ms: number;
 }
 
-/** The id of the seeded prediction `n`, which is of agent `n` modulo their number. */
+/** The id of seeded prediction `n`. Its agent is `n` modulo the number of agents. */
 export const seededId = (from_ms: number, n: number): string => {
   const hex = (value: number) => value.toString(16).padStart(12, '0');
   const time = hex(from_ms + n);
@@ -119,9 +119,9 @@ export const seededId = (from_ms: number, n: number): string => {
 };
 
 /**
- * On each question one prediction of each agent, made by Postgres itself. Reasonings are of the
- * length that agents write (600 to 1,400 characters), and a tenth of them has quotes, line breaks
- * and letters beyond ASCII.
+ * Postgres itself generates one prediction per agent on each question. Reasoning texts have a
+ * realistic length (600 to 1,400 characters), and a tenth of them contain quotes, line breaks and
+ * non-ASCII letters.
  */
 const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
   const { first_question, questions, first_agent, agents, from_ms } = rows;
@@ -168,7 +168,7 @@ const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
 
 export interface SeedPredictions extends Pick<Rows, 'questions' | 'agents' | 'from_ms'> {}
 
-/** Predictions on all questions; a third of the questions is resolved. */
+/** Predictions on all questions, a third of which are resolved. */
 export const seedPredictions = async (sql: Sql, size: SeedPredictions): Promise<void> => {
   await insertPredictions(sql, { ...size, first_question: 0, first_agent: 0 });
   const at = new Date(size.from_ms + size.agents * size.questions);
@@ -184,12 +184,12 @@ export const seedPredictions = async (sql: Sql, size: SeedPredictions): Promise<
 
 export interface SeedForecasts {
   readonly question: number;
-  /** Agents by number, each with one prediction. */
+  /** Consecutive agents, each with one prediction. */
   readonly first_agent: number;
   readonly count: number;
-  /** With the events that a placed prediction makes; the relay has to carry them. */
+  /** Adds the events that placed predictions emit, which the relay then has to carry. */
   readonly events: boolean;
-  /** How often each was revised, a quarter of an hour apart; by default never. */
+  /** Number of revisions of each prediction, a quarter of an hour apart. Default: none. */
   readonly revisions?: number;
 }
 
@@ -218,7 +218,7 @@ const revise = async (sql: Sql, question: number, revision: number): Promise<voi
     where p.question_id = ${question_id} and p.agent_id = c.agent_id`;
 };
 
-/** Predictions on one yes/no question as if they had been placed in the last hour. */
+/** Predictions on one yes/no question, as if they had been placed in the last hour. */
 export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise<void> => {
   const { question, first_agent, count, events } = forecasts;
   const from_ms = Date.now() - 3_600_000;

@@ -18,9 +18,9 @@ import { commandOf, type PartPids, treeOf } from './processes.js';
 import { seed } from './seed.js';
 
 /**
- * Starts what a bench needs: one Postgres and one Redis for all subjects, the same that `npm start`
- * starts, a load generator, the service and its peers. All of them end with the bench. Every commit
- * is on the disk before it is answered.
+ * Starts everything that a bench needs: one Postgres and one Redis for all subjects (the same ones
+ * that `npm start` starts), a load generator, the service and its peers. All of them end with the
+ * bench. Every commit is on disk before it is answered.
  */
 export type Setup = Awaited<ReturnType<typeof startSetup>>;
 
@@ -28,17 +28,17 @@ export type Setup = Awaited<ReturnType<typeof startSetup>>;
 export interface Target {
   readonly name: string;
   readonly port: number;
-  /** A pool on the database of its name, for counting what it stored. */
+  /** A pool on the target's database, for counting the rows that it stored. */
   readonly sql: Sql;
-  /** The processes whose memory is metered: those that answer. */
+  /** The processes that answer requests. Their memory is measured. */
   watched(): readonly number[];
-  /** All processes of it. */
+  /** All its processes. */
   all(): readonly number[];
-  /** The last errors of its log, for the report of a round that failed. */
+  /** The last errors in its log, for the report of a failed round. */
   lastErrors(): string;
 }
 
-/** The deadlines leave time for an autovacuum that holds a lock. */
+/** The timeouts leave time for an autovacuum that holds a lock. */
 const openPool = (url: string): Sql => {
   const deadlines = { statement_timeout_ms: 120_000, lock_timeout_ms: 60_000 };
   return openSql({ url, pool: 2, prepare: true, name: 'bench', ...deadlines });
@@ -74,7 +74,10 @@ const startSetup = async (context: BenchContext) => {
     admin,
     urlOf,
     open,
-    /** All that works for a target: its processes that answer, the others, and the stores. */
+    /**
+     * Everything that works for a target: the processes that answer, its other processes, and the
+     * stores.
+     */
     partsOf: (target: Pick<Target, 'watched' | 'all'>): PartPids => {
       const api = target.watched();
       const background = target.all().filter((pid) => !api.includes(pid));
@@ -91,9 +94,9 @@ export const startLoader = (context: BenchContext) =>
 export interface ForumOptions {
   readonly agents: number;
   readonly questions: number;
-  /** Adds to the seeded database. */
+  /** Adds rows to the seeded database. */
   readonly fill?: (sql: Sql) => Promise<unknown>;
-  /** Names of further databases that equal it in every byte. */
+  /** Names of further databases that are exact copies of it. */
   readonly copies?: readonly string[];
   /** Settings of the service. */
   readonly env?: Readonly<Record<string, string>>;
@@ -110,7 +113,7 @@ export const startForum = async (context: BenchContext, options: ForumOptions) =
   const sql = openPool(urlOf('service'));
   await seed(sql, { keys, questions });
   await fill?.(sql);
-  // Without statistics the first round would run on other plans than the rest.
+  // Without statistics the first round would use different query plans than the others.
   await sql`vacuum analyze`;
   await sql.end({ timeout: 5 });
   for (const copy of copies) {
@@ -120,7 +123,7 @@ export const startForum = async (context: BenchContext, options: ForumOptions) =
   return { setup, keys, keys_file: writeKeys(context, keys), service };
 };
 
-/** The keys in a file that the load generator reads. */
+/** Writes the keys to a file that the load generator reads. */
 export const writeKeys = ({ folder }: BenchContext, keys: readonly string[]): string => {
   const keys_file = path.join(folder, 'keys.json');
   writeFileSync(keys_file, JSON.stringify(keys), { mode: 0o600 });
@@ -135,7 +138,7 @@ const freePort = async (): Promise<number> => {
   return port;
 };
 
-/** One machine makes all the load, and rounds come faster than an agent may write. */
+/** All load comes from one machine, and rounds are faster than the rate limits of an agent. */
 const no_limits = Object.fromEntries(
   ['IP', 'KEY', 'REGISTER', 'PREDICTIONS', 'COMMENTS', 'VOTES', 'EXPORTS'].map((name) => [
     `LIMIT_${name}`,
@@ -207,18 +210,21 @@ export type Peer<T extends Handlers> = Target & Pick<Child<T>, 'call'>;
 
 interface PeerOptions {
   readonly name: string;
-  /** Of `bench/peers`; its name when absent. */
+  /** Module in `bench/peers`. Default: the name of the peer. */
   readonly module?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A peer in a process of its own, with a database of its name. Its handler `listen` returns the port. */
+/**
+ * Starts a peer in its own process, on a database with its name. Its handler `listen` returns the
+ * port.
+ */
 export const startPeer = async <T extends Handlers>(
   setup: Setup,
   { name, module = name, env = {} }: PeerOptions,
 ): Promise<Peer<T>> => {
   const { pid, call } = startChild<T>(setup.context, `peers/${module}`, {
-    // ioredis reads a plain path as a unix socket.
+    // ioredis treats a plain path as a unix socket.
     DATABASE_URL: setup.urlOf(name),
     REDIS_URL: setup.redis_url.replace(/^unix:/, ''),
     KIND: name,

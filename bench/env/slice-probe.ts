@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 /**
- * Loaded into each api process by `NODE_OPTIONS`: the CPU time of its main thread between two turns
- * of a timer, which is that of the longest stretch without a turn of the event loop. Whoever
- * connects to the socket gets the longest since the last one who did, in ms.
+ * Loaded into each api process through `NODE_OPTIONS`. Measures the CPU time of the main thread
+ * between two ticks of a timer, to find the longest stretch in which the event loop did not turn.
+ * Each connection to the socket receives the longest stretch in ms since the previous connection.
  */
 
 const socket = process.env['SLICE_SOCKET'];
 
-/** Time on a CPU, so that other programs on the machine do not count. */
+/** CPU time, so that other programs on the machine do not count. */
 const cpuMs = (): number =>
   Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]) / 1e6;
 

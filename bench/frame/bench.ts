@@ -1,6 +1,6 @@
 /**
  * A bench answers one question. It measures several subjects in one run, on one machine and one
- * database, so that their ratios mean something even where absolute figures do not.
+ * database, so that their ratios are meaningful even if absolute figures are not.
  */
 export interface Bench {
   readonly question: string;
@@ -16,38 +16,38 @@ export interface Subject {
   readonly name: string;
   /** Untimed work before the first round: connections, caches, compiled code. */
   warmUp?(): Promise<unknown>;
-  /** One timed round. Throws when the round is not valid (wrong answers, lost rows). */
+  /** Runs one timed round. Throws if the round is invalid (wrong answers, lost rows). */
   round(): Promise<Sample>;
 }
 
 /** The figures of one round of one subject: `per_second`, `p50_ms`, `p99_ms`, `rss_mb`, … */
 export type Sample = Readonly<Record<string, number>>;
 
-/** One sample of each subject: of one round, or the medians of all rounds. */
+/** One sample per subject: from one round, or the medians of all rounds. */
 export type Summaries = Readonly<Record<string, Sample | undefined>>;
 
 export interface Figure {
-  /** Its value in one round; undefined where a subject is missing. */
+  /** Returns its value in one round. Undefined if a subject is missing. */
   readonly of: (round: Summaries) => number | undefined;
-  /** Its floor or ceiling. */
+  /** Lower and upper bound. */
   readonly min?: number;
   readonly max?: number;
 }
 
 export interface BenchContext {
   readonly rounds: number;
-  /** Length of one timed round. */
+  /** Duration of one timed round. */
   readonly seconds: number;
   /** Smaller databases and shorter warm-ups. */
   readonly quick: boolean;
-  /** Beginnings of the names of the subjects that are measured; absent: all. */
+  /** Name prefixes of the subjects to measure. Default: all. */
   readonly only?: readonly string[];
-  /** A scratch folder of this run, removed at its end. */
+  /** A scratch folder for this run, removed at its end. */
   readonly folder: string;
   log(line: string): void;
   /** Called at the end of the bench, in reverse order. */
   onClose(close: () => unknown): void;
-  /** Aborted by Ctrl-C; the bench then ends before its next round. */
+  /** Aborted by Ctrl-C. The bench then ends before its next round. */
   readonly stop: AbortSignal;
 }
 
@@ -64,14 +64,14 @@ export const ratioOf =
     return above === undefined || !below ? undefined : above / below;
   };
 
-/** The middle value, or the mean of the two middle ones. */
+/** The middle value, or the mean of the two middle values. */
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
   return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
 };
 
-/** The medians of the figures that all rounds of a subject have. */
+/** The medians of the figures that occur in every round of a subject. */
 const summarise = (rounds: readonly Summaries[]): Summaries =>
   Object.fromEntries(
     Object.entries(rounds[0]!).map(([subject, sample = {}]) => {
@@ -84,9 +84,9 @@ const summarise = (rounds: readonly Summaries[]): Summaries =>
   );
 
 /**
- * A figure is computed within each round, and the median counts: the subjects of one round ran one
- * after the other, and a shared machine changes between rounds. One that could not be measured is
- * null, and its floor is not met.
+ * A figure is computed within each round, and its median counts: the subjects of one round ran one
+ * after another, while a shared machine changes between rounds. A figure that could not be measured
+ * is null, and fails its bound.
  */
 const judge = ({ of, min = -Infinity, max = Infinity }: Figure, rounds: readonly Summaries[]) => {
   const values = rounds.flatMap((round) => of(round) ?? []);
@@ -108,9 +108,9 @@ export const formatSample = (name: string, sample: Sample): string => {
 };
 
 /**
- * Runs all stages and rounds. Odd rounds run the subjects backwards, so that a machine that slows
- * down (or warms up) during the run does not favour the subject that goes first. An invalid round
- * ends the bench; it is never averaged away.
+ * Runs all stages and rounds. Odd rounds run the subjects in reverse order, so that a machine that
+ * slows down (or warms up) during the run does not favour the first subject. An invalid round ends
+ * the bench. It is never averaged away.
  */
 export const runBench = async (bench: Bench, context: BenchContext) => {
   const { only, stop } = context;
@@ -136,8 +136,8 @@ export const runBench = async (bench: Bench, context: BenchContext) => {
   if (Object.keys(subjects).length === 0) throw new Error(`No subject begins with ${only}.`);
   const judged = Object.entries(bench.figures)
     .map(([name, figure]) => ({ name, ...judge(figure, rounds) }))
-    // Where only some subjects are measured, the figures of the others are no failure.
+    // If only some subjects are measured, missing figures of the others are not failures.
     .filter(({ value }) => only === undefined || value !== null);
-  /** Met: every figure with a floor meets it. */
+  /** True if every figure is within its bounds. */
   return { subjects, figures: judged, met: judged.every(({ met }) => met) };
 };

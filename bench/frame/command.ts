@@ -13,8 +13,9 @@ import {
 } from './bench.js';
 
 /**
- * The command `npm run bench -- NAME …`: its arguments, and its result as text. With `--write` the
- * result of each bench replaces its section of `RESULTS.md`, unless the machine was disturbed.
+ * The command `npm run bench -- NAME …`: parses its arguments and formats its result. With
+ * `--write`, the result of each bench replaces its section of `RESULTS.md`, unless the machine was
+ * disturbed.
  */
 
 export const names: readonly string[] = [
@@ -45,7 +46,7 @@ const usage =
   'Usage: npm run bench -- NAME … [--rounds N] [--seconds S] [--only SUBJECT,…] [--quick] [--write]\n' +
   `Benches: all, ${names.join(', ')}`;
 
-/** The arguments; throws a sentence when they are wrong. */
+/** Parses the arguments. Throws an error with a readable sentence if they are invalid. */
 export const readArguments = (argv: readonly string[]) => {
   const { values, positionals } = parseArgs({
     args: [...argv],
@@ -69,7 +70,7 @@ export const readArguments = (argv: readonly string[]) => {
   return { wanted, write, options: { rounds, seconds, quick, ...of_some } };
 };
 
-/** True when every floor is met. */
+/** Returns true if every bound is met. */
 export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
   const { wanted, write, options } = readArguments(argv);
   const stop = new AbortController();
@@ -89,7 +90,7 @@ type Options = Pick<BenchContext, 'rounds' | 'seconds' | 'quick' | 'only'>;
 
 const runOne = async (name: string, options: Options, stop: AbortSignal): Promise<Result> => {
   const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${name}-`));
-  // Postgres runs as another user under root and has to pass through.
+  // If this process is root, Postgres runs as another user and needs to enter the folder.
   chmodSync(folder, 0o711);
   const closers: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const context: BenchContext = {
@@ -106,7 +107,7 @@ const runOne = async (name: string, options: Options, stop: AbortSignal): Promis
     return result;
   } finally {
     for (const close of closers.reverse()) {
-      // One that fails must not keep the others from ending their processes.
+      // If one fails, the others must still end their processes.
       await (async () => close())().catch((error) => context.log(`Closing: ${error}`));
     }
   }
@@ -128,7 +129,7 @@ const figureLine = ({
   return `${name.padEnd(32)}${(value === null ? '–' : formatNumber(value)).padStart(10)}${verdict}`;
 };
 
-/** From this many cores of other work on, the figures say little about the service. */
+/** If other work uses at least this many cores, the figures say little about the service. */
 const quiet_cores = 0.25;
 const isDisturbed = ({ subjects }: Result): boolean =>
   Object.values(subjects).some((sample) => (sample?.['others_cores'] ?? 0) > quiet_cores);
@@ -155,7 +156,7 @@ export const printable = (
 
 const results_file = path.resolve(import.meta.dirname, '../../../bench/RESULTS.md');
 
-/** The text with this section in the place of the one with the same heading, or at its end. */
+/** Replaces the section with the same heading, or appends the section. */
 export const replaceSection = (text: string, name: string, section: string): string => {
   const [head = '', ...sections] = text.split(/^(?=## )/m);
   const others = sections.filter((one) => !one.startsWith(`## ${name}\n`));
@@ -163,7 +164,7 @@ export const replaceSection = (text: string, name: string, section: string): str
   return `${[head, ...all].map((one) => one.trim()).join('\n\n')}\n`;
 };
 
-/** Replaces the section of a bench. Throws, and writes nothing, where other work ran meanwhile. */
+/** Replaces the section of a bench. Throws without writing if other work ran in the meantime. */
 const writeSection = (name: string, result: Result, command: string): void => {
   if (isDisturbed(result)) throw new Error(`${name}: other work used the machine; not written.`);
   const git = (...words: string[]) => spawnSync('git', words, { encoding: 'utf8' });

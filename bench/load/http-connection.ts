@@ -1,7 +1,7 @@
 import net from 'node:net';
 import type { Connection, Events } from './load.js';
 
-/** HTTP/1.1 over a plain socket, as little of it as a load needs: Node's own client takes longer. */
+/** A minimal HTTP/1.1 client over a plain socket. Node's own client is slower. */
 
 const head_end = Buffer.from('\r\n\r\n');
 const spellings = ['content-length: ', 'Content-Length: '].map((name) => Buffer.from(name));
@@ -21,21 +21,21 @@ const findLength = (bytes: Buffer, end: number): number => {
 };
 
 /**
- * Reads one answer at a time, which must carry a content-length. A reader that understood more
- * would bound what is measured: it runs on the cores of the server.
+ * Reads one answer at a time, which must have a content-length. A more complete parser would limit
+ * the measurement, because it runs on the same cores as the server.
  */
 export const makeAnswerReader = () => {
   let pending: Buffer | undefined;
   let last: Buffer = head_end;
   let body_at = 0;
   return {
-    /** The status once an answer is complete, else 0. */
+    /** Returns the status when an answer is complete, otherwise 0. */
     push(chunk: Buffer): number {
       const bytes = pending === undefined ? chunk : Buffer.concat([pending, chunk]);
       const end = bytes.indexOf(head_end);
       const total = end === -1 ? Number.POSITIVE_INFINITY : end + 4 + findLength(bytes, end);
       if (bytes.length < total) {
-        // The buffer of the sockets is used again, so the part is copied.
+        // Copied, because the sockets reuse their buffer.
         pending = Buffer.from(bytes);
         return 0;
       }
@@ -45,15 +45,15 @@ export const makeAnswerReader = () => {
       body_at = end + 4;
       return (bytes[9]! - 48) * 100 + (bytes[10]! - 48) * 10 + bytes[11]! - 48;
     },
-    /** The body of the last answer, until the next one comes. */
+    /** The body of the last answer, until the next one arrives. */
     body: () => last.toString('utf8', body_at),
   };
 };
 
-/** What is read is looked at before the next read, so all sockets share it. */
+/** All sockets share it, because each read is processed before the next one. */
 const buffer = Buffer.allocUnsafe(65_536);
 
-/** One request is in flight at a time; others wait. */
+/** One request is in flight at a time. Others wait. */
 export const connectHttp = (port: number, events: Events): Promise<Connection> =>
   new Promise((resolve, reject) => {
     const reader = makeAnswerReader();

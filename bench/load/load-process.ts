@@ -4,7 +4,7 @@ import { type LoadOptions, type LoadResult, runLoad } from './load.js';
 import { makeRequests, type PairOptions, type ReadOptions, readKeys } from './requests.js';
 import { connectSocket } from './socket-connection.js';
 
-/** The process that puts on the load. Requests are made before the clock starts. */
+/** The process that generates the load. Requests are prepared before the clock starts. */
 export interface LoadJob extends LoadOptions {
   readonly requests: PairOptions | ReadOptions;
 }

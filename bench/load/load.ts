@@ -1,26 +1,32 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Load on one server. Closed loop: so many requests are in flight, and each answer sends the next
- * one. Open loop: requests are due at a fixed rate whatever the server does, and a latency counts
- * from the moment the request was due, so that a stall shows in every request that it delayed (no
- * coordinated omission).
+ * Load on one server. Closed loop: a fixed number of requests is in flight, and each answer
+ * triggers the next request. Open loop: requests are due at a fixed rate regardless of the server,
+ * and latency counts from the moment a request was due. A stall therefore shows in every request
+ * that it delayed (no coordinated omission).
  */
 export interface LoadOptions {
   /** Loopback only. */
   readonly port: number;
-  /** Requests in flight; one a connection, unless agents have connections of their own. */
+  /** Requests in flight. One per connection, unless agents have their own connections. */
   readonly in_flight: number;
-  /** Connections, one of each agent: request k goes over number k modulo so many. Closed loop only. */
+  /**
+   * Number of connections, one per agent. Request k uses connection k modulo this number. Closed
+   * loop only.
+   */
   readonly own_connections?: number;
   readonly seconds: number;
-  /** Requests per second; absent for the closed loop. */
+  /** Requests per second. Absent for a closed loop. */
   readonly rate?: number;
-  /** Sends all requests and ends with the last answer; the rate is of all. Closed loop only. */
+  /**
+   * Sends all requests and ends with the last answer. The rate covers all of them. Closed loop
+   * only.
+   */
   readonly whole?: boolean;
-  /** The status that counts as done. */
+  /** The status that counts as success. */
   readonly wanted_status: number;
-  /** A further status that is no failure, such as the refusals of an overload. */
+  /** Another status that is not a failure, such as a refusal under overload. */
   readonly allowed_status?: number;
 }
 
@@ -32,14 +38,14 @@ export interface Connection {
   close(): void;
 }
 
-/** What a connection reports. */
+/** Events that a connection reports. */
 export interface Events {
   onAnswer(k: number, status: number, body: () => string): void;
-  /** It closed with so many requests in flight. */
+  /** It closed with this many requests in flight. */
   onClose(in_flight: number, why: string): void;
 }
 
-/** The least value that at least `share` (0–1) of the values do not exceed. */
+/** The smallest value such that at least `share` (0–1) of the values do not exceed it. */
 export const quantile = (sorted: ArrayLike<number>, share: number): number =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
 
@@ -52,7 +58,7 @@ export const latenciesOf = (values_ms: readonly number[]) => {
 const answer_deadline_ms = 15_000;
 const opened_at_once = 64;
 
-/** Runs one load to its end; every request that was sent is answered or counted as broken. */
+/** Runs one load to its end. Every sent request is either answered or counted as broken. */
 export const runLoad = async (
   options: LoadOptions,
   requests: readonly Buffer[],
@@ -108,7 +114,7 @@ export const runLoad = async (
 
   const onClose = (n: number, lost: number, why: string): void => {
     if (is_over) return;
-    // A server may close an idle connection; nothing more is sent there.
+    // A server may close an idle connection, which is then no longer used.
     if (idle.includes(n)) idle.splice(idle.indexOf(n), 1);
     broken += lost;
     in_flight -= lost;
@@ -152,11 +158,11 @@ export const runLoad = async (
   }
   return {
     sent: next,
-    /** Answers with the wanted status, also those that came after the end of the round. */
+    /** Answers with the wanted status, including late ones after the end of the round. */
     done,
     per_second: whole ? done / ((last_ms - start_ms) / 1_000) : in_time / seconds,
     ...latenciesOf(latencies_ms),
-    /** All that makes the round invalid. */
+    /** Everything that makes the round invalid. */
     problems,
   };
 };

@@ -1,13 +1,13 @@
 import { adjectives, nouns, places, sources, verbs } from './vocabulary.js';
 
 /**
- * Reasoning texts as agents write them: four sections, some 950 characters, two sources of their
- * own, no two alike. Text `n` is always the same text, so a run can be repeated.
+ * Generates reasoning texts as agents write them: four sections, about 950 characters, two unique
+ * sources, no two texts alike. Text `n` is always the same, so a run can be repeated.
  */
 
 export type Random = () => number;
 
-/** sfc32 (Chris Doty-Humphrey), stirred a few times so that neighbouring seeds part at once. */
+/** sfc32 (Chris Doty-Humphrey). A few warm-up steps make neighbouring seeds diverge immediately. */
 export const makeRandom = (seed: number): Random => {
   let a = seed | 0;
   let b = Math.imul(seed, 0x9e3779b1);
@@ -34,7 +34,7 @@ const slots: Readonly<Record<string, (random: Random) => string>> = {
   d: (random) => String(2 + ((random() * 96) | 0)),
 };
 
-/** Sentences with holes: noun, adjective, verb (past), place, number. */
+/** Sentence templates with slots: noun, adjective, verb (past), place, number. */
 const sentences = {
   evidence: [
     'The {a} {n} in {p} {v} by {d} percent after the {n} {v} the {a} {n}.',
@@ -76,7 +76,7 @@ const sentences = {
 const fill = (random: Random, template: string): string =>
   template.replace(/\{(.)\}/g, (_, slot: string) => slots[slot]!(random));
 
-/** Lists of particulars: nearly all of their words are drawn, so two texts share little. */
+/** Lists of details. Nearly all their words are random, so two texts share little. */
 const particulars = [
   'Watched so far: {a} {n}, {a} {n}, {n} and {n} near {p}, {n} from {p}.',
   '{p}: {n} {v}, {n} {v}, {n} {v}; {p}: {n} {v}, {a} {n} {v}.',
@@ -110,11 +110,11 @@ export const makeReasoning = (n: number): string => {
   );
 };
 
-/** A stated confidence that is not always the same. */
+/** A confidence that varies with `n`. */
 export const makeConfidence = (n: number): number =>
   51 + ((Math.imul(n, 2_654_435_761) >>> 8) % 45);
 
-/** A comment of some 200 characters. */
+/** A comment of about 200 characters. */
 export const makeComment = (n: number): string => {
   const random = makeRandom(n);
   const clause = (): string => fill(random, 'the {a} {n} of {p} {v} the {n}');

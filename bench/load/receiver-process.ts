@@ -6,9 +6,8 @@ import { listenOn } from '../peers/uws.js';
 import { latenciesOf } from './load.js';
 
 /**
- * The receivers of all endpoints of the bench `webhooks`: any path answers 204. A latency counts
- * from `at` in the body to the arrival, both on this machine's clock. Every 64th signature is
- * checked.
+ * Receivers for all endpoints of the bench `webhooks`. Any path answers 204. Latency runs from `at`
+ * in the body to the arrival, both on this machine's clock. Every 64th signature is checked.
  */
 
 const longest_ms = 180_000;
@@ -58,11 +57,11 @@ const handlers = {
       .post('/*', handle);
     return listenOn(app);
   },
-  /** So many deliveries, each counted once; forgets what came before. */
+  /** Expects this many deliveries, each counted once. Forgets earlier ones. */
   expect: (wanted: number): void => {
     count = startCount(wanted);
   },
-  /** Waits for all that is wanted, or tells what came until the deadline. */
+  /** Waits for all expected deliveries, or reports the ones that arrived before the deadline. */
   arrived: async () => {
     const give_up_ms = performance.now() + longest_ms;
     while (count.seen.size < count.wanted && performance.now() < give_up_ms) await delay(5);

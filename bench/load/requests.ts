@@ -2,27 +2,27 @@ import { readFileSync } from 'node:fs';
 import { makeComment, makeConfidence, makeReasoning } from './predict-texts.js';
 import { makeFrame } from './socket-connection.js';
 
-/** The bytes of the requests of one round, made before its clock starts. */
+/** The bytes of the requests of one round, prepared before its clock starts. */
 
-/** Each request is one agent and one subject, and no pair comes twice. */
+/** Each request has one agent and one subject. No pair occurs twice. */
 export interface PairOptions {
-  /** A prediction by HTTP, websocket or MCP, its revision, a comment, or an upvote. */
+  /** A prediction over HTTP, websocket or MCP, its revision, a comment, or an upvote. */
   readonly kind: 'predict' | 'call' | 'mcp' | 'revise' | 'comment' | 'vote';
-  /** JSON file: the agents' keys, of which the first so many are used. */
+  /** JSON file with the agents' keys. The first `agents` of them are used. */
   readonly keys_file: string;
   readonly agents: number;
   /** Questions to predict or comment on, seeded predictions to revise, or comments to vote on. */
   readonly subjects: readonly string[];
   readonly count: number;
-  /** The first text, so that no text comes twice in a run. */
+  /** Number of the first text, so that no text occurs twice in a run. */
   readonly first_text: number;
-  /** Each prediction or comment has an Idempotency-Key. */
+  /** Sends an Idempotency-Key with each prediction or comment. */
   readonly idempotent?: boolean;
 }
 
 export interface ReadOptions {
   readonly kind: 'read';
-  /** The same few addresses again and again, as hot reads are. */
+  /** The same few URLs repeatedly, like hot reads. */
   readonly paths: readonly string[];
   readonly count: number;
 }
@@ -53,7 +53,7 @@ interface Pair {
   /** Number of the text, and of the request in its round. */
   readonly text: number;
   readonly nth: number;
-  /** Further headers. */
+  /** Additional headers. */
   readonly more: string;
 }
 
@@ -82,7 +82,7 @@ const makePair: Record<PairOptions['kind'], (pair: Pair) => Buffer> = {
   },
   revise: ({ subject, key, text }) =>
     send(`PATCH /api/predictions/${subject}`, key, {
-      // No seeded forecast has decimals, so each of these is another.
+      // No seeded forecast has decimals, so each revision changes the value.
       probability: Math.floor(makeConfidence(text) / 2) + 0.37,
       reason: makeComment(text),
     }),
@@ -102,7 +102,8 @@ export const makeRequests = (options: PairOptions | ReadOptions): readonly Buffe
   const keys = readKeys(options);
   if (count > keys.length * subjects.length) throw new Error('More requests than pairs.');
   return Array.from({ length: count }, (_, nth) => {
-    // Goes on where the round before ended, so that rounds on the same subjects share no pair.
+    // Continues after the last pair of the previous round, so that rounds on the same subjects
+    // share no pair.
     const text = first_text + nth;
     const subject = subjects[(text + Math.floor(text / keys.length)) % subjects.length]!;
     const agent = kind === 'revise' ? Number.parseInt(subject.slice(-12), 16) : text;

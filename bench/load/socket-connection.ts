@@ -3,16 +3,21 @@ import net from 'node:net';
 import type { Connection, Events } from './load.js';
 
 /**
- * A websocket client that costs as little as it can, for thousands of them in one process: as much
- * of RFC 6455 as a load needs, short frames out and the frames of a server in.
+ * A minimal websocket client, cheap enough for thousands in one process. It implements only the
+ * part of RFC 6455 that a load needs: it sends short frames and reads a server's frames.
  */
 export interface SocketOptions {
   readonly port: number;
   readonly path: string;
-  /** Number of the socket: a service that counts sockets by address sees many addresses. */
+  /**
+   * Number of the socket. Each has its own address for a service that counts sockets by address.
+   */
   readonly n: number;
   readonly api_key?: string;
-  /** Whether the payload of a frame of this length is handed over; else only its length is read. */
+  /**
+   * Returns true if the payload of a frame of this length is needed. Otherwise only its length is
+   * read.
+   */
   readonly wants: (length: number) => boolean;
   onOpen(): void;
   onFrame(length: number, payload: Buffer | undefined): void;
@@ -20,7 +25,7 @@ export interface SocketOptions {
 }
 
 const sockets_of_an_address = 150;
-/** What is read is looked at before the next read, so all sockets share it. */
+/** All sockets share it, because each read is processed before the next one. */
 const buffer = Buffer.allocUnsafe(262_144);
 
 export const openSocket = (options: SocketOptions): net.Socket => {
@@ -68,7 +73,7 @@ export const openSocket = (options: SocketOptions): net.Socket => {
   return socket;
 };
 
-/** A text frame, masked with zeros, so that its bytes stay as they are. */
+/** A text frame with a zero mask, so that its bytes stay unchanged. */
 export const makeFrame = (text: string): Buffer => {
   const payload = Buffer.from(text);
   const { length } = payload;
@@ -77,7 +82,7 @@ export const makeFrame = (text: string): Buffer => {
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
 };
 
-/** Reads the frames of a server. */
+/** Reads a server's frames. */
 export const makeFrameReader = (
   wants: SocketOptions['wants'],
   onFrame: (length: number, payload: Buffer | undefined, opcode: number) => void,
@@ -102,7 +107,7 @@ export const makeFrameReader = (
       skip = Math.max(0, end - bytes.length);
       at = Math.min(end, bytes.length);
     }
-    // The buffer of the sockets is used again, so the rest is copied.
+    // The rest is copied, because the sockets reuse their buffer.
     pending = at === bytes.length ? undefined : Buffer.from(bytes.subarray(at));
   };
 };

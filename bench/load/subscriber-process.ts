@@ -4,18 +4,18 @@ import { latenciesOf } from './load.js';
 import { makeFrame, openSocket } from './socket-connection.js';
 
 /**
- * Many websocket subscribers in one process. Of most, only the lengths of frames are read; one of
- * `sample_every` is read in full, for the time each event took and for its place in the sequence.
+ * Many websocket subscribers in one process. For most of them only frame lengths are read. One in
+ * `sample_every` is read in full, to check the latency and the order of its events.
  */
 export interface SubscribeJob {
   readonly port: number;
   readonly path: string;
   readonly count: number;
-  /** Text frames that are sent once the socket is open. */
+  /** Text frames to send once the socket is open. */
   readonly hello: readonly string[];
-  /** A frame that begins so means the socket is ready. */
+  /** A frame that starts with this text means that the socket is ready. */
   readonly ready: string;
-  /** Answered by `pong`: the heartbeat of a protocol above websockets. */
+  /** Answered with `pong`. Some protocols on top of websockets have such a heartbeat. */
   readonly ping?: { readonly text: string; readonly pong: string };
   readonly sample_every: number;
 }
@@ -23,7 +23,7 @@ export interface SubscribeJob {
 /** Shorter frames are heartbeats and answers. */
 const least_event_bytes = 256;
 const opened_at_once = 64;
-/** Members of the data of an event by which it is measured. */
+/** Members of the event data that are used for measuring. */
 const measured = /"n":(\d+),"at":([\d.]+)/;
 
 const startCount = () => ({ delivered: 0, ended: 0, holes: 0, latencies_ms: [] as number[] });
@@ -70,7 +70,7 @@ const openOne = (job: SubscribeJob, n: number): Promise<void> =>
   });
 
 const handlers = {
-  /** Opens all, some at a time, and waits until they are ready. */
+  /** Opens all sockets, a few at a time, and waits until they are ready. */
   open: async (job: SubscribeJob): Promise<void> => {
     is_closing = false;
     let next = 0;
@@ -80,7 +80,7 @@ const handlers = {
     await Promise.all(Array.from({ length: opened_at_once }, openSome));
     count = startCount();
   },
-  /** Event frames since the sockets were opened. */
+  /** Event frames received since the sockets were opened. */
   delivered: (): number => count.delivered,
   /** Closes the sockets. */
   stop: () => {

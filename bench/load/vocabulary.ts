@@ -1,4 +1,7 @@
-/** Words of the bench's own reasoning texts: plain, clean, and many enough that texts differ. */
+/**
+ * Words for the bench's own reasoning texts: plain, inoffensive, and numerous enough that texts
+ * differ.
+ */
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 
 export const nouns = words(`

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis';
 import { serve } from '../env/child.js';
 
 /**
- * Webhooks in the conventional way: a BullMQ worker that signs and calls `fetch`, ten tries with a
- * growing wait, 256 at a time. The certificate authority comes from NODE_EXTRA_CA_CERTS.
+ * Conventional webhooks: a BullMQ worker that signs and calls `fetch`, ten tries with exponential
+ * backoff, 256 in parallel. The certificate authority comes from NODE_EXTRA_CA_CERTS.
  */
 
 export interface DeliveryJob {

@@ -12,22 +12,23 @@ import { makeId } from '../../src/kit/ids.js';
 import { serve } from '../env/child.js';
 
 /**
- * The design most services of this kind have: Fastify, a connection pool, and one transaction a
- * request. Same schema, same rows, same checks of texts and keys as the service; bodies are checked
- * by Fastify's compiled ajv schema, every statement is prepared, keys are cached, one line is logged
- * a request. It also does the service's work in Redis: a rate limit by key (`@fastify/rate-limit`;
- * the service keeps three windows a call), and after the commit the tally and the stream, in one
- * round trip.
+ * The design of most services of this kind: Fastify, a connection pool, and one transaction per
+ * request. Schema, rows and checks of texts and keys are the same as the service's. Fastify's compiled
+ * ajv schema checks bodies, every statement is prepared, keys are cached, and each request logs one
+ * line. It also does the service's work in Redis: a rate limit per key (`@fastify/rate-limit`; the
+ * service checks three windows per call), and after the commit the tally and the stream, in one round
+ * trip.
  *
- * An agent's row is locked while its earlier comments are read, so that the five of a question hold;
- * the question's counter moves in the same transaction, last, so that its row is held for as short
- * as can be; owners are compared before a vote, and the author's is held until its end.
+ * An agent's row is locked while its earlier comments are read, to enforce the limit of five per
+ * question. The question's counter is updated last in the same transaction, so that its row is locked
+ * as briefly as possible. Owners are compared before a vote, and the author's row is locked until its
+ * end.
  */
 
 const { DATABASE_URL = '', POOL = '', LOG_FILE = '', REDIS_URL = '' } = process.env;
 
 const redis = new Redis(REDIS_URL);
-// Connections stay open between rounds; by default idle ones go after ten seconds.
+// Connections stay open between rounds. By default idle ones close after ten seconds.
 const pool = new pg.Pool({
   connectionString: DATABASE_URL,
   max: Number(POOL),
@@ -119,7 +120,7 @@ const inTransaction = async <T>(work: (run: Run) => Promise<T>): Promise<T> => {
   }
 };
 
-/** Thrown; Fastify answers with this status. */
+/** Fastify answers with this status when it is thrown. */
 const refusal = (statusCode: number, code: string) =>
   Object.assign(new Error(code), { statusCode, code });
 
@@ -131,7 +132,7 @@ interface Agent {
   readonly owner_id: string;
 }
 
-/** By key; a revocation would take ten seconds to show. */
+/** Agents by key. A revocation would take up to ten seconds to take effect. */
 const agents = new LRUCache<string, Agent>({
   max: 50_000,
   ttl: 10_000,
@@ -279,7 +280,7 @@ const bodies = {
 const listen = async (): Promise<number> => {
   const app = fastify({
     logger: { level: 'info', file: LOG_FILE },
-    // One line a request, as the service writes: the hook below instead of Fastify's two.
+    // One log line per request, as in the service: the hook below replaces Fastify's two lines.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 65_536,
   });

@@ -8,7 +8,7 @@ import { serve } from '../env/child.js';
 import { makeEventFrame, type Numbered } from '../env/events.js';
 import { listenOn } from './uws.js';
 
-/** The same frames to the same subscribers by three servers, each as fast as it can be set up. */
+/** Sends the same frames to the same subscribers from three servers, each in its fastest setup. */
 
 interface FanoutPeer {
   readonly listen: () => Promise<number>;
@@ -16,7 +16,7 @@ interface FanoutPeer {
 }
 
 const peers: Readonly<Record<string, () => FanoutPeer>> = {
-  /** Bare uWebSockets.js: one topic and its own publish; nothing remembered, nothing filtered. */
+  /** Bare uWebSockets.js: one topic and its built-in publish, without history or filters. */
   uws() {
     const app = uWS.App().ws('/*', {
       compression: uWS.DISABLED,
@@ -32,7 +32,7 @@ const peers: Readonly<Record<string, () => FanoutPeer>> = {
       send: (event) => void app.publish('all', makeEventFrame(event)),
     };
   },
-  /** The `ws` package: one loop over all clients for each event, the text encoded once. */
+  /** The `ws` package: one loop over all clients per event, with the text encoded once. */
   ws() {
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
     server.on('connection', (socket) => socket.send('{"op":"welcome"}'));
@@ -47,7 +47,7 @@ const peers: Readonly<Record<string, () => FanoutPeer>> = {
       },
     };
   },
-  /** Socket.IO over websockets alone: one room, its adapter encodes an event once. */
+  /** Socket.IO over websockets only: one room, and its adapter encodes an event once. */
   socketio() {
     const http = createServer();
     const options = { transports: ['websocket' as const], pingInterval: 3_600_000 };

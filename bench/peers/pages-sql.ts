@@ -1,4 +1,4 @@
-/** What the peer of the pages asks Postgres, one query a part of a page. */
+/** Queries of the pages' peer, one for each part of a page. */
 
 const listed = (rest: string): string => `
   select

@@ -8,9 +8,9 @@ import { serve } from '../env/child.js';
 import { statements } from './pages-sql.js';
 
 /**
- * The design most sites of this kind have: Fastify, templates, and for each part of a page one
- * prepared query, all of a page at once. The home page and the page of a question, with the parts
- * that the service shows, from the same rows.
+ * The design of most sites of this kind: Fastify, templates, and one prepared query per part of a
+ * page, all in parallel. Renders the home page and the question page, with the same parts as the
+ * service, from the same rows.
  */
 
 const { DATABASE_URL = '', LOG_FILE = '' } = process.env;
@@ -28,7 +28,7 @@ interface Point {
   readonly forecast: number;
 }
 
-/** A line through the points, in steps, in a box of this size. */
+/** A step line through the points, in a box of this size. */
 const pathOf = (points: readonly Point[], width: number, height: number): string => {
   const times = points.map(({ at }) => at.getTime());
   const [from = 0, to = 0] = [times[0], times.at(-1)];
@@ -42,7 +42,7 @@ const pathOf = (points: readonly Point[], width: number, height: number): string
   );
 };
 
-/** Questions of a list with their lines over seven days. */
+/** Adds the seven-day lines to the questions of the lists. */
 const withTrends = async (...lists: Row[][]): Promise<void> => {
   const all = lists.flat();
   const trends = await rowsOf('trends', [...new Set(all.map(({ id }) => id))]);

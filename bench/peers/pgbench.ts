@@ -9,11 +9,13 @@ import type { Setup } from '../env/setup.js';
 import type { Subject } from '../frame/bench.js';
 import { makeReasoning } from '../load/predict-texts.js';
 
-/** Best of 4, 8, 16, 32 and 64 on two cores. */
+/** The best of 4, 8, 16, 32 and 64 on two cores. */
 const clients = 16;
 const agents = 10_000;
 
-/** pgbench reads `:name` as a variable even inside quotes; a space after the colon prevents it. */
+/**
+ * pgbench treats `:name` as a variable even inside quotes. A space after the colon prevents this.
+ */
 const plain = (text: string): string =>
   text
     .replaceAll("'", "''")
@@ -27,8 +29,8 @@ const question = idOf('8003', ':question');
 
 /**
  * The statements of one prediction in the conventional design, as one transaction: no HTTP, no
- * parsing and no checking of texts. From the command line: n, which counts up per client, and the
- * first question of the block. Request k is agent k on a question of the block; no pair comes twice.
+ * parsing and no text checks. The command line sets n, which counts up per client, and the first
+ * question of the block. Request k is agent k on a question of the block. No pair occurs twice.
  */
 const script = (): string => `
 \\set k :n * ${clients} + :client_id

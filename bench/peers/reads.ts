@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { serve } from '../env/child.js';
 import { listenOn } from './uws.js';
 
-/** An answer of the service, for a peer to give as well. */
+/** An answer of the service that a peer repeats. */
 export interface Recorded {
   readonly path: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -15,15 +15,15 @@ export interface Recorded {
 
 interface ReadPeer {
   readonly listen: () => Promise<number>;
-  /** Gives these answers from now on. */
+  /** Sets the answers that it gives from now on. */
   readonly learn: (recorded: readonly Recorded[]) => void | Promise<void>;
 }
 
 const { KIND, REDIS_URL = '', LOG_FILE = '' } = process.env;
 
 /**
- * The least that a server can do: finds the bytes of an address in a map and sends them, with the
- * headers that the service sends. No limits, no log, no credentials, nothing that moves.
+ * The minimum that a server can do: looks up the bytes of a URL in a map and sends them with the
+ * headers that the service sends. No limits, no log, no credentials, no changing data.
  */
 const makeUws = (): ReadPeer => {
   let answers = new Map<string, Recorded>();
@@ -46,10 +46,10 @@ const makeUws = (): ReadPeer => {
 };
 
 /**
- * The design most services of this kind have for hot reads: Fastify in front of a cache in Redis.
- * The whole answer is made already; a read is a rate limit by address (`@fastify/rate-limit`, which
- * counts in Redis in a fixed window; the service's windows slide), one HGETALL, an ETag, one line of
- * log. Commands of one turn of the event loop share a round trip.
+ * The design of most services of this kind for hot reads: Fastify in front of a cache in Redis. The
+ * whole answer is ready. A read is a rate limit per address (`@fastify/rate-limit`, which counts fixed
+ * windows in Redis, while the service's windows slide), one HGETALL, an ETag, and one log line.
+ * Commands from one turn of the event loop share a round trip.
  */
 const makeFastify = async (): Promise<ReadPeer> => {
   const redis = new Redis(REDIS_URL, { enableAutoPipelining: true });

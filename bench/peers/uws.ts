@@ -1,6 +1,6 @@
 import uWS from 'uWebSockets.js';
 
-/** Listens on a free port of the loopback and returns it. */
+/** Listens on a free loopback port and returns it. */
 export const listenOn = (app: uWS.TemplatedApp): Promise<number> =>
   new Promise((resolve, reject) => {
     app.listen('127.0.0.1', 0, (socket) => {

@@ -3,7 +3,7 @@ import { groupBy } from '../../src/kit/group-by.js';
 
 /**
  * Recomputes the consensus of every question from its stored predictions: in one pass over
- * integers, without tallies. Members and order are those of the wire format.
+ * integers, without tallies. The result has the members and the order of the wire format.
  */
 
 interface Fit {

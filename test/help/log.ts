@@ -23,7 +23,7 @@ export const makeEntry = (offset: number, place: Partial<LogEntry> = {}): LogEnt
   ...place,
 });
 
-/** The members of an entry, without those of its transport. */
+/** The members of an entry, without the transport's own members. */
 export const saidOf = (entry: LogEntry): LogEntry => {
   const { offset, id, event, question_id, agent_id, audience_id } = entry;
   const { category, subcategory, owner_id, body } = entry;

@@ -52,7 +52,7 @@ const answerTo = ({ id, questions = [] }: dns.Packet, zone: Zone, most: number):
   return packet;
 };
 
-/** Binds both to one port. Retries because the port that TCP got may be taken for UDP. */
+/** Binds both to one port. Retries because the TCP port may already be in use for UDP. */
 const bindBoth = async (
   udp: ReturnType<typeof createSocket>,
   tcp: ReturnType<typeof createServer>,

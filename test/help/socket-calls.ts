@@ -65,8 +65,7 @@ export const openCalls = async (
     pause,
     resume,
     /**
-     * Returns the next reply or error, whatever its id. For a socket with no other calls in
-     * progress.
+     * Returns the next reply or error, with any id. For a socket with no other calls in progress.
      */
     askAnything: (text: string | Buffer) => ask(text, anything),
     /** Ids of the replies so far, in order of arrival. */
