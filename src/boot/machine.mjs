@@ -3,7 +3,7 @@ import path from 'node:path';
 
 /**
  * Finds problems that would keep a service from ever starting here, before anything is installed or
- * built. Each function returns one sentence, which says what is wrong and then what to do, or null.
+ * built. Each function returns null or one sentence: the problem, then the remedy.
  */
 
 /** Minimum glibc for the binary of uWebSockets.js, by major version of Node. */

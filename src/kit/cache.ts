@@ -49,7 +49,7 @@ interface CacheOptions<V> {
   /** Maximum number of values, or of the sum of their sizes. The least recently used goes first. */
   readonly most: number;
   readonly sizeOf?: (value: V) => number;
-  /** Counted from the start of the read. Without it, values stay as long as there is room. */
+  /** Counted from the start of the read. Without it, only a full cache drops values. */
   readonly ttl_ms?: number;
   /** Without it, every value is cached. */
   readonly isKept?: (value: V) => boolean;

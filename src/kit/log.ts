@@ -42,7 +42,7 @@ export const makeLog = (
     },
     { write: (line: string) => output.write(line.replace(credentials, '[redacted]')) },
   );
-  /** `dropped`: number of lines that could not be written so far. */
+  /** `dropped`: number of lines lost since the start. */
   return { log, dropped: () => output.dropped };
 };
 
@@ -93,7 +93,7 @@ const flushAll = (): void => {
 
 /**
  * Writes lines without blocking. (`sonic-boom`, which pino brings, blocks the end of a process for
- * ever if the disk is full.) A failed write (full disk, nobody reads the pipe) is retried.
+ * ever if the disk is full.) A failed write (full disk, a pipe without a reader) is retried.
  * Meanwhile up to `most` characters are stored, and further lines are dropped and counted.
  */
 export class LogOutput {

@@ -14,7 +14,7 @@ import {
 /**
  * Draws a chart with title, legend, axes, gridlines and its source, and the marks in it. d3 places
  * values and chooses ticks. The markup is our own, so that a picture is safe for any text, the same
- * every time, and coloured by class. Features decide what a chart means.
+ * every time, and coloured by class. Features decide the meaning of a chart.
  */
 
 export interface Axis {

@@ -27,23 +27,25 @@ import { type Core, closeSilent, defineOp, isOverloaded, type Op, Session } from
 import { followDefaults, most_last } from './subscribe.js';
 
 /**
- * The way from an HTTP request to a socket that has a caller, and what the caller then says. Every
+ * Turns an HTTP request into a socket with a caller, and then takes the caller's frames. Every
  * refusal is a close code and never an HTTP status, because a browser cannot read the status of a
- * failed upgrade: the socket is opened, gets the reason, and is closed. Frames that come during the
- * lookup of a credential wait, so that their order keeps its meaning.
+ * failed upgrade. So the socket is opened, gets the reason, and is closed. Frames that come during
+ * the lookup of a credential wait, so that their order keeps its meaning.
  */
 
 const auth_deadline_ms = 5_000;
 const most_held = 128;
 
-/** What uWS keeps with a socket. It hands out a shallow copy, so identity lives one level down. */
+/**
+ * Data that uWS stores with a socket. uWS hands out a shallow copy, so identity is one level down.
+ */
 export interface SocketData {
   readonly session: Session;
 }
 
 /**
- * Answers the handshake at once, and looks the credential up afterwards. An upgrade that follows an
- * await, in a cork, may be taken for an HTTP response and closed by the library:
+ * Answers the handshake immediately and looks up the credential afterwards. If an upgrade follows
+ * an await inside a cork, the library may take it for an HTTP response and close it:
  * uNetworking/uWebSockets pull request 1929.
  */
 export const upgrade = (
@@ -78,10 +80,10 @@ export const upgrade = (
 const hasAny = ({ api_key, authorization, admin_key }: Credentials): boolean =>
   api_key !== '' || authorization !== '' || admin_key !== '';
 
-/** Asking the other processes takes half a second, and closing a silent socket a moment. */
+/** Time to ask the other processes (half a second) and to close a silent socket. */
 const ask_others_ms = 1_000;
 
-/** Says why and closes: the client must change something, or wait, before it comes back. */
+/** Sends the reason and closes. The client must change something, or wait, before it comes back. */
 export const closeFor = (session: Session, fault: Fault, id?: FrameId): void => {
   if (fault.def === ws_faults.TOO_MANY_CONNECTIONS) {
     const retry_after_ms = session.core.limits.alive_ms + ask_others_ms;
@@ -92,7 +94,7 @@ export const closeFor = (session: Session, fault: Fault, id?: FrameId): void => 
   session.end(closeCodeOf(fault), fault.def.code);
 };
 
-/** Looks the caller of an opened socket up, and welcomes it or says why not. */
+/** Looks up the caller of an opened socket, then welcomes the socket or says why not. */
 export const admit = async (session: Session): Promise<void> => {
   const { core, request } = session;
   const caller = await decide(session).catch((error: unknown) => {
@@ -109,14 +111,14 @@ export const admit = async (session: Session): Promise<void> => {
   takeHeld(session);
 };
 
-/** When the next tick is due: within 10 % of the usual time, so that sockets are spread. */
+/** Returns when the next tick is due, within 10 % of the interval, so that sockets are spread. */
 export const nextTick = ({ limits }: Core): number =>
   performance.now() + limits.tick_ms * (0.9 + 0.2 * Math.random());
 
 const decide = async (session: Session): Promise<Caller | Fault> => {
   const { core, request } = session;
   if (core.draining) return anonymous;
-  // Below 0 the hub does not know yet where the log stands.
+  // Below 0 the hub does not know the head of the log yet.
   if (core.head < 0 || isOverloaded(core)) return refuse(common_faults.UNAVAILABLE);
   const { limit_key } = request.address;
   const full = await count(session, `address:${limit_key}`, core.limits.connections_ip);
@@ -127,7 +129,7 @@ const decide = async (session: Session): Promise<Caller | Fault> => {
   return has_ended && request.by_cookie ? anonymous : caller;
 };
 
-/** Takes a connection of those that a caller or an address may have; a fault when none is left. */
+/** Takes one of the connections of a caller or an address. Returns a fault if all are in use. */
 const count = async (session: Session, name: string, most: number): Promise<Fault | null> => {
   if (!(await session.core.connections.take(name, most))) {
     closeSilent(session.core, name);
@@ -137,10 +139,10 @@ const count = async (session: Session, name: string, most: number): Promise<Faul
   return null;
 };
 
-/** A socket is not only for the routes of an admin; each call over it chooses anew. */
+/** A socket is not limited to admin routes. Each call over it chooses its credentials again. */
 const any_route = { auth: 'public', takes_key: false } as const;
 
-/** The caller, if there is room for one more socket; an outage is a fault too. */
+/** Returns the caller if there is room for one more socket. An outage is a fault too. */
 const findCaller = async (session: Session, given: Credentials): Promise<Caller | Fault> => {
   const { options, limits, log } = session.core;
   if (!hasAny(given)) return anonymous;
@@ -158,7 +160,7 @@ const findCaller = async (session: Session, given: Credentials): Promise<Caller 
   }
 };
 
-/** The socket speaks for this caller from now on. */
+/** From now on the socket speaks for this caller. */
 const identify = (session: Session, caller: Caller, credentials: Credentials): void => {
   const { api_key, authorization, admin_key } = credentials;
   const secret = api_key !== '' ? api_key : authorization.replace(/^Bearer\s+/i, '');
@@ -170,7 +172,9 @@ const identify = (session: Session, caller: Caller, credentials: Credentials): v
   session.caller = caller;
 };
 
-/** The socket was closed while its caller was looked up: its connections are given back. */
+/**
+ * True if the socket closed while its caller was looked up. Then its connections are given back.
+ */
 const isGone = (session: Session): boolean => {
   if (session.ws !== null) return false;
   session.uncount();
@@ -241,7 +245,7 @@ const authenticate = async (
   takeHeld(session);
 };
 
-/** A socket that was opened without a credential shows it by a frame. */
+/** Authenticates a socket that was opened without a credential. */
 export const auth_op = defineOp({
   schema: auth_frame,
   take(session, frame) {
@@ -252,7 +256,7 @@ export const auth_op = defineOp({
   },
 });
 
-/** One message of a socket, as it came; `raw` is read before this returns. */
+/** Handles one message of a socket. `raw` is read before this returns. */
 export const takeMessage = (session: Session, raw: Buffer, is_binary: boolean) => {
   const { core } = session;
   session.heard_ms = performance.now();
@@ -266,7 +270,7 @@ export const takeMessage = (session: Session, raw: Buffer, is_binary: boolean) =
   receive(session, read);
 };
 
-/** A ping or a pong of the protocol: uWS answers it by itself, and it counts as any frame does. */
+/** Handles a ping or a pong of the protocol. uWS answers it, and it counts like any other frame. */
 export const takeControl = (session: Session): void => {
   session.heard_ms = performance.now();
   if (!session.is_usable) return;
@@ -279,7 +283,7 @@ const breakOff = (session: Session, message: string): void => {
   session.end(close_codes.BAD_FRAME, message.slice(0, 100));
 };
 
-/** Does what a frame says, or holds it while the caller is looked up. */
+/** Acts on a frame, or holds it while the caller is looked up. */
 const receive = (session: Session, read: ReadFrame<Op>) => {
   if (session.held !== null) {
     if (session.held.length < most_held) session.held.push(read);
@@ -291,7 +295,7 @@ const receive = (session: Session, read: ReadFrame<Op>) => {
   session.send(isFault(given) ? errorFrame(given, read.id) : given);
 };
 
-/** One of these frames may be an `auth`, and the others wait again. */
+/** Handles the held frames. If one of them is an `auth`, the ones after it wait again. */
 const takeHeld = (session: Session): void => {
   const held = session.held ?? [];
   session.held = null;

@@ -18,25 +18,27 @@ import { defineOp, type Op, type Session } from './session.js';
  * `{"op":"reply","id":9,"status":201,"headers":{…},"body":{…}}` by the same route value, limits and
  * handler as a request over HTTP. Answers come when they are ready, in any order.
  *
- * A call counts as a request, not as a frame. It is in flight until its answer has been handed to
- * the connection, which takes no more than it has room for: a client that does not read is refused
- * further calls, and closed with 4101 when it goes on like that.
+ * A call counts as a request, not as a frame. It is in flight until its answer has been passed to
+ * the connection, which takes answers only while it has room. So a client that does not read is
+ * refused further calls, and is closed with 4101 if it goes on like that.
  */
 
-/** The largest body of the usual routes, and the rest of the frame. */
+/** The largest body of the usual routes, plus the rest of the frame. */
 export const most_call_bytes = 65_536 + 16_384;
 
-/** Unread bytes of a connection above which replies wait. */
+/** Replies wait while a connection has more unread bytes than this. */
 const unread_goal = 65_536;
-/** Characters of waiting replies: above the first no more calls are taken, above the other 4101. */
+/**
+ * Characters of waiting replies. Above the first limit calls are refused, above the second: 4101.
+ */
 const full_chars = 1_048_576;
 const most_chars = 16_777_216;
-/** Longer replies have to be fetched over HTTP; a page of a list is far below. */
+/** Longer replies have to be fetched over HTTP. A page of a list is far shorter. */
 const most_reply_chars = 4_194_304;
 
 const text_type = /^text\/|[/+](?:json|xml|x-ndjson|csv|javascript|yaml)\b/;
 const credential_names = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
-/** Only a browser itself may set these, and no page: so a frame may not either. */
+/** Headers that only a browser itself may set, never a page. So a frame may not set them either. */
 const browsers_own = /^(?:host|origin|sec-.*)$/;
 
 export const call_frame = Type.Object({
@@ -45,7 +47,7 @@ export const call_frame = Type.Object({
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String({ pattern: '^[\\t -~\\u0080-\\u00ff]*$' })),
   ),
-  /** The route of the call looks at it. */
+  /** Validated by the route of the call. */
   body: Type.Optional(judgedAlone(Type.Unknown())),
 });
 type CallFrame = Static<typeof call_frame>;
@@ -71,7 +73,7 @@ class CallQueue {
   /** Replies that wait to be sent. */
   readonly #ready: string[] = [];
   #ready_chars = 0;
-  /** Waits for the reply to the call by which the credentials ended. */
+  /** Called when the reply has been sent to the call that ended the credentials. */
   #on_ended: (() => void) | null = null;
   /** Runs while the client reads nothing. */
   #slow_timer: NodeJS.Timeout | undefined;
@@ -81,12 +83,12 @@ class CallQueue {
     readonly server: Pick<Mounted, 'call' | 'open'>,
   ) {}
 
-  /** Calls whose reply has not been sent. */
+  /** Number of calls whose reply has not been sent. */
   get in_flight(): number {
     return this.#working.size + this.#ready.length;
   }
 
-  /** Begins a call; why not, or null. */
+  /** Starts a call. Returns null, or a fault if the call is refused. */
   take(frame: CallFrame, text: string): Fault | null {
     const { session, server } = this;
     if (this.in_flight >= session.core.limits.calls || this.#ready_chars > full_chars) {
@@ -103,7 +105,10 @@ class CallQueue {
     return null;
   }
 
-  /** Calls back when the reply has been sent to the call that ended the credentials, if any. */
+  /**
+   * Calls `done` after the reply to the call that ended the credentials, or now without such a
+   * call.
+   */
   whenAnswered(done: () => void): void {
     this.sendReady();
     if ([...this.#working].some(({ ends_credentials }) => ends_credentials)) this.#on_ended = done;
@@ -119,7 +124,7 @@ class CallQueue {
     this.#drop();
   }
 
-  /** Sends what the connection has room for. */
+  /** Sends as many replies as the connection has room for. */
   sendReady(): void {
     const { session } = this;
     const ready = this.#ready;
@@ -139,7 +144,7 @@ class CallQueue {
     }
   }
 
-  /** Replies of one turn of the event loop leave together: fewer writes for the same frames. */
+  /** Sends the replies of one turn of the event loop together, which takes fewer writes. */
   #onReply(call: SocketCall, reply: string): void {
     this.#working.delete(call);
     this.server.open.delete(call);
@@ -165,7 +170,7 @@ class CallQueue {
   }
 }
 
-/** Headers of the call, those of the socket's credential among them. */
+/** Returns the headers of the call, including the socket's credential. */
 const readHeaders = (
   { credential_headers }: Session,
   given: CallFrame['headers'] = {},
@@ -207,7 +212,7 @@ class SocketCall implements WholeCall {
   #raw_body: string | null = null;
   #on_gone: (() => void) | null = null;
 
-  /** `onReply` takes the frame that answers the call; it is called once at most. */
+  /** `onReply` gets the frame that answers the call, at most once. */
   constructor(
     readonly parts: CallParts,
     readonly onReply: (reply: string) => void,
@@ -263,7 +268,7 @@ class SocketCall implements WholeCall {
     else this.#on_gone = listener;
   }
 
-  /** The socket is gone; its handler goes on, and the reply is dropped. */
+  /** The socket is gone. The handler goes on, and the reply is dropped. */
   abort(): void {
     this.aborted = true;
     this.#done = true;
@@ -275,9 +280,9 @@ class SocketCall implements WholeCall {
 const json_token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /**
- * The text of the member `body` in the text of an object; '' when it has none. What is hashed and
- * compared of a call are the bytes its caller wrote, as over HTTP, and not another spelling of the
- * same value. As for the parser, the last of equal names counts.
+ * Returns the text of the member `body` in the text of an object; '' if the object has no such
+ * member. Calls are hashed and compared by the bytes that the caller wrote, as over HTTP, and not
+ * by another spelling of the same value. As in the parser, the last of equal names counts.
  */
 export const bodyTextOf = (json: string): string => {
   let body = '';
@@ -296,7 +301,10 @@ export const bodyTextOf = (json: string): string => {
   return body;
 };
 
-/** The body as JSON: the answer itself, or its text as a text; null when a frame cannot hold it. */
+/**
+ * Returns the body as JSON: the answer itself, or its text as a JSON string. Null if a frame cannot
+ * hold it.
+ */
 const bodyOf = ({ body, content_type }: Outgoing): string | null => {
   if (body.length > most_reply_chars) return null;
   if (content_type === 'application/json') return body.toString();
@@ -315,7 +323,7 @@ const replyFrame = (id: CallFrame['id'], outgoing: Outgoing): string => {
   return `${makeFrame('reply', id, { status, headers }).slice(0, -1)},"body":${body}}`;
 };
 
-/** Only the handler's answer shows that a frame cannot hold it; such routes change nothing. */
+/** Only the handler's answer shows that a frame cannot hold it. Such routes change nothing. */
 const refuseForHttp = ({ headers }: Outgoing): Outgoing => {
   const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';
   const message = 'This answer is no text, or too long for a frame; ask for it over HTTP.';

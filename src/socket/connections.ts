@@ -7,16 +7,16 @@ import type { Service } from '../kit/service.js';
 import { loadScript, nodeOf, type RedisClient } from '../redis/client.js';
 
 /**
- * How many connections there are under a name, over all processes. Each process writes its own
- * absolute numbers to Redis, and twice a second that it lives; a killed process stops counting a
- * moment later. A Redis that was emptied gets all numbers again, and while Redis is away each
- * process holds the limit by itself.
+ * Counts the connections under a name, over all processes. Each process writes its own absolute
+ * numbers to Redis, and twice a second that it is alive. A killed process stops counting a moment
+ * later. If Redis was emptied, it gets all numbers again. While Redis is unavailable, each process
+ * enforces the limit on its own.
  */
 export interface ConnectionCounter {
-  /** Takes one of `most`; false when none is left. Never rejects. */
+  /** Takes one of `most` connections; false if all are in use. Never rejects. */
   take(name: string, most: number): Promise<boolean>;
   leave(name: string): void;
-  /** Calls `listener` with each name under which a process found no connection left in all. */
+  /** Calls `listener` with each name under which a process found all connections in use. */
   onFull(listener: (name: string) => void): void;
 }
 
@@ -24,7 +24,7 @@ export interface CounterOptions {
   readonly redis: RedisClient;
   readonly prefix: string;
   readonly log: Logger;
-  /** How long a process counts after it last wrote that it lives; for tests. */
+  /** How long a process counts after it last wrote that it is alive; for tests. */
   readonly counts_ms?: number;
 }
 
@@ -36,7 +36,7 @@ const retry_ms = 250;
 /** Counts that no process renews expire after the longest life of a socket. */
 const expire_ms = 6 * 3_600_000;
 
-/** Counts by name, of one process. */
+/** Counts connections by name, for one process. */
 export const makeCounts = () => {
   const counts = new Map<string, number>();
   return {
@@ -61,8 +61,9 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
   const isAway = (): boolean => redis.status !== 'ready';
 
   /**
-   * A process that was killed a moment ago still counts, and its clients connect here. So nobody is
-   * refused before all processes that have connections have written again that they live.
+   * A process that was killed a moment ago still counts, and its clients connect here. So a
+   * connection is refused only after all processes that have connections have written again that
+   * they are alive.
    */
   const takeShared = async (name: string, most: number): Promise<boolean> => {
     let first_asked_ms = 0;
@@ -77,7 +78,7 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
     return true;
   };
 
-  /** A write that is lost is made good by the next one, or by `renew`. */
+  /** If a write is lost, the next one or `renew` corrects the number. */
   const leave = (name: string): void => {
     own.add(name, -1);
     if (isAway()) return;
@@ -101,7 +102,7 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
   };
 
   let heard_ms = 0;
-  /** Tells of the names under which a process found none left since the last look. */
+  /** Reports the names under which a process found all connections in use since the last check. */
   const hearFull = async (): Promise<void> => {
     const found = await redis.zrangebyscore(full_key, `(${heard_ms}`, '+inf', 'WITHSCORES');
     for (let at = 0; at < found.length; at += 2) {
@@ -110,9 +111,9 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
     }
   };
 
-  /** The node of a cluster that has the numbers: another one may lack the last of them. */
+  /** The cluster node that has the numbers. Another node may lack the latest ones. */
   let node = '';
-  /** Writes that this process lives, and all its counts to a Redis that does not know them. */
+  /** Writes that this process is alive, and all its counts if Redis does not know them. */
   const renew = async (): Promise<void> => {
     if (isAway()) return;
     await hearFull();

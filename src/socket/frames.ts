@@ -8,7 +8,7 @@ import {
 } from '../http/validation.js';
 import { defineFaults, type Fault, refuse } from '../kit/fault.js';
 
-/** The protocol of the socket: JSON objects, one a frame, each named by its `op`. */
+/** The protocol of the socket: JSON objects, one per frame, each named by its `op`. */
 
 export const ws_faults = defineFaults({
   INVALID_FRAME: [400, 'validation', 'The frame does not have the expected shape.'],
@@ -49,35 +49,39 @@ export const default_limits = {
   connections_key: 20,
   connections_ip: 200,
   lifetime_ms: 4 * 3_600_000,
-  /** A socket that is asked for a sign of life must give one within this time. */
+  /** A socket that is asked for a sign of life must answer within this time. */
   alive_ms: 3_000,
   /** A socket without a credential must send a first frame within this time. */
   hello_ms: 5_000,
   tick_ms: 15_000,
-  /** Shortest time between two states of one topic. */
+  /** Minimum time between two states of one topic. */
   state_gap_ms: 250,
   /** Unread bytes of one socket above which messages are dropped. */
   backpressure_bytes: 262_144,
-  /** The same of all sockets of this process: above it each of them may leave little unread. */
+  /**
+   * The same for all sockets of this process. Above it, each of them may leave only little unread.
+   */
   unread_bytes: 134_217_728,
-  /** How long a socket may leave what was sent unread before it is cut. */
+  /** How long a socket may leave sent data unread before it is cut. */
   unread_ms: 10_000,
-  /** Events that one subscribe frame may have replayed, and how far back it may look. */
+  /** Maximum events that one subscribe frame may replay, and how far back it may look. */
   replay_events: 10_000,
   replay_span: 100_000,
-  /** Longest that a replay may take; a client that reads slower than the log grows never ends. */
+  /**
+   * Maximum duration of a replay. A client that reads slower than the log grows would never finish.
+   */
   replay_ms: 60_000,
   /** How long to wait for an offset that the client has seen and this process has not. */
   ahead_ms: 5_000,
-  /** Closing all sockets takes this long at most. */
+  /** Closing all sockets takes at most this long. */
   drain_ms: 5_000,
 };
 
 export type HubLimits = Readonly<typeof default_limits>;
 
 /**
- * Why a socket was closed. The code alone tells a client what to do: 400x, do not try again
- * unchanged; 410x, back off and try again; 420x, connect again now, within the spread given.
+ * Reasons why a socket was closed. The code alone tells a client what to do: 400x, do not try again
+ * unchanged; 410x, back off and try again; 420x, connect again now, within the given spread.
  */
 export const close_codes = {
   BAD_FRAME: 4000,
@@ -95,7 +99,7 @@ export const close_codes = {
 
 export type CloseCode = (typeof close_codes)[keyof typeof close_codes];
 
-/** What a refused credential or a refused connection closes with. */
+/** Returns the close code for a refused credential or a refused connection. */
 export const closeCodeOf = (fault: Fault): CloseCode => {
   const { status, code } = fault.def;
   if (code === 'TOO_MANY_CONNECTIONS') return close_codes.TOO_MANY_CONNECTIONS;
@@ -105,59 +109,59 @@ export const closeCodeOf = (fault: Fault): CloseCode => {
   return status === 403 ? close_codes.FORBIDDEN : close_codes.UNAUTHENTICATED;
 };
 
-/** The member `id` of a frame: its answer carries the same. */
+/** The member `id` of a frame. Its answer carries the same value. */
 export const frame_id = Type.Optional(
   Type.Union([Type.Integer({ minimum: 0 }), Type.String({ maxLength: 64 })]),
 );
 export type FrameId = string | number | undefined;
 
-/** The text of a frame to a client; an `id` that is undefined is left out. */
+/** Returns the text of a frame to a client. An undefined `id` is left out. */
 export const makeFrame = (
   op: string,
   id: FrameId,
   members: Readonly<Record<string, unknown>>,
 ): string => JSON.stringify({ op, id, ...members });
 
-/** `id` is that of the frame that it answers. */
+/** `id` is the id of the frame that this frame answers. */
 export const errorFrame = ({ def, message, fields }: Fault, id?: FrameId): string =>
   makeFrame('error', id, { code: def.code, error: message, retryable: def.retryable, fields });
 
-/** Lets pass what a client wants of a topic. */
+/** Selects the publications of a topic that a client wants. */
 export interface Filter {
-  /** Equal for filters that let the same pass. */
+  /** Equal for filters that select the same publications. */
   readonly key: string;
-  /** As the client is shown it. */
+  /** The filter as it is shown to the client. */
   readonly shown: Readonly<Record<string, unknown>>;
   readonly matches: (publication: Publication) => boolean;
 }
 
-/** A topic: `topic` is unique in the process, `label` is what the client calls it. */
+/** A topic. `topic` is unique in the process, `label` is the client's name for it. */
 export interface TopicRef {
   readonly topic: string;
   readonly label: string;
-  /** Without one everything on the topic is wanted. */
+  /** Without a filter, everything on the topic is wanted. */
   readonly filter?: Filter;
 }
 
-/** Equal for equal topics with equal filters. */
+/** Returns the same key for equal topics with equal filters. */
 export const keyOf = ({ topic, filter }: TopicRef): string =>
   filter === undefined ? topic : `${topic} ${filter.key}`;
 
-/** Something of the log that goes to sockets. */
+/** An entry of the log that is sent to sockets. */
 export interface Publication {
   readonly offset: number;
   readonly id: string;
   readonly topics: readonly TopicRef[];
-  /** A JSON object with at least one member; its members become members of the frame. */
+  /** A JSON object with at least one member. Its members become members of the frame. */
   readonly body: string;
-  /** What the feature's filters look at. */
+  /** Data that the feature's filters read. */
   readonly about?: unknown;
 }
 
 export const passes = ({ filter }: TopicRef, publication: Publication): boolean =>
   filter === undefined || filter.matches(publication);
 
-/** `prev` is the offset of the event before on this topic, as far as the filter lets it pass. */
+/** `prev` is the offset of the previous event on this topic that passes the filter. */
 export const eventFrame = (
   { label }: TopicRef,
   prev: number,
@@ -167,27 +171,27 @@ export const eventFrame = (
   return `${head},"id":"${id}",${body.slice(1)}`;
 };
 
-/** What a frame of an op may be. */
+/** Describes the frames of an op. */
 export interface FrameShape {
   readonly schema: TSchema;
-  /** Largest frame of this op; without it, that of all others. */
+  /** Maximum size of a frame of this op. Without it, the general limit applies. */
   readonly most_bytes?: number;
-  /** Its contents are checked later: only the syntax of the frame is looked at. */
+  /** The contents are checked later. Here only the syntax of the frame is checked. */
   readonly is_envelope?: boolean;
-  /** False: it has a limit of its own, and is not counted against that of frames. */
+  /** False if the op has its own limit and does not count against the frame limit. */
   readonly is_counted?: boolean;
 }
 
 export type ReadFrame<O> =
   | { readonly op: O; readonly id: FrameId; readonly value: unknown; readonly text: string }
-  /** Well-formed, but refused: the socket stays open. */
+  /** A well-formed frame that is refused. The socket stays open. */
   | { readonly id: FrameId; readonly fault: Fault }
-  /** No frame at all: the sender is broken, and the socket is closed. */
+  /** Not a frame at all: the sender is broken, and the socket is closed. */
   | { readonly problem: string };
 
 const checkId = compileCheck(Type.Object({ id: frame_id }), 'frame');
 
-/** Reads one text frame; never throws. `frame_bytes` bounds frames of ops that say nothing else. */
+/** Reads one text frame; never throws. `frame_bytes` limits frames of ops without `most_bytes`. */
 export const makeFrameReader = <O extends FrameShape>(
   ops: Readonly<Record<string, O>>,
   frame_bytes: number,

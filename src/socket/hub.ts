@@ -47,13 +47,13 @@ import {
 import { leaveLive, makePrevReader, topic_ops } from './subscribe.js';
 
 /**
- * Websockets of one process: its connections, their subscriptions, and the way of a publication to
- * its sockets. Nothing in here may throw into uWS, which would end the process: every callback is
- * guarded. Events leave in the order of their offsets.
+ * The websockets of one process: its connections, their subscriptions, and the way of a publication
+ * to its sockets. Nothing in here may throw into uWS, which would end the process, so every
+ * callback is guarded. Events leave in the order of their offsets.
  */
 
 export interface Closing {
-  /** `credential` is the SHA-256 of what the socket was opened with, in hex. */
+  /** `credential` is the SHA-256 of the socket's credential, in hex. */
   readonly matches: (caller: Caller, credential: string | null) => boolean;
   readonly code: CloseCode;
   readonly reason: string;
@@ -61,10 +61,10 @@ export interface Closing {
 
 export type Hub = ReturnType<typeof mountHub>;
 
-/** Above the limit for a frame, which is enforced here: uWS itself closes without a close frame. */
+/** Above the limit for a frame, which is enforced here because uWS closes without a close frame. */
 const payload_bytes = 98_304;
 const sweep_ms = 250;
-/** A socket that is to be closed may wait so long for the answers of its calls. */
+/** A socket that is to be closed may wait this long for the answers to its calls. */
 const calls_ms = 11_000;
 const ping_op = defineOp({
   schema: Type.Object({ id: frame_id }),
@@ -72,10 +72,10 @@ const ping_op = defineOp({
     makeFrame('pong', id, { time: new Date().toISOString(), head: session.sentUpTo() }),
 });
 
-/** What every socket understands. */
+/** Ops that every socket understands. */
 export const socket_ops: Ops = { auth: auth_op, ping: ping_op, ...topic_ops };
 
-/** Mounts the websockets; `begin` says where the log stands, and until then nobody is let in. */
+/** Mounts the websockets. No socket is admitted before `begin` sets the head of the log. */
 export const mountHub = (app: TemplatedApp, options: HubOptions) => {
   const ops = { ...socket_ops, ...options.ops };
   const core = makeCore(options, {
@@ -96,18 +96,18 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
       core.recent.reset(head);
     },
     /**
-     * Sends a batch, in order and without holes inside, to its subscribers. What has been published
-     * before is left out; when a batch starts later than the head, all subscribers get a gap.
+     * Sends a batch, which is in order and has no holes, to its subscribers. Publications that were
+     * sent before are skipped. If a batch starts later than the head, all subscribers get a gap.
      */
     publish: core.guard((batch: readonly Publication[]) => publish(core, batch)),
     head: (): number => core.head,
-    /** A state may have changed: its subscribers are sent the newest one soon. */
+    /** Call this when a state may have changed. Its subscribers get the newest state soon. */
     touch: (topic: string): void => core.states.touch(topic),
-    /** Closes the sockets for which `matches` holds; how many. */
+    /** Closes the sockets that `matches` accepts, and returns their number. */
     closeWhere: (closing: Closing): number => closeWhere(core, closing),
-    /** Closes every socket, spread over `drain_ms` at most; new sockets are closed at once. */
+    /** Closes every socket, spread over at most `drain_ms`. New sockets are closed immediately. */
     drain: (): Promise<void> => drain(core),
-    /** Cuts what is left, for the end of the process. */
+    /** Cuts the remaining sockets at the end of the process. */
     close(): void {
       core.draining = true;
       clearInterval(timer);
@@ -118,7 +118,7 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
       sockets: core.sessions.size,
       unread_bytes: core.unread_bytes,
       topics: core.channels.size + core.states.size,
-      /** Different topics and filters of the log. */
+      /** Number of different topics and filters of the log. */
       channels: [...core.channels.values()].reduce((sum, { size }) => sum + size, 0),
     }),
   };
@@ -130,9 +130,10 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
   const behavior = {
     compression: DISABLED,
     maxPayloadLength: payload_bytes,
-    // The limit is kept by the fan-out; what meets this one, several times larger, is cut.
+    // The fan-out enforces the limit. This one is several times larger; a socket that reaches it is
+    // cut.
     maxBackpressure: limits.backpressure_bytes * 4,
-    // A client that vanished is closed after this time, a multiple of four.
+    // A client that vanished is closed after this many seconds, which is a multiple of four.
     idleTimeout: 44,
     maxLifetime: 0,
     sendPingsAutomatically: true,
@@ -158,7 +159,7 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
     pong: guard((ws: Socket) => takeControl(ws.getUserData().session)),
     // Missing in the library's types.
     dropped: guard((ws: Socket) => ws.getUserData().session.markBroken()),
-    // A frame sent inside this callback leaves only after it: it would count as unread, and no
+    // A frame sent inside this callback leaves only after it. It would count as unread, and no
     // further drain would follow.
     drain: guard((ws: Socket) => {
       const { session } = ws.getUserData();
@@ -169,7 +170,7 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
   app.ws<SocketData>(core.options.path, behavior);
 };
 
-/** False while the answers of its calls are awaited, until they are late. */
+/** False while the socket waits for answers to its calls, until `late_ms`. */
 const mayGo = ({ calls }: Session, late_ms: number): boolean =>
   calls === null || calls.in_flight === 0 || performance.now() > late_ms;
 
@@ -193,9 +194,9 @@ const sweep = (session: Session, now_ms: number): void => {
 };
 
 /**
- * Proof that a silent socket is alive, and up to which offset it has been sent everything, for all
- * topics and for each: a client whose newest event of a topic is older has lost one. So has one that
- * follows the whole log and computes another digest.
+ * Proves that a silent socket is alive, and says up to which offset it has been sent everything,
+ * for all topics and for each. A client whose newest event of a topic is older has lost one. So has
+ * a client that follows the whole log and computes another digest.
  */
 const tickFrame = (session: Session): string => {
   const time = new Date().toISOString();
@@ -215,7 +216,7 @@ const publish = (core: Core, batch: readonly Publication[]): void => {
   for (const look of [...core.on_head]) look();
 };
 
-/** The log itself has lost what lies between the head and `next`: all subscribers get a gap. */
+/** The log itself has lost the events between the head and `next`, so all subscribers get a gap. */
 const sendGaps = (core: Core, next: number): void => {
   const after = core.head;
   core.log.error({ after, next }, 'ws: the log has a hole');
@@ -227,15 +228,15 @@ const sendGaps = (core: Core, next: number): void => {
   }
 };
 
-/** While all sockets together leave too much unread, each may leave this part of its own limit. */
+/** While all sockets together leave too much unread, the limit of each is divided by this. */
 const overload_share = 16;
-/** Frames, and bytes of frames, that are published without a look at what sockets leave unread. */
+/** Frames, and bytes of frames, that are published before the next check for unread data. */
 const portion_frames = 32;
 const portion_bytes = 32_768;
 
-/** Publications one after the other that go out together, and their frames. */
+/** Consecutive publications that are sent together, and their frames. */
 interface Portion {
-  /** The offset before the first of them. */
+  /** The offset before the first publication. */
   readonly after: number;
   readonly frames: { readonly channel: Channel; readonly bytes: Buffer }[];
 }
@@ -267,8 +268,8 @@ const makePortions = (core: Core, batch: readonly Publication[]): readonly Porti
 /**
  * Sends a batch, in order, to the sockets that listen to its topics. uWebSockets.js copies each
  * frame to the subscribers of its channel. It would drop frames for a slow reader without saying
- * where, so before each portion a socket that leaves too much unread leaves the live stream, at the
- * offset that it has been sent, to be brought up again at its own pace.
+ * which. So before each portion, a socket that leaves too much unread leaves the live stream at the
+ * last offset that it was sent, and then catches up at its own pace.
  */
 const fanOut = (core: Core, batch: readonly Publication[]): void => {
   const { backpressure_bytes } = core.limits;
@@ -284,7 +285,7 @@ const fanOut = (core: Core, batch: readonly Publication[]): void => {
   }
 };
 
-/** Sockets closed in a second, until there are more than fit into `drain_ms`. */
+/** Sockets closed per second, unless more are needed to finish within `drain_ms`. */
 const drained_per_s = 500;
 const drain_round_ms = 50;
 
@@ -309,7 +310,7 @@ const closeWhere = (core: Core, { matches, code, reason }: Closing): number => {
   for (const session of [...core.sessions]) {
     if (session.is_ending || !matches(session.caller, session.credential)) continue;
     const end = (): void => session.end(code, reason);
-    // A client that ends the credentials by a call is sent the reply to it first.
+    // If a client ends its credentials by a call, it gets the reply to that call first.
     if (session.calls === null) end();
     else session.calls.whenAnswered(end);
     count += 1;

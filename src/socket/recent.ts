@@ -1,14 +1,14 @@
 import type { Publication } from './frames.js';
 
 /**
- * The ring buffer of the newest publications of a process, bounded by count and by characters. It
- * closes the seam between a replay and what is live: a replay that has come this far is finished
- * from here, within one turn of the event loop. Sockets, event streams and long polls share one
- * buffer; the first of them that gets a publication adds it.
+ * The ring buffer of the newest publications of a process, limited by count and by characters. It
+ * joins a replay to the live stream: a replay that has come this far is finished from here, within
+ * one turn of the event loop. Sockets, event streams and long polls share one buffer. The first of
+ * them to get a publication adds it.
  */
 export type Recent<P extends Publication> = ReturnType<typeof makeRecent<P>>;
 
-/** `most_chars` bounds the characters of all bodies together. */
+/** `most_chars` limits the characters of all bodies together. */
 export const makeRecent = <P extends Publication>({
   most,
   most_chars,
@@ -25,7 +25,7 @@ export const makeRecent = <P extends Publication>({
   return {
     /** Every publication after this offset is in the buffer. */
     from: () => from,
-    /** Adds the next one; offsets that were added before are left out. */
+    /** Adds the next publication. Offsets that were added before are skipped. */
     push(publication: P): void {
       if (publication.offset <= from + list.length) return;
       list.push(publication);
@@ -36,11 +36,11 @@ export const makeRecent = <P extends Publication>({
         chars -= oldest.body.length;
       }
     },
-    /** Those after `offset`, which is not before `from()`. */
+    /** Returns the publications after `offset`, which must not be before `from()`. */
     after: (offset: number): readonly P[] => list.slice(indexAfter(offset)),
-    /** Those up to `offset`, the newest first. */
+    /** Returns the publications up to `offset`, the newest first. */
     before: (offset: number): readonly P[] => list.slice(0, indexAfter(offset)).reverse(),
-    /** Empties the buffer: the next one comes after `offset`. */
+    /** Empties the buffer. The next publication comes after `offset`. */
     reset(offset: number): void {
       list = [];
       chars = 0;

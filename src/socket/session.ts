@@ -28,9 +28,9 @@ import type { Recent } from './recent.js';
 import { type StateSource, States } from './states.js';
 
 /**
- * One socket and what it holds: its caller, its topics and its calls; and what all sockets of a
- * process share. What is done with them is in admission (who a socket is), subscribe (its topics),
- * calls, and hub (events, ticks, closing).
+ * One socket with its caller, its topics and its calls, and the state that all sockets of a process
+ * share. The work is done in admission (the caller of a socket), subscribe (its topics), calls, and
+ * hub (events, ticks, closing).
  */
 
 export interface LogSpan {
@@ -41,20 +41,27 @@ export interface LogSpan {
   readonly limit: number;
 }
 
-/** The record behind the sockets, for replays. May throw while its store is away. */
+/** The stored log, for replays. Its functions may throw while the store is unavailable. */
 export interface LogSource {
-  /** Publications of the span that any of the topics lets pass, in order, at most `limit`. */
+  /**
+   * Returns the publications of the span that match any of the topics, in order, at most `limit`.
+   */
   read(refs: readonly TopicRef[], span: LogSpan): Promise<readonly Publication[]>;
-  /** How many `read` would find, counted no further than `limit`. */
+  /** Counts the publications that `read` would find, but no further than `limit`. */
   count(refs: readonly TopicRef[], span: LogSpan): Promise<number>;
-  /** The offset of the `limit`-th newest that `read` would find; null when there are fewer. */
+  /**
+   * Returns the offset of the `limit`-th newest that `read` would find; null if there are fewer.
+   */
   nthNewest(refs: readonly TopicRef[], span: LogSpan): Promise<number | null>;
-  /** The offset of the newest of each topic, by `keyOf`; one without events is left out. */
+  /**
+   * Returns the offset of the newest event per topic, by `keyOf`. Topics without events are left
+   * out.
+   */
   newest(
     refs: readonly TopicRef[],
     span: Pick<LogSpan, 'after' | 'until'>,
   ): Promise<ReadonlyMap<string, number>>;
-  /** The oldest offset still kept. */
+  /** The oldest offset that is still stored. */
   oldest(): number;
 }
 
@@ -64,41 +71,41 @@ export interface HubOptions {
   readonly log: Logger;
   readonly limits?: Partial<HubLimits>;
   readonly readAddress: AddressReader;
-  /** As for a request; a value of `?token=` arrives as one of the two credentials. */
+  /** Authenticates as for a request. A `?token=` arrives as one of the two credentials. */
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
-  /** Splits a `token` into the credential it is. */
+  /** Turns a `token` into the kind of credential that it is. */
   readonly readToken: (token: string) => Credentials;
-  /** Only a page of this origin may open a socket for the person of its session cookie. */
+  /** Only a page of this origin may open a socket with the session cookie of its user. */
   readonly origin?: () => string;
   readonly connections: ConnectionCounter;
-  /** Whether another connection may be opened at all; without it everybody may. */
+  /** Returns a fault if no further connection may be opened. Without it there is no such check. */
   readonly admit?: (address: Address) => Promise<Fault | null>;
-  /** The filter that a subscribe frame asks for; null for one that lets everything pass. */
+  /** Reads the filter of a subscribe frame; null if the filter lets everything pass. */
   readonly readFilter: (frame: { readonly filter?: unknown }) => Filter | Fault | null;
   readonly resolveTopic: (label: string, caller: Caller) => TopicRef | Fault;
-  /** Topics of a socket with `?token=` that does not subscribe. */
+  /** Returns the topics of a socket with `?token=` that does not subscribe. */
   readonly defaultTopics: (caller: Caller) => readonly TopicRef[];
   readonly source: LogSource;
-  /** Where the newest publications are kept; it may be shared. */
+  /** Stores the newest publications. It may be shared. */
   readonly recent: Recent<Publication>;
-  /** The digest of the log at an offset, where this process has it. */
+  /** Returns the digest of the log at an offset, if this process has it. */
   readonly digestAt?: (offset: number) => string | undefined;
-  /** Topics that are a state. */
+  /** Sources of state topics. */
   readonly states?: readonly StateSource[];
-  /** What clients may say beside the ops of every socket. */
+  /** Further ops, in addition to `socket_ops`. */
   readonly ops?: Ops;
-  /** Where a client finds by itself what cannot be replayed. */
+  /** Returns the address at which a client can fetch events that cannot be replayed. */
   readonly backfill: (ref: TopicRef, after: number) => string;
 }
 
 /**
- * An op is what clients may say. A frame is parsed, counted against the frame limit and checked
- * before `take` gets it. `take` must not throw and must not wait. It returns the text of the
- * answer, or a fault, which becomes an error frame with the id of the frame, or '' when the answer
- * comes later, by `session.send(text)`.
+ * An op is a kind of frame that clients may send. A frame is parsed, counted against the frame
+ * limit and checked before `take` gets it. `take` must not throw and must not wait. It returns the
+ * text of the answer, or a fault, which becomes an error frame with the id of the frame, or '' if
+ * the answer comes later, by `session.send(text)`.
  */
 export interface Op<F = unknown> extends FrameShape {
-  /** `text` is that of the whole frame. */
+  /** `text` is the text of the whole frame. */
   readonly take: (session: Session, frame: F, text: string) => string | Fault;
 }
 
@@ -108,45 +115,51 @@ export type Ops = Readonly<Record<string, Op>>;
 export const defineOp = <S extends TSchema>(op: Op<Static<S>> & { readonly schema: S }): Op =>
   op as unknown as Op;
 
-/** The calls of a socket that are under way (calls.ts). */
+/** The calls of a socket that are in flight (calls.ts). */
 interface OpenCalls {
-  /** Calls whose reply has not been sent. */
+  /** Number of calls whose reply has not been sent. */
   readonly in_flight: number;
   /** Sends the replies that the connection has room for. */
   sendReady(): void;
-  /** Calls back when the reply has been sent to the call that ended the credentials, if any. */
+  /**
+   * Calls `done` after the reply to the call that ended the credentials, or now without such a
+   * call.
+   */
   whenAnswered(done: () => void): void;
   onClose(): void;
 }
 
 /**
- * The subscribers of a topic with one filter, or without one. Sockets with equal filters share it,
- * and a frame is made once for all of them. It knows the offset of the newest event on it, which
- * the next one carries as `prev`.
+ * The subscribers of a topic with one filter, or without a filter. Sockets with equal filters share
+ * a channel, and each frame is made once for all of them. The channel stores the offset of its
+ * newest event, which the next event carries as `prev`.
  */
 export interface Channel extends TopicRef {
   readonly sessions: Set<Session>;
-  /** Offset of the newest event on this topic that passes the filter; 0 when there is none. */
+  /** Offset of the newest event on this topic that passes the filter; 0 before the first one. */
   prev: number;
 }
 
-/** Topics that are being brought up to the present and are not live until then. */
+/** Topics that are catching up with the head and are not live until then. */
 export interface Join {
-  /** By topic; shrinks when the client leaves a topic or subscribes to it again. */
+  /** By topic. It shrinks when the client leaves a topic or subscribes to it again. */
   readonly refs: Map<string, TopicRef>;
-  /** Offset of the newest event sent or had before, by topic; empty until it is known. */
+  /** By topic, the offset of the newest event that the client has; empty until it is known. */
   prevs: Map<string, number>;
-  /** Everything on these topics up to this offset has been sent, or was had before. */
+  /** The client has everything on these topics up to this offset. */
   cursor: number;
-  /** Where it begins: at the cursor, at the head, or at the newest so many events. */
+  /** Start of the replay: the cursor, the head, or the newest `last` events. */
   readonly from: 'cursor' | 'head' | { readonly last: number };
-  /** The frame to answer, with its further topics; null when the client did not ask for this. */
+  /**
+   * The frame to answer, and the other topics of that answer. Null if the client did not ask for
+   * this join.
+   */
   readonly answer: {
     readonly id: FrameId;
     readonly labels: readonly string[];
     readonly filter: Filter['shown'] | undefined;
   } | null;
-  /** The socket read too slowly and left the live stream. */
+  /** True if the socket read too slowly and left the live stream. */
   readonly is_slow?: boolean;
 }
 
@@ -154,16 +167,19 @@ export interface Join {
 export interface UpgradeRequest {
   readonly address: Address;
   readonly credentials: Credentials;
-  /** `?token=` was used: without a subscribe frame the socket receives the default topics. */
+  /** True if `?token=` was used. Without a subscribe frame the socket gets the default topics. */
   readonly by_token: boolean;
-  /** The credentials are those of the session cookie; where they have ended, nobody is logged in. */
+  /**
+   * True if the credentials come from the session cookie. If they have expired, the socket is
+   * anonymous.
+   */
   readonly by_cookie: boolean;
 }
 
-/** What the sockets of a process share. */
+/** The state that the sockets of a process share. */
 export type Core = ReturnType<typeof makeCore>;
 
-/** For the newest event of a topic up to an offset. */
+/** Asks for the newest event of a topic up to an offset. */
 export interface PrevRequest {
   readonly ref: TopicRef;
   readonly until: number;
@@ -179,14 +195,14 @@ interface CoreParts {
   readonly publish: (key: string, frame: Uint8Array) => void;
 }
 
-/** Replays that read the record at once. */
+/** Maximum number of replays that read the log at the same time. */
 const most_readers = 4;
 
 export const makeCore = (options: HubOptions, parts: CoreParts) => {
   const { ops, makePrevReader, publish } = parts;
   const { log, recent, source, connections } = options;
   const limits: HubLimits = { ...default_limits, ...options.limits };
-  /** Something threw that must not: it is logged, and the process goes on. */
+  /** Logs an error that must not be thrown. The process goes on. */
   const onBug = (error: unknown): void => {
     log.error(describeError(error), 'ws: a callback threw');
   };
@@ -199,22 +215,22 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
     publish,
     onBug,
     sessions: new Set<Session>(),
-    /** By the names under which they are counted, the oldest first. */
+    /** Sockets by the names under which they are counted, the oldest first. */
     by_name: new Map<string, Set<Session>>(),
     /** Names whose sockets are being asked for a sign of life. */
     asked: new Set<string>(),
-    /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
+    /** By topic, then by `keyOf` with the filter. Topics without sockets are not in it. */
     channels: new Map<string, Map<string, Channel>>(),
     states: new States(options.states ?? [], { limits, log, onBug }),
-    /** Finds the event before the first of a topic that nobody followed. */
+    /** Finds the event before the first one of a topic that had no subscribers. */
     readPrev: makePrevReader(source, limits.replay_span),
-    /** Lets a few replays read the record at once. */
+    /** Limits how many replays read the log at the same time. */
     record_reads: pLimit(most_readers),
     readFrame: makeFrameReader(ops, limits.frame_bytes),
     stats: {
       opened: 0,
       frames_in: 0,
-      /** How often a socket read too slowly and left the live stream. */
+      /** Number of times that a socket read too slowly and left the live stream. */
       slow: 0,
       closed: {} as Record<number, number>,
     },
@@ -223,9 +239,9 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
     /** Called when the head has moved. */
     on_head: new Set<() => void>(),
     draining: false,
-    /** Unread bytes of all sockets, as they were last looked at. */
+    /** Unread bytes of all sockets at their last check. */
     unread_bytes: 0,
-    /** A callback that never throws into its caller. */
+    /** Wraps a callback so that it never throws into its caller. */
     guard:
       <A extends unknown[]>(work: (...args: A) => void) =>
       (...args: A): void => {
@@ -238,13 +254,16 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
   };
 };
 
-/** All sockets of the process leave too much unread together: then each may leave only a little. */
+/**
+ * True if all sockets of the process together leave too much unread. Then each may leave only a
+ * little.
+ */
 export const isOverloaded = ({ unread_bytes, limits }: Core): boolean =>
   unread_bytes > limits.unread_bytes;
 
 /**
- * Why a client has to fetch something by itself: too old or too much for a replay, too far behind
- * while it read slowly, or an offset that this log has never had.
+ * Why a client has to fetch events itself: they are too old or too many for a replay, the client
+ * read too slowly and is too far behind, or this log has never had the offset.
  */
 export type GapReason = 'expired' | 'slow' | 'epoch';
 
@@ -252,12 +271,12 @@ interface Gap {
   readonly ref: TopicRef;
   /** Exclusive. */
   readonly after: number;
-  /** Inclusive: what comes later is sent. */
+  /** Inclusive. Later events are sent. */
   readonly until: number;
   readonly reason: GapReason;
 }
 
-/** Names a part of a topic that a client is not sent, and where to read it. */
+/** Names a part of a topic that is not sent to the client, and says where to read it. */
 export const gapFrame = ({ options }: Core, { ref, after, until, reason }: Gap): string => {
   const backfill = options.backfill(ref, after);
   return makeFrame('gap', undefined, { topic: ref.label, after, until, reason, backfill });
@@ -268,23 +287,25 @@ export const gapFrame = ({ options }: Core, { ref, after, until, reason }: Gap):
  *
  *   open ──▶ ending (a close frame is on its way, or the connection was cut) ──▶ closed
  *     │
- *     └── reads too slowly: its topics become a join at the offset that it has been sent, and go
- *         live again when it has read on; nothing unread for too long: closed with 4101
+ *     └── reads too slowly: its topics become a join at the last offset that it was sent, and go
+ *         live again when it has caught up; reads nothing for too long: closed with 4101
  */
 export class Session {
   readonly id = randomBytes(9).toString('base64url');
   readonly opened_ms = performance.now();
   readonly ends_ms: number;
-  /** Names under which it is counted; given back when it is closed. */
+  /** Names under which this socket is counted, until it is closed. */
   readonly #counted_as: string[] = [];
-  /** When the client last said or read something. */
+  /** When the client last sent or read something. */
   heard_ms = this.opened_ms;
-  /** Null before it is open, and from the close callback on: any use after that would throw. */
+  /**
+   * Null before the socket is open, and from the close callback on, because any use would throw.
+   */
   ws: WebSocket<unknown> | null = null;
   caller: Caller = anonymous;
-  /** SHA-256 of the credential in hex, by which it may be revoked; null for anonymous. */
+  /** SHA-256 of the credential in hex, by which it may be revoked. Null for anonymous. */
   credential: string | null = null;
-  /** The credential as headers of a request: each call authenticates again. */
+  /** The credential as request headers, because each call authenticates again. */
   credential_headers: Readonly<Record<string, string>> = {};
   /** Null before the first call. */
   calls: OpenCalls | null = null;
@@ -295,22 +316,24 @@ export class Session {
   readonly states = new Map<string, string>();
   /** Replays of one socket run one after the other. */
   replays: Promise<void> = Promise.resolve();
-  /** The topics were given by default and go with the first subscribe frame. */
+  /** The topics were given by default. The first subscribe frame removes them. */
   has_default_topics = false;
-  /** A frame was received; until then an anonymous socket has yet to say what it wants. */
+  /** True once a frame was received. An anonymous socket must send one within `hello_ms`. */
   has_spoken = false;
-  /** Frames that wait for an authentication under way; null when none is. */
+  /** Frames that wait while an authentication is under way. Null at other times. */
   held: ReadFrame<Op>[] | null = [];
   tick_due_ms = Number.POSITIVE_INFINITY;
-  /** Set when the library dropped a frame: from then on nobody knows what the client has. */
+  /**
+   * Set when the library dropped a frame. From then on it is unknown which events the client has.
+   */
   broken_since_ms: number | null = null;
-  /** Called when what was sent has been read, or will never be. */
+  /** Called when the client has read the sent data, or never will. */
   readonly on_read = new Set<() => void>();
-  /** Set when the socket is closed from here. */
+  /** Set when this process closes the socket. */
   close_code: CloseCode | null = null;
   #frame_tokens: number;
   #tokens_at_ms = this.opened_ms;
-  /** Unread bytes when they were last looked at. */
+  /** Unread bytes at the last check. */
   #unread_bytes = 0;
 
   constructor(
@@ -330,7 +353,7 @@ export class Session {
     return !this.is_ending && this.broken_since_ms === null;
   }
 
-  /** Bytes that the client has not read yet. */
+  /** Returns the number of bytes that the client has not read yet. */
   lookUnread(): number {
     const unread = this.ws?.getBufferedAmount() ?? 0;
     this.core.unread_bytes += unread - this.#unread_bytes;
@@ -338,7 +361,7 @@ export class Session {
     return unread;
   }
 
-  /** Sends a text frame; an empty text is none. */
+  /** Sends a text frame. An empty text sends nothing. */
   send(text: string | Uint8Array): void {
     if (!this.is_usable || text.length === 0) return;
     if (this.ws?.send(toBytes(text), false) === 2) this.markBroken();
@@ -352,7 +375,7 @@ export class Session {
     });
   }
 
-  /** Closes with a close frame; what was sent before still arrives. */
+  /** Closes with a close frame. Frames sent before it still arrive. */
   end(code: CloseCode, reason: string): void {
     if (this.is_ending) return;
     this.close_code = code;
@@ -360,7 +383,7 @@ export class Session {
     this.core.log.debug({ session: this.id, code }, 'ws: closed');
   }
 
-  /** Asks the client to connect again, without blame; `members` says when. */
+  /** Asks the client to connect again, although it did nothing wrong. `members` says when. */
   sayBye(
     code: CloseCode,
     reason: string,
@@ -370,14 +393,17 @@ export class Session {
     this.end(code, reason);
   }
 
-  /** Cuts the connection: for a client that reads nothing, so that no close frame would arrive. */
+  /** Cuts the connection of a client that reads nothing, because no close frame would reach it. */
   cut(code: CloseCode): void {
     if (this.is_ending) return;
     this.close_code = code;
     this.ws?.close();
   }
 
-  /** The library dropped a frame, a pong perhaps: nothing more is sent, and the sweep closes. */
+  /**
+   * The library dropped a frame, perhaps a pong. Nothing more is sent, and the sweep closes the
+   * socket.
+   */
   markBroken(): void {
     if (this.broken_since_ms !== null || this.is_ending) return;
     this.broken_since_ms = performance.now();
@@ -391,7 +417,7 @@ export class Session {
     if (this.ws.getBufferedAmount() === 0) this.end(close_codes.SLOW, 'reads too slowly');
   }
 
-  /** Counts against the frame limit; false, and the socket is closed, when it is over. */
+  /** Counts against the frame limit. Above it, closes the socket and returns false. */
   countFrame(): boolean {
     const { frames_per_s, frames_burst } = this.core.limits;
     const now_ms = performance.now();
@@ -403,19 +429,19 @@ export class Session {
     return false;
   }
 
-  /** Sockets of the same caller, which share its topics. */
+  /** Sockets of the same caller. They share its topic limit. */
   get siblings(): ReadonlySet<Session> {
     return this.core.by_name.get(`key:${callerKey(this.caller)}`) ?? new Set([this]);
   }
 
-  /** One of the connections that a name may have is this one. */
+  /** Counts this socket as one of the connections of a name. */
   countAs(name: string): void {
     const { by_name } = this.core;
     this.#counted_as.push(name);
     by_name.set(name, (by_name.get(name) ?? new Set()).add(this));
   }
 
-  /** Gives back the connections that it was counted as. */
+  /** Gives back the connections that this socket counts as. */
   uncount(): void {
     const { by_name, connections } = this.core;
     for (const name of this.#counted_as.splice(0)) {
@@ -425,7 +451,7 @@ export class Session {
     }
   }
 
-  /** The socket has read what it was sent, or is gone by now: what waits for it goes on. */
+  /** The client has read the sent data, or is gone. Everything that waits for this goes on. */
   onRead(): void {
     this.heard_ms = performance.now();
     this.lookUnread();
@@ -435,7 +461,7 @@ export class Session {
     this.finishBroken();
   }
 
-  /** The close callback: the last that happens to a socket. */
+  /** The close callback: the last thing that happens to a socket. */
   onClose(code: number): void {
     const { sessions, stats } = this.core;
     this.ws = null;
@@ -449,7 +475,7 @@ export class Session {
     this.calls?.onClose();
   }
 
-  /** A topic is live from now on; `prev` is the offset of the event before, as of the head. */
+  /** Makes a topic live. `prev` is the offset of its previous event, as of the head. */
   join(ref: TopicRef, prev: number): void {
     if (this.ws === null || this.is_ending) return;
     this.leave(ref.topic);
@@ -463,7 +489,7 @@ export class Session {
     this.topics.set(ref.topic, channel);
   }
 
-  /** Leaves a live topic; false when it is none. */
+  /** Leaves a live topic; false if it is not live. */
   leave(topic: string): boolean {
     const channel = this.topics.get(topic);
     if (channel === undefined) return false;
@@ -477,7 +503,7 @@ export class Session {
     return true;
   }
 
-  /** Takes a topic out of every join under way: the newest word about a topic counts. */
+  /** Removes a topic from every join under way: the client's latest frame about a topic counts. */
   leaveJoins(topic: string): boolean {
     let found = false;
     for (const { refs } of this.joins) found = refs.delete(topic) || found;
@@ -490,7 +516,7 @@ export class Session {
     this.core.states.leaveAll(this);
   }
 
-  /** How many topics the socket holds, live ones and those on their way. */
+  /** Counts the topics of the socket: the live ones and the ones that are still joining. */
   countTopics(): number {
     let count = this.topics.size + this.states.size;
     for (const { refs } of this.joins) count += refs.size;
@@ -502,20 +528,20 @@ export class Session {
     return [...this.joins].some(({ refs }) => refs.has(topic));
   }
 
-  /** True when the topic is live with this filter, or will be as soon as the client has read on. */
+  /** True if the topic is live with this filter, or will be as soon as the client has read on. */
   follows(ref: TopicRef): boolean {
     const slow = [...this.joins].find(({ is_slow, refs }) => is_slow && refs.has(ref.topic));
     const known = this.topics.get(ref.topic) ?? slow?.refs.get(ref.topic);
     return known !== undefined && keyOf(known) === keyOf(ref);
   }
 
-  /** The offset up to which the socket has been sent everything on its topics. */
+  /** Returns the offset up to which the socket has been sent everything on its topics. */
   sentUpTo(): number {
     const waiting = [...this.joins].filter(({ refs }) => refs.size > 0);
     return Math.min(this.core.head, ...waiting.map(({ cursor }) => cursor));
   }
 
-  /** The offset of the newest event that it was sent, or had before, on each topic. */
+  /** Returns, for each topic, the offset of the newest event that the client has. */
   heads(): Readonly<Record<string, number>> {
     const heads: Record<string, number> = {};
     for (const { label, prev } of this.topics.values()) heads[label] = prev;
@@ -530,8 +556,8 @@ export class Session {
 }
 
 /**
- * Asks the sockets under a name for a sign of life, and closes those that give none: a client that
- * vanished must not keep its places until the connection is given up.
+ * Asks the sockets under a name for a sign of life, and closes the silent ones: a client that
+ * vanished must not use up connections until its socket times out.
  */
 export const closeSilent = (core: Core, name: string): void => {
   const { asked, by_name, limits } = core;
@@ -544,6 +570,6 @@ export const closeSilent = (core: Core, name: string): void => {
     asked.delete(name);
     for (const one of sessions) if (one.heard_ms < asked_ms) one.cut(close_codes.SLOW);
   });
-  // After a stall of this process, what came meanwhile is read first.
+  // After a stall of this process, it first reads the data that came meanwhile.
   setTimeout(() => setImmediate(close), limits.alive_ms).unref();
 };

@@ -7,31 +7,34 @@ import { withDeadline } from '../kit/service.js';
 import { type HubLimits, makeFrame, type TopicRef } from './frames.js';
 
 /**
- * State topics: their subscribers want to know how things stand, not how they came about. A feature
+ * State topics: their subscribers want the current state, not the steps that led to it. A feature
  * gives a `StateSource` to `states` of the hub's options and calls `hub.touch(topic)` whenever
- * something may have changed; everything else is done here:
+ * something may have changed. Everything else is done here:
  *
- *   subscribe ──▶ snapshot ──▶ delta ──▶ delta …      at most one a `state_gap_ms`, the latest wins
+ *   subscribe ──▶ snapshot ──▶ delta ──▶ delta …    at most one per `state_gap_ms`, the latest wins
  *                    ▲            │
- *                    └── reads too slowly: skipped, and a snapshot once it has read on
+ *                    └── reads too slowly: skipped, and gets a snapshot once it has read on
  *
- * A delta names the version it follows (`from`) and holds the members of the data that are
- * different now; one that is gone is null. All subscribers of a topic are sent the same text.
- * Nothing is queued: a socket that has not read is sent the newest state later, and one read of the
- * source serves all. Snapshots, and every `hash_every`-th delta, carry a hash of the whole state,
- * by which a client finds out whether it has put it together rightly.
+ * A delta names the version that it follows (`from`) and holds the members of the data that have
+ * changed. A removed member is null. All subscribers of a topic are sent the same text. Nothing is
+ * queued: a socket that has not read is sent the newest state later, and one read of the source
+ * serves all. Snapshots, and every `hash_every`-th delta, carry a hash of the whole state. With it
+ * a client checks whether it has put the state together correctly.
  */
 export interface StateSource {
-  /** What the name means to this caller; null when it is not a topic of this source. */
+  /** Returns the topic that a name means to this caller; null if the source has no such topic. */
   readonly resolve: (label: string, caller: Caller) => TopicRef | Fault | null;
-  /** How it stands now; null while there is nothing to show. Read once for all subscribers. */
+  /**
+   * Returns the current state; null while there is nothing to show. One read serves all
+   * subscribers.
+   */
   readonly read: (topic: string) => State | null | Promise<State | null>;
-  /** For a source that announces no changes: it is read so often while somebody subscribes. */
+  /** For a source that announces no changes: how often it is read while it has subscribers. */
   readonly every_ms?: number;
 }
 
 export interface State {
-  /** Another number whenever the data are different: an offset of the log, or a time. */
+  /** Changes whenever the data change: an offset of the log, or a time. */
   readonly version: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -41,17 +44,17 @@ export interface StateRef extends TopicRef {
 }
 
 const hash_every = 32;
-/** Unread bytes above which a socket gets no state. */
+/** A socket with more unread bytes than this gets no state. */
 const unread_most = 65_536;
 const read_deadline_ms = 5_000;
 const after_error_ms = 1_000;
 
-/** A socket, as far as states have to do with it. */
+/** The parts of a socket that states need. */
 export interface StateSubscriber {
   /** Its state topics: label by topic. */
   readonly states: Map<string, string>;
   send(text: string | Uint8Array): void;
-  /** Bytes that its client has not read yet. */
+  /** Returns the number of bytes that the client has not read yet. */
   lookUnread(): number;
 }
 
@@ -59,13 +62,13 @@ export interface StateSubscriber {
 interface Shown {
   readonly ref: StateRef;
   readonly sessions: Set<StateSubscriber>;
-  /** Sessions that do not have the state that is shown: new ones and slow ones. */
+  /** Sessions without the current state: new ones and slow ones. */
   readonly behind: Set<StateSubscriber>;
   state: State | null;
   deltas: number;
-  /** When it was last read. */
+  /** Time of the last read. */
   read_ms: number;
-  /** When it is to be read next. */
+  /** Time of the next read. */
   due_ms: number;
   timer: NodeJS.Timeout | undefined;
   reading: boolean;
@@ -73,8 +76,8 @@ interface Shown {
 }
 
 /**
- * The first 16 hex digits of SHA-256 over the JSON of the data, its members sorted by name. Members
- * that are null are left out: in a delta they cannot be told from those that are gone.
+ * Returns the first 16 hex digits of SHA-256 over the JSON of the data, with members sorted by
+ * name. Null members are left out, because in a delta null means that a member was removed.
  */
 export const hashState = (data: State['data']): string => {
   const there = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null));
@@ -86,7 +89,7 @@ export const hashState = (data: State['data']): string => {
   return createHash('sha256').update(sorted).digest('hex').slice(0, 16);
 };
 
-/** Members of `to` that are different, and null for those that are gone; null when none is. */
+/** Returns the changed members of `to`, with null for removed ones; null if nothing changed. */
 export const diffState = (from: State['data'], to: State['data']) => {
   const set: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(to)) {
@@ -98,7 +101,7 @@ export const diffState = (from: State['data'], to: State['data']) => {
 
 const hasRead = (session: StateSubscriber): boolean => session.lookUnread() <= unread_most;
 
-/** The delta to the next state; '' when there is none or the first state is still to be sent. */
+/** Returns the delta to the next state; '' if nothing changed or this is the first state. */
 const advance = (shown: Shown, next: State): string => {
   const { state, ref } = shown;
   const set = state === null ? null : diffState(state.data, next.data);
@@ -147,7 +150,7 @@ export class States {
     return this.#all.size;
   }
 
-  /** The source of this topic, and what the name means; null when it is none of a source. */
+  /** Finds the source of a topic and resolves its name; null if no source has this topic. */
   resolve(label: string, caller: Caller): StateRef | Fault | null {
     for (const source of this.sources) {
       const ref = source.resolve(label, caller);
@@ -191,20 +194,20 @@ export class States {
     for (const topic of [...session.states.keys()]) this.leave(session, topic);
   }
 
-  /** The state may be another one now. */
+  /** Call this when the state may have changed. */
   touch(topic: string): void {
     const shown = this.#all.get(topic);
     if (shown !== undefined) this.#schedule(shown, this.core.limits.state_gap_ms);
   }
 
-  /** The socket has read what it was sent: what it was not sent meanwhile is due. */
+  /** The client has read the sent data, so the states that it missed are due. */
   onRead(session: StateSubscriber): void {
     for (const topic of session.states.keys()) {
       if (this.#all.get(topic)?.behind.has(session)) this.touch(topic);
     }
   }
 
-  /** Reads the state so long after it was last read, or earlier when that is due already. */
+  /** Reads the state `gap_ms` after the last read, or earlier if a read is due already. */
   #schedule(shown: Shown, gap_ms: number): void {
     if (shown.reading) {
       shown.touched = true;

@@ -32,22 +32,23 @@ import {
 import type { StateRef } from './states.js';
 
 /**
- * Which topics a socket listens to, and how topics are brought from an offset to the present
- * without a hole and without a repeat: for a subscription that asks for what it missed, for one
- * whose event before is not known yet, and for a socket that read too slowly.
+ * Decides which topics a socket listens to, and brings topics from an offset to the head without a
+ * hole and without a repeat. This is needed for a subscription that asks for missed events, for a
+ * topic whose previous event is not known yet, and for a socket that read too slowly.
  *
  *   after > head        this process lags behind the one the client came from: wait for the head
- *   never, too far,     gap: say so, and go on from the head
- *   or too many
+ *   never reached,      gap: say so, and go on from the head
+ *   too far back,
+ *   or too many events
  *   before the recent   pages from the record, each up to the head of that moment
  *   within the recent   from memory; when the end is reached, the topics go live in the same turn
  *
- * The last step closes the seam: publishing and this step are both synchronous, so nothing can be
+ * The last step leaves no gap: publishing and this step are both synchronous, so nothing can be
  * published between the last replayed event and the moment the topic is live. Everything is sent at
- * the pace of the reader; one that reads nothing for `unread_ms` is closed with 4101.
+ * the pace of the reader. One that reads nothing for `unread_ms` is closed with 4101.
  */
 
-/** Events that a subscribe frame may ask for by their number. */
+/** Maximum number of newest events that a subscribe frame may ask for. */
 export const most_last = 1_000;
 
 const topics = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
@@ -69,7 +70,7 @@ interface Named {
   readonly states: readonly StateRef[];
 }
 
-/** What the names mean to this caller; one that means nothing refuses all of them. */
+/** Resolves the names for this caller. One unknown name refuses all of them. */
 const resolveAll = ({ core, caller }: Session, names: readonly string[]): Named | Fault => {
   const log = new Map<string, TopicRef>();
   const states = new Map<string, StateRef>();
@@ -84,10 +85,10 @@ const resolveAll = ({ core, caller }: Session, names: readonly string[]): Named 
   return { log: [...log.values()], states: [...states.values()] };
 };
 
-/** Passes by itself if the other sockets are those of a client that vanished. */
+/** Retrying helps if the other sockets belong to a client that vanished. */
 const topics_elsewhere = { ...ws_faults.TOO_MANY_TOPICS, retryable: true };
 
-/** A caller's sockets share its topics; sockets without a credential have their own. */
+/** A caller's sockets share one topic limit. Sockets without a credential have one each. */
 const checkRoom = (session: Session, refs: readonly TopicRef[]): Fault | null => {
   const { core, caller, siblings } = session;
   const key = callerKey(caller);
@@ -97,7 +98,7 @@ const checkRoom = (session: Session, refs: readonly TopicRef[]): Fault | null =>
   let count = own;
   for (const one of siblings) if (one !== session) count += one.countTopics();
   if (count <= most) return null;
-  // The others may be of a client that vanished.
+  // The other sockets may belong to a client that vanished.
   closeSilent(core, `key:${key}`);
   return refuse(topics_elsewhere, {
     message:
@@ -105,7 +106,7 @@ const checkRoom = (session: Session, refs: readonly TopicRef[]): Fault | null =>
   });
 };
 
-/** The topics with the filter of the frame. */
+/** Adds the filter of the frame to the topics. */
 const withFilter = (
   { options, channels, limits }: Core,
   { log, states }: Named,
@@ -147,7 +148,7 @@ const subscribe = (session: Session, frame: SubscribeFrame): string | Fault => {
   if (full !== null) return full;
   for (const ref of states) core.states.join(session, ref);
   const is_live = (after === undefined && last === undefined) || log.length === 0;
-  // A slow reader that subscribes again to a topic that it has goes on where it is.
+  // A slow reader that subscribes again to a topic that it already has goes on at its offset.
   const fresh = is_live ? log.filter((ref) => !session.follows(ref)) : log;
   const held = log.filter((ref) => !fresh.includes(ref));
   const labels = [...held, ...states].map(({ label }) => label);
@@ -159,7 +160,7 @@ const subscribe = (session: Session, frame: SubscribeFrame): string | Fault => {
   return '';
 };
 
-/** Gives a socket that has not subscribed the topics of its kind. */
+/** Gives a socket that has not subscribed the default topics of its caller. */
 export const followDefaults = (session: Session): void => {
   const { options, head } = session.core;
   session.has_default_topics = true;
@@ -187,7 +188,7 @@ export const topic_ops = {
   unsubscribe: defineOp({ schema: unsubscribe_frame, take: unsubscribe }),
 };
 
-/** Takes the socket out of the live stream at `cursor`, to be brought up again at its own pace. */
+/** Takes the socket out of the live stream at `cursor`. It then catches up at its own pace. */
 export const leaveLive = (session: Session, cursor: number): void => {
   session.core.stats.slow += 1;
   const refs = [...session.topics.values()];
@@ -195,9 +196,9 @@ export const leaveLive = (session: Session, cursor: number): void => {
 };
 
 /**
- * A topic that is live already starts again. Replays of one socket run one after the other; topics
- * that begin at the head wait for nothing, and are live at once when memory knows the event before
- * of each.
+ * Starts the given topics; a live topic starts again. Replays of one socket run one after the
+ * other. Topics that start at the head wait for nothing, and go live immediately if memory knows
+ * the previous event of each.
  */
 const startJoin = (
   session: Session,
@@ -235,7 +236,7 @@ const replay = async (session: Session, join: Join): Promise<void> => {
     if (!session.is_usable) return;
     if (reason !== null) {
       const { cursor: after, refs } = join;
-      // What lies before the head is for the client to fetch.
+      // The client has to fetch everything before the head itself.
       join.cursor = core.head;
       const gapOf = (ref: TopicRef) => gapFrame(core, { ref, after, until: core.head, reason });
       session.sendAll([...refs.values()].map(gapOf));
@@ -245,7 +246,7 @@ const replay = async (session: Session, join: Join): Promise<void> => {
   } catch (error) {
     core.log.warn(describeError(error), 'ws: a replay failed');
     session.send(errorFrame(refuse(common_faults.UNAVAILABLE), join.answer?.id));
-    // A client can subscribe again; a socket that lost its place cannot go on.
+    // A client can subscribe again, but a socket that lost its position cannot go on.
     if (join.answer === null) session.end(close_codes.OVERLOAD, 'the log is away');
   } finally {
     session.joins.delete(join);
@@ -268,7 +269,7 @@ const goLive = (session: Session, join: Join, arrival: Arrival): void => {
   session.send(makeFrame('subscribed', id, { topics, filter, head, ...arrival }));
 };
 
-/** Puts the cursor where the replay begins; why that is not where it should, or null. */
+/** Sets the cursor to the start of the replay. Returns the reason for a gap, or null. */
 const placeCursor = async (session: Session, join: Join): Promise<GapReason | null> => {
   const { core } = session;
   const { limits, on_head } = core;
@@ -276,7 +277,7 @@ const placeCursor = async (session: Session, join: Join): Promise<GapReason | nu
   if (join.from !== 'cursor') join.cursor = await findLast(core, join, join.from.last);
   const hasCome = (): boolean => core.head >= join.cursor;
   const has_come = await untilCalled(on_head, limits.ahead_ms, hasCome);
-  // How far a slow reader is behind is known only when it has read.
+  // It is only known how far a slow reader is behind after it has read.
   if (!(await untilRead(session, performance.now() + limits.replay_ms))) return null;
   if (!has_come) return 'epoch';
   if (!(await isTooFar(core, join))) return null;
@@ -284,12 +285,14 @@ const placeCursor = async (session: Session, join: Join): Promise<GapReason | nu
 };
 
 const page_size = 200;
-/** Unread bytes above which a replay waits for its reader; well below the limit for drops. */
+/**
+ * Above this many unread bytes a replay waits for its reader. It is well below the limit for drops.
+ */
 const unread_goal = 65_536;
 const overload_goal = 4_096;
 const read_deadline_ms = 15_000;
 
-/** Sends everything up to the head, and goes live in the same turn as the last of it. */
+/** Sends everything up to the head, and goes live in the same turn as the last event. */
 const catchUp = async (session: Session, join: Join, result: Arrival['result']): Promise<void> => {
   const { core } = session;
   const { recent } = core;
@@ -315,7 +318,10 @@ const catchUp = async (session: Session, join: Join, result: Arrival['result']):
 
 const goalOf = (core: Core): number => (isOverloaded(core) ? overload_goal : unread_goal);
 
-/** Sends in order until the reader has enough to read, and moves the cursor; how many. */
+/**
+ * Sends in order until the reader has enough to read, and moves the cursor. Returns the number
+ * sent.
+ */
 const sendSome = (session: Session, join: Join, batch: readonly Publication[]): number => {
   const { refs, prevs } = join;
   let sent = 0;
@@ -337,7 +343,7 @@ const sendSome = (session: Session, join: Join, batch: readonly Publication[]): 
   return sent;
 };
 
-/** The topics that a publication is on and whose filters let it pass. */
+/** Returns the topics of a publication whose filters let it pass. */
 const wantedOf = (publication: Publication, refs: ReadonlyMap<string, TopicRef>): TopicRef[] =>
   publication.topics.flatMap(({ topic }) => {
     const ref = refs.get(topic);
@@ -349,7 +355,7 @@ const readRecord = <T>(core: Core, read: (source: LogSource) => Promise<T>): Pro
     withDeadline(read(core.options.source), read_deadline_ms, 'Reading the log for a replay'),
   );
 
-/** The offset before the newest so many events. */
+/** Returns the offset before the newest `last` events. */
 const findLast = async (core: Core, { refs }: Join, last: number): Promise<number> => {
   const { limits, recent, options, head } = core;
   let left = last;
@@ -372,7 +378,7 @@ const isTooFar = async (core: Core, { refs, cursor: after }: Join): Promise<bool
   return count > limits.replay_events;
 };
 
-/** Waits until the client has read what was sent; false when it is late, or gone. */
+/** Waits until the client has read the sent data; false if it is late, or gone. */
 export const untilRead = async (session: Session, ends_ms: number): Promise<boolean> => {
   const { core } = session;
   if (!session.is_usable) return false;
@@ -383,7 +389,7 @@ export const untilRead = async (session: Session, ends_ms: number): Promise<bool
   return in_time && session.is_usable;
 };
 
-/** Looks at once and whenever the listeners are called; false when it does not hold in time. */
+/** Checks now and whenever the listeners are called; false if it does not hold in time. */
 const untilCalled = async (
   listeners: Set<() => void>,
   within_ms: number,
@@ -404,10 +410,10 @@ const untilCalled = async (
   });
 };
 
-/** Offset of the event before, by topic; 0 says that there is none. */
+/** Offset of the previous event, by topic; 0 before the first event. */
 type Prevs = Map<string, number>;
 
-/** What memory knows, as of an offset; the record has to be asked for those that are missing. */
+/** Finds previous events in memory, as of an offset. `missing` has to be read from the record. */
 const prevsInMemory = (core: Core, refs: readonly TopicRef[], offset: number) => {
   const { recent, channels, options, head } = core;
   const prevs: Prevs = new Map();
@@ -432,8 +438,9 @@ const prevsInMemory = (core: Core, refs: readonly TopicRef[], offset: number) =>
 };
 
 /**
- * Asks the record for what memory does not know. All subscribers have the question in common what
- * was before the oldest event in memory; where that is after `offset`, the record is asked again.
+ * Asks the record for previous events that memory does not know. All subscribers ask for the event
+ * before the oldest one in memory, so they share that query. If its result is after `offset`, the
+ * record is asked again.
  */
 const prevsAt = async (core: Core, refs: readonly TopicRef[], offset: number): Promise<Prevs> => {
   const { prevs, missing } = prevsInMemory(core, refs, offset);
@@ -446,12 +453,12 @@ const prevsAt = async (core: Core, refs: readonly TopicRef[], offset: number): P
   return prevs;
 };
 
-/** Bounds of the searches, nearest first: most topics have been active a moment ago. */
+/** Bounds of the searches, nearest first: most topics were active a moment ago. */
 const windows = [512, 8_192] as const;
 
 /**
- * Reads the offset of the newest event of a topic up to an offset, exact as far back as a replay
- * can look. Questions that come together, or during another one, share the queries.
+ * Returns the offset of the newest event of a topic up to an offset, exact as far back as a replay
+ * can look. Requests that come together, or during another one, share the queries.
  */
 export const makePrevReader = (source: LogSource, span_most: number) => {
   const search = async (refs: readonly TopicRef[], until: number): Promise<Prevs> => {

@@ -100,7 +100,7 @@ const codeOf = (error: unknown): string =>
 const isAbsent = (error: unknown): boolean => ['ENODATA', 'ENOTFOUND'].includes(codeOf(error));
 
 /**
- * Asks the name servers (`address:port`; an empty list means those of the system) for A and AAAA.
+ * Asks the name servers (`address:port`; an empty list means the system's) for A and AAAA.
  * It ignores `/etc/hosts` and search domains. If one family fails, the answers of the other are
  * enough, because only vetted answers are used.
  */
