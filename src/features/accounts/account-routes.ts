@@ -13,9 +13,9 @@ import { unlinkAll } from './registration.js';
 import * as rules from './rules.js';
 import * as wire from './schema.js';
 
-/** What people do with their own account: name, password, sessions, and its end. */
+/** Routes on which people change or delete their own account. */
 
-/** Webhooks are a feature that uses this one. */
+/** Passed in, because the webhooks feature depends on this one. */
 interface WebhookEnd {
   readonly endWebhooks: (tx: Tx, human_id: string) => Promise<void>;
 }
@@ -31,8 +31,8 @@ const ownDigest = (ctx: PersonCall): Buffer =>
   rules.digestSecret(rules.bearerToken(ctx.header('authorization')));
 
 /**
- * The account of the caller, once the password in the body was proved to be its own. A wrong one
- * counts as a failed log-in, so that a stolen session is no way to try passwords.
+ * Checks the password in the body and returns the caller's account. A wrong password counts as a
+ * failed log-in, so a stolen session cannot be used to try passwords.
  */
 const provePassword = async (
   ctx: PersonCall,
@@ -95,7 +95,7 @@ const changePassword = route({
     if (isFault(password_hash)) return password_hash;
     return ctx.write(deps.sql, async (tx) => {
       const locked = await store.lockHuman(tx, human.id);
-      // A reset that came in between counts, and ended this session too.
+      // The password was reset in the meantime, which also ended this session.
       if (locked?.password_hash !== human.password_hash) {
         return refuse(common_faults.INVALID_TOKEN);
       }
@@ -107,7 +107,7 @@ const changePassword = route({
   },
 });
 
-/** Ends sessions, and closes what they opened; gives how many there were. */
+/** Ends sessions and closes the connections that they opened. Returns the number of sessions. */
 const endSessions = async (
   tx: Tx,
   human_id: string,
@@ -176,8 +176,8 @@ const endOtherSessions = route({
 });
 
 /**
- * Agents are locked before their owner, as everywhere; those that were linked until the owner was
- * locked are unlinked after it, and an agent that is linked later finds nobody to be linked to.
+ * Locks agents before their owner, like all other code. Agents that are linked between the two
+ * locks are unlinked in a second pass. Later links fail, because the account is gone.
  */
 const deleteAccount = route({
   ...of_person,

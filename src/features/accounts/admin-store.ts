@@ -2,10 +2,10 @@ import type { Db } from '../../db/client.js';
 import { newestFirst, readTotal, startsWith } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 
-/** All agents and people, as admins find them: suspended ones and addresses included. */
+/** Queries for admins: all agents and people, including suspended agents and e-mail addresses. */
 
 export interface AgentsFilter {
-  /** As `name_key` has it; blank: any. */
+  /** Start of the name, in the form of `name_key`. Empty for any name. */
   readonly name_start: string;
   readonly suspended?: boolean | undefined;
 }
@@ -49,7 +49,7 @@ export const countAdminAgents = (db: Db, filter: AgentsFilter) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total from agents a where ${agentConditions(db, filter)}`);
 
-/** By the beginning of an address, in the form that addresses are compared in. */
+/** Filters people by the start of their address, in the form of `email_key`. */
 const peopleConditions = (db: Db, email_start: string) =>
   email_start === '' ? db`true` : startsWith(db, 'h.email_key', email_start);
 

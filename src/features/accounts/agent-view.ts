@@ -7,11 +7,11 @@ import * as store from './agents-store.js';
 import type { ListedRow } from './directory-store.js';
 import * as wire from './schema.js';
 
-/** The views of an agent: for others, for its owner, and for itself. */
+/** Views of an agent: for others, for its owner and for the agent itself. */
 
 type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
 
-/** Picks the members that a schema names: no other member of an agent leaves the service. */
+/** Picks the members that a schema names, so that no other member leaves the service. */
 const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
   Object.fromEntries(
     Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
@@ -39,7 +39,7 @@ export const listedView = (row: ListedRow) => {
   return showAs(wire.listed_agent_schema, { ...wholeOf(row), kind, net, resolved, accuracy });
 };
 
-/** An agent with its rank and record, as everybody sees it and as it sees itself. */
+/** Reads an agent with its rank and record, in its public view and in its own view. */
 export const readAgent = async (deps: Deps, id: string) => {
   const { sql, clock } = deps;
   const row = await store.findAgent(sql, id);

@@ -33,11 +33,11 @@ import {
 import { cleanText, digestSecret, parseRoles } from './rules.js';
 import * as wire from './schema.js';
 
-/** Routes of agents: registration, profile, key, ledger, and the link to a person. */
+/** Routes of agents: registration, profile, key, ledger and the link to their owner. */
 
 const route = routeFor<Deps & PrincipalParts>();
 const tag = 'agents';
-/** For an answer to an anonymous caller that carries a credential. */
+/** For responses that contain a credential, although the caller is anonymous. */
 const no_store = { 'Cache-Control': 'no-store' };
 
 const showRegistered = ({ public_url }: Deps, { agent, api_key }: Registered) => ({
@@ -145,7 +145,7 @@ const rotateKey = route({
   ends_credentials: true,
   async handle(ctx, deps) {
     const sent = ctx.header('x-api-key');
-    // Only the current key is replaced: an older one may still be cached here.
+    // Only the current key may be replaced. This process may still accept an older, cached key.
     const answer = await ctx.write(deps.sql, async (tx) => {
       const old_digest = sent === '' ? undefined : digestSecret(sent);
       const api_key = await replaceAgentKey(tx, ctx.caller.id, old_digest);
@@ -280,7 +280,7 @@ const linkMyAgent = route({
 });
 
 const checkItem = compileCheck(wire.register_body, 'body');
-/** Items that are read in one turn of the event loop; a full profile takes half a millisecond. */
+/** Items per turn of the event loop. A full profile takes half a millisecond to read. */
 const items_a_turn = 10;
 
 const prepareFleet = async (items: readonly unknown[]) => {
@@ -303,7 +303,7 @@ const registerMyAgents = route({
   tag: 'humans',
   auth: 'human',
   body: wire.fleet_body,
-  // 100 full profiles of characters of four bytes have 600 KB.
+  // 100 full profiles take 600 KB if all their characters have four bytes.
   body_limit: 1024 * 1024,
   returns: {
     200: Type.Object({
@@ -390,7 +390,7 @@ const updateMyAgent = route({
   },
 });
 
-/** For an owner whose agent lost its key, or gave it away. */
+/** For owners whose agent has lost its key or disclosed it. */
 const rotateAgentKey = route({
   ...one_of_mine,
   id: 'rotateAgentKey',

@@ -7,7 +7,7 @@ import { operatorColumns } from '../operators/index.js';
 import type { operator_schema } from '../operators/schema.js';
 import type { me_user_schema } from './schema.js';
 
-/** Agents: their profile, their key's digest, their owner and the agents they recruited. */
+/** Queries for agents: profile, digest of the key, owner and recruited agents. */
 
 type Shown = Static<typeof me_user_schema>;
 
@@ -47,8 +47,8 @@ export interface NewAgent extends Identity {
 }
 
 /**
- * Adds agents in one statement; the ids of those whose name was free. The order of names is that of
- * every call, so that two calls with the same names never wait for each other.
+ * Inserts agents in one statement and returns the ids of those whose name was free. All calls
+ * insert names in the same order, so two calls with the same names cannot deadlock.
  */
 export const insertAgents = async (
   tx: Tx,
@@ -84,7 +84,7 @@ export const insertAgents = async (
 export const findAgent = (db: Db, id: string) =>
   firstRow(db<AgentRow[]>`${selectAgents(db)} where a.id = ${id}`);
 
-/** By its id, or by its name in the form that names are compared in. */
+/** Finds an agent by its id, or by its name in the form of `name_key`. */
 export const findAgentBy = (db: Db, id: string, name_key: string) =>
   firstRow(db<AgentRow[]>`
     ${selectAgents(db)} where a.id::text = ${id} or a.name_key = ${name_key} limit 1`);
@@ -107,8 +107,8 @@ export const updateProfile = async (
 };
 
 /**
- * Replaces a key and returns the digest of the old one; undefined when that was replaced meanwhile.
- * `old_digest` is left out where the caller did not send the key.
+ * Replaces a key and returns the digest of the old key. Undefined if the key is no longer the one
+ * of `old_digest`, which is missing if the caller did not send the key.
  */
 export const replaceKey = async (
   db: Db,
@@ -138,7 +138,7 @@ export const setOwner = async (tx: Tx, { agent_id, owner_id, at }: Link): Promis
   await tx`update agents set owner_id = ${owner_id}, linked_at = ${at} where id = ${agent_id}`;
 };
 
-/** Shows or hides who operates an agent of this owner. */
+/** Shows or hides the operator of an agent that belongs to this owner. */
 export const showOperator = async (
   db: Db,
   {
@@ -151,7 +151,7 @@ export const showOperator = async (
     update agents set shows_operator = ${shows} where id = ${id} and owner_id = ${owner_id}`;
 };
 
-/** Takes an agent from its owner; false when it is not this owner's. */
+/** Unlinks an agent from its owner. False if it does not belong to this owner. */
 export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<boolean> => {
   const rows = await db`
     update agents
@@ -160,7 +160,7 @@ export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<
   return rows.count === 1;
 };
 
-/** Takes all agents from their owner. */
+/** Unlinks all agents of an owner and returns them. */
 export const clearOwners = async (tx: Tx, owner_id: string) => {
   await tx`select from agents where owner_id = ${owner_id} order by id for update`;
   return tx<{ id: string; name: string }[]>`
@@ -173,7 +173,7 @@ export const clearOwners = async (tx: Tx, owner_id: string) => {
 export const findOwned = (db: Db, id: string, owner_id: string) =>
   firstRow(db<AgentRow[]>`${selectAgents(db)} where a.id = ${id} and a.owner_id = ${owner_id}`);
 
-/** Locks an agent of this owner until the transaction ends; false when it is not this owner's. */
+/** Locks an agent until the transaction ends. False if it does not belong to this owner. */
 export const lockOwned = async (tx: Tx, id: string, owner_id: string): Promise<boolean> => {
   const rows = await tx`
     select from agents where id = ${id} and owner_id = ${owner_id} for update`;
@@ -193,8 +193,9 @@ export const countOwned = (db: Db, owner_id: string) =>
     where owner_id = ${owner_id}`);
 
 /**
- * Suspends (`at`) or restores (null) an agent, and with it its key; undefined when there is none.
- * `changed` is false where the state was the same. After the commit call `principals.forget`.
+ * Suspends an agent and its key, or restores both if `at` is null. Undefined if the agent does not
+ * exist. `changed` is false if the state was already the same. Call `principals.forget` after the
+ * commit.
  */
 export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
   const [row] = await tx<{ id: string; suspended_at: Date | null; changed: boolean }[]>`
@@ -210,8 +211,8 @@ export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
 export type Recruiter = Pick<Identity, 'id' | 'owner_id'>;
 
 /**
- * The recruiter of an agent, locked until the transaction ends, so that its owner cannot change
- * during a payment. The lock is shared: several recruits of one recruiter hold it together.
+ * Locks the recruiter of an agent until the transaction ends, so that the recruiter's owner cannot
+ * change during a payment. The lock is shared, so several of its recruits can hold it together.
  */
 export const lockRecruiter = (tx: Tx, agent_id: string) =>
   firstRow(tx<Recruiter[]>`
@@ -220,11 +221,11 @@ export const lockRecruiter = (tx: Tx, agent_id: string) =>
     where r.id = (select referred_by from agents where id = ${agent_id})
     for share of r`);
 
-/** The same for the recruiters of several agents. */
+/** Locks several recruiters, given by their ids, in the same way. */
 export const lockRecruiters = (tx: Tx, ids: readonly string[]) => tx<Recruiter[]>`
   select id, owner_id from agents where id = any (${ids as string[]}::uuid[]) order by id for share`;
 
-/** Locks accounts in the order of ids, as every writer of several does. */
+/** Locks accounts in the order of their ids, like all code that locks several accounts. */
 export const lockAccounts = async (tx: Tx, agent_ids: string[]): Promise<void> => {
   await tx`
     select agent_id
@@ -235,8 +236,9 @@ export const lockAccounts = async (tx: Tx, agent_ids: string[]): Promise<void> =
 };
 
 /**
- * Notes a recruit under the lock of the recruiter's account: 200 points for the first, 300 for the
- * second to the fourth, 500 for each after that. Undefined when the recruit was paid for before.
+ * Records a recruit and returns the recruiter's bonus: 200 points for the first recruit, 300 for
+ * the second to fourth, 500 for each later one. Undefined if this recruit was already paid for.
+ * The recruiter's account must be locked.
  */
 export const insertReferral = async (
   tx: Tx,
@@ -257,7 +259,7 @@ export const insertReferral = async (
   return row?.bonus;
 };
 
-/** Withdraws bonuses for recruits of this owner that were paid while the agent had no owner. */
+/** Withdraws bonuses for this owner's agents that were paid while the recruiter had no owner. */
 export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Link) => {
   const rows = await tx<{ ordinal: number; recruit_id: string; bonus: number }[]>`
     update referrals

@@ -13,9 +13,9 @@ import * as wire from './schema.js';
 import type { LoginLimit, Sessions } from './sessions.js';
 
 /**
- * Sign-up, verification, log-in and reset. No answer tells whether an address has an account:
- * known and unknown addresses cost the same password work and get the same answer, no sooner than
- * `floor_ms`, which covers the few statements that only one of them needs.
+ * Sign-up, verification, log-in and password reset. No response reveals whether an address has an
+ * account. Known and unknown addresses cost the same password hashing and get the same response.
+ * It is never sent before `floor_ms`, which hides the few statements that only one case needs.
  */
 
 export type AccountDeps = Deps & { readonly sessions: Sessions; readonly logins: LoginLimit };
@@ -38,7 +38,7 @@ export const humanView = (row: store.HumanRow, sessions: Sessions) => {
 export const invalid = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
 
-/** Each mail has a link, and says what happens when it is ignored. */
+/** Each mail contains a link and explains the effect of ignoring it. */
 const mails = {
   verify: {
     kind: 'verify',
@@ -48,7 +48,7 @@ const mails = {
       'The link works for two days. If you did not sign up, ignore this mail and do not open the ' +
       'link: without it the account stays unverified and can do nothing.',
   },
-  /** For a sign-up with an address that has an account already: only its owner learns so. */
+  /** Sent if an address signs up that already has an account. Only its owner learns this. */
   known: {
     kind: 'reset',
     subject: 'You already have an account',
@@ -57,7 +57,7 @@ const mails = {
       'Log in with your password, or choose a new one here, which also verifies the address',
     after: 'The link works for one hour. If it was not you, ignore this mail: nothing changed.',
   },
-  /** For one who asks for the first mail again, and does not need it. */
+  /** Sent if someone asks for the verification mail again, but the address is already verified. */
   verified: {
     kind: 'reset',
     subject: 'Your address is verified already',
@@ -73,7 +73,7 @@ const mails = {
   },
 } as const;
 
-/** Queues a mail with a new link; left out when the address got too many of its kind. */
+/** Queues a mail with a new link, unless the address got too many mails of this kind. */
 const mailLink = async (
   tx: Tx,
   { public_url, config, clock }: Deps,
@@ -95,8 +95,8 @@ const mailLink = async (
 };
 
 /**
- * An address that has an account already gets another mail; the password in the call is then
- * dropped, so that nobody can plant a password in an account that its owner verifies later.
+ * If the address already has an account, it gets a different mail and the password in the call is
+ * dropped. Otherwise a stranger could set the password of an account that its owner verifies later.
  */
 const signup = route({
   ...public_call,
@@ -129,7 +129,7 @@ const signup = route({
   },
 });
 
-/** Mails queued for an address that has an account, and the same answer for one that has none. */
+/** Queues a mail if the address has an account. The response is the same if it has no account. */
 const mailTo = async (
   ctx: Context<unknown, unknown, { readonly email: string }>,
   deps: AccountDeps,
@@ -160,7 +160,7 @@ const resend = route({
     ),
 });
 
-/** The link goes on working until it runs out. */
+/** The link can be used several times until it expires. */
 const verify = route({
   ...public_call,
   id: 'verifyAddress',
@@ -186,7 +186,7 @@ const verify = route({
 
 type LogInCall = Context<unknown, unknown, { readonly email: string; readonly password: string }>;
 
-/** The same refusal for an unknown address and for a wrong password. */
+/** Returns the same fault for unknown addresses and wrong passwords. */
 const wrong = (): Fault => refuse(wire.humans_faults.INVALID_CREDENTIALS);
 
 const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer> => {
@@ -216,7 +216,7 @@ const openSession = async (
 ): Promise<Answer> =>
   ctx.write(sql, async (tx) => {
     const human = await store.lockHuman(tx, known.id);
-    // A reset that came in between ended every session and must not be followed by this one.
+    // A reset in the meantime ended all sessions, so the old password must not start a new one.
     if (human === undefined || human.password_hash !== known.password_hash) return wrong();
     const now = clock();
     await store.pruneTokens(tx, human.id, now);
@@ -288,7 +288,7 @@ const forgot = route({
   handle: (ctx, deps) => mailTo(ctx, deps, () => 'reset'),
 });
 
-/** The link also proves the address. All links and all sessions of the account end. */
+/** A reset also verifies the address and ends all sessions and mailed links of the account. */
 const reset = route({
   ...public_call,
   id: 'resetPassword',
@@ -302,7 +302,7 @@ const reset = route({
     if (!rules.isTokenOf('reset', token)) return refuse(wire.humans_faults.INVALID_LINK);
     const now = clock();
     const use = { digest: rules.digestSecret(token), kind: 'reset', now } as const;
-    // Looked up before the hash, so that made-up tokens cost no password work.
+    // The token is looked up before hashing, so that made-up tokens cost no password hashing.
     const owner = await sql.begin((tx) => store.findTokenOwner(tx, use));
     if (owner === undefined) return refuse(wire.humans_faults.INVALID_LINK);
     const password_hash = await sessions.passwords.hash(password);

@@ -5,15 +5,16 @@ import { type AgentRow, selectAgents } from './agents-store.js';
 import type { directory_sorts } from './schema.js';
 
 /**
- * The directory: the agents that boards rank, by how they stand (`standings`, which follows a change
- * within seconds). Each order has an index; a family or a name that few have is found by its own.
+ * Queries for the directory of agents that are ranked on leaderboards. It is ordered by the table
+ * `standings`, which follows changes within seconds. Each order has an index. Rare families and
+ * names are found through their own indexes.
  */
 
 type DirectorySort = (typeof directory_sorts)[number];
 
 export interface DirectoryQuery {
   readonly kind: 'agent' | 'imported';
-  /** As `name_key` has it; blank: any. */
+  /** Start of the name, in the form of `name_key`. Empty for any name. */
   readonly name_start: string;
   readonly family?: string | undefined;
   readonly ids?: readonly string[] | undefined;
@@ -26,7 +27,7 @@ export interface ListedRow extends AgentRow, Standing {
   readonly kind: 'agent' | 'imported';
 }
 
-/** The column of each order; null: the id alone. */
+/** The column for each order. Null sorts by id alone. */
 const sort_columns = {
   ...({ new: null, points: 'net', accuracy: 'accuracy_low', resolved: 'resolved' } as const),
 };
@@ -53,7 +54,7 @@ const seekAfter = (db: Db, after: CursorKey | null, column: Fragment | null) => 
     : db`and (${column}, b.agent_id) < (${first as number}::integer, ${second as string}::uuid)`;
 };
 
-/** The best or newest first; one row more than the page, to know whether it ends. */
+/** Returns the best or newest agents first, and one row more than a page to detect its end. */
 export const listAgents = (db: Db, query: DirectoryQuery, page: PageRequest) => {
   const name = sort_columns[query.sort];
   const column = name === null ? null : db`b.${db(name)}`;
@@ -72,7 +73,7 @@ export const listAgents = (db: Db, query: DirectoryQuery, page: PageRequest) => 
     order by ${column === null ? db`` : db`${column} desc,`} b.agent_id desc`;
 };
 
-/** So many are counted: as many or more. */
+/** Counting stops here, so a total of 10,000 means 10,000 or more. */
 const most_counted = 10_000;
 
 export const countAgents = (db: Db, query: DirectoryQuery) =>

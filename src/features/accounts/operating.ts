@@ -7,19 +7,19 @@ import * as people from './people-store.js';
 import { adminKeys, readAddress, readHumanName } from './rules.js';
 import { createPasswords } from './sessions.js';
 
-/** What an operator does from the machine of the service, without a call. */
+/** Functions for command-line tools on the machine of the service, which do not use the API. */
 
-/** An agent by its id or its name. */
+/** Finds an agent by its id or its name. */
 export const findAgentNamed = (db: Db, id_or_name: string) =>
   agents.findAgentBy(db, id_or_name.toLowerCase(), foldName(id_or_name));
 
-/** The person of an e-mail address; undefined where nobody signed up with it. */
+/** Finds a person by e-mail address. Undefined if the address has no account. */
 export const findPerson = async (db: Db, email: string) => {
   const address = readAddress(email);
   return address === null ? undefined : people.findHumanByEmail(db, address.email_key);
 };
 
-/** Each address of ADMIN_EMAILS, in the form that addresses are compared in. */
+/** Returns the addresses of ADMIN_EMAILS in the form of `email_key`. */
 export const adminAddresses = (emails: readonly string[]): readonly string[] => [
   ...adminKeys(emails),
 ];
@@ -32,8 +32,8 @@ export interface NewPerson {
 }
 
 /**
- * A person whose address counts as verified. One who has signed up keeps name and password.
- * Throws a sentence where the address or the name is none.
+ * Adds a person with a verified address. If the person has already signed up, name and password
+ * stay as they are. Throws an error for people to read if the address or name is invalid.
  */
 export const addVerifiedPerson = async (tx: Tx, person: NewPerson) => {
   const address = readAddress(person.email);

@@ -9,7 +9,7 @@ import {
   token_life_ms,
 } from './rules.js';
 
-/** People and their tokens. A token is stored as its SHA-256 digest only. */
+/** Queries for people and their tokens. Only the SHA-256 digest of a token is stored. */
 
 export interface HumanRow {
   readonly id: string;
@@ -40,16 +40,16 @@ export const findHumanByEmail = (db: Db, email_key: string) =>
 
 export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
 
-/** Locks the person's row, so that two changes of one account follow each other. */
-/** Whether there is such a person, who stays until the transaction ends. */
+/** Returns true if the person exists, and prevents its deletion until the transaction ends. */
 export const holdHuman = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx`select 1 from humans where id = ${id} for key share`).length > 0;
 
+/** Locks the person's row, so that two changes of one account do not overlap. */
 export const lockHuman = (tx: Tx, id: string) => readHuman(tx, tx`id = ${id} for update`);
 
 /**
- * The owner of imported agents. It is no person: its address is not an e-mail address and its
- * password not a hash, so that nobody can sign up or log in as this owner.
+ * The owner of imported agents, which is not a real person. Its address is not an e-mail address
+ * and its password is not a hash, so it is impossible to sign up or log in as this owner.
  */
 export const import_owner_id = '00000000-0000-7000-8000-000000000001';
 
@@ -61,7 +61,7 @@ export const ensureImportOwner = async (db: Db): Promise<string> => {
   return import_owner_id;
 };
 
-/** Verifies the address of a person; with a hash it also sets the password. */
+/** Marks the address of a person as verified. If a hash is given, it also sets the password. */
 export const markVerified = async (
   tx: Tx,
   id: string,
@@ -81,7 +81,7 @@ export interface TokenUse {
   readonly now: Date;
 }
 
-/** Stores a token; returns the time at which it ends. */
+/** Stores a token and returns the time when it expires. */
 export const insertToken = async (
   tx: Db,
   human_id: string,
@@ -94,7 +94,7 @@ export const insertToken = async (
   return expires_at;
 };
 
-/** The person of a token that holds, with its row locked: one use follows another. */
+/** Finds the person of a valid token and locks the token's row, so that its uses do not overlap. */
 export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | undefined> => {
   const [row] = await tx<{ human_id: string }[]>`
     select human_id
@@ -104,7 +104,7 @@ export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | un
   return row?.human_id;
 };
 
-/** The person of a session that is neither expired nor idle for too long. */
+/** Finds the person of a session that has neither expired nor been idle for too long. */
 export const findSession = (db: Db, digest: Buffer, now: Date) =>
   firstRow(db<(Omit<HumanCaller, 'kind'> & { email_key: string; last_used_at: Date })[]>`
     select h.id, h.email_key, h.email_verified_at is not null as email_verified,
@@ -147,7 +147,7 @@ export const countTokens = (tx: Tx, human_id: string, kind: TokenKind, since: Da
     where human_id = ${human_id} and kind = ${kind} and created_at > ${since}`);
 
 export interface SessionRow {
-  /** The first half of the digest: it names the session and opens nothing. */
+  /** The first half of the digest. It identifies the session but gives no access. */
   readonly id: string;
   readonly digest: Buffer;
   readonly created_at: Date;
@@ -157,7 +157,7 @@ export interface SessionRow {
 
 const most_sessions = 100;
 
-/** The sessions of a person that still hold, the last used first. */
+/** Lists the valid sessions of a person, the last used first. */
 export const listSessions = (db: Db, human_id: string, now: Date) =>
   db<SessionRow[]>`
     select substr(encode(digest, 'hex'), 1, 32)::uuid as id, digest, created_at, last_used_at,
@@ -168,7 +168,7 @@ export const listSessions = (db: Db, human_id: string, now: Date) =>
     order by last_used_at desc, digest
     limit ${most_sessions}`;
 
-/** Ends one session of a person by its id, or all but the one of a digest; gives their digests. */
+/** Ends one session by its id, or all except the one with digest `but`. Returns their digests. */
 export const deleteSessions = async (
   tx: Tx,
   human_id: string,
@@ -187,7 +187,7 @@ export const deleteSessions = async (
   return rows.map(({ digest }) => digest);
 };
 
-/** Ends the links that were mailed to a person to choose a password. */
+/** Invalidates all password reset links that were mailed to a person. */
 export const deleteResets = async (tx: Tx, human_id: string): Promise<void> => {
   await tx`delete from human_tokens where human_id = ${human_id} and kind = 'reset'`;
 };
@@ -200,12 +200,12 @@ export const renameHuman = async (tx: Tx, id: string, name: string | null): Prom
   await tx`update humans set name = ${name} where id = ${id}`;
 };
 
-/** Forgets a person: address, name, sessions and known addresses. No agent may be linked to it. */
+/** Deletes a person with its sessions and known addresses. It must have no linked agents. */
 export const deleteHuman = async (tx: Tx, id: string): Promise<void> => {
   await tx`delete from humans where id = ${id}`;
 };
 
-/** Stores the network address of a person, and drops addresses not seen for long. */
+/** Stores a network address of a person and deletes those unused for `address_life_ms`. */
 export const rememberAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
   await tx`
     insert into known_addresses (human_id, digest, last_used_at)

@@ -12,19 +12,19 @@ import { bearerToken, digestSecret, isWellFormedKey, looksLikeSession } from './
 import type { Sessions } from './sessions.js';
 
 /**
- * Who calls: the agent of a key, the person of a token, or the admin. Agents are cached, and
- * forgotten when a reading of `revocations` says that they changed. Where the last reading is older
- * than `doubted_ms`, every call asks Postgres. Only linked agents are cached, so that linking takes
- * effect everywhere at once.
+ * Identifies callers: the agent of a key, the person of a token, or the admin. Agents are cached
+ * until a read of `revocations` shows that they changed. If the last read is older than
+ * `doubted_ms`, every call queries Postgres. Only linked agents are cached, so that linking takes
+ * effect immediately in all processes.
  */
 export type Principals = ReturnType<typeof createPrincipals>;
 
-/** A key has to stop within a second, the next call and its reading included. */
+/** A revoked key must stop working within a second, including the time of its next call. */
 const doubted_ms = 900;
-/** For a change whose transaction took longer than `revocations` shows its row. */
+/** Entries expire, in case a change took so long that its row in `revocations` was never read. */
 const life_ms = 300_000;
 const most_entries = 50_000;
-/** A refusal takes at least this long, whether or not Postgres was queried. */
+/** Rejecting a key takes at least this long, whether or not Postgres was queried. */
 const refusal_floor_ms = 25;
 
 const refuseKey = async (started_ms: number): Promise<Fault> => {
@@ -34,7 +34,7 @@ const refuseKey = async (started_ms: number): Promise<Fault> => {
 
 type PrincipalRow = Omit<AgentCaller, 'kind'> & { readonly suspended: boolean };
 
-/** Agents by the digest of their key, in hex; an unknown digest is not in the map. */
+/** Returns agents by the hex digest of their key. Unknown digests are missing from the map. */
 const findPrincipals = async (db: Db, digests: readonly string[]) => {
   const rows = await db<(PrincipalRow & { readonly digest: string })[]>`
     select
@@ -64,20 +64,26 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
     return suspended ? refuse(common_faults.ACCOUNT_SUSPENDED) : { kind: 'agent', ...agent };
   };
   return {
-    /** No promise when the key is cached; rejects when Postgres is needed and away. */
+    /**
+     * Returns the caller directly if the key is cached, otherwise a promise. The promise rejects
+     * if Postgres is unavailable.
+     */
     byKey(api_key: string): AgentCaller | Fault | Promise<AgentCaller | Fault> {
       if (!isWellFormedKey(api_key)) return refuseKey(performance.now());
       const digest = sha256(api_key, 'hex');
       const is_doubted = performance.now() - confirmed_ms > doubted_ms;
       return is_doubted ? read(digest) : cache.get(digest, () => read(digest));
     },
-    /** Forgets these agents, or all for null; what else is cached was right at `at_ms`. */
+    /**
+     * Removes the changed key digests from the cache, or all entries if `changed` is null. The
+     * remaining entries were correct at `at_ms`.
+     */
     confirm(changed: ReadonlySet<string> | null, at_ms: number): void {
       if (changed === null) cache.forgetWhere(() => true);
       for (const digest of changed ?? []) cache.forget(digest);
       confirmed_ms = at_ms;
     },
-    /** For the process that changed the agent; call after the commit. */
+    /** Removes an agent from the cache of the process that changed it. Call it after the commit. */
     forget: (agent_id: string) =>
       cache.forgetWhere(
         (_, caller) => caller === undefined || (!isFault(caller) && caller.id === agent_id),
@@ -85,13 +91,16 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
   };
 };
 
-/** A key that was sent by another header, or with other words before it. */
+/** An agent key in the wrong header, or with other text before it. */
 const key_as_token = /^(?:[\w-]+[ :=]+)?["']?sk_/i;
 const key_with_more = /^(?:["'].*|[\w-]+[ :=]+["']?)sk_/i;
-/** A session token that was sent otherwise than `Bearer` and the token. */
+/** A session token in any form other than `Bearer` and the token. */
 const token_otherwise = /^(?!bearer +hs_)(?:[\w-]+[ :=]+)?["']?hs_/i;
 
-/** The name and password of `Basic`, which clients such as `curl -u` encode; else the header itself. */
+/**
+ * Decodes a `Basic` header, as sent by `curl -u`, and returns its password, or its user name if
+ * there is no password. Other headers are returned unchanged.
+ */
 const withoutBasic = (authorization: string): string => {
   const [, encoded] = /^basic +([\w+/=-]+)$/i.exec(authorization) ?? [];
   if (encoded === undefined) return authorization;
@@ -101,13 +110,13 @@ const withoutBasic = (authorization: string): string => {
 
 const person_token = 'This is the token of a person; send it as Authorization: Bearer.';
 
-/** A token in the place of a key is refused like any other text, and as late. */
+/** A token in the key header is rejected as late as any wrong key, but the message explains it. */
 const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
   const who = await refused;
   return isFault(who) ? refuse(who.def, { message: person_token }) : who;
 };
 
-/** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
+/** Returns a function that identifies a caller. Cached agent keys are answered synchronously. */
 export const makeAuthenticate = (
   config: Config,
   { principals, sessions }: { readonly principals: Principals; readonly sessions: Sessions },

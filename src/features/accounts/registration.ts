@@ -15,11 +15,11 @@ import { holdHuman } from './people-store.js';
 import * as rules from './rules.js';
 import { agents_faults, link_key_refused, type register_body } from './schema.js';
 
-/** How agents are registered, linked to their owners and unlinked, and what recruiting earns. */
+/** Registers agents, links them to owners, unlinks them, and pays for recruited agents. */
 
 type RegisterBody = Static<typeof register_body>;
 
-/** Checks what the schema cannot say; every wrong member is named at once. */
+/** Checks rules that the schema cannot express. The fault names all invalid members together. */
 const readBody = (body: RegisterBody) => {
   const model = rules.cleanModel(body.model ?? '');
   const name = rules.cleanName(body.name);
@@ -45,11 +45,11 @@ const readBody = (body: RegisterBody) => {
 
 export interface Registered {
   readonly agent: store.AgentRow;
-  /** Shown once; only its digest is stored. */
+  /** Shown only once. The service stores only its digest. */
   readonly api_key: string;
 }
 
-/** The account was deleted after its session had been read. */
+/** Used if the account was deleted after its session had been read. */
 const refuseGone = (): Fault => refuse(common_faults.INVALID_TOKEN);
 
 interface Registering {
@@ -57,7 +57,7 @@ interface Registering {
   readonly at: Date;
 }
 
-/** Registers an agent with its account; with an owner it is linked at once. */
+/** Registers an agent with its account. If an owner is given, the agent is linked immediately. */
 export const registerAgent = async (
   tx: Tx,
   body: RegisterBody,
@@ -69,11 +69,11 @@ export const registerAgent = async (
 
 interface NewAgent extends Omit<store.NewAgent, 'owner_id' | 'created_at'> {
   readonly api_key: string;
-  /** In capitals; empty if none was given. */
+  /** In upper case. Empty if no code was given. */
   readonly recruiter_code: string;
 }
 
-/** The agent that a body describes, with its id and key. */
+/** Returns the agent that a request body describes, with a new id and key. */
 export const prepareAgent = (body: RegisterBody): NewAgent | Fault => {
   const profile = readBody(body);
   if (isFault(profile)) return profile;
@@ -90,8 +90,8 @@ export const prepareAgent = (body: RegisterBody): NewAgent | Fault => {
 };
 
 /**
- * Registers agents with their accounts, all in the same few statements. Each is judged by itself, in
- * the order given. The fault of all: their owner is gone.
+ * Registers agents with their accounts, using the same few statements for all of them. Each agent
+ * succeeds or fails separately, in the given order. Returns a single fault if the owner is gone.
  */
 export const registerAgents = async (
   tx: Tx,
@@ -119,7 +119,7 @@ export const registerAgents = async (
   });
 };
 
-/** With the recruiter of each; a code that no agent has is refused. */
+/** Adds the recruiter of each agent. An agent with an unknown referral code is rejected. */
 const findReferrers = async (
   tx: Tx,
   given: readonly (NewAgent | Fault)[],
@@ -138,7 +138,7 @@ const findReferrers = async (
   });
 };
 
-/** The first agent of a name keeps it. */
+/** If several agents have the same name, the first one gets it. */
 const refuseRepeats = (given: readonly (NewAgent | Fault)[]): readonly (NewAgent | Fault)[] => {
   const names = new Set<string>();
   return given.map((one) => {
@@ -162,8 +162,8 @@ const insertAll = async (
 };
 
 /**
- * Pays the recruiters of new agents that were linked when they registered; the agents whose points
- * moved. All recruiters are locked first, as `settleReferrals` says.
+ * Pays the recruiters of agents that are linked at registration, and returns the agents whose
+ * points changed. All recruiters are locked first, as described at `settleReferrals`.
  */
 const payForRecruits = async (
   tx: Tx,
@@ -189,9 +189,9 @@ const payForRecruits = async (
 };
 
 /**
- * Links the agent of a key to an owner; a repeat by the same owner changes nothing. The key proves
- * that the caller runs the agent. Referrals are settled in the same transaction. After the commit
- * call `principals.forget`.
+ * Links an agent to an owner. The key proves that the caller runs the agent. Linking to the same
+ * owner again changes nothing. Referrals are settled in the same transaction. Call
+ * `principals.forget` after the commit.
  */
 export const linkAgent = async (
   tx: Tx,
@@ -207,7 +207,7 @@ export const linkAgent = async (
   const link = { agent_id: agent.id, owner_id, at };
   await store.setOwner(tx, link);
   const moved = await settleReferrals(tx, link);
-  // After the recruiter is locked: voiding locks the owner, and locks of agents come before that.
+  // Runs after the recruiter is locked: voiding locks the owner, and agents are locked first.
   await voidVotes(tx, link);
   await markStanding(tx, [agent.id, ...moved]);
   await markDebaters(tx, [agent.id]);
@@ -217,8 +217,9 @@ export const linkAgent = async (
 };
 
 /**
- * A new key for an agent; the old one stops within a second. Undefined when there is no such agent,
- * or its key is not the one of `old_digest` any more. After the commit call `principals.forget`.
+ * Creates a new key for an agent. The old key stops working within a second. Undefined if the agent
+ * does not exist or its key no longer matches `old_digest`. Call `principals.forget` after the
+ * commit.
  */
 export const replaceAgentKey = async (
   tx: Tx,
@@ -235,7 +236,7 @@ export const replaceAgentKey = async (
   return api_key;
 };
 
-/** Tells agents that they were linked or unlinked. */
+/** Notifies agents that they were linked or unlinked. */
 const emitLink = (
   tx: Tx,
   event: typeof agent_linked,
@@ -251,7 +252,7 @@ const emitLink = (
     }),
   );
 
-/** Unlinks an agent; undefined when it is not this owner's. Its key still works. */
+/** Unlinks an agent, whose key still works. Undefined if it does not belong to this owner. */
 export const unlinkAgent = async (
   tx: Tx,
   { id, owner_id, at }: { readonly id: string; readonly owner_id: string; readonly at: Date },
@@ -264,7 +265,7 @@ export const unlinkAgent = async (
   return agent;
 };
 
-/** Unlinks all agents of an owner, and gives their ids; their records stay. */
+/** Unlinks all agents of an owner and returns their ids. The agents keep their records. */
 export const unlinkAll = async (tx: Tx, owner_id: string, at: Date): Promise<string[]> => {
   const agents = await store.clearOwners(tx, owner_id);
   const ids = agents.map(({ id }) => id);
@@ -275,21 +276,20 @@ export const unlinkAll = async (tx: Tx, owner_id: string, at: Date): Promise<str
 };
 
 /**
- * Settles referrals of an agent that was just linked; gives the agents whose points moved.
+ * Settles the referrals of an agent that was just linked. Returns the agents whose points changed.
  *
- * The recruiter gets the bonus when a recruit becomes verified, by being linked, under an owner
- * other than the recruiter's. The recruits paid for before are counted under the lock of the
- * recruiter's account; a recruit is paid for once in its life, whatever links and unlinks follow.
+ * The recruiter gets a bonus when a recruit is linked to an owner other than the recruiter's. The
+ * size of the bonus depends on the number of earlier paid recruits, which is counted while the
+ * recruiter's account is locked. Each recruit is paid for only once, even if it is linked again.
  *
- * - Recruit and recruiter under one owner: nothing. When the recruit is later unlinked and linked
- *   under another owner, it becomes verified under another owner for the first time: paid then.
- * - A recruiter without an owner: paid, because the recruit's owner is not the recruiter's. The
- *   bonus is provisional, though: when the recruiter is then linked under the owner of such a
- *   recruit, that bonus is taken back (`referral_withdrawn`), so that nobody earns by linking their
- *   own agents in a clever order. The recruit is used up all the same.
+ * - If recruit and recruiter have the same owner, no bonus is paid. If the recruit is later linked
+ *   to a different owner, the bonus is paid then.
+ * - If the recruiter has no owner, a provisional bonus is paid. If the recruiter is later linked to
+ *   the recruit's owner, the bonus is taken back (`referral_withdrawn`), so that people cannot earn
+ *   by linking their own agents in a certain order. The recruit still counts as paid for.
  *
- * Locks, in this order: the linked agent, its recruiter (shared), accounts by id. A recruiter is
- * older than its recruits, so no two agents wait for each other.
+ * Locks are taken in this order: the linked agent, its recruiter (shared), accounts by id. A
+ * recruiter is older than its recruits, so two agents never wait for each other.
  */
 const settleReferrals = async (tx: Tx, link: store.Link): Promise<readonly string[]> => {
   const { agent_id, owner_id, at } = link;
@@ -308,7 +308,7 @@ const settleReferrals = async (tx: Tx, link: store.Link): Promise<readonly strin
   return moved;
 };
 
-/** Under the lock of the recruiter's account; false if the recruit was paid for before. */
+/** Needs the lock on the recruiter's account. Returns false if the recruit was already paid for. */
 const payRecruiter = async (
   tx: Tx,
   recruiter: store.Recruiter,

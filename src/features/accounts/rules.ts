@@ -5,7 +5,7 @@ import { sha256 } from '../../kit/ids.js';
 import { foldName, hasUnseen } from '../../kit/names.js';
 import { countCharacters, normaliseText, toNormalForm } from '../../kit/text.js';
 
-/** Names, keys and codes of agents; addresses, names and tokens of people. */
+/** Rules for names, keys and codes of agents, and for addresses, names and tokens of people. */
 
 export const persona_archetypes = [
   'contrarian',
@@ -23,7 +23,7 @@ export const risk_profiles = ['conservative', 'moderate', 'aggressive'] as const
 export const roles = ['predictor', 'guardian', 'debater', 'scout'] as const;
 type Role = (typeof roles)[number];
 
-/** A trimmed name of 2–50 code points with the key that is unique, or what is wrong with it. */
+/** Returns the trimmed name (2–50 code points) and its unique key, or the problem with it. */
 export const cleanName = (
   raw: string,
 ): { readonly name: string; readonly name_key: string } | FaultField => {
@@ -39,7 +39,7 @@ export const cleanName = (
   return { name, name_key: foldName(name) };
 };
 
-/** The model's name, trimmed and in NFC, of 1–100 characters; `MODEL_REQUIRED` when blank. */
+/** Returns the model name in NFC, trimmed, 1–100 characters. `MODEL_REQUIRED` if it is blank. */
 export const cleanModel = (raw: string): { readonly model: string } | FaultField => {
   const model = toNormalForm(raw.trim(), 'NFC');
   const path = 'body.model';
@@ -58,7 +58,10 @@ export const cleanModel = (raw: string): { readonly model: string } | FaultField
 
 const isRole = (text: string): text is Role => (roles as readonly string[]).includes(text);
 
-/** Roles from `"predictor, scout"` or a list; each once, in the order given; none: the default. */
+/**
+ * Reads roles from `"predictor, scout"` or a list, in the given order and without duplicates. If
+ * no role is given, it returns the default.
+ */
 export const parseRoles = (
   raw: string | readonly string[] = '',
 ): { readonly roles: Role[] } | FaultField => {
@@ -73,7 +76,7 @@ export const parseRoles = (
   return { roles: distinct.length === 0 ? ['predictor'] : distinct };
 };
 
-/** A text of an agent about itself, trimmed; null when it is blank. */
+/** Trims a profile text of an agent. Null if it is blank. */
 export const cleanText = (text: string | null | undefined): string | null => {
   const trimmed = normaliseText(text ?? '').trim();
   return trimmed === '' ? null : trimmed;
@@ -89,7 +92,7 @@ const secret_length = 43;
 const checksum_length = 6;
 const key_pattern = /^sk_[0-9A-Za-z]{49}$/;
 
-/** The first 48 bits of SHA-256 over `sk_` and the random part, as six base62 digits. */
+/** Returns the first 48 bits of SHA-256 over `sk_` and the random part, as six base62 digits. */
 const checksumOf = (body: string): string => {
   let number = Number.parseInt(sha256(body, 'hex').slice(0, 12), 16) % 62 ** checksum_length;
   let text = '';
@@ -100,28 +103,28 @@ const checksumOf = (body: string): string => {
   return text;
 };
 
-/** A new API key: `sk_`, 43 random base62 characters (256 bits), 6 of checksum. */
+/** Makes an API key: `sk_`, 43 random base62 characters (256 bits), 6 characters of checksum. */
 export const makeApiKey = (): string => {
   const body = `sk_${pickRandom(base62, secret_length)}`;
   return body + checksumOf(body);
 };
 
 /**
- * Whether a text can be a key at all: its shape and its checksum. A typing error or a made-up key
- * fails here without a query. The checksum is no secret, so that the time of this check reveals
- * nothing.
+ * Checks the format and checksum of a key, so that mistyped and made-up keys are rejected without
+ * a query. The checksum is not secret, so the duration of this check reveals nothing.
  */
 export const isWellFormedKey = (text: string): boolean => {
   if (text.length !== 3 + secret_length + checksum_length || !key_pattern.test(text)) return false;
   return checksumOf(text.slice(0, -checksum_length)) === text.slice(-checksum_length);
 };
 
-/** All that is stored of a key or token; with 256 random bits it needs no salt. */
+/** Only this digest of a key or token is stored. With 256 random bits it needs no salt. */
 export const digestSecret = (secret: string): Buffer => Buffer.from(sha256(secret, 'hex'), 'hex');
 
 /**
- * Twelve upper-case characters that look different in every font (no I, L, O, 0, 1), without
- * vowels, so that they form no word; 28^12 is 2.3e17, so that no two agents get the same code.
+ * Makes a code of twelve upper-case characters that look different in every font (no I, L, O, 0,
+ * 1). Without vowels they form no words. With 28^12 = 2.3e17 codes, two agents practically never
+ * get the same one.
  */
 export const makeReferralCode = (): string => pickRandom(referral_alphabet, 12);
 
@@ -130,13 +133,13 @@ const hour_ms = 60 * minute_ms;
 const day_ms = 24 * hour_ms;
 
 export const session_idle_ms = day_ms;
-/** `last_used_at` moves at most this often, so that reads do not write all the time. */
+/** Shortest time between two updates of `last_used_at`, so that not every read causes a write. */
 export const session_touch_ms = minute_ms;
 export const token_life_ms = { session: 30 * day_ms, verify: 2 * day_ms, reset: hour_ms } as const;
 export type TokenKind = keyof typeof token_life_ms;
-/** A network address is known for so long after the person was last seen there. */
+/** How long a network address is known after the person was last seen there. */
 export const address_life_ms = 180 * day_ms;
-/** Mails of a kind that anybody can cause to one address within an hour; more are left out. */
+/** Most mails of one kind per address and hour, since anyone can trigger them. More are dropped. */
 export const link_mails_per_hour = 5;
 
 export const password_min = 10;
@@ -148,13 +151,13 @@ const local_pattern = /^[^\s@"(),:;<>[\]\\\p{C}]{1,64}$/u;
 const domain_pattern = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
 
 export interface Address {
-  /** As the person wrote it, trimmed: what mails are sent to. */
+  /** The trimmed address as the person wrote it. Mails are sent to this address. */
   readonly email: string;
-  /** The unique form: lower case, the domain in its ASCII form. */
+  /** The unique form: lower case, with the domain in ASCII. */
   readonly email_key: string;
 }
 
-/** Reads an e-mail address; null when no mail could ever reach it. */
+/** Reads an e-mail address. Null if mail could never reach it. */
 export const readAddress = (text: string): Address | null => {
   const email = toNormalForm(text.trim(), 'NFC');
   const at = email.lastIndexOf('@');
@@ -167,7 +170,7 @@ export const readAddress = (text: string): Address | null => {
   return email_key.length > email_max ? null : { email, email_key };
 };
 
-/** A person's name for mails: null without one, undefined when it cannot be one. */
+/** Returns a person's name for mails. Null if no name is given, undefined if it is invalid. */
 export const readHumanName = (text = ''): string | null | undefined => {
   const name = toNormalForm(text, 'NFC').trim();
   if (name === '') return null;
@@ -175,30 +178,30 @@ export const readHumanName = (text = ''): string | null | undefined => {
   return is_fit ? name : undefined;
 };
 
-/** The same password typed on another keyboard is the same password (NIST SP 800-63B §5.1.1.2). */
+/** Normalises a password, so that it is the same on every keyboard (NIST SP 800-63B §5.1.1.2). */
 export const canonicalPassword = (password: string): string => toNormalForm(password, 'NFKC');
 
 const token_prefix = { session: 'hs_', verify: 'hv_', reset: 'hr_' } as const;
 
-/** A new token, which is shown once and never stored, and the digest that is. */
+/** Makes a token and its digest. The token is shown once, and only the digest is stored. */
 export const makeToken = (kind: TokenKind) => {
   const token = token_prefix[kind] + randomBytes(32).toString('base64url');
   return { token, digest: digestSecret(token) };
 };
 
-/** True for what begins like a session token, as an agent key never does. */
+/** Returns true if a text starts like a session token. Agent keys never do. */
 export const looksLikeSession = (text: string): boolean => text.startsWith(token_prefix.session);
 
-/** True for what could be a token of this kind: the prefix and 32 random bytes. */
+/** Returns true if a text has the format of such a token: its prefix and 32 random bytes. */
 export const isTokenOf = (kind: TokenKind, text: string): boolean =>
   text.length === 46 &&
   text.startsWith(token_prefix[kind]) &&
   /^[A-Za-z0-9_-]{43}$/.test(text.slice(3));
 
-/** The token of an `Authorization: Bearer …` header; '' when the header is anything else. */
+/** Returns the token of an `Authorization: Bearer …` header, or '' for any other header. */
 export const bearerToken = (header: string): string =>
   /^bearer +(\S{1,512})$/i.exec(header.trim())?.[1] ?? '';
 
-/** Addresses of ADMIN_EMAILS in the form they are compared in; what is no address is left out. */
+/** Returns the addresses of ADMIN_EMAILS in the form of `email_key`. Invalid ones are skipped. */
 export const adminKeys = (emails: readonly string[]): ReadonlySet<string> =>
   new Set(emails.map((email) => readAddress(email)?.email_key ?? '').filter((key) => key !== ''));

@@ -25,7 +25,7 @@ import {
   roles,
 } from './rules.js';
 
-/** Agents and people on the wire, and the refusals about them. */
+/** API schemas of agents and people, and their faults. */
 
 export const agents_faults = defineFaults({
   MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
@@ -36,8 +36,8 @@ export const agents_faults = defineFaults({
 });
 
 /**
- * The one code with two statuses: a bad key in the header is 401, a bad key as the subject of a
- * linking call is 400, because there the caller's own credential (the Bearer token) was right.
+ * The only code with two statuses. An invalid key in the header is 401. An invalid key in the body
+ * of a linking call is 400, because the caller's own credential (the Bearer token) was valid.
  */
 export const { INVALID_API_KEY: link_key_refused } = defineFaults({
   INVALID_API_KEY: [400, 'validation', 'The agent key that was to be linked is not valid.'],
@@ -52,7 +52,7 @@ export const humans_faults = defineFaults({
 
 const persona_schema = textEnum(persona_archetypes);
 const risk_schema = textEnum(risk_profiles);
-/** The members that an agent states itself, at registration and later. */
+/** The members that an agent sets itself, at registration and later. */
 export const patch_body = Type.Object({
   bio: Type.Optional(nullable(textSchema({ maxLength: 500 }))),
   domain_focus: Type.Optional(nullable(textSchema({ maxLength: 500 }))),
@@ -76,7 +76,7 @@ export const register_body = Type.Object({
   ...patch_body.properties,
 });
 
-/** The members that everybody may see; never anything of the owner. */
+/** The public members. They never contain anything about the owner. */
 const base_members = {
   id: uuid_schema,
   name: Type.String(),
@@ -110,7 +110,7 @@ export const fleet_body = Type.Object({
   agents: Type.Array(judgedAlone(register_body), { minItems: 1, maxItems: 100 }),
 });
 
-/** One item: what it would have been answered with alone. */
+/** The result of one item, the same as if it had been sent alone. */
 export const fleet_result = Type.Object({
   index: Type.Integer(),
   status: Type.Integer(),
@@ -133,7 +133,7 @@ export const owned_agent_schema = named(
 
 export const own_agent_body = Type.Object({ shows_operator: Type.Boolean() });
 
-/** An agent as everybody sees it: without its referral code and without a trace of its owner. */
+/** The public view of an agent, without its referral code and without any trace of its owner. */
 export const profile_schema = named(
   'Agent',
   'An agent as everybody sees it.',

@@ -20,20 +20,20 @@ import {
 } from './rules.js';
 
 /**
- * Passwords by argon2id with the parameters OWASP names (19 MiB, two passes, one lane). Each hash
- * takes a core and 19 MiB for its time, so only a few run at once, a bounded number waits, and the
- * rest is told to come back.
+ * Hashes passwords by argon2id with the parameters that OWASP recommends (19 MiB, two passes, one
+ * lane). Each hash occupies a core and 19 MiB, so only a few run at the same time. A limited number
+ * of others wait, and the rest are told to retry later.
  */
 
 const argon2_params = {
-  // The enum of the package is ambient and cannot be imported here; 2 is Argon2id.
+  // 2 is Argon2id. The package's enum is ambient and cannot be imported here.
   algorithm: 2,
   memoryCost: 19_456,
   timeCost: 2,
   parallelism: 1,
 } as const;
 
-/** Of a random password that nobody knows: unknown addresses are compared with it. */
+/** Hash of a random, unknown password. Log-ins to unknown addresses are compared with it. */
 export const decoy_hash =
   '$argon2id$v=19$m=19456,t=2,p=1$Vj696zO1DT9geSbCMx0FDQ$N6D+jQ9YjTLeZc4935HOQOfJuY5ZCZvyPVsN8cshaU4';
 
@@ -46,7 +46,10 @@ export const createPasswords = (at_once = 2, most_waiting = 50) => {
     });
   return {
     hash: (password: string) => run(() => hash(canonicalPassword(password), argon2_params)),
-    /** Takes the same time with null, the hash of nobody, and is then false. */
+    /**
+     * With null (unknown account) it checks the decoy, so that it takes the same time, and returns
+     * false.
+     */
     verify: (stored: string | null, password: string) =>
       run(async () => {
         const same = await verify(stored ?? decoy_hash, canonicalPassword(password));
@@ -57,12 +60,12 @@ export const createPasswords = (at_once = 2, most_waiting = 50) => {
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Every call reads the session from Postgres, so that a revoked token stops at once. */
+/** Every call reads the session from Postgres, so a revoked token stops working immediately. */
 export const createSessions = (deps: Deps) => {
   const admins = adminKeys(deps.config.ADMIN_EMAILS);
   const isAdminAddress = (email_key: string): boolean => admins.has(email_key);
   return {
-    /** True for an address of ADMIN_EMAILS; it counts only once it is verified. */
+    /** True for an address in ADMIN_EMAILS. It grants admin rights only after it is verified. */
     isAdminAddress,
     passwords: createPasswords(),
     async byToken(token: string): Promise<HumanCaller | Fault> {
@@ -73,7 +76,7 @@ export const createSessions = (deps: Deps) => {
       if (session === undefined) return refuse(common_faults.INVALID_TOKEN);
       if (now.getTime() - session.last_used_at.getTime() >= session_touch_ms) {
         await touchSession(deps.sql, digest, now).catch((error: unknown) => {
-          // People go on reading while Postgres takes no writes.
+          // People can still read while Postgres accepts no writes.
           if (!isWriteRefused(error)) throw error;
         });
       }
@@ -87,13 +90,13 @@ export const createSessions = (deps: Deps) => {
 export type LoginLimit = ReturnType<typeof createLoginLimit>;
 
 /**
- * Failed log-ins of one account, from however many addresses they come. All addresses share one
- * window an account, but those that its owner was seen at have one each: trying passwords from
- * everywhere is stopped, and the owner at home is not. An e-mail address without an account has the
- * same window, so that a refusal tells nothing.
+ * Limits failed log-ins per account. All network addresses share one window per account, except
+ * that each known address of the person has its own window. So guessing from many addresses is
+ * stopped, and the person can still log in from home. E-mail addresses without an account have the
+ * same window, so a rejected log-in reveals nothing.
  *
- * A try is counted before its password is looked at, because many may come at once, and given back
- * when it was right.
+ * An attempt is counted before its password is checked, because many may arrive at the same time.
+ * It is given back if the password was right.
  */
 export const createLoginLimit = (
   config: Pick<Config, 'SECRET_KEY' | 'LIMIT_LOGIN_FAILURES'>,
@@ -101,12 +104,15 @@ export const createLoginLimit = (
 ) => {
   const key = deriveKey(config.SECRET_KEY ?? '', 'prediction-forum known addresses 1');
   return {
-    /** The stored form of a network address; each person has another one. */
+    /** Returns the stored form of a network address. It differs for each person. */
     digestOf: (human_id: string, ip: string) =>
       createHmac('sha256', key)
         .update(`${human_id} ${readAddressText(ip).limit_key}`)
         .digest(),
-    /** Counts a try; `known`: the digest of its address, where the owner was seen at it. */
+    /**
+     * Counts an attempt. `known` is the digest of its network address if the person was seen there
+     * before, otherwise null.
+     */
     async take(email_key: string, known: Buffer | null) {
       const account = sha256(email_key, 'base64url');
       const window: Window = {

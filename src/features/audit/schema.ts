@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, page_query, time_schema, uuid_schema } from '../../http/schemas.js';
 
-/** Everything an admin can do. A new admin route adds its act here and records it. */
+/** Everything that an admin can do. A new admin route must add its act here and record it. */
 export const acts = [
   'question.create',
   'question.import',
@@ -44,7 +44,7 @@ export const act_schema = Type.Object({
   reason: nullable(Type.String()),
   details: nullable(Type.Record(Type.String(), Type.Unknown())),
 });
-/** A line of the log; `at` is a `Date` until it is JSON. */
+/** A line of the log. `at` is a `Date` until the line becomes JSON. */
 export type ActWire = Static<typeof act_schema>;
 
 const act_name = Type.Unsafe<Act>(

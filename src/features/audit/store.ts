@@ -6,9 +6,9 @@ import { makeId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
 import type { Act, ActWire, AuditQuery } from './schema.js';
 
-/** The audit log in Postgres. It only grows: triggers refuse everything but inserts. */
+/** The audit log in Postgres. It only grows: triggers reject everything except inserts. */
 
-/** The admin of an act, in the form that tables keep: `admin` for the key, else `human:<id>`. */
+/** Returns the stored name of an admin: `admin` for the admin key, otherwise `human:<id>`. */
 export const adminName = (caller: Caller): string =>
   caller.kind === 'human' ? `human:${caller.id}` : 'admin';
 
@@ -16,19 +16,19 @@ export interface RecordedAct {
   /** From `adminName`. */
   readonly admin: string;
   readonly act: Act;
-  /** `{ kind: 'question', id }`; the id is a slug where the subject has no UUID. */
+  /** For example `{ kind: 'question', id }`. The id is a slug if the subject has no UUID. */
   readonly subject: { readonly kind: string; readonly id: string };
   readonly question_id?: string;
-  /** At most 5,000 characters; blank is none. */
+  /** At most 5,000 characters. A blank text is stored as null. */
   readonly reason?: string | null;
-  /** A few small members that say what was decided or changed. */
+  /** A few small members that describe the decision or change. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly at: Date;
 }
 
 /**
- * Writes one line of the audit log in the transaction of the act, so that there is no act without
- * its line and no line without its act. Call it only when something was changed.
+ * Writes one line of the audit log in the transaction of the act, so that acts and lines always
+ * match. Call it only if the act changed something.
  */
 export const recordAct = async (tx: Tx, made: RecordedAct): Promise<void> => {
   const { admin, act, subject, at } = made;
@@ -63,7 +63,7 @@ export const listActs = (db: Db, query: AuditQuery, page: PageRequest): Promise<
     where ${conditions(db, query)}
       ${newestFirst(db, 'id', page)}`;
 
-/** Acts on a question that everybody may know of: what changed and when, not who did it or why. */
+/** Public acts on a question. Everyone sees the change and its time, but not the admin or reason. */
 const public_acts = [
   'question.publish',
   'question.update',
@@ -74,7 +74,7 @@ const public_acts = [
 ] as const satisfies readonly Act[];
 const most_public = 100;
 
-/** Newest first. */
+/** Lists the public acts on a question, newest first. */
 export const listPublicActs = (db: Db, question_id: string) =>
   db<{ at: Date; act: string; changed: string[] | null }[]>`
     select at, act, details->'changed' as changed

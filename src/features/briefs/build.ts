@@ -21,11 +21,14 @@ import type { AgentRecord, Argument, Aside, Brief, Window } from './schema.js';
 import { headlineOf, notesOf } from './sentences.js';
 import type { BriefInput, Quoted } from './store.js';
 
-/** A brief from its input; the same input makes the same brief, byte for byte. */
+/** Builds a brief from its input. The same input gives the same brief, byte for byte. */
 
 const most_sources = 6;
 
-/** Words of one agent: on one line, cut, with addresses as numbers of the sources met so far. */
+/**
+ * Quotes texts of one agent: on one line, shortened, with addresses replaced by source numbers.
+ * The numbers continue over all quotes.
+ */
 const makeQuoter = () => {
   const sources: string[] = [];
   const keys: string[] = [];
@@ -46,7 +49,7 @@ const makeQuoter = () => {
       written += text.slice(from, start) + nameOf(text.slice(start, end));
       from = end;
     }
-    // Brackets around an address alone go with it.
+    // Removes brackets that contain only an address.
     const bare = (written + text.slice(from))
       .replace(/\((\[(?:\d+|link)\])\)|<(\[(?:\d+|link)\])>/g, '$1$2')
       .replaceAll('**', '');
@@ -122,7 +125,10 @@ const minorityOf = (
   };
 };
 
-/** Counter-evidence that the leading side names against itself, and one of another side. */
+/**
+ * Quotes counter-evidence: up to three arguments of the leading side against itself, and one of
+ * another side.
+ */
 const wouldChangeOf = ({ question, chosen }: BriefInput, sides: Sides): Aside[] => {
   if (question.status === 'resolved' || question.status === 'voided') return [];
   const quoted = [...chosen.for, ...chosen.against];
@@ -183,7 +189,7 @@ const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] 
   };
 };
 
-/** Of a number or a date. */
+/** Returns the quantiles of a number or a date. Empty for other questions. */
 const quantilesIn = ({ quantile_average }: Consensus) => {
   if (quantile_average === undefined) return {};
   const { quantiles: _, ...quantiles } = quantile_average;

@@ -6,7 +6,7 @@ import type { QuestionRow } from '../questions/index.js';
 import { type Decided, outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';
 
-/** Rules of the daily insights: the day of a request, and the lists made from its rows. */
+/** Rules of the daily insights: reads the requested day and builds lists from its rows. */
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;
@@ -21,7 +21,7 @@ export const daily_limits = {
   closing_days: 3,
 } as const;
 
-/** From `from` on, and before `to`. */
+/** A day from `from` (inclusive) to `to` (exclusive). */
 export interface Day {
   readonly date: string;
   readonly from: Date;
@@ -37,7 +37,7 @@ const dayAt = (ms: number, now: Date): Day => {
   return { date: from.toISOString().slice(0, 10), from, to: new Date(to), is_partial };
 };
 
-/** The day of a request; null where there is no such day, or it has not begun. */
+/** Reads the day of a request. Null if the day does not exist or has not started yet. */
 export const readDay = (date: string | undefined, now: Date): Day | null => {
   const today = Math.floor(now.getTime() / day_ms) * day_ms;
   if (date === undefined) return dayAt(today - day_ms, now);
@@ -48,7 +48,7 @@ export const readDay = (date: string | undefined, now: Date): Day | null => {
   return day.date === date ? day : null;
 };
 
-/** How many predictions are on a side of a question: 1 for YES, 0 for NO, or an option. */
+/** Number of predictions on one side of a question: 1 for YES, 0 for NO, or an option index. */
 export interface SideRow extends Shape {
   readonly question_id: string;
   readonly question: string;
@@ -59,8 +59,8 @@ export interface SideRow extends Shape {
 const showSide = (row: SideRow) => ({ position: positionOf(row, row.side), count: row.count });
 
 /**
- * Total to the power of runner-up ÷ leader, as in the list of contested questions: many that are
- * split come before few that are, and these before many that mostly agree.
+ * Returns the total to the power of runner-up ÷ leader, as in the list of contested questions. Many
+ * divided predictions rank above few divided ones, and these above many that mostly agree.
  */
 const contestOf = ({ predictions, leader, runner_up }: Contested): number =>
   predictions ** (runner_up.count / leader.count);
@@ -89,7 +89,7 @@ type Crowd = Pick<Consensus, 'forecast' | 'quantile_average' | 'options' | 'tota
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
-/** Percent on NO and YES by the headline of the consensus, or on each option; none without one. */
+/** Returns the headline in percent for NO and YES, or for each option. Empty if there is none. */
 const crowdOf = (crowd: Crowd): readonly number[] => {
   const { options } = crowd;
   const forecast = chanceIn(crowd);
@@ -98,8 +98,8 @@ const crowdOf = (crowd: Crowd): readonly number[] => {
 };
 
 /**
- * The headline against what happened: percent on it, and Brier scores of it and of the even
- * forecast (half the sum of squares over all sides, which for yes/no is (p − o)²).
+ * Scores the headline: its percentage for the outcome, its Brier score, and the Brier score of the
+ * even forecast. The score is half the sum of squares over all sides, which is (p − o)² for yes/no.
  */
 export const scoreCrowd = (
   { question_type, options, outcome, correct_options }: ResolvedRow,
@@ -141,7 +141,7 @@ const showResolved = (row: ResolvedRow, consensus: Crowd): ResolvedItem => {
   };
 };
 
-/** How the crowd did; the questions with the most predictions are listed. */
+/** Summarises the crowd's scores and lists the questions with the most predictions. */
 export const resolvedOf = (rows: readonly (readonly [ResolvedRow, Crowd])[]): Resolved => {
   const items = rows.map(([row, consensus]) => showResolved(row, consensus));
   const scored = items.filter(({ crowd_brier }) => crowd_brier !== null);

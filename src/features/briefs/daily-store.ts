@@ -2,9 +2,9 @@ import type { Db } from '../../db/client.js';
 import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
 import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-rules.js';
 
-/** The reads of the daily insights, under the names of the wire. */
+/** Queries of the daily insights. Columns have the names of the API. */
 
-/** Questions on which a forecast was placed or revised on the day. */
+/** Selects the questions on which a forecast was placed or revised on this day. */
 const predictedOn = (db: Db, { from, to }: Day) => db`
   select question_id
   from predictions
@@ -18,7 +18,7 @@ const predictedOn = (db: Db, { from, to }: Day) => db`
   from earlier_forecasts
   where created_at >= ${from} and created_at < ${to}`;
 
-/** The largest moves of the mean: of YES, or of the option that moved most. */
+/** Reads the largest changes of the mean: for YES, or for the option that changed most. */
 export const readMovers = (db: Db, day: Day) => db`
   with moved as materialized (${predictedOn(db, day)}),
   sums as (
@@ -63,7 +63,7 @@ export const readMovers = (db: Db, day: Day) => db`
   order by abs(s.after - s.before) desc, s.question_id
   limit ${daily_limits.top}`;
 
-/** How many were on each side at the end of the day, of the questions predicted on that day. */
+/** Counts the forecasts per side at the end of the day, for questions predicted on this day. */
 export const readSides = (db: Db, day: Day) => db<SideRow[]>`
   with moved as materialized (${predictedOn(db, day)}),
   sides as (
@@ -102,7 +102,7 @@ const readListed = async (db: Db, where: ReturnType<Db>, by: ReturnType<Db>) => 
 export const readPublished = (db: Db, { from, to }: Day) =>
   readListed(db, db`published_at >= ${from} and published_at < ${to}`, db`published_at`);
 
-/** Open at the end of the day, and to close within days of it. */
+/** Reads questions that are open at the end of the day and close within `closing_days`. */
 export const readClosing = (db: Db, { to }: Day) => {
   const where = db`
     closes_at >= ${to}
@@ -113,7 +113,7 @@ export const readClosing = (db: Db, { to }: Day) => {
   return readListed(db, where, db`closes_at`);
 };
 
-/** Questions that were resolved for the first time on the day, with what holds now. */
+/** Reads questions that were first resolved on this day, with their current outcome. */
 export const readResolved = (db: Db, { from, to }: Day) => db<ResolvedRow[]>`
   select
     q.id as question_id, q.question, q.question_type, q.options, q.outcome, q.correct_options,
@@ -140,7 +140,7 @@ export const readResolved = (db: Db, { from, to }: Day) => db<ResolvedRow[]>`
   order by r.created_at, q.id
   limit ${daily_limits.resolved}`;
 
-/** The agents that won most on the resolved questions, with the conditions of the boards. */
+/** Reads the agents that won the most points on these questions, by the leaderboards' rules. */
 export const readTopAgents = (db: Db, ids: readonly string[]) => db`
   with won as (
     select
@@ -160,7 +160,7 @@ export const readTopAgents = (db: Db, ids: readonly string[]) => db`
   order by w.points desc, w.brier, w.agent_id
   limit ${daily_limits.top}`;
 
-/** Families that predicted on the day or had predictions resolved; the best score first. */
+/** Reads families that predicted or had predictions resolved on this day, best score first. */
 export const readFamilies = (db: Db, { from, to }: Day, ids: readonly string[]) => db`
   with day as (
     select

@@ -12,7 +12,7 @@ import type { Brief } from './schema.js';
 import * as store from './store.js';
 
 const fresh_ms = 1_000;
-/** Of some 20 KB each. */
+/** Each brief has about 20 KB. */
 const most_briefs = 300;
 const loads_at_once = 3;
 
@@ -36,7 +36,7 @@ const readInput = async (
   const ended_at = endOf(question, life, now);
   const as_of = hourOf(now, ended_at);
   const [windows, newest, voted, disputes] = await Promise.all([
-    // Of a mean of chances, which a number has not.
+    // Windows compare mean chances. Numbers and dates have no chances.
     isNumber(question) ? [] : store.readWindows(sql, id, { side: sides.first, as_of }),
     store.readNewest(sql, id, brief_limits.newest),
     store.readVoted(sql, id, sidesOf(question), brief_limits.voted_a_side),
@@ -46,7 +46,7 @@ const readInput = async (
   const chosen = chooseArguments(question, sides, sees_reasoning ? sample : []);
   const ids = [...chosen.for, ...chosen.against].map((row) => row.id);
   const texts = new Map((await store.readQuoted(sql, ids)).map((row) => [row.id, row]));
-  // A prediction that was hidden since it was chosen has no text, and is not quoted.
+  // A prediction that was hidden after it was chosen has no text and is not quoted.
   const quoted = (rows: typeof sample): store.Quoted[] =>
     rows.flatMap((row) => {
       const text = texts.get(row.id);
@@ -66,7 +66,7 @@ const readInput = async (
   };
 };
 
-/** A cache of briefs: each for a second, or until its question changes in this process. */
+/** Caches each brief for one second, or until its question changes in this process. */
 export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: LiveConsensus) => {
   const briefs = makeCache<Brief>({ most: most_briefs, ttl_ms: fresh_ms });
   const limit = pLimit(loads_at_once);
@@ -120,12 +120,12 @@ const most_days = 60;
 const most_waiting = 16;
 const day_fresh_ms = 5_000;
 
-/** A cache of days, for seconds: names and resolutions of a day that is over can change. */
+/** Caches days only for seconds, because names and resolutions of past days can change. */
 export const createDays = ({ sql }: Pick<Deps, 'sql'>, live: LiveConsensus) => {
   const days = makeCache<object>({ most: most_days, ttl_ms: day_fresh_ms });
   const queue = makeQueue(1, most_waiting);
   return {
-    /** The answer to a call. Rejects with a `BusyError` when too many wait for other days. */
+    /** Returns the insights of a day. Rejects with `BusyError` if too many calls are waiting. */
     read: async (day: Day): Promise<object> =>
       days.get(`${day.date} ${day.is_partial}`, () => queue(() => readWhole(sql, live, day))),
   };

@@ -2,9 +2,9 @@ import { dayText, grouped, timeText } from '../../kit/format.js';
 import type { Argument, Aside, Brief } from './schema.js';
 import { counted, percentText, scoreText } from './sentences.js';
 
-/** A brief as Markdown. Words of agents are escaped, in block quotes and quotation marks. */
+/** Writes a brief as Markdown. Texts of agents are escaped, in block quotes and quotation marks. */
 
-/** Only the service's own quotation marks say where the words of others end. */
+/** Replaces quotation marks inside a quote, so that a quote cannot pretend to end early. */
 const quoted = (quote: string): string => `“${escapeMarkdown(quote.replace(/[“”„‟«»]/g, '"'))}”`;
 
 const sourcesLine = (sources: readonly string[]): readonly string[] =>
@@ -162,7 +162,7 @@ export const writeBrief = (brief: Brief): string => {
   const { state, question_type, arguments: given, minority, would_change, notes } = brief;
   const is_binary = question_type === 'binary';
   const named = escapeMarkdown(is_binary ? 'YES' : brief.families.position);
-  // Of a number the sentences say what there is.
+  // For numbers and dates the sentences already contain everything.
   const several = state.total_predictions > 1 && state.quantiles === undefined ? [brief] : [];
   const lines = [
     `# ${escapeMarkdown(brief.question)}`,
@@ -193,22 +193,22 @@ export const writeBrief = (brief: Brief): string => {
 };
 
 /**
- * Markdown with texts of strangers. Their text is shown as they wrote it, on one line, and makes no
- * link, image, HTML, heading, list, table or code.
+ * Writes untrusted text into Markdown. The text is shown as written, on one line. It cannot create
+ * links, images, HTML, headings, lists, tables or code.
  */
 
 /**
- * Characters that cannot be seen and change how the rest is read: controls but for blanks,
+ * Invisible characters that change how the rest is read: control characters except white space,
  * direction marks and overrides, zero-width and tag characters (Unicode's
  * Default_Ignorable_Code_Point), and interlinear annotation.
  */
 const unseen = /(?![\t\n\v\f\r])\p{Cc}|[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 
-/** On one line, without anything unseen, blanks once. */
+/** Puts a text on one line, removes invisible characters and collapses white space. */
 export const flatten = (text: string): string =>
   text.toWellFormed().replace(unseen, '').replace(/\s+/g, ' ').trim();
 
-/** The first characters of a text, up to the end of a sentence or a word; `…` says it goes on. */
+/** Shortens a text, at the end of a sentence or word if possible. `…` marks the cut. */
 export const shorten = (text: string, most: number): string => {
   const characters = [...text];
   if (characters.length <= most) return text;
@@ -219,19 +219,19 @@ export const shorten = (text: string, most: number): string => {
   return `${word > start.length * 0.6 ? start.slice(0, word) : start}…`;
 };
 
-/** A text as code: an address, say, that shall be readable and not lead anywhere. */
+/** Writes a text as code, for example an address that should be readable but not be a link. */
 export const codeSpan = (text: string): string => {
   const flat = flatten(text).replace(/[`|\\]/g, encodeURIComponent);
   return flat === '' ? '' : `\`${flat}\``;
 };
 
-/** Some dialects make a link of these without any sign: addresses, names of sites, of mailboxes. */
+/** Addresses, site names and mailboxes, which some dialects turn into links without any markup. */
 const address =
   /(?:[a-z][a-z0-9+.-]*:)?\/\/\S+|\bwww\.\S+|[^\s@]+@[^\s@]+|[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,}(?:[/:?#]\S*)?/giu;
 
 /**
- * A text as inline Markdown. Signs that a dialect gives a meaning to inside of a line are escaped,
- * and those that mean something at its start. Addresses are shown as code.
+ * Writes a text as inline Markdown. Escapes all characters that have a meaning in some dialect,
+ * within a line or at its start. Addresses become code.
  */
 export const escapeMarkdown = (text: string): string => {
   const flat = flatten(text);
@@ -252,7 +252,7 @@ const escapeSigns = (text: string, is_start: boolean): string => {
   );
 };
 
-/** Rows of a table under its head; cells are Markdown already. */
+/** Writes a table. The cells must already be Markdown. */
 export const writeTable = (
   head: readonly string[],
   rows: readonly (readonly string[])[],

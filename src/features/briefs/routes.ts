@@ -20,7 +20,7 @@ const route = routeFor<Deps & BriefParts>();
 
 const markdown_type = 'text/markdown; charset=utf-8';
 
-/** `?format=` first, then what `Accept` wants most; JSON where it names neither. */
+/** `?format=` has priority over `Accept`. The default is JSON. */
 const wantsMarkdown = (format: string | undefined, accept: string): boolean =>
   format === undefined
     ? preferredType(accept, ['application/json', 'text/markdown']) === 'text/markdown'

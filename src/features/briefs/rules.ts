@@ -4,10 +4,10 @@ import type { QuestionRow } from '../questions/index.js';
 import { showOutcome, valueText } from '../questions/range.js';
 import type { Brief } from './schema.js';
 
-/** Sides, arguments and sources of a question, from rows that were read. */
+/** Ranks the sides of a question and chooses its arguments and sources. */
 
 export const brief_limits = {
-  /** Predictions that are read for sources and arguments, besides the most voted. */
+  /** Predictions read for sources and arguments, in addition to the most upvoted ones. */
   newest: 1_000,
   voted_a_side: 20,
   arguments_a_side: 3,
@@ -20,8 +20,9 @@ export const brief_limits = {
 const hour_ms = 3_600_000;
 
 /**
- * The hour that windows are counted back from: the present one, or for a question that takes no
- * predictions any more the one in which it stopped. So the clock changes a brief once an hour.
+ * Returns the hour from which windows are counted back: the current hour or, if the question no
+ * longer takes predictions, the full hour after it stopped. So time alone changes a brief at most
+ * once an hour.
  */
 export const hourOf = (now: Date, ended_at: Date | null): Date => {
   const present = Math.floor(now.getTime() / hour_ms);
@@ -45,7 +46,7 @@ export type Decided = Pick<
   | 'range_max'
 >;
 
-/** YES, NO, the correct options, or the value; null while nothing is decided. */
+/** Returns YES, NO, the correct options or the value. Null if there is no outcome yet. */
 export const outcomeText = (row: Decided): string | null => {
   const { outcome, correct_options } = row;
   const value = showOutcome(row);
@@ -58,23 +59,23 @@ export const thousandth = (value: number): number => Math.round(value * 1e3) / 1
 export const sidesOf = ({ question_type, options }: Shape): readonly number[] =>
   question_type === 'binary' ? [1, 0] : options.length === 0 ? [0] : [...options.keys()];
 
-/** Sides are numbers: 1 for YES and 0 for NO, or the number of the option. */
+/** Sides are numbers: 1 for YES and 0 for NO, or the index of the option. */
 export interface Sides {
-  /** Sides that have predictions, the one with most first. */
+  /** Sides that have predictions, sorted by their number of predictions, most first. */
   readonly order: readonly number[];
   readonly counts: readonly number[];
   /**
-   * Yes/no: the side with the most predictions. With options: the one with the highest mean, which
-   * need not be the one that most are on. Null without predictions, and where two are equal.
+   * For yes/no, the side with the most predictions. For options, the one with the highest mean,
+   * which may not have the most predictions. Null if there are no predictions or two sides tie.
    */
   readonly leading: number | null;
-  /** The second side by count; null where two have the most, or all are on one. */
+  /** The second side by count. Null if the first two tie or if there is only one side. */
   readonly minority: number | null;
-  /** YES or the leading option: the subject of arguments and figures. */
+  /** YES or the leading option. Arguments and figures are about this side. */
   readonly first: number;
 }
 
-/** A question for a number has none. */
+/** Returns the option with the highest mean. Null for numbers and dates, or if options tie. */
 const highestMean = ({ options = [], leading_option, forecast }: Consensus): number | null => {
   const highest = options.filter(({ mean_probability }) => mean_probability === forecast);
   if (leading_option === null || highest.length > 1) return null;
@@ -107,16 +108,16 @@ export interface SampleRow {
   readonly upvotes: number;
   readonly downvotes: number;
   readonly citations: readonly string[];
-  /** Bytes of the reasoning. */
+  /** Length of the reasoning in bytes. */
   readonly length: number;
   readonly created_at: Date;
 }
 
-/** Beyond these, more sources and more length are no more support. */
+/** More sources or more length than this do not count as stronger support. */
 const most_sources = 5;
 const most_length = 3_000;
 
-/** Votes first, then how much support it brings, then the older one. */
+/** Sorts by votes, then by support, then by age with the oldest first. */
 const compare = (a: SampleRow, b: SampleRow): number =>
   b.upvotes - b.downvotes - (a.upvotes - a.downvotes) ||
   Math.min(b.citations.length, most_sources) - Math.min(a.citations.length, most_sources) ||
@@ -124,9 +125,9 @@ const compare = (a: SampleRow, b: SampleRow): number =>
   (a.id < b.id ? -1 : 1);
 
 /**
- * The strongest arguments first. Reasonings that passed the gates cite two pages; imported ones
- * that do not are left out. Further owners come before those that are quoted already, and where
- * there are none, further families.
+ * Returns the strongest arguments, strongest first. Skips imported predictions that cite fewer than
+ * two pages; all others had to cite two. Owners who are not quoted yet come first, then model
+ * families that are not quoted yet.
  */
 const strongest = (rows: readonly SampleRow[], most: number): readonly SampleRow[] => {
   const left = rows.filter(({ citations }) => citations.length >= 2).sort(compare);
@@ -146,7 +147,10 @@ export interface Chosen<R> {
   readonly against: readonly R[];
 }
 
-/** Three of each side. Against an option: the best of each other one, by their predictions. */
+/**
+ * Chooses up to three arguments for each side. Against an option, it takes the best argument for
+ * each other option, in the order of their numbers of predictions.
+ */
 export const chooseArguments = (
   { question_type }: Shape,
   { first, order }: Sides,
@@ -174,7 +178,7 @@ interface Page {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The pages that the predictions cite, and which of them several share. */
+/** Returns the pages that the predictions cite, and the pages that several predictions share. */
 export const sourcesOf = (question: Shape, sample: readonly SampleRow[]): Brief['sources'] => {
   const pages = new Map<string, Page>();
   for (const { citations, model_family, side } of sample) {

@@ -5,9 +5,9 @@ import { fan_schema } from '../consensus/schema.js';
 import { question_types, value_schema } from '../questions/schema.js';
 
 /**
- * The wire of intel briefs. Sentences (`headline`, `notes`) are the service's own and hold no word
- * of an agent but names of options; words of agents are in members called `quote` only, on one line
- * and cut, with addresses replaced by the numbers of their `sources`.
+ * API schemas of intel briefs. The service writes the sentences in `headline` and `notes`. Except
+ * for option names, they contain no text of agents. Text of agents appears only in members called
+ * `quote`: on one line, shortened, with addresses replaced by the numbers of their `sources`.
  */
 
 const percent = nullable(Type.Number());
@@ -185,7 +185,7 @@ export const brief_schema = Type.Object({
 });
 export type Brief = Static<typeof brief_schema>;
 
-/* The wire of a day. */
+/* API schemas of the daily insights. */
 
 export const daily_faults = defineFaults({
   INVALID_DATE: [400, 'validation', 'Give a UTC day as YYYY-MM-DD, from 1970-01-01 to today.'],

@@ -4,7 +4,7 @@ import { brief_limits } from './rules.js';
 import type { Brief } from './schema.js';
 import type { BriefInput } from './store.js';
 
-/** The sentences of a brief: the main figures in words, and how far to trust them. */
+/** Writes the sentences of a brief: its main figures in words, and how far to trust them. */
 
 const predictions = (n: number): string => counted(n, 'prediction');
 
@@ -33,7 +33,7 @@ const standText = ({ state }: Brief, question: BriefInput['question']): string =
 
 const span_names = { '1d': 'day', '7d': '7 days', '30d': '30 days' } as const;
 
-/** By the shortest window with a new prediction. */
+/** Describes the shortest window that has a new prediction. */
 const momentumText = ({ momentum, state }: Brief, is_over: boolean): string => {
   const comparable = momentum.windows.filter(({ from }) => from !== null);
   const window = comparable.find(({ new_predictions }) => new_predictions > 0);
@@ -87,7 +87,7 @@ const dueText = (at: Date, as_of: Date): string => {
   return ms >= 0 ? `in ${spanText(ms)}` : `${spanText(-ms)} ago`;
 };
 
-/** What the headline gave to the outcome. */
+/** Says which chance the headline gave to the outcome. */
 const givenText = ({ resolution, state }: Brief): string => {
   const { outcome, brier } = resolution;
   const { forecast, total_predictions: n } = state;
@@ -139,7 +139,7 @@ const mostOfOneOwner = ({ sample }: BriefInput): number => {
   return Math.max(0, ...owners.values());
 };
 
-/** Weaknesses of the figures and arguments of this question. */
+/** Returns notes about the weaknesses of this question's figures and arguments. */
 export const notesOf = (input: BriefInput): string[] => {
   const { consensus, sample, sees_reasoning, life } = input;
   const { total_predictions: n } = consensus;
@@ -167,13 +167,13 @@ export const notesOf = (input: BriefInput): string[] => {
   return notes.filter(([holds]) => holds).map(([, note]) => note);
 };
 
-/** `1 prediction`, `2 predictions`, `no predictions`. */
+/** Returns a count with its noun: `1 prediction`, `2 predictions`, `no predictions`. */
 export const counted = (n: number, one: string, several = `${one}s`): string =>
   n === 0 ? `no ${several}` : `${grouped(n)} ${n === 1 ? one : several}`;
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** A percentage in whole numbers, which never says that something is certain when it is not. */
+/** Rounds a percentage to a whole number, but never rounds an uncertain value to 0 or 100 %. */
 export const percentText = (value: number): string => {
   if (value > 0 && value < 0.5) return 'under 1 %';
   if (value < 100 && value >= 99.5) return 'over 99 %';
@@ -183,12 +183,12 @@ export const percentText = (value: number): string => {
 const day_ms = 86_400_000;
 const hour_ms = 3_600_000;
 
-/** How far apart two times are, in whole days from two days on, else in hours. */
+/** Returns a duration in days if it is two days or longer, otherwise in hours. */
 const spanText = (ms: number): string => {
   if (ms >= 2 * day_ms) return counted(Math.round(ms / day_ms), 'day');
   if (ms < hour_ms) return 'less than an hour';
   return counted(Math.floor(ms / hour_ms), 'hour');
 };
 
-/** 0.2344 → `0.234`. */
+/** Returns `0.234` for 0.2344. */
 export const scoreText = (score: number): string => score.toFixed(3);

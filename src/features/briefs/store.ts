@@ -4,24 +4,24 @@ import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Chosen, SampleRow } from './rules.js';
 
-/** The reads of a brief: texts only of the few predictions that are quoted. */
+/** Queries of a brief. Texts are read only for the few predictions that are quoted. */
 
-/** Sums of the shares of a side, in the units of `givenSides`. */
+/** Counts of forecasts, and sums of the shares they give to one side, in units of `givenSides`. */
 export interface WindowRow {
   readonly name: '1d' | '7d' | '30d';
   readonly since: Date;
-  /** Of the forecasts that stood at the beginning. */
+  /** Forecasts that were valid at the start of the window. */
   readonly count_before: number;
   readonly given_before: number;
-  /** Of those that stand. */
+  /** Forecasts that are valid now. */
   readonly count_now: number;
   readonly given_now: number;
-  /** Of those that were placed since. */
+  /** Valid forecasts that were placed within the window. */
   readonly count_new: number;
   readonly given_new: number;
 }
 
-/** The last 1, 7 and 30 days before a time; none without predictions. */
+/** Reads the last 1, 7 and 30 days before `as_of`. Empty if there are no predictions. */
 export const readWindows = (
   db: Db,
   question_id: string,
@@ -62,8 +62,8 @@ const sampleColumns = (db: Db) => db`
   p.downvotes, p.citations, octet_length(p.reasoning) as length, p.created_at`;
 
 /**
- * The newest visible predictions of a question, by `seq`: ordered by id alone Postgres may read the
- * index of all ids from its end, with the predictions on other questions on the way.
+ * Reads the newest visible predictions of a question. They are ordered by `seq` first: if ordered
+ * by id alone, Postgres might scan the index of all ids and skip predictions on other questions.
  */
 export const readNewest = (db: Db, question_id: string, most: number) => db<SampleRow[]>`
   select ${sampleColumns(db)}
@@ -87,7 +87,7 @@ export const readVoted = (db: Db, question_id: string, sides: readonly number[],
       limit ${most}
     ) v`;
 
-/** The text of a prediction, and the record of its agent on other questions. */
+/** The text of a prediction, and its agent's record on other questions. */
 export interface QuotedRow {
   readonly id: string;
   readonly name: string;
@@ -98,7 +98,7 @@ export interface QuotedRow {
   readonly variance: number | null;
 }
 
-/** Hidden predictions are left out; records are of the newest 1,000 resolved predictions. */
+/** Skips hidden predictions. Records cover an agent's newest 1,000 resolved predictions. */
 export const readQuoted = (db: Db, ids: readonly string[]) => db<QuotedRow[]>`
   select p.id, g.name, p.reasoning, r.*
   from predictions p
@@ -128,7 +128,7 @@ export interface DisputeRow {
   readonly open: number;
 }
 
-/** Open disputes, oldest first; each says how many there are. */
+/** Reads open disputes, oldest first. `open` in each row is the number of all open disputes. */
 export const readOpenDisputes = (db: Db, question_id: string, most: number) => db<DisputeRow[]>`
   select
     d.id, g.name, d.reason, d.evidence_urls, d.created_at, count(*) over ()::integer as open
@@ -141,7 +141,7 @@ export const readOpenDisputes = (db: Db, question_id: string, most: number) => d
 export interface LifeRow {
   readonly closed_at: Date | null;
   readonly voided_at: Date | null;
-  /** How many predictions are hidden, up to 1,000; they count in the figures. */
+  /** Number of hidden predictions, at most 1,000. They still count in the figures. */
   readonly hidden: number;
 }
 
@@ -170,14 +170,14 @@ export interface BriefInput {
   readonly question: QuestionRow;
   readonly consensus: Consensus;
   readonly as_of: Date;
-  /** When it stopped taking predictions; null while it does. */
+  /** When the question stopped taking predictions. Null if it still takes them. */
   readonly ended_at: Date | null;
   readonly life: LifeRow;
   readonly windows: readonly WindowRow[];
   readonly sees_reasoning: boolean;
-  /** The newest and the most voted predictions, each once. */
+  /** The newest and the most upvoted predictions, without duplicates. */
   readonly sample: readonly SampleRow[];
-  /** Nobody, where the reader may not see reasonings. */
+  /** Empty if the reader may not see reasoning texts. */
   readonly chosen: Chosen<Quoted>;
   readonly disputes: readonly DisputeRow[];
 }

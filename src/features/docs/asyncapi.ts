@@ -8,8 +8,9 @@ import { cancel_frame, consume_frame } from '../consumers/schema.js';
 import { catalogue } from '../events/catalogue.js';
 
 /**
- * AsyncAPI 3.1 from the values that the service works with: the catalogue of events, the schemas of
- * the frames, topics and close codes. It says what the service does: it receives what clients send.
+ * Builds the AsyncAPI 3.1 document from the values that the service itself uses: the event
+ * catalogue, frame schemas, topics and close codes. It describes the side of the service, so
+ * `receive` stands for messages from clients.
  */
 
 type Members = Readonly<Record<string, TSchema>>;
@@ -143,7 +144,7 @@ const adviceOf = (code: number): string => {
   return 'Connect again now, within the spread that was given.';
 };
 
-/** Names of topics; the text in braces is filled in. */
+/** Topic names. The text in braces is a placeholder. */
 export const topic_names = [
   { name: 'all', about: 'Every public event.' },
   { name: 'question:{id}', about: 'Events of one question.' },
@@ -153,7 +154,7 @@ export const topic_names = [
   { name: 'me', about: 'Events for the agent alone whose key was sent.' },
 ] as const;
 
-/** Topics of the socket that are a state and not a part of the log. */
+/** Socket topics that deliver a state instead of events from the log. */
 const state_topic_names = [
   { name: 'consensus:{id}', about: 'The consensus on one question: a snapshot, then deltas.' },
   {

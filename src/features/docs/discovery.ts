@@ -4,8 +4,9 @@ import { groupBy } from '../../kit/group-by.js';
 import { sha256 } from '../../kit/ids.js';
 
 /**
- * How programs find what the service offers, from its address alone: the catalog of RFC 9727, links
- * of the front page, skills by Agent Skills Discovery 0.2.0, and the story of an agent as a workflow.
+ * Lets programs discover the service from its address alone: the API catalog of RFC 9727, the link
+ * header of the front page, skills (Agent Skills Discovery 0.2.0), and an example workflow of an
+ * agent.
  */
 
 interface Link {
@@ -17,7 +18,7 @@ interface Link {
 
 const json = 'application/json';
 
-/** Of the API as a whole, by the relations of RFC 8631. */
+/** Links for the whole API, with the relations of RFC 8631. */
 const links: readonly Link[] = [
   { rel: 'service-desc', path: '/openapi.json', type: json, title: 'OpenAPI 3.1' },
   { rel: 'service-desc', path: '/asyncapi.json', type: json, title: 'AsyncAPI 3.1' },
@@ -39,7 +40,7 @@ export const catalog_type =
   'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
 export const catalog_link = `<${catalog_path}>; rel="api-catalog"; type="application/linkset+json"`;
 
-/** The header of the front page. */
+/** The `Link` header of the front page. */
 export const front_links = [
   catalog_link,
   ...links.map(({ rel, path, type }) => `<${path}>; rel="${rel}"; type="${type}"`),
@@ -51,7 +52,7 @@ const target_schema = Type.Object({
   title: Type.Optional(Type.String()),
 });
 
-/** Each context has its targets in lists by their relation. */
+/** Each context lists its targets by link relation. */
 export const catalog_schema = Type.Object({
   linkset: Type.Array(
     Type.Object(
@@ -61,7 +62,7 @@ export const catalog_schema = Type.Object({
   ),
 });
 
-/** A linkset (RFC 9264): one context for each interface of the service. */
+/** Returns a linkset (RFC 9264) with one context for each interface of the service. */
 export const makeApiCatalog = (url: string): object => {
   const byRel = groupBy(links, ({ rel }) => rel);
   const targets = [...byRel].map(([rel, some]) => [
@@ -83,13 +84,13 @@ export const makeApiCatalog = (url: string): object => {
 const examples = new URL('../../../../examples/', import.meta.url);
 const written_address = 'http://127.0.0.1:8080';
 
-/** A file of the examples, with the address of this service in place of the one it was written with. */
+/** Reads an example file and inserts the address of this service. */
 const readExample = (file: string, url: string): string =>
   readFileSync(new URL(file, examples), 'utf8').replaceAll(written_address, url);
 
 export const readArazzo = (url: string): string => readExample('arazzo/forecast.json', url);
 
-/** In the order in which an agent needs them. */
+/** Sorted in the order in which an agent needs them. */
 export const skill_names = [
   'register-and-link',
   'forecast-a-question',

@@ -1,4 +1,7 @@
-/** Bodies of calls, which the reference shows and tests send; `$NAME`: what the caller has. */
+/**
+ * Example request bodies. The API reference shows them and tests send them. `$NAME` stands for a
+ * value that only the caller knows.
+ */
 
 const reasoning = [
   'EVIDENCE: The operator published its schedule (https://en.wikipedia.org/wiki/Ferry) and has',
@@ -24,7 +27,7 @@ const account = { email: '$EMAIL', password: '$PASSWORD' } as const;
 const comment = { content: 'The newest survey points the other way: has anybody compared them?' };
 const because = { reason: 'Advertising, reported by two readers.' };
 
-/** What `$NAME` stands for where a body has to be right as it is. */
+/** Values for `$NAME` if a body must be valid without changes. */
 const samples: Readonly<Record<string, string>> = {
   CLOSES_AT: '2030-12-31T12:00:00Z',
   QUESTION_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a01',
@@ -33,7 +36,7 @@ const samples: Readonly<Record<string, string>> = {
   PASSWORD: 'correct horse battery',
 };
 
-/** The body of a call in a form that its schema takes. */
+/** Returns the example body of an operation in a form that its schema accepts. */
 export const sampleBody = (id: string): unknown => {
   const text = JSON.stringify(example_bodies[id] ?? {});
   return JSON.parse(text.replace(/\$([A-Z_]+)/g, (all, name: string) => samples[name] ?? all));

@@ -8,10 +8,10 @@ import { version } from '../../kit/version.js';
 import { isWhole } from '../../redis/client.js';
 import { readLag } from '../events/index.js';
 
-/** Is the service there, and are its stores? For people, load balancers and supervisors. */
+/** Health of the service and its stores, for people, load balancers and supervisors. */
 
 export interface HealthParts {
-  /** Aborted once the process is to be stopped: it still serves. */
+  /** Aborted when the process is about to stop. It still serves requests. */
   readonly leaving: AbortController;
   readonly write_watch: WriteWatch;
 }
@@ -20,17 +20,17 @@ type Parts = Deps & HealthParts;
 
 const route = routeFor<Parts>();
 const probe_ms = 1_000;
-/** A statement that waits for so long is behind a lock, or on a connection that fell silent. */
+/** A statement that waits longer than this is blocked by a lock or a dead connection. */
 const stuck_ms = 2_000;
 
-/** Its result, or null where there is none in time. */
+/** Returns the result of a probe, or null if it fails or takes too long. */
 const answerOf = async <T>(work: Promise<T>): Promise<T | null> =>
   withDeadline(work, probe_ms, 'the probe').catch(() => null);
 
 const probe = async ({ sql, redis, config, write_watch, clock }: Parts) => {
   const [takes_writes, kept, lag_ms] = await Promise.all([
     answerOf(probeWrites(sql)),
-    // A write, because a Redis without room on its disk or in its memory still answers.
+    // Probes with a write, because a Redis that has no disk space or memory left still answers.
     answerOf(redis.set(`${config.REDIS_PREFIX}:health`, '1', 'EX', 60)),
     answerOf(readLag(sql, clock())),
   ]);

@@ -21,15 +21,15 @@ import { sampleBody } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';
 
 /**
- * Documents about the service that the service itself serves, each made at its first request. The
- * reference is Swagger UI, whose files are served from here; it asks no other host for anything.
+ * Documents about the service that the service itself serves. Each is built at its first request.
+ * The API reference is Swagger UI, served from here. It loads nothing from other hosts.
  */
 
 interface SiteOptions {
   readonly routes: readonly Route[];
   readonly info: DocumentInfo;
   readonly limits: readonly LimitLine[];
-  /** Known only once the server listens. */
+  /** A function, because the address is known only after the server listens. */
   readonly public_url: () => string;
 }
 
@@ -92,7 +92,7 @@ itself</a> does not.</noscript></main>
 `;
 
 const reference_headers = {
-  // The arrows of the viewer are pictures within its style.
+  // Allows `data:` images, because the viewer's stylesheet contains its arrows as such images.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
     "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
@@ -100,14 +100,14 @@ const reference_headers = {
   'X-Frame-Options': 'DENY',
 };
 
-/** A document at an address; its maker is called once, at the first request. */
+/** A document and its address. `make` is called only once, at the first request. */
 interface Document {
   readonly path: string;
   readonly summary: string;
   readonly produces: string;
-  /** Where it says more than `produces`. */
+  /** The full content type, if `produces` is not enough. */
   readonly content_type?: string;
-  /** The schema of a JSON document; absent: any members. */
+  /** The schema of a JSON document. If it is missing, any members are allowed. */
   readonly returns?: TSchema;
   readonly make: (options: SiteOptions) => string | Promise<string>;
   readonly headers?: Readonly<Record<string, string>>;

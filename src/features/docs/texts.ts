@@ -1,7 +1,7 @@
 import type { Route } from '../../http/route.js';
 import { skill_names, skillPath } from './discovery.js';
 
-/** Sentences of the documents that no schema has, and `/llms.txt`. */
+/** Texts of the documents that are not part of any schema, and `/llms.txt`. */
 
 export interface LimitLine {
   readonly name: string;
@@ -131,7 +131,7 @@ ${limits.map(({ name, limit, per }) => `- \`${name}\`: ${limit} a minute, of eac
 \`RateLimit\` in every limited answer says what is left; a 429 says in \`Retry-After\` when to come
 back. A 304 costs nothing.`;
 
-/** A short text with links (llmstxt.org); every link leads somewhere. */
+/** Returns a short text with links (llmstxt.org). All links must work. */
 export const makeLlms = ({ title, url, routes, limits }: LlmsFacts): string => {
   const link = (path: string, name: string, about: string): string =>
     `- [${name}](${url}${path}): ${about}`;

@@ -17,7 +17,7 @@ import { plainLine, themeOf } from './rules.js';
 import type { board_query, Theme } from './schema.js';
 import { linkTo, shellOf } from './shell.js';
 
-/** A leaderboard as a widget: the first rows of one board. */
+/** A widget that shows the first rows of one leaderboard. */
 
 type Whose = (typeof whose)[number];
 
@@ -37,13 +37,13 @@ const most_rows = 20;
 const find = <T extends string>(names: readonly T[], given: string | undefined): T | undefined =>
   names.find((name) => name === given);
 
-/** What `readLeaderboard` is asked for. */
+/** Returns the arguments for `readLeaderboard`. */
 export const pageOf = ({ by, of, category, period, limit }: Board): PageOf => ({
   ...{ by, of: classes[of], category, period },
   query: { limit },
 });
 
-/** The board that a query names. A value that is not known, or has no such board, is the default. */
+/** Returns the board that a query names. Unknown or impossible values become the default. */
 export const boardOf = (
   query: Static<typeof board_query>,
   categories: readonly string[],
@@ -54,7 +54,7 @@ export const boardOf = (
     limit: limit >= 1 ? Math.min(limit, most_rows) : usual_limit,
     theme: themeOf(query.theme),
   };
-  // The page of the forum names the debaters among those who are ranked.
+  // The forum's leaderboard page puts `debaters` into `of`, so that is accepted here too.
   const given = query.of === 'debaters' ? query.of : query.by;
   const wanted = find(boards, given) ?? usualOf(of);
   const whole = { by: wanted, of, category: null, period: 'all' as const, ...shown };
@@ -66,7 +66,7 @@ export const boardOf = (
 
 const usualOf = (of: Whose): BoardName => (of === 'agents' ? 'points' : 'brier');
 
-/** The members that differ from the default. */
+/** Returns the query parameters that differ from the default. */
 const queryOf = ({ by, of, category, period }: Board): Record<string, string> => ({
   ...(of === 'agents' ? {} : { of }),
   ...(by === usualOf(of) ? {} : { by }),
@@ -86,14 +86,14 @@ export const boardUrl = (public_url: string, board: Board): string =>
     ...(board.theme === 'auto' ? {} : { theme: board.theme }),
   });
 
-/** The page of the forum with the whole board. */
+/** Returns the address of the forum page with the full board. */
 const wholeUrl = (public_url: string, board: Board): string =>
   withQuery(
     `${public_url}/leaderboard`,
     board.by === 'debaters' ? { of: 'debaters' } : queryOf(board),
   );
 
-/** The topic of the socket that follows it; null of a board that has none. */
+/** Returns the socket topic with the changes of a board. Null if the board has no topic. */
 const topicOf = ({ by, of, category, period }: Board): string | null => {
   if (of !== 'agents' || category !== null) return null;
   return `leaderboard:${by}${period === 'all' ? '' : `:${period}`}`;
@@ -114,7 +114,7 @@ export const titleOf = ({ by, of }: Board): string => `${metrics[by].label} of $
 
 export interface BoardWidget {
   readonly board: Board;
-  /** The name of its category; null of all. */
+  /** The name of its category. Null for all categories. */
   readonly category: string | null;
   readonly rows: readonly Entry[];
   readonly public_url: string;
@@ -173,5 +173,5 @@ ${linkTo(public_url, 'Prediction Forum')}</footer></main>`,
   });
 };
 
-/** Pixels at which nothing is cut off; the page then says its own height. */
+/** Height in pixels at which nothing is cut off. The page later reports its exact height. */
 export const boardHeight = (rows: number): number => 150 + rows * 34;

@@ -6,8 +6,8 @@ import type { Course } from '../consensus/run.js';
 import { plainLine } from './rules.js';
 
 /**
- * The small pictures of the widget, as SVG inside its page. Their colours are classes of the page's
- * style; widths and heights are attributes, because the page allows no style of an element.
+ * Draws the small charts of the widget as inline SVG. Colours are CSS classes, and widths and
+ * heights are attributes, because the Content-Security-Policy forbids `style` attributes.
  */
 
 export const drawBar = (value: number | null, label: string): string =>
@@ -18,7 +18,7 @@ export const drawBar = (value: number | null, label: string): string =>
 const column_width = 9;
 const column_height = 36;
 
-/** The ten bins of what is stated, as columns above an axis from 0 to 100. */
+/** Draws the stated chances in ten bins, as columns above an axis from 0 to 100. */
 export const drawHistogram = ({ histogram }: Consensus): string => {
   const most = Math.max(1, ...histogram);
   const columns = histogram.map((count, bin) => {
@@ -69,7 +69,7 @@ const legendOf = (lines: readonly Line[]): string => {
   return `<ul class="keys">${items.join('')}</ul>`;
 };
 
-/** Both ends of an axis of time; a day that both share is named once, a minute too. */
+/** Labels both ends of a time axis. If both share the day or the minute, it appears only once. */
 export const endsOf = (from: number, to: number): readonly string[] => {
   const [first, last] = [new Date(from), new Date(to)];
   if (dayText(first) !== dayText(last)) return [dayText(first), dayText(last)];
@@ -78,9 +78,9 @@ export const endsOf = (from: number, to: number): readonly string[] => {
 };
 
 /**
- * The course of the consensus, as wide as the frame: lines in a box of 100 by 100 that is
- * stretched, with strokes that are not, and words around it that are text of the page. A figure
- * holds until the next forecast, so lines go in steps, and the last until the end.
+ * Draws the consensus over time, as wide as the frame. A box of 100 by 100 is stretched to this
+ * width, but its strokes keep their width and its labels are normal text of the page. Lines are
+ * steps, because each value holds until the next forecast. The last value extends to the end.
  */
 export const drawCourse = (course: Course): string | null => {
   const { points, shape } = course;

@@ -10,10 +10,11 @@ import type { Theme, View } from './schema.js';
 import { linkTo, shellOf } from './shell.js';
 
 /**
- * The widget: one page that asks no other host for anything and shows everything without its
- * script. All of it follows from the question and its consensus, so that the same state is the same
- * bytes. Texts from outside are escaped, stand in elements that isolate their direction, and are in
- * no address but that of the source, which is a link only where it is http or https.
+ * The widget of a question. Its page loads nothing from other hosts and is complete without its
+ * script. It depends only on the question and its consensus, so the same state gives the same
+ * bytes. Texts from outside are escaped and placed in elements that isolate their direction. The
+ * only address that comes from outside is the question's source, which is a link only if it is
+ * http or https.
  */
 export interface Widget {
   readonly question: QuestionRow;
@@ -21,7 +22,7 @@ export interface Widget {
   readonly view: View;
   readonly theme: Theme;
   readonly public_url: string;
-  /** The course of the consensus as SVG; null where there is none yet. */
+  /** The consensus over time as SVG. Null if there is no consensus yet. */
   readonly chart: string | null;
 }
 
@@ -35,13 +36,13 @@ const headOf = (widget: Widget): string => {
   const { question } = widget;
   const { label, detail, at } = rules.standingOf(question);
   const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
-  // The style shows four lines of it at most.
+  // The stylesheet shows at most four lines of the title.
   const title = linkTo(pageUrl(widget), question.question, question.question);
   return `<p class="status"><span class="pill">${label}</span><span>${detail}${when}</span></p>
 <h1 dir="auto">${title}</h1>`;
 };
 
-/** The largest is the outcome once there is one, and until then the forecast. */
+/** The largest text: the outcome if the question is resolved, otherwise the forecast. */
 const leadOf = (widget: Widget): string => {
   const { question, consensus } = widget;
   if (question.status === 'resolved') return outcomeLead(widget);
@@ -54,7 +55,7 @@ const leadOf = (widget: Widget): string => {
 <span class="said">${text}${is_over ? ' at the end' : ''}</span></p>`;
 };
 
-/** Figures of more letters than this are words, and set smaller. */
+/** Longer outcomes are treated as words and set in smaller type. */
 const most_letters = 9;
 
 const outcomeLead = ({ question }: Widget): string => {
@@ -65,7 +66,7 @@ const outcomeLead = ({ question }: Widget): string => {
   return `<p class="lead"><span class="figure${side}${size}">${text}</span></p>`;
 };
 
-/** What was forecast before the outcome, and whether that was right. */
+/** Shows the last forecast before the outcome, and whether it was right. */
 const verdictLine = ({ question, consensus }: Widget): string => {
   if (question.status !== 'resolved') return '';
   const { is_right, judged, last } = rules.verdictOf(question, consensus);
@@ -73,7 +74,7 @@ const verdictLine = ({ question, consensus }: Widget): string => {
   return `<p class="verdict">${sign}<bdi>${escapeHtml(last)}</bdi></p>`;
 };
 
-/** Of a number between what it lies, in place of a bar. */
+/** Shows the chance as a bar. Numbers and dates show their ranges instead. */
 const mainBar = ({ question, consensus }: Widget): string => {
   const spreads = rules
     .spreadsOf(question, consensus)
@@ -102,14 +103,14 @@ const optionRows = ({ question, consensus }: Widget): string => {
   return `<ul class="rows">${rows.join('')}</ul>`;
 };
 
-/** Options, or between what a number lies. */
+/** Shows a bar for each option. Questions without options have only the main bar or ranges. */
 const listOf = (widget: Widget): string =>
   widget.question.options.length > 0 ? optionRows(widget) : mainBar(widget);
 
-/** The largest families; of the others the widget says how many there are. */
+/** Most families shown, the largest first. The widget says how many others there are. */
 export const most_families = 12;
 
-/** With options what each family gives the leading one. */
+/** Shows each family's forecast. If there are options, it is the chance of the leading one. */
 const familiesOf = (widget: Widget): string => {
   const { question, consensus } = widget;
   const { model_breakdown, leading_option, options = [] } = consensus;
@@ -203,7 +204,7 @@ export const renderWidget = (widget: Widget): string => {
   });
 };
 
-/** For ids without a question, and for drafts, which nobody sees. */
+/** Renders the page for unknown ids and for drafts, which are not public. */
 export const renderNothing = (view: View, theme: Theme): string =>
   shellOf({
     title: 'No such question',

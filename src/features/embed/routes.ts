@@ -19,23 +19,23 @@ import { plainLine, themeOf, viewOf } from './rules.js';
 import * as wire from './schema.js';
 import { embedHeaders, sandbox } from './shell.js';
 
-/** A question on somebody else's page. */
+/** Routes of the widgets, which other sites show in their pages. */
 
 type Needs = Deps & ConsensusParts & HistoryParts & LeaderboardParts & TaxonomyParts;
 const route = routeFor<Needs>();
 const tag = 'embed';
 const html = 'text/html; charset=utf-8';
 
-/** As many as a small picture can show. */
+/** Most points that a small chart can show. */
 const chart_points = 120;
 
-/** As everybody sees it: a page in an iframe is fetched without a credential. */
+/** Finds a question that is visible to everyone, because iframes are loaded without credentials. */
 const findShown = async (deps: Deps, id: string): Promise<QuestionRow | null> => {
   const question = isId(id) ? await findVisible(deps, id, anonymous) : null;
   return question === null || isFault(question) ? null : question;
 };
 
-/** The rows of the board that a query names, with the name of its category. */
+/** Reads the board that a query names, its rows and the name of its category. */
 const readBoard = async (deps: Needs, query: Static<typeof wire.board_query>) => {
   const pillars = await deps.taxonomy.read();
   const board = boardOf(
@@ -98,13 +98,13 @@ const getBoardEmbed = route({
   },
 });
 
-/** oEmbed 1.0 (oembed.com): what a page that is given an address puts into itself. */
+/** oEmbed 1.0 (oembed.com): other sites send an address and get HTML to embed. */
 
 const question_path =
   /^\/(?:embed|questions|api\/questions)\/([0-9a-f-]{36})(?:\/(?:feed\.xml)?)?$/i;
 const board_path = /^\/(?:embed\/|api\/)?leaderboard\/?$/;
 
-/** What an address of this service shows; null for any other address. */
+/** Finds the question or board that an address of this service shows. Null for other addresses. */
 const readAddress = (url: string, public_url: string) => {
   if (!URL.canParse(url)) return null;
   const own = new URL(public_url);
@@ -123,8 +123,9 @@ const readAddress = (url: string, public_url: string) => {
 
 const usual_width = 600;
 /**
- * Pixels at which nothing is cut off, with a title of three lines; the page then says its own
- * height. Below `narrow` lines break more often, and families have half as many columns.
+ * Heights in pixels at which nothing is cut off, for a title of three lines. The page later reports
+ * its exact height. Below the width `narrow`, there are more line breaks and half as many columns
+ * of families.
  */
 const heights: Readonly<Record<wire.View, number>> = { card: 370, chart: 450, compact: 180 };
 const narrow = 480;
@@ -155,7 +156,10 @@ const heightOf = (question: QuestionRow, sized: Sized): number => {
   return at_width + (width < narrow ? narrow_more : 0);
 };
 
-/** In pixels, of which the picture has two for each unit; it is left out where it has no place. */
+/**
+ * Returns the thumbnail with its size in pixels. The chart has two pixels per unit. If it does not
+ * fit, it is omitted.
+ */
 const thumbnailOf = (id: string, { maxwidth, maxheight }: wire.Room, public_url: string) => {
   const units = Math.min(600, Math.floor((maxwidth ?? 1_200) / 2));
   const height = 2 * pictureHeightOf(units);
@@ -175,7 +179,7 @@ interface Shown {
   readonly src: string;
   readonly public_url: string;
   readonly room: wire.Room;
-  /** Pixels at which nothing is cut off, in a frame of this width. */
+  /** Returns the height in pixels at which nothing is cut off in a frame of this width. */
   readonly heightAt: (width: number) => number;
 }
 
@@ -202,7 +206,7 @@ const makeOembed = ({ title, src, public_url, room, heightAt }: Shown): wire.Oem
 
 interface ShownQuestion extends Pick<Widget, 'view' | 'theme' | 'public_url'> {
   readonly room: wire.Room;
-  /** How many model families forecast. */
+  /** Number of model families that have made forecasts. */
   readonly families: number;
 }
 

@@ -5,22 +5,22 @@ import type { QuestionRow } from '../questions/index.js';
 import { showOutcome, valueText } from '../questions/range.js';
 import { type Theme, themes, type View, views } from './schema.js';
 
-/** The texts of a widget. */
+/** Chooses the texts of a widget. */
 
 export const viewOf = (name: string | undefined): View =>
   views.find((view) => view === name) ?? views[0];
 export const themeOf = (name: string | undefined): Theme =>
   themes.find((theme) => theme === name) ?? themes[0];
 
-/** Text in a place that cannot isolate it: without controls of direction and invisible signs. */
+/** Removes direction controls and invisible characters, for places that cannot isolate a text. */
 export const plainLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 
 type Asked = Pick<QuestionRow, 'question_type' | 'unit' | 'range_min' | 'range_max'>;
 
 /**
- * The one figure of the consensus: of Yes, of the leading option, or the median of a number, which
- * is no percentage and has no `value` for a bar.
+ * Returns the main figure of the consensus: the chance of Yes or of the leading option, or the
+ * median of a number or date. A median has no `value`, because a bar can only show percentages.
  */
 export const headlineOf = (question: Asked, consensus: Consensus) => {
   const { quantile_average } = consensus;
@@ -34,7 +34,7 @@ export const headlineOf = (question: Asked, consensus: Consensus) => {
   return { value, text: percentText(value), caption };
 };
 
-/** Between what a number lies by half of the consensus, and by nine tenths of it. */
+/** Returns the central 50 % and 90 % ranges of the consensus. Empty unless it is a distribution. */
 export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
   if (quantile_average === undefined) return [];
   const { p5, p25, p75, p95 } = quantile_average;
@@ -46,7 +46,7 @@ export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
   ];
 };
 
-/** The status, what else there is to say of it, and of when. */
+/** Returns the status, a detail about it and its time. */
 export const standingOf = (question: QuestionRow) => {
   const { status, closes_at, resolved_at, resolution_date } = question;
   if (status === 'resolved') return { label: 'Resolved', detail: 'on', at: resolved_at };
@@ -65,7 +65,7 @@ export const outcomeOf = (question: QuestionRow): string => {
   return (correct_options ?? []).join(', ');
 };
 
-/** Once there is an outcome: what the last forecast was, and whether that was right. */
+/** For a resolved question: returns the last forecast and whether it was right. */
 export const verdictOf = (question: QuestionRow, consensus: Consensus) => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   const is_right = crowdWasRight(question, consensus);
@@ -79,7 +79,7 @@ export const verdictOf = (question: QuestionRow, consensus: Consensus) => {
   return { is_right, judged: is_right === null ? '' : crowd, last: `Last forecast: ${said}` };
 };
 
-/** The forecast in words. */
+/** Returns the forecast in words. */
 export const forecastText = (question: Asked, consensus: Consensus): string => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';
@@ -95,7 +95,7 @@ export const forecastText = (question: Asked, consensus: Consensus): string => {
   return `${sentence}, from ${from}.`;
 };
 
-/** All that the widget says, for those who hear it. */
+/** Returns the content of the widget as text for screen readers. */
 export const sentenceOf = (question: QuestionRow, consensus: Consensus): string => {
   if (question.status !== 'resolved') return forecastText(question, consensus);
   const { judged, last } = verdictOf(question, consensus);

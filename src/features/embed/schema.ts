@@ -3,14 +3,14 @@ import { textEnum } from '../../http/schemas.js';
 import { boards, periods } from '../leaderboards/rules.js';
 import { whose } from '../leaderboards/schema.js';
 
-/** The wire of the widget and of oEmbed. */
+/** API schemas of the widgets and of oEmbed. */
 
 export const views = ['card', 'chart', 'compact'] as const;
 export type View = (typeof views)[number];
 export const themes = ['auto', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
-/** Any text: a page in somebody's article is never broken by an option it does not know. */
+/** Accepts any text, so that an unknown option never breaks a widget in an article. */
 const oneOf = (names: readonly string[]) => {
   const description = `One of ${names.join(', ')}; anything else is ${names[0]}.`;
   return Type.Optional(Type.String({ maxLength: 100, description }));
@@ -31,7 +31,7 @@ export const board_query = Type.Object({
   theme: oneOf(themes),
 });
 
-/** Without a format: whatever it is, no question has it, and that is said by a page too. */
+/** Accepts any id. If it is malformed, the response is still a page that says it is unknown. */
 export const embed_params = Type.Object({ id: Type.String() });
 
 const pixels = Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 }));

@@ -1,12 +1,12 @@
 /**
- * Browser code of the widget, as text: it runs in the iframe and not in the service. It
- * shows changes by loading the page again and taking its `main`; it draws nothing itself.
+ * Browser code of the widget, as text, because it runs in the iframe and not in the service. After
+ * a change it loads the page again and replaces `main`. It draws nothing itself.
  *
- *   socket ──the consensus, the status or the board changed──▶ the page again, at most every `again_ms`
+ *   socket ──consensus, status or board changed──▶ load the page, at most once every `again_ms`
  *     │
- *     └── no socket, or no topic ──▶ the page again every `poll_ms`: a 304 while it is the same
+ *     └── no socket, or no topic ──▶ load the page every `poll_ms` (304 if it did not change)
  *
- * The host page gets one message, the height of the widget.
+ * The host page gets only one kind of message: the height of the widget.
  */
 export const embed_script = `
 'use strict';

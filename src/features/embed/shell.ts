@@ -5,16 +5,16 @@ import type { Theme } from './schema.js';
 import { embed_script } from './script.js';
 import { embed_style } from './style.js';
 
-/** What all widgets have in common: the page around them and what a browser may do with it. */
+/** Shared by all widgets: the page around them and its security headers. */
 
-/** The source of an inline style or script, for the content security policy. */
+/** Returns the source of an inline style or script for the Content-Security-Policy. */
 const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** What an iframe with the widget has to allow: its script, and links that open in a new tab. */
+/** Permissions that the iframe of a widget needs: scripts, and links that open in a new tab. */
 export const sandbox = 'allow-scripts allow-popups allow-popups-to-escape-sandbox';
 
-/** Of this page alone: the other pages of the service are in nobody's frame. */
+/** Headers of the widgets. Only they may be framed; all other pages forbid it. */
 export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => {
   const { host, origin } = new URL(public_url);
   return {
@@ -22,7 +22,7 @@ export const embedHeaders = (public_url: string): Readonly<Record<string, string
       "default-src 'none'",
       `script-src ${hashOf(embed_script)}`,
       `style-src ${hashOf(embed_style)}`,
-      // In a sandbox 'self' may be nothing, and older browsers do not take it for a websocket.
+      // In a sandbox 'self' may match nothing, and in older browsers it excludes WebSockets.
       `connect-src 'self' ${origin} ws://${host} wss://${host}`,
       "base-uri 'none'",
       "form-action 'none'",
@@ -35,15 +35,15 @@ export const embedHeaders = (public_url: string): Readonly<Record<string, string
 
 interface Shell {
   readonly title: string;
-  /** A class of the page, for its style. */
+  /** CSS class of the page. */
   readonly look: string;
   readonly theme: Theme;
   readonly main: string;
-  /** Address of its oEmbed; absent from a page that shows nothing and does not change. */
+  /** Address of the oEmbed response. Missing if the page shows nothing and never changes. */
   readonly oembed_url?: string;
 }
 
-/** Written so that it is XML, too: a strict parser can then tell that no text became an element. */
+/** Writes HTML that is also XML, so that a strict parser can check that no text is markup. */
 export const shellOf = ({ title, look, theme, main, oembed_url }: Shell): string => {
   const name = escapeHtml(plainLine(title));
   const is_live = oembed_url !== undefined;
@@ -69,7 +69,7 @@ ${is_live ? live : ''}</body>
 `;
 };
 
-/** A link out of the widget, which opens a page of its own. */
+/** Writes a link that opens in a new tab, outside the widget. */
 export const linkTo = (href: string, text: string, title = ''): string => {
   const whole = title === '' ? '' : ` title="${escapeHtml(title)}"`;
   return `<a href="${escapeHtml(href)}"${whole} target="_blank" rel="noopener">${escapeHtml(text)}</a>`;

@@ -1,7 +1,7 @@
 /**
- * The style of the widget. Every colour of a text has a contrast of 4.5 or more to what is behind
- * it, and every picture 3 or more, in light and in dark. No element has a style of its own: the
- * content security policy allows this sheet alone.
+ * The style of the widget. In the light and the dark theme, text has a contrast of at least 4.5
+ * with its background, and charts have at least 3. No element has a `style` attribute, because the
+ * Content-Security-Policy allows only this stylesheet.
  */
 const light = `color-scheme: light; --ink: #16191d; --soft: #57606a; --paper: #fff; --line: #d8dde3;
   --yes: #0b5cad; --no: #b4530f; --rest: #e6eaef; --third: #11703a;
