@@ -10,34 +10,35 @@ import { type Call, runCommand, Stopped, startCommand, writeLine } from './comma
 import { type Access, withSource } from './stores.js';
 
 /**
- * `prediction-forum backup`. A backup holds for each table its rows in the text form of Postgres' COPY, in
- * parts of some megabytes (`tables/NAME/N.copy`), then `manifest.json`. All of it is read in one
- * transaction, so it is the database of one moment, whatever goes on meanwhile.
+ * `prediction-forum backup`. A backup holds the rows of each table in the text form of Postgres'
+ * COPY, in parts of some megabytes (`tables/NAME/N.copy`), then `manifest.json`. Everything is read
+ * in one transaction, so the backup shows the database at one moment, even while the service
+ * writes.
  */
 export interface Manifest {
   readonly format: typeof backup_format;
   readonly made_at: string;
-  /** Names of the migrations that the database has had, in their order. */
+  /** Names of the migrations that have run on the database, in their order. */
   readonly migrations: readonly string[];
-  /** Tells whether a SECRET_KEY is the one of this database; null where none was at hand. */
+  /** Shows whether a SECRET_KEY belongs to this database; null if no key was available. */
   readonly secret_key_check: string | null;
   readonly tables: readonly TableFacts[];
 }
 
-/** Tables that others refer to come before those others. */
+/** A table comes before the tables that refer to it. */
 interface TableFacts extends Table {
   readonly rows: number;
 }
 
 export const backup_format = 'prediction-forum backup 2';
 export const manifest_name = 'manifest.json';
-/** The table of a part; undefined for any other entry. */
+/** Returns the table of a part; undefined for any other entry. */
 export const tableOfPart = (name: string): string | undefined =>
   /^tables\/([a-z_0-9]+)\/\d+\.copy$/.exec(name)?.[1];
 
 const part_bytes = 4 * 1024 * 1024;
 
-/** The rows of a table in parts that end with a row, because every chunk does. */
+/** Yields the rows of a table in parts that end with a row, because every chunk does. */
 async function* partsOf(tx: Tx, { name, columns }: Table): AsyncGenerator<Buffer> {
   const list = columns.map((column) => `"${column}"`).join(', ');
   const rows = tx.copyOut(`copy (select ${list} from "${name}") to stdout`);
@@ -54,7 +55,10 @@ async function* partsOf(tx: Tx, { name, columns }: Table): AsyncGenerator<Buffer
   if (bytes > 0) yield Buffer.concat(held);
 }
 
-/** Line ends within a value are written `\n` as two characters. */
+/**
+ * Counts line ends. COPY writes a line end within a value as the two characters `
+ * `.
+ */
 const countRows = (bytes: Buffer): number => {
   let rows = 0;
   for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) rows += 1;
@@ -98,7 +102,7 @@ export const dumpDatabase = async (sql: Sql, options: DumpOptions): Promise<void
   );
 };
 
-/** Says whether two keys are the same one, and nothing else; null where there is no key. */
+/** Returns a check value that only shows whether two keys are equal; null if there is no key. */
 export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | null => {
   const key = SECRET_KEY ?? readOrEmpty(path.join(DATA_DIR, 'secret-key')).trim();
   return key === '' ? null : deriveKey(key, 'prediction-forum backup 1').toString('hex', 0, 8);
@@ -115,7 +119,7 @@ in it. Keep a copy of it elsewhere: without it no webhook can be signed with its
 
 prediction-forum restore FILE puts it back.`;
 
-/** The whole of a table goes through one statement. */
+/** Each table is copied in one statement, which may take any time. */
 export const accessFor = ({ screen }: Call): Access => ({
   name: 'backup',
   statement_timeout_ms: 0,
@@ -124,7 +128,7 @@ export const accessFor = ({ screen }: Call): Access => ({
 
 export type SayRows = (table: string, rows: number) => void;
 
-/** Shows the rows of each table, and keeps them for the result. */
+/** Shows the rows of each table, and stores their numbers for the result. */
 export const countRowsOn = ({ screen }: Call) => {
   const tables: Record<string, number> = {};
   const say: SayRows = (table, rows) => {

@@ -9,10 +9,10 @@ import { api_routes } from '../routes.js';
 import { makePythonWire } from './python-types.js';
 
 /**
- * Writes `clients/typescript/src/wire.ts` and the same for Python where they differ; the build runs it. It is what the client
- * library knows of the service, from the values that the service itself is made of: types of params,
- * query, body, answers and faults by operation, types of events, and one line for each operation that
- * says where it is.
+ * Writes `clients/typescript/src/wire.ts` and the same for Python, if they changed. The build runs
+ * it. The files describe the service for the client library, and are made from the service's own
+ * routes and events. They hold the types of params, query, body, answers and faults by operation,
+ * the types of events, and one line per operation with its address.
  */
 
 const asText = (value: unknown): string =>
@@ -34,10 +34,10 @@ const plain: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** By name, what answers hold of named schemas. */
+/** Types of named schemas in answers, by name. */
 const named_types = new Map<string, string>();
 
-/** The type as a text. `sent`: what has a default may be left out. */
+/** Prints the type as text. `sent`: members with a default are optional. */
 const print = (schema: TSchema, sent: boolean): string => {
   const { title, description } = schema;
   if (sent || title === undefined) return printWhole(schema, sent);
@@ -106,7 +106,7 @@ const printOperation = (route: Route): string => {
   return `/** ${route.summary}. */\nreadonly ${route.id}: ${inBraces(lines)};`;
 };
 
-/** How the answers differ from JSON; '' if they do not. */
+/** Says how the answers differ from JSON; '' if they do not. */
 const markOf = (route: Route): string => {
   const types = typesOf(route);
   if (types.every((type) => type === 'application/json')) return '';
@@ -115,7 +115,7 @@ const markOf = (route: Route): string => {
   return types[0] === 'application/json' && !types.includes('') ? 'asked' : 'any';
 };
 
-/** Short, because every page that loads the library loads all of them. */
+/** The line is short, because every page that loads the library loads all of them. */
 const placeOf = (route: Route): string => {
   const mark = markOf(route);
   const method = route.method === 'GET' && mark === '' ? '' : route.method;
@@ -123,7 +123,7 @@ const placeOf = (route: Route): string => {
   return `${route.id}: ${asText(words.filter((word) => word !== '').join(' '))},`;
 };
 
-/** The media types of the answers; '' if one of them is empty. */
+/** Returns the media types of the answers; '' if one of them is empty. */
 export const typesOf = ({ produces, also_produces = [], returns }: Route): readonly string[] => {
   const types = Object.values(returns).map((schema) =>
     schema === null ? '' : (produces ?? 'application/json'),

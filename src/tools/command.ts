@@ -10,7 +10,7 @@ import { isOutage } from '../kit/outage.js';
 import { CannotStart } from '../kit/service.js';
 import { readStatus } from '../process/embedded/data-dir.js';
 
-/** What all commands have in common: arguments, exit code, errors in plain words, the terminal. */
+/** The common part of all commands: arguments, exit code, errors in plain words, the terminal. */
 
 export interface Screen {
   readonly isTTY?: boolean;
@@ -21,14 +21,14 @@ export interface Screen {
 export interface Call {
   readonly argv: readonly string[];
   readonly screen: Screen;
-  /** Where errors go, if not to the screen. */
+  /** Receives the errors, if they do not go to the screen. */
   readonly errors?: Screen;
   readonly stop?: AbortSignal;
   /** How long the service may be away before the command gives up. */
   readonly patience_ms?: number;
 }
 
-/** Of every command. */
+/** Every command has these options. */
 const common_options = {
   help: { type: 'boolean', short: 'h' },
   json: { type: 'boolean' },
@@ -36,27 +36,28 @@ const common_options = {
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 
-/** What a command has to say: its exit code, and what stands in the document of `--json`. */
+/** The result of a command: its exit code, and the content of the `--json` document. */
 export interface Outcome {
   readonly code: number;
   readonly result: Readonly<Record<string, unknown>>;
 }
 
 interface WorkCall extends Call {
-  /** Writes the document of `--json` now, and not at the end. */
+  /** Writes the document of `--json` now instead of at the end. */
   report(result: Outcome['result']): void;
 }
 
 export interface Command<O extends Options> {
   readonly help: string;
   readonly options: O;
-  /** The fewest and the most arguments that stand without a name. */
+  /** Minimum and maximum number of positional arguments. */
   readonly takes?: readonly [least: number, most: number];
-  /** Said after an error. */
+  /** Printed after an error. */
   readonly after_error?: string;
   /**
-   * The outcome, or the exit code alone. Throw an error with one sentence for the person at the
-   * terminal. Progress goes to the screen of this call, which with `--json` is the standard error.
+   * Returns the outcome, or only the exit code. To fail, throw an error with one sentence for the
+   * person at the terminal. Write progress to the screen of this call, which is standard error with
+   * `--json`.
    */
   readonly work: (
     values: ReturnType<typeof parseArgs<{ options: O & typeof common_options }>>['values'],
@@ -65,7 +66,7 @@ export interface Command<O extends Options> {
   ) => Promise<Outcome | number> | Outcome | number;
 }
 
-/** The command cannot go on; the sentence says why. */
+/** The command cannot go on. The sentence says why. */
 export class Stopped extends Error {
   override readonly name = 'Stopped';
   constructor(
@@ -76,14 +77,14 @@ export class Stopped extends Error {
   }
 }
 
-/** An argument or a setting is not right; what is typed has to change. */
+/** An argument or a setting is wrong. The user has to change the command or the setting. */
 export const wrongUsage = (sentence: string): Stopped => new Stopped(sentence, exit_codes.usage);
 
-/** Postgres, Redis or the service is not there; the same may work later. */
+/** Postgres, Redis or the service is unavailable. The same command may work later. */
 export const unreachable = (sentence: string): Stopped =>
   new Stopped(sentence, exit_codes.unreachable);
 
-/** The first argument of a command that has actions; throws for any other word. */
+/** Returns the first argument of a command that has actions. Throws for any unknown action. */
 export const readAction = <const A extends string>(typed: string, actions: readonly A[]): A => {
   const action = actions.find((name) => name === typed);
   if (action === undefined) throw wrongUsage(sayUnknown('action', typed, actions));
@@ -118,7 +119,7 @@ const explain = (error: unknown): Pick<Stopped, 'message' | 'code'> => {
   return { message: `Postgres does not answer: ${error.message}.`, code: away };
 };
 
-/** The options and arguments; throws a sentence. */
+/** Returns the options and arguments. Throws an error with one sentence. */
 const readArguments = (
   argv: readonly string[],
   options: Options,
@@ -191,7 +192,7 @@ export const runCommand = async <const O extends Options>(
 export const startCommand = async (
   file: string,
   run: (call: Call) => Promise<number>,
-  /** Whether the first Ctrl-C only asks it to end. */
+  /** True if the first Ctrl-C only asks the command to end. */
   ends_in_order = false,
 ): Promise<void> => {
   const [, program = '', ...argv] = process.argv;
@@ -204,12 +205,12 @@ export const startCommand = async (
 
 export const service_options = { url: { type: 'string' } } as const;
 
-/** Of the service of this folder. */
+/** Returns the settings of this folder's service. */
 export const readPlaces = (): { readonly DATA_DIR: string; readonly PORT: number } => {
   try {
     return readConfig();
   } catch (error) {
-    // A wrong setting of this folder's service does not keep a tool from another service.
+    // A wrong setting of this folder's service must not keep a tool from using another service.
     if (error instanceof ConfigError) return { DATA_DIR: '.data', PORT: 8080 };
     throw error;
   }
@@ -218,7 +219,7 @@ export const readPlaces = (): { readonly DATA_DIR: string; readonly PORT: number
 export const isRunning = (data_dir: string): boolean =>
   lockHolder(path.join(data_dir, 'service.lock')) !== 0;
 
-/** Where the service of this folder listens: while it runs what it says, else what `PORT` says. */
+/** Returns the address of this folder's service: its own report while it runs, else from `PORT`. */
 export const localUrl = (): string => {
   const { DATA_DIR, PORT } = readPlaces();
   const { state, url } = readStatus(DATA_DIR);
@@ -231,18 +232,18 @@ export const checkUrl = (url: string = localUrl()): string => {
   throw wrongUsage(`--url takes an address like http://127.0.0.1:8080, not ${url}.`);
 };
 
-/** Writes one line, or several, that a terminal may be shown. */
+/** Writes one or more lines, made safe for a terminal. */
 export const writeLine = (screen: Screen, line: string): void => {
   screen.write(`${printable(line)}\n`);
 };
 
 export interface Progress {
   show(text: string): void;
-  /** A line that stays. */
+  /** Prints a line that stays on the screen. */
   say(line: string): void;
 }
 
-/** How far a command is: in one line of a terminal, elsewhere in a line every few seconds. */
+/** Shows how far a command is: in one line of a terminal, else as a new line every few seconds. */
 export const makeProgress = (screen: Screen): Progress => {
   const every_ms = screen.isTTY === true ? 100 : 5_000;
   let shown_ms = performance.now();

@@ -23,7 +23,10 @@ import {
 } from './command.js';
 import { cast, type Script, scripts, speak } from './demo/texts.js';
 
-/** `prediction-forum demo`: plays the story from the first registration to the summary, and cleans up. */
+/**
+ * `prediction-forum demo`: plays the story from the first registration to the summary, and cleans
+ * up.
+ */
 
 const least_agents = 6;
 
@@ -39,26 +42,26 @@ events are counted on a websocket and in a webhook receiver. Ends with a summary
 
 Exit code: 0 all counts are equal, 1 not.`;
 
-/** Longer than a minute, so that a rate limit is waited out and not the end. */
+/** Longer than a minute, so that the demo waits for a rate limit and does not fail. */
 const patience_ms = 100_000;
 const call_ms = 30_000;
-/** How long events may be late at the end. */
+/** Maximum delay of events at the end. */
 const straggler_ms = 30_000;
 const look_ms = 250;
 const day_ms = 86_400_000;
 
 interface Story {
   readonly url: string;
-  /** Without a credential. */
+  /** Sends no credential. */
   readonly client: Client;
   readonly admin: Client;
-  /** Names and sources of a run have this in them, so that the demo can be played again. */
+  /** Part of the names and sources of a run, so that the demo can be played again. */
   readonly run_id: string;
   readonly agent_count: number;
   readonly data_dir: string;
   readonly progress: Progress;
   readonly stop: AbortSignal | undefined;
-  /** Run at the end, the last one first. */
+  /** Functions that run at the end, the last one first. */
   readonly closers: (() => unknown)[];
 }
 
@@ -67,7 +70,7 @@ interface Question {
   readonly text: string;
 }
 
-/** A person who has signed up; the person's client. */
+/** Signs up a person and returns the person's client. */
 const signUpHuman = async ({ client, url, run_id }: Story): Promise<Client> => {
   const email = `demo-${run_id}@forum-demo.net`;
   const password = randomBytes(15).toString('base64url');
@@ -98,7 +101,9 @@ const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promis
 
 type IsOwn = (question_id: string | undefined) => boolean;
 
-/** Ids of the placed predictions of own questions, from now on; fulfilled when it is live. */
+/**
+ * Collects the ids of predictions placed on our questions from now on. Resolves when it is live.
+ */
 const listen = (client: Client, isOwn: IsOwn) =>
   new Promise<ReadonlySet<string>>((resolve, reject) => {
     const seen = new Set<string>();
@@ -119,14 +124,15 @@ const listen = (client: Client, isOwn: IsOwn) =>
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /**
- * A webhook receiver as a subscriber would write it: HTTPS, the signature over the raw bytes
- * verified, repeats recognised by their `webhook-id`.
+ * A webhook receiver as a subscriber would write it: it uses HTTPS, verifies the signature over the
+ * raw bytes, and recognises repeats by their `webhook-id`.
  */
 export const startReceiver = async (tls: { cert: string; key: string }, isOwn: IsOwn) => {
   const state = { verified: new Set<string>(), rejected: 0, secret: '' };
-  /** The status to answer with. */
+  /** Returns the status to answer with. */
   const take = async (body: Buffer, headers: IncomingHttpHeaders): Promise<number> => {
-    // Known only once the webhook exists; deliveries before that are refused and come again.
+    // The secret is known only once the webhook exists. Earlier deliveries are refused and come
+    // again.
     if (state.secret === '') return 503;
     try {
       const { id, event, data } = await verifyWebhook(headers, body, state.secret);
@@ -150,13 +156,13 @@ export const startReceiver = async (tls: { cert: string; key: string }, isOwn: I
   return Object.assign(state, { port: (server.address() as AddressInfo).port, close });
 };
 
-/** From the first registration to the summary; whether all counts are equal. */
+/** Plays everything from registration to summary. Returns true if all counts are equal. */
 const play = async (story: Story): Promise<boolean> => {
   const { progress, client, admin, run_id, agent_count, data_dir, closers, stop } = story;
   const limit = pLimit(4);
   const agents = await limit.map(cast.slice(0, agent_count), async ({ name, model }) => {
     stop?.throwIfAborted();
-    // One address registers them all; the admin key exempts it from the limit.
+    // All registrations come from one address; the admin key exempts it from the limit.
     const body = { name: `${name} ${run_id}`, model, role: 'predictor' } as const;
     return (await admin.call('register', { body })).api_key;
   });
@@ -196,7 +202,7 @@ const play = async (story: Story): Promise<boolean> => {
         `deliveries verified ${receiver.verified.size}`,
     );
   };
-  // Every agent predicts on every question, each beginning with another one.
+  // Every agent predicts on every question, and each agent starts with a different question.
   await Promise.all(
     agents.map(async (api_key, agent) => {
       for (const n of questions.keys()) {
@@ -220,7 +226,9 @@ interface Tally {
 const areSame = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
   a.size === b.size && [...a].every((id) => b.has(id));
 
-/** Four ways to count the same predictions: not only as many events, but the very same. */
+/**
+ * Counts the same predictions in four ways. Besides the numbers, the event ids must be the same.
+ */
 export const summarise = (tally: Tally) => {
   const { wanted, accepted, on_socket, verified, consensus_total, rejected } = tally;
   const rows: readonly (readonly [string, number, boolean])[] = [
@@ -291,7 +299,7 @@ export const runDemo = (call: Call): Promise<number> =>
           if (wait_ms >= 500) progress.say(`waiting ${Math.ceil(wait_ms / 1000)} s (${why})`);
         },
       });
-      // The first call does not wait: whether a service is there at all is known at once.
+      // The first call does not wait, so it is known immediately whether a service is there.
       await client.attempt('health', { patience_ms: 0 });
       const admin_key = readFileSync(path.join(data_dir, 'admin-key'), 'utf8').trim();
       const admin = client.with({ headers: { 'x-admin-key': admin_key } });

@@ -29,8 +29,8 @@ import { runVerify } from './verify.js';
 import { runWebhook } from './webhook.js';
 
 /**
- * `npm run docs`: docs/commands.md and the tables of docs/reference.md, from the values that the service
- * itself is made of; written anew or compared.
+ * `npm run docs`: makes docs/commands.md and the tables of docs/reference.md from the service's own
+ * values, and writes them or compares them.
  */
 
 const help = `Usage: npm run docs [-- --check]
@@ -41,7 +41,7 @@ Writes docs/commands.md from what --help says, and the tables of docs/reference.
 
 const escapeCell = (text: string): string => text.replace(/\s+/g, ' ').replaceAll('|', '\\|');
 
-/** A table with a head; `|` in a cell is escaped, line ends become blanks. */
+/** Makes a table with a head. Escapes `|` in a cell, and turns line ends into spaces. */
 export const makeTable = (
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -52,7 +52,7 @@ export const makeTable = (
 
 const asCode = (text: string): string => `\`${text}\``;
 
-/** A sentence for a table: without its full stop, when it is only one. */
+/** Prepares text for a table cell: a single sentence loses its full stop. */
 const asPhrase = (text: string): string =>
   /\.\s/.test(text) || !text.endsWith('.') ? text : text.slice(0, -1);
 
@@ -70,13 +70,13 @@ const routes: readonly Route[] = (api_routes as readonly Route[]).filter(
   ({ documented }) => documented,
 );
 
-/** Routes of one feature together, features in the order in which they are mounted. */
+/** Groups the routes by feature, in the order in which the features are mounted. */
 const routesByTag = (): readonly Route[] => {
   const tags = [...new Set(routes.map(({ tag }) => tag))];
   return tags.flatMap((tag) => routes.filter((route) => route.tag === tag));
 };
 
-/** Its row in the table of routes. */
+/** Returns the row of a route in the table of routes. */
 export const routeRow = (route: Route): readonly string[] => {
   const { method, path, auth, limits, summary, deprecated } = route;
   const about = deprecated === undefined ? '' : `. **${describeDeprecation(deprecated)}**`;
@@ -91,7 +91,7 @@ const fieldsOf = ({ data }: EventDef): string => {
     .join(', ');
 };
 
-/** Every refusal over HTTP, by code and then by status; one that two routes share stands once. */
+/** Returns every refusal over HTTP, by code and then by status. A shared refusal is listed once. */
 export const allFaults = (): readonly FaultDef[] => {
   const found = new Set<FaultDef>(Object.values(common_faults));
   for (const route of api_routes as readonly Route[]) {
@@ -111,14 +111,14 @@ const adviceOf = (code: number): string =>
 
 const showNumber = (value: number): string => value.toLocaleString('en-US');
 
-/** What a limit counts; those that no route names yet wait for the features they belong to. */
+/** Lists the routes that count against a limit. A limit without routes waits for its feature. */
 const tellCounted = (name: LimitName): string => {
   const counted = countedBy(name, routes);
   if (counted.length === 0) return 'nothing yet';
   return counted.map((what) => (what.startsWith('every') ? what : asCode(what))).join(', ');
 };
 
-/** A new limit does not compile before it has a sentence here. */
+/** A new limit only compiles when it has a sentence here. */
 const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   frames_per_s: 'Frames that a client may send in a second',
   frames_burst: 'Frames that it may send at once',
@@ -144,12 +144,12 @@ const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   drain_ms: 'Milliseconds over which all sockets are closed at a stop',
 };
 
-/** Defaults that depend on the machine the table is made on. */
+/** Defaults that depend on the machine on which the table is made. */
 const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
   API_PROCESSES: 'cores − 1',
 };
 
-/** By the name of their markers: the head of each table, and its rows. */
+/** The head and the rows of each table, by the name of its markers. */
 const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   routes: () => [
     ['Method', 'Path', 'Who may call', 'Limit', 'What it does'],
@@ -224,9 +224,9 @@ const makeTables = (): ReadonlyMap<string, string> =>
 
 export interface Filled {
   readonly text: string;
-  /** Names of the blocks that were not what they should be. */
+  /** Names of the blocks whose content was out of date. */
   readonly changed: readonly string[];
-  /** Blocks that have no pair of markers, and markers that have no block. */
+  /** Blocks without a pair of markers, and markers without a block. */
   readonly problems: readonly string[];
 }
 
@@ -271,7 +271,7 @@ const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   quickstart: runQuickstart,
 };
 
-/** What docs/commands.md should be: the `--help` of every command. */
+/** Fills docs/commands.md with the `--help` of every command. */
 export const fillCommands = async (text: string): Promise<Filled> => {
   const parts: string[] = [];
   for (const [name, [, about]] of Object.entries(commands)) {
@@ -282,7 +282,7 @@ export const fillCommands = async (text: string): Promise<Filled> => {
   return fillBlocks(text, new Map([['commands', parts.join('\n\n')]]));
 };
 
-/** What the reference should be; its text as it is comes in, so that a test can try others. */
+/** Fills the reference. The current text is a parameter, so that a test can try others. */
 export const fillReference = (text: string): Filled => fillBlocks(text, makeTables());
 
 const documents: Readonly<Record<string, (text: string) => Filled | Promise<Filled>>> = {

@@ -41,11 +41,11 @@ const sourceOf = (name: string): string => {
   return names.find(isSet) ?? not_set;
 };
 
-/** Each setting with what may be shown of its value; one that is not right has the value null. */
+/** Lists each setting with the part of its value that may be shown. An invalid setting has null. */
 const listSettings = (config: Partial<Config>) =>
   Object.entries(settings).map(([name, { secret }]) => {
     const source = sourceOf(name);
-    // One that is not right is in none of the values, whatever set it.
+    // An invalid setting is missing from the values.
     const is_wrong = !(name in config) && source !== not_set;
     const value = is_wrong ? null : show(name, config[name as keyof Config], secret === true);
     return { name, value, source };
@@ -63,7 +63,7 @@ const printSettings = (all: ReturnType<typeof listSettings>, say: Say): void => 
 const checkDataDir: Check = ({ DATA_DIR }) => {
   let folder = DATA_DIR;
   while (!existsSync(folder)) folder = path.dirname(folder);
-  // Really tried: the rights of a folder do not tell of file systems that take no files.
+  // Creates a folder to find out. Permissions alone do not reveal a read-only file system.
   rmdirSync(mkdtempSync(path.join(folder, 'doctor-')));
   return folder === DATA_DIR ? `${DATA_DIR} can be written` : `${DATA_DIR} can be made`;
 };

@@ -19,9 +19,9 @@ import {
 } from './command.js';
 
 /**
- * `prediction-forum export`: service → FILE.part → compared with its manifest → FILE. FILE.part.json says of
- * which export the part is. The length of the part is the cursor: every byte of it came from the
- * service, in order.
+ * `prediction-forum export`: service → FILE.part → compared with its manifest → FILE.
+ * FILE.part.json says which export the part belongs to. The length of the part is the cursor,
+ * because every byte of it came from the service, in order.
  */
 
 const subjects = [
@@ -83,7 +83,7 @@ interface Download {
   readonly file: string;
   readonly address: string;
   readonly query: Readonly<Record<string, string>>;
-  /** As given on the command line. */
+  /** The snapshot that was given on the command line. */
   readonly snapshot: string | undefined;
   readonly stop: AbortSignal | undefined;
   readonly patience_ms: number;
@@ -98,7 +98,7 @@ const readPart = (file: string): Part | null =>
     ? (JSON.parse(readFileSync(noteFile(file), 'utf8')) as Part)
     : null;
 
-/** The note comes first: a part without one belongs to nothing. */
+/** The note is written first, because a part without a note belongs to no export. */
 const beginPart = (file: string, part: Part): void => {
   rmSync(partFile(file), { force: true });
   writeWhole(noteFile(file), `${JSON.stringify(part, null, 2)}\n`, 0o644);
@@ -121,7 +121,7 @@ const causeOf = (error: unknown): string => {
   return cause?.code ?? message;
 };
 
-/** Requests until there is an answer that stands; waits as long as the service says. */
+/** Requests until there is a final answer. Waits as long as the service says. */
 const request = async (url: string, download: Download, most_ms = Infinity): Promise<Response> => {
   const { stop, patience_ms, progress } = download;
   const give_up_ms = performance.now() + Math.min(patience_ms, most_ms);
@@ -155,7 +155,7 @@ const request = async (url: string, download: Download, most_ms = Infinity): Pro
   }
 };
 
-/** Appends what comes; false when the connection broke before the end. */
+/** Appends the received bytes; false if the connection broke before the end. */
 const receive = async (answer: Response, download: Download, begun: number): Promise<boolean> => {
   const { file, stop, progress } = download;
   const rows = answer.headers.get('x-export-rows');
@@ -170,7 +170,7 @@ const receive = async (answer: Response, download: Download, begun: number): Pro
     }
     return true;
   } catch (error) {
-    // Errors of the file have a code of their own; those of a connection do not last.
+    // File errors have a syscall and are final. Connection errors are temporary.
     if (typeof (error as { syscall?: unknown }).syscall === 'string') throw error;
     stop?.throwIfAborted();
     return false;
@@ -195,10 +195,10 @@ const partBytes = async (file: string): Promise<{ bytes: number; sha256: string 
 const withQuery = (address: string, query: Readonly<Record<string, string>>): string =>
   `${address}?${new URLSearchParams(query)}`;
 
-/** For the first answer, because the address may be wrong. */
+/** Limit for the first answer, because the address may be wrong. */
 const first_patience_ms = 10_000;
 
-/** Reads an export into its part, and goes on where a connection breaks. */
+/** Reads an export into its part, and continues after a broken connection. */
 const fetchPart = async (download: Download, known: Part | null): Promise<Part> => {
   const { file, address, query, progress } = download;
   let part = known;
@@ -223,7 +223,7 @@ interface Manifest {
   readonly file: { readonly bytes: number; readonly sha256: string };
 }
 
-/** The manifest of the part; null where the two do not fit. */
+/** Returns the manifest of the part; null if it does not match the part. */
 const compare = async (download: Download, { snapshot }: Part): Promise<Manifest | null> => {
   const { address, query, file } = download;
   const url = withQuery(`${address}/manifest`, { ...query, snapshot });
@@ -232,7 +232,7 @@ const compare = async (download: Download, { snapshot }: Part): Promise<Manifest
   return bytes === manifest.file.bytes && sha256 === manifest.file.sha256 ? manifest : null;
 };
 
-/** What the file holds. */
+/** Exports into the file, and returns its rows, bytes and SHA-256. */
 const exportFile = async (download: Download) => {
   const { file, address, query, snapshot, progress } = download;
   const known = readPart(file);
@@ -248,7 +248,7 @@ const exportFile = async (download: Download) => {
   }
   let manifest = await compare(download, await fetchPart(download, known));
   if (manifest === null) {
-    // A moderator hid something in between: the bytes before and after do not belong together.
+    // A moderator hid something meanwhile, so the bytes before and after do not belong together.
     progress.say('The rows have changed since the export began; beginning anew.');
     manifest = await compare(download, await fetchPart(download, null));
   }

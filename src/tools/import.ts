@@ -24,9 +24,9 @@ import {
 } from './import/records.js';
 
 /**
- * `prediction-forum import`: file → records → items → service. The file is read once for questions and
- * agents, and again for forecasts and for resolutions where it has any, so that what depends on
- * something else comes after it, in whatever order the lines stand.
+ * `prediction-forum import`: file → records → items → service. The file is read once for questions
+ * and agents, and again for forecasts and for resolutions, if it has any. So a record always comes
+ * after the records that it depends on, in any order of the lines.
  */
 
 const help = `Usage: prediction-forum import FILE [options]
@@ -119,16 +119,16 @@ export interface Run {
   readonly client: Client;
   readonly progress: Progress;
   readonly counts: Readonly<Record<RecordType, Counts>>;
-  /** How many lines had the same reason to be refused or warned about. */
+  /** Number of lines per reason for a refusal or a warning. */
   readonly reasons: Map<string, number>;
-  /** How many texts were cut to their limit. */
+  /** Number of texts that were cut to their limit. */
   cut: number;
-  /** Where the keys of new agents go. */
+  /** File for the keys of new agents. */
   readonly keys?: string | undefined;
 }
 
 const most_items = 100;
-/** Bytes of the items of one call; the service takes 4 MiB. */
+/** Maximum bytes of the items of one call. The service accepts 4 MiB. */
 const most_bytes = 2_000_000;
 
 const operations = {
@@ -143,7 +143,7 @@ const reasonOf = ({ error = 'refused without a reason', fields = [] }: Result): 
   return [error, ...parts.map(({ path, message }) => `${path}: ${message}`)].join('; ');
 };
 
-/** Where the service is the reason. */
+/** Makes the error for a problem with the service itself. */
 const stopFor = ({ status, error }: Fault): Stopped =>
   new Stopped(
     status === 401 || status === 404
@@ -151,7 +151,7 @@ const stopFor = ({ status, error }: Fault): Stopped =>
       : `The service could not import: ${error}`,
   );
 
-/** The result of each item, in their order. Throws where the service is the reason. */
+/** Returns the result of each item, in order. Throws if the service itself has the problem. */
 const send = async (
   client: Client,
   type: RecordType,
@@ -166,7 +166,7 @@ const send = async (
   }
   const { status, fault } = answer;
   if (status !== 400 && status !== 413) throw stopFor(fault);
-  // One item makes the whole call unreadable; halves find it, and the others still go in.
+  // One item makes the whole call unreadable. Halving finds it, and the other items are imported.
   if (items.length === 1) return [{ index: 0, status: 'refused', error: fault.error }];
   const middle = items.length >> 1;
   return [
@@ -193,7 +193,7 @@ async function* inBatches(items: Items): AsyncGenerator<readonly Numbered[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Of lines with the same reason the first are named, and the rest counted. */
+/** The first lines with a reason are listed, and the others only counted. */
 const most_named = 3;
 
 const refuse = (run: Run, type: RecordType, line: number, reason: string): void => {
@@ -202,7 +202,7 @@ const refuse = (run: Run, type: RecordType, line: number, reason: string): void 
 };
 
 const note = (run: Run, line: number, why: string): void => {
-  // A text that it quotes may have several lines.
+  // The reason may quote a text of several lines.
   const reason = why.replace(/\s+/g, ' ');
   const count = (run.reasons.get(reason) ?? 0) + 1;
   run.reasons.set(reason, count);
@@ -218,7 +218,7 @@ const sayReasons = ({ reasons, progress }: Run): void => {
 const describe = ({ created, exists, bad }: Counts): string =>
   `${created} created, ${exists} there already, ${bad} bad`;
 
-/** Sends items of one type together, and counts what becomes of each. */
+/** Sends items of one type together, and counts the results. */
 export const upload = async (run: Run, type: RecordType, items: Items): Promise<void> => {
   const counts = run.counts[type];
   for await (const batch of inBatches(items)) {
@@ -228,7 +228,7 @@ export const upload = async (run: Run, type: RecordType, items: Items): Promise<
       else counts[result.status] += 1;
       const { agent_id, api_key } = result;
       if (run.keys !== undefined && api_key !== undefined) {
-        // Keys are shown once, so they are on the disk before the next call.
+        // Keys are shown once, so they are written to the disk before the next call.
         const key = { name: item['name'], agent_id, api_key };
         appendFileSync(run.keys, `${JSON.stringify(key)}\n`, { mode: 0o600 });
       }
@@ -241,7 +241,7 @@ const default_patience_ms = 60_000;
 const call_ms = 30_000;
 
 const readPillars = async (client: Client): Promise<ReadonlyMap<string, string>> => {
-  // The first call does not wait: whether a service is there at all is known at once.
+  // The first call does not wait, so it is known immediately whether a service is there.
   const answer = await client.attempt('getTaxonomy', { patience_ms: 0 });
   if (!answer.ok) throw stopFor(answer.fault);
   return new Map(
@@ -254,7 +254,7 @@ interface Source extends ItemOptions {
   readonly stop: AbortSignal | undefined;
 }
 
-/** The records of a file that can be read, with their types. */
+/** Yields the readable records of a file, with their types. */
 async function* readTyped({ file, stop }: Source, onProblem = (_: number, __: string) => {}) {
   for await (const entry of readRecords(file)) {
     stop?.throwIfAborted();
@@ -266,7 +266,7 @@ async function* readTyped({ file, stop }: Source, onProblem = (_: number, __: st
 
 const sendFile = async (run: Run, source: Source): Promise<void> => {
   const seen = new Set<RecordType>();
-  /** By name: the line of an agent, or of its first forecast. */
+  /** By name: the line of an agent, or else the line of its first forecast. */
   const agents = new Map<string, Numbered>();
 
   const itemOf = (line: number, type: RecordType, record: SourceRecord): Numbered => {
@@ -275,7 +275,7 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
     run.cut += notices.length;
     return { line, item };
   };
-  /** A line of its own says more of an agent than a forecast does. */
+  /** An agent's own line has more fields than a forecast, so it takes precedence. */
   const noteAgent = (line: number, record: SourceRecord, is_own: boolean): void => {
     const named = is_own ? record : { ...record, name: record['agent'] };
     const { item } = makeItem('agent', named, source);
@@ -283,7 +283,7 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
     if (!is_own && (agents.has(name) || item['name'] === undefined)) return;
     agents.set(name, { line, item: { model: 'imported', ...item } });
   };
-  /** By question: when its outcome became public. */
+  /** By question: the time at which its outcome became public. */
   const known = new Map<string, string>();
   const keyOf = (item: Item): string => `${item['source']}\n${item['source_id']}`;
   const noteKnown = (record: SourceRecord): void => {
@@ -309,7 +309,7 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
     let held: Numbered | undefined;
     for await (const { line, type, record } of readTyped(source)) {
       if (type !== wanted) continue;
-      // Exports have each revision of a decision, in their order; the last one holds.
+      // Exports have each revision of a decision, in order. The last one counts.
       if (held !== undefined && !isRevisionOf(record, before)) yield held;
       held = itemOf(line, type, record);
       if (type === 'forecast') warnOfLate(held);

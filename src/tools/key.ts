@@ -41,7 +41,7 @@ interface Named {
   readonly owner: string | undefined;
 }
 
-/** An act of the operator on an agent. */
+/** Records an act of the operator on an agent. */
 const record = (tx: Tx, act: Act, id: string, at: Date): Promise<void> =>
   recordAct(tx, { admin: 'admin', act, subject: { kind: 'agent', id }, at });
 

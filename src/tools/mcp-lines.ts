@@ -1,18 +1,18 @@
 import { Transform } from 'node:stream';
 import { lineTooLong, type RpcError, readLine } from '../features/mcp/messages.js';
 
-/** More than any tool takes. */
+/** Larger than the input of any tool. */
 const most_bytes = 1_048_576;
 
 const line_feed = 10;
 
 /**
- * The lines of standard input that are messages. The SDK leaves a bad line without an answer, so
- * `refuse` gets the error for it here, and the next line is read.
+ * Passes on the lines of standard input that are messages. The SDK does not answer a bad line, so
+ * `refuse` gets the error for it here, and reading continues with the next line.
  */
 export class MessageLines extends Transform {
   readonly #refuse: (error: RpcError) => void;
-  /** The line that has no end yet. */
+  /** Parts of the current line, which has no end yet. */
   #parts: Buffer[] = [];
   #size = 0;
 

@@ -50,7 +50,7 @@ const makeCall =
     };
     const answer = await tryOnce(request, { timeout_ms: answer_ms, signal: undefined });
     if (!(answer instanceof NoAnswer)) {
-      // A redirect holds a refusal.
+      // A redirect contains a refusal.
       return { ...answer, status: Math.floor(answer.status / 100) === 3 ? 503 : answer.status };
     }
     const said = `${base_url} does not answer: ${answer.message} Whether the call was done is not known.`;
@@ -78,7 +78,8 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
   const transport = new StdioServerTransport(process.stdin.pipe(lines));
   const handle = serveStdio(
     async ({ era }) => {
-      // Who follows a question at once misses nothing; without a service the tools still say so.
+      // Waits for the stream, so that a client that follows a question immediately misses nothing.
+      // Without a service, the tools still work and report the problem.
       await Promise.race([live, pause(most_wait_ms)]);
       is_old = era === 'legacy';
       const server = makeMcpServer({ tools, call }, { era }, followed);
@@ -92,7 +93,8 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
     process.stdin.unpipe(lines).pause();
     void Promise.all([handle.close(), stream.return?.()]);
   };
-  // The SDK pauses the input when it ends the connection itself, as when its output is closed.
+  // The SDK pauses the input when it ends the connection itself, for example when its output
+  // closes.
   for (const event of ['end', 'pause']) lines.once(event, end);
   stop?.addEventListener('abort', end);
   const ended = new Promise((resolve) => {
@@ -103,14 +105,14 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
       const { question_id } = data as { readonly question_id?: string };
       if (question_id === undefined) continue;
       const uri = questionUri(question_id);
-      // The newer revision keeps its subscriptions itself.
+      // The newer revision manages its subscriptions itself.
       if (is_old && !followed.has(uri)) continue;
       for (const server of servers) await server.sendResourceUpdated({ uri });
     }
   };
   await follow().catch(async (error: unknown) => {
     if (!(error instanceof Refused)) throw error;
-    // The tools say why, as that the address is redirected.
+    // The tools report the reason, for example a redirected address.
     await ended;
   });
   return 0;

@@ -3,8 +3,8 @@ import { type Route, takesKey } from '../http/route.js';
 import type { EventDef } from '../kit/event.js';
 
 /**
- * The module `wire.py` of the Python client: one method for each operation, and the types of what it
- * takes and gives, as TypedDicts that are named after the operation and the member.
+ * Makes the module `wire.py` of the Python client: one method for each operation, and the types of
+ * its input and output as TypedDicts, named after the operation and the member.
  */
 
 const keywords = new Set(
@@ -35,7 +35,7 @@ const plain: Readonly<Record<string, string>> = {
   null: 'None',
 };
 
-/** What was defined, by name, in an order in which nothing is used before it is defined. */
+/** Definitions by name. Each definition comes after the ones that it uses. */
 const definitions = new Map<string, string>();
 
 const define = (name: string, members: Readonly<Record<string, TSchema>>, sent: boolean): void => {
@@ -54,7 +54,7 @@ const define = (name: string, members: Readonly<Record<string, TSchema>>, sent: 
   );
 };
 
-/** The type as a text. `sent`: what has a default may be left out. */
+/** Prints the type as text. `sent`: members with a default are optional. */
 const print = (schema: TSchema, name: string, sent: boolean): string => {
   const own = sent || schema.title === undefined ? name : schema.title;
   const members = Object.entries((schema['properties'] ?? {}) as Record<string, TSchema>);
@@ -93,7 +93,7 @@ const returnsOf = ({ id, produces, returns }: Route): string => {
   );
 };
 
-/** A method; `is_async` says of which of the two clients. */
+/** Prints a method. `is_async` says which of the two clients it belongs to. */
 const printMethod = (route: Route, is_async: boolean): string => {
   const { id, method, path, summary, params, query, body } = route;
   const names = Object.keys(params?.properties ?? {});
@@ -137,7 +137,7 @@ const printClass = (name: string, routes: readonly Route[], is_async: boolean): 
     ...routes.map((route) => printMethod(route, is_async)),
   ].join('\n');
 
-/** `wire.py`, of the routes in the order of their ids and the events of the catalogue. */
+/** Makes `wire.py` from the routes, in the order of their ids, and the events of the catalogue. */
 export const makePythonWire = (
   routes: readonly Route[],
   events: readonly EventDef[],

@@ -16,14 +16,16 @@ import {
   writeLine,
 } from './command.js';
 
-/** `prediction-forum quickstart`: that of the client library, with the service of this folder. */
+/**
+ * `prediction-forum quickstart`: the client library's quickstart, with the service of this folder.
+ */
 
 const help = quickstartHelp(
   'prediction-forum quickstart',
   'the one of this folder, else port 8080 or PORT',
 );
 
-/** Only the service of this folder gets its admin key without being told to. */
+/** Only the service of this folder gets its admin key automatically. */
 const ownAdminKey = () => {
   const file = path.join(readPlaces().DATA_DIR, 'admin-key');
   return existsSync(file) ? { 'admin-key-file': file } : {};

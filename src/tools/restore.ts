@@ -30,11 +30,11 @@ import { type Call, runCommand, Stopped, startCommand, writeLine } from './comma
 import { withTarget } from './stores.js';
 
 /**
- * `prediction-forum restore`. In one transaction the schema is made anew as it was, the rows come in, then
- * the migrations since then run on them. Any error leaves the database as it was.
+ * `prediction-forum restore`. One transaction creates the schema of the backup, inserts the rows,
+ * and then runs the later migrations on them. If there is an error, the database stays unchanged.
  */
 
-/** Reads the whole file and what it says of itself, and changes nothing. */
+/** Reads and checks the whole file and its manifest, and changes nothing. */
 export const checkBackup = async (file: string): Promise<Manifest> => {
   let manifest: Manifest | undefined;
   for await (const { name, bytes } of readArchive(file)) {
@@ -46,7 +46,7 @@ export const checkBackup = async (file: string): Promise<Manifest> => {
   return manifest;
 };
 
-/** The migrations that the database of the backup has had; throws where this program's differ. */
+/** Returns the migrations of the backup's database. Throws if this program has different ones. */
 const migrationsOf = (
   { migrations: had }: Manifest,
   known: readonly Migration[],
@@ -73,7 +73,7 @@ interface LoadOptions {
   readonly migrations: readonly Migration[];
   readonly replace: boolean;
   readonly say: SayRows;
-  /** Called when nothing speaks against the restore, before the first change. */
+  /** Called before the first change, when all checks have passed. */
   readonly emptyRedis: () => Promise<void>;
 }
 
@@ -105,7 +105,7 @@ const load = async (tx: Tx, options: LoadOptions): Promise<void> => {
   await dropSchema(tx, migrations);
   await applyMigrations(tx, had);
   const made = new Set((await readTables(tx)).tables.map(({ name }) => name));
-  // What else lay in the schema of the backup is not the service's.
+  // Other tables in the backup do not belong to the service.
   const tables = new Map(
     manifest.tables.filter(({ name }) => made.has(name)).map((table) => [table.name, table]),
   );
@@ -126,7 +126,7 @@ const load = async (tx: Tx, options: LoadOptions): Promise<void> => {
 
 export const loadDatabase = async (sql: Sql, options: LoadOptions): Promise<void> => {
   await sql.begin((tx) => load(tx, options));
-  // Without it the first statements are planned as if the tables were empty.
+  // Without it, the first statements are planned as if the tables were empty.
   await sql`analyze`;
 };
 
@@ -153,8 +153,8 @@ const checkKey = (config: Config, { secret_key_check: wanted }: Manifest): void 
 };
 
 /**
- * Everything in Redis tells of the history that the database had: the stream, boards, tallies. The
- * service makes it again from what is restored.
+ * Everything in Redis (the stream, boards, tallies) belongs to the old database. The service makes
+ * it again from the restored data.
  */
 const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config): Promise<void> => {
   if (REDIS_URL === undefined) {

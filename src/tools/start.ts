@@ -12,7 +12,7 @@ With --json the document comes once the service runs; what it says then goes to 
 Exit code: 0 it was stopped; 1 it failed, or was stopped by force; 2 it cannot start here as things are:
 a setting is wrong, this machine lacks something, or the data are of another version.`;
 
-/** `entry`: the program of the role processes. */
+/** `entry` is the program of the role processes. */
 export const runStart = (call: Call, entry: string): Promise<number> =>
   runCommand(call, {
     help,

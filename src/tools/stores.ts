@@ -9,19 +9,22 @@ import { embeddedRedisUrl } from '../process/embedded/redis.js';
 import { closeRedis, connectRedis, openRedis, type RedisClient } from '../redis/client.js';
 import { type Call, isRunning, unreachable, writeLine } from './command.js';
 
-/** The stores of a command: those that the settings name, else the embedded ones of DATA_DIR. */
+/**
+ * Opens the stores of a command: the ones that the settings name, else the embedded ones of
+ * DATA_DIR.
+ */
 
 export interface Access {
-  /** By which the database knows the connections. */
+  /** Name of the connections in the database. */
   readonly name: string;
   readonly pool?: number;
-  /** 0: without an end. */
+  /** 0 means no limit. */
   readonly statement_timeout_ms: number;
-  /** Hears of an embedded Postgres that is started for the command. */
+  /** Reports an embedded Postgres that is started for the command. */
   readonly say: Say;
 }
 
-/** For short statements, and what is said on the screen of a call. */
+/** Makes an access for short statements, which reports on the screen of a call. */
 export const makeAccess = ({ screen }: Call, name: string): Access => ({
   name,
   statement_timeout_ms: 60_000,
@@ -42,7 +45,7 @@ const withSql = async <T>(url: string, config: Config, access: Access, use: Use<
   }
 };
 
-/** The database with the folder to itself: no service may run on it. */
+/** Opens the database and claims the folder exclusively: no service may run on it. */
 export const withTarget = async <T>(config: Config, access: Access, use: Use<T>): Promise<T> => {
   const { DATA_DIR, DATABASE_URL } = config;
   const claim = await claimDataDir(DATA_DIR);
@@ -62,7 +65,7 @@ export const withTarget = async <T>(config: Config, access: Access, use: Use<T>)
 const noService = ({ DATA_DIR }: Config) =>
   unreachable(`There is no service in ${DATA_DIR}: start it, or set DATA_DIR.`);
 
-/** The database, whether the service runs or not. */
+/** Opens the database, whether the service runs or not. */
 export const withSource = async <T>(config: Config, access: Access, use: Use<T>): Promise<T> => {
   const { DATA_DIR, DATABASE_URL } = config;
   if (DATABASE_URL !== undefined) return withSql(DATABASE_URL, config, access, use);
@@ -72,7 +75,7 @@ export const withSource = async <T>(config: Config, access: Access, use: Use<T>)
   return is_up ? withSql(url, config, access, use) : withTarget(config, access, use);
 };
 
-/** Postgres and Redis of a service that runs, or of one whose stores run without it. */
+/** Opens Postgres and Redis while they run, with or without the service. */
 export const withBoth = async <T>(
   config: Config,
   access: Access,

@@ -11,16 +11,19 @@ import { checkRecord, countRecord } from './verify/record-store.js';
 
 const looks = 4;
 const again_ms = 1_000;
-/** Figures change from look to look; the beginning without them, but with ids, names the subject. */
+/**
+ * Figures change from look to look. The start of the line, with ids but no figures, is the subject.
+ */
 const subjectOf = (line: string): string =>
   line.replace(/(?<![\w-])\d+(?![\w-])/g, '').slice(0, 48);
 
 /**
- * Everything in which a service contradicts itself, as sentences: the record (points, predictions,
- * log and its digests, deliveries, counters, snapshots) against itself, and Redis against the record. Empty: all is
- * right. It only reads, keeps at most a page of anything in memory, and may look while the log goes
- * on: then `under_way_ms` says what is no difference yet, and what differs for a moment only,
- * because Redis follows or a part of the service is being replaced, is gone from a later look.
+ * Returns everything in which a service contradicts itself, as sentences. It compares the record
+ * (points, predictions, log and its digests, deliveries, counters, snapshots) with itself, and
+ * Redis with the record. Empty if all is right. It only reads, and holds at most a page of anything
+ * in memory. It may run while the log grows: then `under_way_ms` says which differences are too
+ * young to count. Differences that exist only for a moment, because Redis follows or a part of the
+ * service is being replaced, disappear in a later look.
  */
 export const findDifferences = async (parts: VerifyParts): Promise<readonly string[]> => {
   let found = await look(parts);
@@ -45,7 +48,7 @@ const look = async (parts: VerifyParts): Promise<readonly string[]> => [
 
 const offsetOf = (id: string): number => Number(id.split('-')[0]);
 
-/** Fields of an entry in the order in which they are appended. */
+/** Fields are in the order in which they are appended. */
 type RawEntry = readonly [id: string, fields: readonly string[]];
 
 const compareEntry = (
@@ -59,7 +62,9 @@ const compareEntry = (
   return wanted.join('\n') === fields.join('\n') ? null : `the stream tells ${id} otherwise`;
 };
 
-/** The Redis stream is the end of the log: same order, same words, no hole, up to the head. */
+/**
+ * The Redis stream must equal the end of the log: same order, same words, no hole, up to the head.
+ */
 const checkStream = async (parts: VerifyParts): Promise<readonly string[]> => {
   const { sql, redis, prefix, under_way_ms = 0 } = parts;
   const key = streamKey(prefix);
@@ -71,7 +76,8 @@ const checkStream = async (parts: VerifyParts): Promise<readonly string[]> => {
   for (;;) {
     const entries = await redis.xrange(key, `(${at}-0`, '+', 'COUNT', chunk);
     if (entries.length === 0) break;
-    // The stream may have lost its beginning to its limit since the page before.
+    // The stream may have dropped its oldest entries since the last page, because its length is
+    // limited.
     const oldest = offsetOf((await readFirst())?.[0] ?? '0-0');
     const kept = entries.filter(([id]) => offsetOf(id) >= oldest);
     at = Math.max(at, oldest - 1);
@@ -95,7 +101,7 @@ Redis stream and the stored digests with the log. Changes nothing.
 
 Exit code: 0 all is right, 1 something differs.`;
 
-/** Work that is under way for less than this is no difference yet. */
+/** Work that has been under way for less than this is not a difference yet. */
 const settle_ms = 10_000;
 export const runVerify = (call: Call): Promise<number> =>
   runCommand(call, {

@@ -13,7 +13,7 @@ import { Stopped } from '../command.js';
 
 /**
  * The file of a backup: a tar in gzip, which `tar tzvf` lists. Its last entry, `sha256`, is the
- * SHA-256 of all names and contents before it: a file that was cut off or edited is found out.
+ * SHA-256 of all names and contents before it, so a file that was cut off or edited is detected.
  */
 export interface Entry {
   readonly name: string;
@@ -27,7 +27,7 @@ export class DamagedFile extends Stopped {
 }
 
 const seal_name = 'sha256';
-/** Two empty blocks, after the last entry. */
+/** Two empty blocks, which end a tar file after its last entry. */
 const end_bytes = 1_024;
 
 async function* tarOf(entries: AsyncIterable<Entry>): AsyncGenerator<Uint8Array> {
@@ -42,7 +42,7 @@ async function* tarOf(entries: AsyncIterable<Entry>): AsyncGenerator<Uint8Array>
   yield await pack({ name: seal_name, bytes: Buffer.from(`${hash.digest('hex')}\n`) });
 }
 
-/** Writes the file whole or not at all; only its owner may read it. */
+/** Writes the whole file or nothing. Only its owner may read it. */
 export const writeArchive = async (file: string, entries: AsyncIterable<Entry>): Promise<void> => {
   const part = `${file}.part`;
   await rm(part, { force: true });
@@ -60,10 +60,10 @@ export const writeArchive = async (file: string, entries: AsyncIterable<Entry>):
   }
 };
 
-/** As the streams of Node have it, which those of the web differ from by a type. */
+/** The decoder as Node's own stream type, which differs from the web's type. */
 type TarDecoder = ReadableWritablePair<ParsedTarEntry, Buffer>;
 
-/** The entries in their order; throws a DamagedFile, at the latest after the last one. */
+/** Yields the entries in their order. Throws a DamagedFile, at the latest after the last entry. */
 export async function* readArchive(file: string): AsyncGenerator<Entry> {
   const hash = createHash('sha256');
   let sealed = '';

@@ -1,17 +1,20 @@
 import type { Tx } from '../../db/client.js';
 import { adoptEarlier, lockSchema, type Migration } from '../../db/migrate.js';
 
-/** What the catalogue of Postgres says of the service's tables, for backup and restore. */
+/** Reads the service's tables from the catalogue of Postgres, for backup and restore. */
 
 export interface Table {
   readonly name: string;
-  /** Those that are stored and not computed. */
+  /** The stored columns, without generated ones. */
   readonly columns: readonly string[];
-  /** The days, `YYYYMMDD`, that have a partition of their own. */
+  /** The days (`YYYYMMDD`) that have their own partition. */
   readonly days: readonly string[];
 }
 
-/** A whole table takes as long as it takes; and values are written as every server reads them. */
+/**
+ * Lifts the time limits, because a whole table may take any time. Also fixes the format of values,
+ * so that every server can read them.
+ */
 export const unboundStatements = async (tx: Tx): Promise<void> => {
   await tx.unsafe(`
     set local statement_timeout = 0;
@@ -24,8 +27,8 @@ export const unboundStatements = async (tx: Tx): Promise<void> => {
 };
 
 /**
- * All tables of the schema but the list of migrations, which the manifest holds; each after those
- * that it refers to.
+ * Returns all tables of the schema except the list of migrations, which is in the manifest. A table
+ * comes before the tables that refer to it.
  */
 export const readTables = async (
   tx: Tx,
@@ -96,7 +99,7 @@ export const dropSchema = async (tx: Tx, migrations: readonly Migration[]): Prom
   await tx.unsafe(`drop function if exists ${functions} cascade`);
 };
 
-/** Empties what the migrations filled: the rows of the backup take their place. */
+/** Deletes the rows that the migrations inserted, because the backup has these rows too. */
 export const emptyTables = async (tx: Tx, tables: readonly Table[]): Promise<void> => {
   for (const { name } of tables.toReversed()) {
     await tx.unsafe(`alter table "${name}" disable trigger user`);
@@ -104,7 +107,7 @@ export const emptyTables = async (tx: Tx, tables: readonly Table[]): Promise<voi
   }
 };
 
-/** Compares what came in with what was read out, and lets the triggers work again. */
+/** Compares the number of rows with the backup, and enables the triggers again. */
 export const finishTable = async (tx: Tx, { name }: Table, rows: number): Promise<void> => {
   const [row] = await tx.unsafe<{ found: number }[]>(
     `select count(*)::bigint as found from "${name}"`,

@@ -1,6 +1,8 @@
-/** The agents of the demo, its questions, and what each agent says about each: all invented. */
+/**
+ * The agents of the demo, its questions, and the reasoning of each agent. All of it is invented.
+ */
 
-/** Of each: its name and model, then how it works, which its ANALYSIS says. */
+/** For each agent: its name and model, then its way of working, which goes into ANALYSIS. */
 const cast_text = `
 Harbour Lamp, gpt-5
 I counted comparable cases first and only afterwards read the headlines.
@@ -62,17 +64,19 @@ export const cast = Array.from(
 );
 
 export interface Script {
-  /** `{date}` becomes the day it closes. */
+  /** `{date}` becomes the day on which the question closes. */
   readonly question: string;
   readonly description: string;
   readonly topic: string;
   readonly category: string;
   readonly subcategory: string;
   readonly tags: readonly string[];
-  /** None: a yes/no question. */
+  /** Without options it is a yes/no question. */
   readonly options?: readonly string[];
   readonly days_open: number;
-  /** The opinion around which agents differ, in percent; for options: on the first one. */
+  /**
+   * The opinion around which agents differ, in percent. With options: the opinion on the first one.
+   */
   readonly middle: number;
 }
 
@@ -176,15 +180,15 @@ const closings = [
 
 const pairs = evidence.flatMap((one, i) => evidence.slice(i + 1).map((two) => [one, two] as const));
 
-/** An agent and a question by their positions. */
+/** Index of an agent and of a question. */
 interface Speaker {
   readonly agent: number;
   readonly question: number;
-  /** Makes the sources of one run differ from those of another. */
+  /** Makes the sources of each run different. */
   readonly run_id: string;
 }
 
-/** Agents with the same two sentences of evidence have another manner, counter and closing. */
+/** Agents with the same two sentences of evidence differ in manner, counter and closing. */
 const makeText = ({ agent, question, run_id }: Speaker): string => {
   const { topic, subcategory } = at(scripts, question);
   const [one, two] = at(pairs, agent + question);
@@ -200,7 +204,7 @@ const makeText = ({ agent, question, run_id }: Speaker): string => {
     .replaceAll('{topic}', topic);
 };
 
-/** What an agent states about a question; the same in every run. */
+/** Returns an agent's prediction on a question. The forecast is the same in every run. */
 export const speak = (speaker: Speaker) => {
   const { agent, question } = speaker;
   const { middle, options } = at(scripts, question);
@@ -211,7 +215,7 @@ export const speak = (speaker: Speaker) => {
     const prediction = percent >= 50;
     return { prediction, confidence: prediction ? percent : 100 - percent, reasoning };
   }
-  // Two in three choose the first option; the others are spread over the rest.
+  // Two in three agents choose the first option. The rest are spread over the other options.
   const chosen = agent % 3 === 0 ? 1 + (agent % (options.length - 1)) : 0;
   return { selected_option: at(options, chosen), confidence: percent, reasoning };
 };

@@ -6,9 +6,9 @@ import { findInexactProblem } from '../../http/validation.js';
 import { foldName } from '../../kit/names.js';
 import { Stopped } from '../command.js';
 
-/** Reads a file of records, NDJSON or CSV, and says of each on which line it begins. */
+/** Reads a file of records, NDJSON or CSV, and gives each record the number of its first line. */
 
-/** A record of the file, or why it cannot be read. */
+/** A record of the file, or the reason why it cannot be read. */
 export type Entry =
   | { readonly line: number; readonly record: SourceRecord }
   | { readonly line: number; readonly problem: string };
@@ -18,7 +18,7 @@ export type SourceRecord = Readonly<Record<string, unknown>>;
 interface Line {
   readonly line: number;
   readonly text: string;
-  /** What ends the line, which a cell over several lines keeps. */
+  /** The line end, which stays in a cell that spans several lines. */
   readonly end: string;
 }
 
@@ -34,7 +34,9 @@ const decode = (bytes: Buffer, line: number): string => {
   return line === 1 && text.startsWith(byte_order_mark) ? text.slice(1) : text;
 };
 
-/** Where the next line ends and the one after it begins; null if more bytes are needed. */
+/**
+ * Returns the end of the next line and the start of the one after; null if more bytes are needed.
+ */
 const findEnd = (bytes: Buffer, is_all: boolean): readonly [number, number] | null => {
   const feed = bytes.indexOf(line_feed);
   const at = bytes.subarray(0, feed === -1 ? bytes.length : feed).indexOf(carriage_return);
@@ -43,7 +45,7 @@ const findEnd = (bytes: Buffer, is_all: boolean): readonly [number, number] | nu
   return [at, bytes[at + 1] === line_feed ? at + 2 : at + 1];
 };
 
-/** Lines end in LF, CRLF or CR, each as it comes. Throws where a line is not UTF-8. */
+/** Lines end in LF, CRLF or CR, also mixed. Throws if a line is not UTF-8. */
 async function* readLines(file: string): AsyncGenerator<Line> {
   let line = 0;
   let rest: Buffer = Buffer.alloc(0);
@@ -66,7 +68,7 @@ async function* readLines(file: string): AsyncGenerator<Line> {
   if (rest.length > 0) yield { line: line + 1, text: decode(rest, line + 1), end: '' };
 }
 
-/** By the name, else by the first character: a record of NDJSON begins with a brace. */
+/** Decides by the file name, else by the first character: an NDJSON record starts with a brace. */
 const isNdjson = async (file: string): Promise<boolean> => {
   if (/\.(csv|tsv)$/i.test(file)) return false;
   if (/\.(ndjson|jsonl)$/i.test(file)) return true;
@@ -105,7 +107,7 @@ async function* readNdjson(file: string): AsyncGenerator<Entry> {
 
 const separators = [',', ';', '\t'] as const;
 
-/** The one that is there most often outside of quotes; a comma where none is. */
+/** Returns the most frequent separator outside of quotes; a comma if there are no separators. */
 const separatorOf = (header: string): string => {
   const unquoted = header.replace(/"[^"]*"/g, '');
   const counts = separators.map((one) => unquoted.split(one).length);
@@ -114,7 +116,7 @@ const separatorOf = (header: string): string => {
 
 type Row = { readonly cells: readonly string[] } | CsvError;
 
-/** The cells of one row, or why it is none. */
+/** Returns the cells of one row, or why it is not a valid row. */
 const readRow = (text: string, separator: string): Row => {
   const row = parseRow(text, separator);
   if (!(row instanceof CsvError) || row.code !== 'INVALID_OPENING_QUOTE') return row;
@@ -134,10 +136,10 @@ const parseRow = (text: string, delimiter: string): Row => {
   }
 };
 
-/** A character that no text has: `decode` refuses it. */
+/** A character that appears in no text, because `decode` refuses it. */
 const mark = '\0';
 
-/** Marks quotes within a cell, such as 27", which are characters like others. */
+/** Marks quotes within a cell, such as 27", because they are ordinary characters. */
 const markInner = (text: string, separator: string): string => {
   const by = `\\u{${separator.codePointAt(0)?.toString(16)}}`;
   const quoted = `[^\\S${by}]*"[^"]*(?:""[^"]*)*(?:"|$)[^${by}]*`;
@@ -152,7 +154,7 @@ const isOpen = (row: Row): boolean =>
 
 const hasQuote = ({ text }: Line): boolean => text.replaceAll('""', '').includes('"');
 
-/** Whether the first quote of a line ends the cell in which the line begins. */
+/** True if the first quote of a line ends the cell that continues on this line. */
 const closesWell = (text: string, separator: string): boolean => {
   const [start] = /^(?:[^"]|"")*"/.exec(text) ?? [''];
   const rest = text.slice(start.length).trimStart();
@@ -164,12 +166,12 @@ type NumberedRow =
   | { readonly line: number; readonly problem: string };
 
 /**
- * Rows, with the lines on which they begin. Where a quote is never closed the row is lost on whose
- * line it opens, and reading goes on below that line.
+ * Yields rows with the numbers of their first lines. If a quote is never closed, the row whose line
+ * opens it is lost, and reading continues on the next line.
  */
 class RowReader {
   readonly #separator: string;
-  /** Lines of a row in which a quote is open. */
+  /** Lines of a row with an open quote. */
   #waiting: Line[] = [];
   #size = 0;
 
@@ -192,7 +194,7 @@ class RowReader {
     }
   }
 
-  /** What waits at the end of the file. */
+  /** Yields the rows that still wait at the end of the file. */
   *end(): Generator<NumberedRow> {
     while (this.#waiting.length > 0) {
       for (const line of yield* this.#finish(this.#parse())) yield* this.read(line);
@@ -205,7 +207,9 @@ class RowReader {
     return readRow(texts.join(''), this.#separator);
   }
 
-  /** The waiting lines as a row, or its problem; returns those lines that are to be read anew. */
+  /**
+   * Yields the waiting lines as a row, or as a problem. Returns the lines that must be read again.
+   */
   *#finish(row: Row): Generator<NumberedRow, readonly Line[]> {
     const lines = this.#waiting;
     this.#waiting = [];
@@ -242,7 +246,7 @@ async function* readRows(
   yield* reader.end();
 }
 
-/** `Source ID` is `source_id`. */
+/** `Source ID` becomes `source_id`. */
 const toName = (cell: string): string => foldName(cell).replace(/[\s-]+/g, '_');
 
 const readHeader = (row: NumberedRow): readonly string[] => {
@@ -256,7 +260,7 @@ const readHeader = (row: NumberedRow): readonly string[] => {
 
 const counted = (cells: number): string => (cells === 1 ? '1 cell' : `${cells} cells`);
 
-/** Exports put a quote before what a spreadsheet would compute. */
+/** Exports put a quote before text that a spreadsheet would compute. */
 const unshield = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
 
 const toRecord = (
@@ -271,11 +275,11 @@ const toRecord = (
   return { record: Object.fromEntries(named.filter(([name]) => name !== '')) };
 };
 
-/** The rows of a CSV, the header first. */
+/** Yields the rows of a CSV file, the header first. */
 async function* readCsvRows(file: string): AsyncGenerator<NumberedRow> {
   const lines = readLines(file);
   let separator: string | undefined;
-  /** The first line decides how the others are read, so it is looked at before. */
+  /** Removes the line `sep=…`, which sets the separator, before the other lines are read. */
   async function* afterMark() {
     for await (const one of lines) {
       const marked = one.line === 1 ? /^"?sep=(.)"?$/i.exec(one.text)?.[1] : undefined;
@@ -315,8 +319,8 @@ export async function* readRecords(file: string): AsyncGenerator<Entry> {
 }
 
 /**
- * Reads the file once without doing anything, so that one that cannot be meant is refused as a whole;
- * false if nothing stands in it. The header of a CSV has one of these columns.
+ * Reads the file once without importing it, so that an unsuitable file is refused as a whole. False
+ * if the file is empty. The header of a CSV must have one of the `columns`.
  */
 export const checkFile = async (file: string, columns: readonly string[]): Promise<boolean> => {
   let first: Line | undefined;

@@ -5,10 +5,10 @@ import { parseTime } from '../../kit/time.js';
 import type { SourceRecord } from './files.js';
 
 /**
- * Items in the form that the service takes, made from records with the import's field names. A
- * record says by `type` what it is: a question (without one), an agent, a forecast or a resolution;
- * those of our exports are known by their columns. Text of a CSV cell becomes the field's type where
- * it can; the service checks every item.
+ * Makes items in the form that the service accepts from records with the import's field names. The
+ * `type` of a record says whether it is a question (no type), an agent, a forecast or a resolution.
+ * Records of our exports are recognised by their columns. The text of a CSV cell is converted to
+ * the field's type if possible. The service checks every item.
  */
 
 export const record_types = ['question', 'agent', 'forecast', 'resolution'] as const;
@@ -18,7 +18,7 @@ export type Item = Readonly<Record<string, unknown>>;
 
 export interface ItemOptions {
   readonly pillars: ReadonlyMap<string, string>;
-  /** Publish what does not say itself whether it is to be published. */
+  /** Publishes questions that do not say whether they are to be published. */
   readonly publish: boolean;
 }
 
@@ -40,7 +40,7 @@ const readList: Reader = (text) => {
 const date_and_time =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
-/** A date is midnight UTC; a time without a zone is UTC. */
+/** A date means midnight UTC. A time without a zone is UTC. */
 const readTime: Reader = (text) => {
   const [, day = '', clock = '00:00', zone = 'Z'] = date_and_time.exec(text) ?? [];
   const time = new Date(`${day}T${clock}${zone.toUpperCase()}`);
@@ -51,7 +51,7 @@ const readTime: Reader = (text) => {
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** A text that is no decimal number, or an integer that a number cannot hold, is left as it is. */
+/** Leaves text unchanged if it is not a decimal number, or is an integer too large for a number. */
 const readNumber: Reader = (text) =>
   decimal.test(text) && Number.isFinite(Number(text)) && isExact(text) ? Number(text) : text;
 
@@ -78,7 +78,7 @@ const readValue: Reader = (text) => {
   return typeof number === 'number' ? number : readTime(text);
 };
 
-/** What exports write as JSON. */
+/** Parses values that exports write as JSON. */
 const readJson: Reader = (text) => {
   try {
     return findInexactProblem(text) === null ? JSON.parse(text) : text;
@@ -87,9 +87,10 @@ const readJson: Reader = (text) => {
   }
 };
 
-/** The dates in a range or in points of a forecast, which may lack a zone like other times. */
+/** Reads the dates in a range or in points of a forecast. Like other times they may lack a zone. */
 const readTimes = (value: unknown): unknown => {
-  // One that the service can read stays as it is: a record without a source is known by its content.
+  // A time that the service can read stays as it is, because a record without a source is
+  // identified by its content.
   if (typeof value === 'string') return parseTime(value) === null ? readTime(value) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(readTimes);
@@ -98,7 +99,7 @@ const readTimes = (value: unknown): unknown => {
   );
 };
 
-/** Longest texts; what is longer is cut, and a notice says so. */
+/** Maximum lengths. Longer texts are cut, and a notice says so. */
 export const text_limits = { question: 500, description: 10_000, resolution_source: 500 } as const;
 
 const source = { source: readText, source_id: readText };
@@ -152,7 +153,7 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
   },
 };
 
-/** What a row of our own exports is, by columns that only these have. */
+/** Types of the rows of our own exports, by columns that only these rows have. */
 const exported = [
   ['comment_id', { problem: 'comments are not imported' }],
   ['option_percents', { problem: 'a history of the consensus is not imported' }],
@@ -160,7 +161,7 @@ const exported = [
   ['decided_by', 'resolution'],
 ] as const;
 
-/** One of these tells what a row is. */
+/** A header needs one of these columns. */
 export const telling_columns: readonly string[] = [
   'question',
   'type',
@@ -176,7 +177,7 @@ export const typeOf = (record: SourceRecord): RecordType | { readonly problem: s
   return known ?? { problem: `type is ${type} and not one of ${record_types.join(', ')}` };
 };
 
-/** The fields of a record, with those of exports under the names that imports have for them. */
+/** Gives exported fields the names that imports use. */
 const renameExported = (type: RecordType, record: SourceRecord): SourceRecord => {
   const { question_id, agent_name, note, kind } = record;
   const is_of_forum = isEmpty(record['source']) && !isEmpty(question_id);
@@ -205,7 +206,7 @@ const readFields = (type: RecordType, record: SourceRecord): Record<string, unkn
   return item;
 };
 
-/** Cuts texts at their limits without tearing a character apart; a notice for each. */
+/** Cuts texts at their limits without splitting a character. Returns a notice for each cut. */
 const cutTexts = (item: Record<string, unknown>): readonly string[] => {
   const notices: string[] = [];
   for (const [name, limit] of Object.entries(text_limits)) {
@@ -219,8 +220,8 @@ const cutTexts = (item: Record<string, unknown>): readonly string[] => {
 };
 
 /**
- * Two runs must find the same question again, so a record without a source gets one: `import`,
- * and a digest of its content.
+ * A second run must find the same question again. So a record without a source gets the source
+ * `import` and a digest of its content as its id.
  */
 const identify = (item: Record<string, unknown>): void => {
   const own = JSON.stringify(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -234,7 +235,7 @@ export const makeItem = (
   { pillars, publish }: ItemOptions,
 ): { readonly item: Item; readonly notices: readonly string[] } => {
   const item = readFields(type, renameExported(type, record));
-  // As it stands: what it means depends on the question, which the service knows.
+  // Passed on unchanged: its meaning depends on the question, which the service knows.
   if (type === 'resolution' && !isEmpty(record['resolved_to']))
     item['resolved_to'] = record['resolved_to'];
   const notices = cutTexts(item);

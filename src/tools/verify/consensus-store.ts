@@ -7,14 +7,15 @@ import { groupBy } from '../../kit/group-by.js';
 import { chunk, type Query, shown, type VerifyParts } from './parts.js';
 
 /**
- * The live tallies in Redis against the record, while the log goes on. Redis says up to which
- * offset it was brought; with its own offset, a tally tells exactly which events are in it, and the
- * record is read as of that offset. A page of questions at a time, so memory stays flat.
+ * Compares the live tallies in Redis with the record, while the log goes on. Redis says up to which
+ * offset it has followed the log. With its own offset, a tally shows exactly which events it
+ * contains, and the record is read as of that offset. Questions are read in pages, so memory stays
+ * flat.
  */
 
 interface Tally {
   readonly question_id: string;
-  /** Of its last prediction that Redis follows; 0 where there is none. */
+  /** Offset of its last prediction that Redis has followed; 0 if there is no such prediction. */
   readonly last_offset: number;
   readonly hash: Readonly<Record<string, string>>;
 }
@@ -46,13 +47,13 @@ interface Expected {
   readonly value: number;
   readonly probabilities: readonly number[] | null;
   readonly cdf: readonly number[] | null;
-  /** Of all predictions that say this, in one text. */
+  /** Ids of the owners of all predictions that say this, joined in one text. */
   readonly owners: string;
 }
 
 /**
- * What is stated, by question and family, as of the offset at which the tally of the question
- * stands: the latest forecasts that the log has by now, without what came after it.
+ * Returns the forecasts by question and family, as of the offset of the question's tally: the
+ * latest forecasts that are in the log by now, without later ones.
  */
 const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
@@ -88,7 +89,7 @@ const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]
   join questions q on q.id = s.question_id
   group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
-/** How old the oldest event after an offset is; null when there is none. */
+/** Returns the age of the oldest event after an offset; null if there is no such event. */
 export const readAgeAfter = async (sql: Sql, offset: number): Promise<number | null> => {
   const [row] = await sql<{ age_ms: number }[]>`
     select (extract(epoch from clock_timestamp() - recorded_at) * 1000)::integer as age_ms
@@ -150,7 +151,7 @@ const checkPage = async (
     const at = Number(hash['o']);
     return [
       ...(live === cells ? [] : [`question ${question_id} is tallied ${live} instead of ${cells}`]),
-      // The offset keeps an event from being counted twice, so it may not lag.
+      // The offset prevents an event from being counted twice, so it must not lag.
       ...(at >= last_offset && at <= head
         ? []
         : [`the tally of question ${question_id} stands at ${at}, its last event is another`]),
@@ -158,7 +159,7 @@ const checkPage = async (
   });
 };
 
-/** Every question has its tally, to the last value, and it knows how far it is. */
+/** Checks that every question has its tally, exact to the last value, with the right offset. */
 export const checkTallies = async (parts: VerifyParts): Promise<readonly string[]> => {
   const projected = await readProjected(parts.redis, parts.prefix);
   const age_ms = await readAgeAfter(parts.sql, projected);
@@ -174,10 +175,10 @@ export const checkTallies = async (parts: VerifyParts): Promise<readonly string[
   return found;
 };
 
-/** Snapshots of the consensus, each against the forecasts up to its offset of the log. */
+/** Compares each snapshot of the consensus with the forecasts up to its offset of the log. */
 export const snapshot_queries: readonly Query[] = [
-  // Questions of which the log no longer has every forecast are left out. A revision adds what it
-  // has more than the forecast that it replaces.
+  // Skips questions if the log no longer has all of their forecasts. A revision adds its difference
+  // from the forecast that it replaces.
   (tx) => tx`
     with stated as (
       select f.*, e.id as logged, e."offset"

@@ -2,12 +2,13 @@ import type { Db } from '../../db/client.js';
 import type { Query } from './parts.js';
 
 /**
- * Deliveries against the log, and against themselves.
+ * Compares deliveries with the log, and with each other.
  *
- * A webhook that was not touched since a planned event has one delivery of it when it wants it and
- * may see it, and none otherwise; or a gap says that it was left out. What was touched within some
- * seconds of the hand-over may go either way, because its change and the hand-over may have passed
- * each other. Deliveries are kept for eight days at least.
+ * If a webhook has not changed since a planned event, it has one delivery of the event if it wants
+ * the event and may see it, else no delivery. A gap can replace the delivery; it says that the
+ * event was left out. If a change came within some seconds of the hand-over, both results are
+ * allowed, because the two may have overtaken each other. Deliveries are stored for at least eight
+ * days.
  */
 const unchanged_s = 3;
 const surely_kept_days = 7;
@@ -86,7 +87,7 @@ export const webhook_queries: readonly Query[] = [
           and (e.event <> all (w.events) or not ${isListed(tx)})
         )
       )`,
-  // Of a webhook that is gone nothing is kept, but for what is being cleared away.
+  // A deleted webhook has no deliveries, except while they are being cleared away.
   (tx) => tx`
     select count(*) || ' deliveries are of webhook ' || d.webhook_id || ', which there is not' as what
     from deliveries d
@@ -101,7 +102,7 @@ export const webhook_queries: readonly Query[] = [
       and not exists (
         select from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id
       )`,
-  // A delivered one was answered with a 2xx, and each has as many attempts as it counts.
+  // A delivered delivery was answered with a 2xx. Each delivery has as many attempts as it counts.
   (tx) => tx`
     select
       'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, and has '
@@ -120,7 +121,7 @@ export const webhook_queries: readonly Query[] = [
     select 'delivery ' || id || ' has an id that is not made of its webhook and event' as what
     from deliveries
     where id <> delivery_id(webhook_id, event_id)`,
-  // A gap stands for events between its ends, and for no more than there are.
+  // A gap only covers events between its ends, and never more than exist.
   (tx) => tx`
     select
       'a gap of webhook ' || webhook_id || ' leaves out ' || gap_count || ' events from '
@@ -131,7 +132,7 @@ export const webhook_queries: readonly Query[] = [
         gap_count > gap_until_offset - event_offset + 1
         or gap_until_offset > (select "offset" from log_head)
       )`,
-  // A webhook that is off has nothing to be sent, once its queue had time to be emptied.
+  // A webhook that is off has no deliveries to send, once its queue had time to empty.
   (tx) => tx`
     select 'webhook ' || w.id || ' is off and has ' || count(*) || ' deliveries to be sent' as what
     from webhooks w
@@ -147,7 +148,8 @@ export const webhook_queries: readonly Query[] = [
     from webhooks
     where (active and disabled_reason is not null)
       or (cardinality(gone_events) >= 2 and active and updated_at < now() - interval '1 minute')`,
-  // The log is ahead of what is planned, and a range that touches it is part of it.
+  // Planning is never ahead of the log. A planned range that touches the planned part is merged
+  // into it.
   (tx) => tx`
     select 'deliveries are planned up to ' || p.planned_offset || ', and the log has ' || h."offset"
       || ' events; a range is planned from ' || coalesce(r.first::text, 'nowhere') as what

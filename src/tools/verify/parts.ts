@@ -6,22 +6,22 @@ export interface VerifyParts {
   readonly redis: RedisClient;
   readonly prefix: string;
   /**
-   * For how long something may be under way (in the outbox, between the log and Redis) before it
-   * counts as a difference. 0, for a service at rest: nothing may be under way.
+   * Time for which something may be under way (in the outbox, or between the log and Redis) before
+   * it counts as a difference. 0 is for a service at rest, in which nothing may be under way.
    */
   readonly under_way_ms?: number;
-  /** Where no timer runs, nobody keeps the leaderboards. */
+  /** True if no timer runs, because then the leaderboards are not updated. */
   readonly without_boards?: boolean;
 }
 
-/** Most sentences of one kind of difference. */
+/** Maximum number of sentences for one kind of difference. */
 export const shown = 5;
 
-/** Rows or keys that are looked at together. */
+/** Number of rows or keys that are checked together. */
 export const chunk = 500;
 
 /**
- * Rows of one column, `what`: a sentence for each difference. What got its UUIDv7 after
+ * Rows of one column, `what`: a sentence for each difference. Rows with a UUIDv7 after
  * `settled_before_id` may still be under way.
  */
 export type Query = (tx: Tx, settled_before_id: string) => Fragment;

@@ -17,11 +17,11 @@ import { webhook_queries } from './deliveries-store.js';
 import { chunk, findBy, type Query, shown } from './parts.js';
 
 /**
- * What the record must hold by itself, as queries that find nothing when all is well. Postgres
- * makes the sums and joins, and spills them to disk: nothing grows here.
+ * Checks the record against itself, by queries that find nothing when all is well. Postgres
+ * computes the sums and joins and spills them to disk, so no memory grows here.
  */
 
-/** Points: accounts against the ledger, the predictions and the referrals that they follow from. */
+/** Compares accounts with the ledger, and the ledger with predictions and referrals. */
 export const points_queries: readonly Query[] = [
   (tx) => tx`
     select
@@ -31,7 +31,7 @@ export const points_queries: readonly Query[] = [
     full join (select agent_id, sum(amount) as total from ledger group by agent_id) l
       using (agent_id)
     where a.balance is distinct from coalesce(l.total, 0)`,
-  // Stakes and debts of older programs: everything held was returned, everything lent repaid.
+  // Stakes and debts of older programs: all stakes must be returned, and all debts repaid.
   (tx) => tx`
     select
       'agent ' || agent_id || coalesce(': the stakes of prediction ' || subject_id || ' come to ',
@@ -71,7 +71,7 @@ export const points_queries: readonly Query[] = [
     where a.referred_by is distinct from r.agent_id`,
 ];
 
-/** When the oldest event that is kept was recorded, and as far as clocks may differ. */
+/** When the oldest stored event was recorded, plus a minute because clocks may differ. */
 const keptSince = (tx: Tx) => tx`coalesce(
   (
     select e.recorded_at + interval '1 minute'
@@ -82,7 +82,7 @@ const keptSince = (tx: Tx) => tx`coalesce(
   '-infinity'
 )`;
 
-/** The log against itself and against the predictions it tells of. */
+/** Compares the log with itself and with its predictions. */
 const log_queries: readonly Query[] = [
   (tx) => tx`
     select
@@ -102,7 +102,7 @@ const log_queries: readonly Query[] = [
     where count <> head - kept_from + 1
       or different <> count
       or (count > 0 and (oldest <> kept_from or newest <> head))`,
-  // Events older than the oldest one kept are gone, and their predictions need none.
+  // Events before the oldest stored one are gone, so their predictions need no event.
   (tx) => tx`
     with placed as (
       select id, count(*) as count, min(event) as event, min(body) as body
@@ -137,7 +137,7 @@ const log_queries: readonly Query[] = [
     having count(*) > 0`,
 ];
 
-/** Comments and votes against their counters, their events and their limits. */
+/** Compares comments and votes with their counters, their events and their limits. */
 const conversation_queries: readonly Query[] = [
   (tx) => tx`
     select 'comment ' || c.id || ' does not stand where it says in its thread' as what
@@ -178,7 +178,7 @@ const conversation_queries: readonly Query[] = [
     where a.owner_id = b.owner_id`,
 ];
 
-/** Disputes against resolutions, and what is hidden against the acts of admins. */
+/** Compares disputes with resolutions, and hidden content with the acts of admins. */
 export const moderation_queries: readonly Query[] = [
   (tx) => tx`
     select 'dispute ' || d.id || ' ' || wrong.what as what
@@ -222,7 +222,7 @@ export const moderation_queries: readonly Query[] = [
           and d.status = 'upheld'
           and d.new_revision = r.revision
       )`,
-  // The latest act about a content says whether it is hidden.
+  // The latest act on a content says whether the content is hidden.
   (tx) => tx`
     select c.kind || ' ' || c.id || ' is hidden, and no act of an admin says so' as what
     from (
@@ -241,8 +241,8 @@ export const moderation_queries: readonly Query[] = [
 ];
 
 const question_queries: readonly Query[] = [
-  // Every counter with what it counts. Those of questions move with the log, so what still has its
-  // event in the outbox does not count.
+  // Compares every counter with the rows that it counts. Counters of questions move with the log,
+  // so rows whose event is still in the outbox do not count.
   (tx) => tx`
     select
       kind || ' ' || id || ' counts ' || coalesce(kept.count, 0) || ' ' || unit || ' instead of '
@@ -298,7 +298,7 @@ const question_queries: readonly Query[] = [
       group by 1, 2, 3
     ) counted using (kind, id, unit)
     where coalesce(kept.count, 0) <> coalesce(counted.count, 0)`,
-  // A question says what its latest decision says, and has all of its revisions.
+  // A question agrees with its latest decision, and has all of its revisions.
   (tx) => tx`
     select
       'question ' || q.id || ' is ' || q.status || ' at revision ' || q.revision || ', decided '
@@ -325,7 +325,7 @@ const question_queries: readonly Query[] = [
     from scores s
     left join predictions p on p.question_id = s.question_id and p.agent_id = s.agent_id
     where p.id is distinct from s.prediction_id`,
-  // Originality relies on it: no prediction has a number that was not given.
+  // Originality relies on this: no prediction has a number that was not assigned.
   (tx) => tx`
     select
       'question ' || question_id || ' has numbered predictions up to ' || max(p.seq) || ', and '
@@ -355,11 +355,11 @@ const question_queries: readonly Query[] = [
 interface PaidPrediction extends QuestionTimes, Omit<RangeColumns, 'unit'> {
   readonly question_type: QuestionType;
   readonly id: string;
-  /** All that stood, in their order. */
+  /** All forecasts that counted, in their order. */
   readonly forecasts: readonly StatedAt[];
   readonly weight: number;
   readonly options: readonly string[];
-  /** The latest decision that has come to this agent; null while the prediction is open. */
+  /** The latest decision that has been applied to this agent. Null while the prediction is open. */
   readonly kind: 'resolve' | 'void' | null;
   readonly revision: number | null;
   readonly outcome: boolean | null;
@@ -370,7 +370,7 @@ interface PaidPrediction extends QuestionTimes, Omit<RangeColumns, 'unit'> {
   readonly scored_revision: number | null;
   readonly brier: number | null;
   readonly crps: number | null;
-  /** Settlements and reversals together. */
+  /** Sum of settlements and reversals. */
   readonly total: number;
 }
 
@@ -403,7 +403,7 @@ const readPaid = (tx: Tx): AsyncIterable<readonly PaidPrediction[]> =>
     chunk,
   );
 
-/** Sums of the same terms in another order differ in their last bits. */
+/** Sums of the same terms in a different order differ in their last bits. */
 const tolerance = 1e-9;
 
 const checkOne = (paid: PaidPrediction): string | null => {
@@ -427,7 +427,7 @@ const checkOne = (paid: PaidPrediction): string | null => {
   return `prediction ${id} has a ${score.name} of ${score.loss}, and ${kept} is kept`;
 };
 
-/** The net, and the loss that it follows from; no score: it came too late. */
+/** Returns the net and its loss. There is no score if the prediction came too late. */
 const scoreAgain = (paid: PaidPrediction) => {
   const { weight, options, points_rule: rule, outcome_value, forecasts } = paid;
   const time = scoringTimeOf(paid, forecasts);
@@ -448,8 +448,9 @@ const scoreAgain = (paid: PaidPrediction) => {
 };
 
 /**
- * What each prediction was paid, worked out again from what was stated and what was decided: open
- * or voided, nothing; resolved, the net, once, at the latest revision that has come to it.
+ * Recomputes the payout of each prediction from its forecasts and the decision. An open or voided
+ * prediction earns nothing. A resolved one earns the net, once, at the latest revision that has
+ * been applied to it.
  */
 export const checkPayouts = async (tx: Tx): Promise<readonly string[]> => {
   const found: string[] = [];
@@ -473,14 +474,14 @@ const latest_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const statement_ms = 120_000;
 
-/** What the record holds against itself, all of it as of one moment. */
+/** Returns the contradictions in the record, all of it read at one moment. */
 export const checkRecord = (sql: Sql, under_way_ms: number): Promise<readonly string[]> =>
   sql.begin({ mode: 'isolation level repeatable read read only', statement_ms }, async (tx) => {
     const before_id = under_way_ms === 0 ? latest_id : firstIdAt(Date.now() - under_way_ms);
     return [...(await findBy(tx, queries, before_id)), ...(await checkPayouts(tx))];
   });
 
-/** How much there is to compare, for the line that says that nothing differs. */
+/** Counts the compared rows, for the line that says that nothing differs. */
 export const countRecord = async (sql: Sql): Promise<string> => {
   const [row] = await sql<{ text: string }[]>`
     select
