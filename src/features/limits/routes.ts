@@ -29,7 +29,7 @@ export interface LimitParts {
   readonly limits: ReturnType<typeof createLimitReader>;
 }
 
-/** `left` is null for everybody: it would show whether an account exists. */
+/** `left` is null for every caller, because a number would show whether the account exists. */
 const failedLogins = (config: Config): LimitWire => ({
   name: 'login_failures',
   limit: config.LIMIT_LOGIN_FAILURES,
@@ -46,7 +46,7 @@ export const createLimitReader = (
   limiter: Pick<Limiter, 'look'>,
   routes: readonly Route[],
 ) => ({
-  /** All limits as one caller sees them. */
+  /** Returns all limits, with the calls that this caller has left. */
   async read(caller: Caller, ip: string): Promise<LimitWire[]> {
     const address = readAddressText(ip);
     const windows = windowsFor(config, isAdmin(caller) ? general_limits : limit_names, {

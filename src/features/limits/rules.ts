@@ -4,7 +4,7 @@ import { type Caller, callerKey, isAdmin } from '../../http/caller.js';
 import type { Window } from '../../http/limits.js';
 import type { Route } from '../../http/route.js';
 
-/** The limits of the service: which setting, and whether the address or the key is counted. */
+/** The service's limits: the setting of each, and whether it counts per address or per key. */
 export const limit_table = {
   ip: { setting: 'LIMIT_IP', per: 'address' },
   key: { setting: 'LIMIT_KEY', per: 'key' },
@@ -21,11 +21,11 @@ export const limit_table = {
 export type LimitName = keyof typeof limit_table;
 
 export const limit_names = Object.keys(limit_table) as readonly LimitName[];
-/** These count every call. */
+/** Limits that count every call. */
 export const general_limits: readonly LimitName[] = ['ip', 'key'];
 const minute_ms = 60_000;
 
-/** The calls that a limit counts, as `METHOD /path`, or in words if it counts every request. */
+/** Returns the calls that a limit counts: as `METHOD /path`, or in words for the general limits. */
 export const countedBy = (
   name: LimitName,
   routes: readonly Pick<Route, 'method' | 'path' | 'limits' | 'documented'>[],
@@ -44,7 +44,7 @@ const windowOf = (config: Config, name: LimitName, counted: string): Window => (
   window_ms: minute_ms,
 });
 
-/** The windows of these limits for a caller. A limit per key needs a caller with a key. */
+/** Returns the windows of these limits. Skips limits per key if the caller has no key. */
 export const windowsFor = (
   config: Config,
   limits: readonly LimitName[],
@@ -57,21 +57,21 @@ export const windowsFor = (
   });
 };
 
-/** The windows of all limits that count an agent. */
+/** Returns the agent's windows of all limits per key. */
 export const windowsOfAgent = (config: Config, agent_id: string): readonly Window[] =>
   limit_names
     .filter((name) => limit_table[name].per === 'key')
     .map((name) => windowOf(config, name, agent_id));
 
-/** The window that counts predictions of an agent, for calls that make several. */
+/** Returns the window that counts an agent's predictions, for calls that place several. */
 export const predictionsWindow = (config: Config, agent_id: string): Window =>
   windowOf(config, 'predictions', agent_id);
 
-/** Every call counts against its address and key. Calls of admins have no further limit. */
+/** Every call counts against its address and key. Admin calls have no other limits. */
 const limitsOf = (caller: Caller, named: readonly string[]): readonly LimitName[] =>
   isAdmin(caller) ? general_limits : [...general_limits, ...(named as readonly LimitName[])];
 
-/** The windows that count one call. */
+/** Makes the function that returns the windows of one call. */
 export const makeWindowsOf =
   (config: Config) =>
   ({ limits }: Pick<Route, 'limits'>, caller: Caller, address: Address): readonly Window[] =>

@@ -6,17 +6,17 @@ import type { Service } from '../../kit/service.js';
 import * as store from './store.js';
 
 /**
- * Sends the queued mails. With SMTP_URL they go to that server. Each attempt has a time limit, and
- * pauses after failures grow. Without it each mail is logged once and stays unsent; its links are
- * credentials, so they are logged in development mode only.
+ * Sends the queued mails. If SMTP_URL is set, they go to that server. Each attempt has a time
+ * limit, and the pauses after failures grow. If it is not set, each mail is logged once and stays
+ * unsent. The links in a mail are credentials, so they are logged in development mode only.
  */
 
 export const most_attempts = 8;
-/** The time until the next attempt: 10 s, then four times as long each time, up to an hour. */
+/** Time until the next attempt: 10 s at first, then four times as long each time, up to an hour. */
 export const backoffMs = (attempts: number): number =>
   Math.min(10_000 * 4 ** (attempts - 1), 3_600_000);
 
-/** The SMTP client; every phase of a conversation is bounded. */
+/** Opens the SMTP client. Every phase of an SMTP conversation has a time limit. */
 export const openSmtp = (url: string) =>
   createTransport({
     url,
@@ -27,13 +27,13 @@ export const openSmtp = (url: string) =>
   });
 type SmtpClient = Pick<ReturnType<typeof openSmtp>, 'sendMail'>;
 
-/** The server refused the address itself: trying again changes nothing. */
+/** True if the server refused the address itself. Trying again would change nothing. */
 const isRefusal = (error: unknown): boolean => {
   const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
   return code === 'EENVELOPE' && Number(responseCode) >= 500;
 };
 
-/** A mail that another SECRET_KEY sealed will never be read here. */
+/** Gives up a mail that was sealed with another SECRET_KEY, because it can never be opened here. */
 const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: store.MailRow): Promise<void> => {
   log.error({ mail_id: id }, 'mail: given up, because it does not open with SECRET_KEY');
   await store.endMail(sql, id, { failed_at: clock() });
@@ -73,7 +73,7 @@ export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => 
   return mails.length;
 };
 
-/** Writes mails to the log if there is no server. Returns how many there were. */
+/** Logs the queued mails, for use without an SMTP server. Returns how many there were. */
 export const logDue = async (deps: Deps): Promise<number> => {
   const { sql, log, config } = deps;
   const mails = await store.claimForLog(sql);
@@ -89,7 +89,7 @@ export const logDue = async (deps: Deps): Promise<number> => {
   return mails.length;
 };
 
-/** The mail service. Any number of processes may run one; each mail is claimed by one of them. */
+/** Creates the mail service. Any number of processes may run it; one of them claims each mail. */
 export const createMailer = (deps: Deps, every_ms = 1_000): Service => {
   const { SMTP_URL } = deps.config;
   const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL);

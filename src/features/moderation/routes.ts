@@ -37,17 +37,17 @@ import type { QuestionParts } from '../questions/index.js';
 import { countHidden, listHidden } from './store.js';
 
 /**
- * Acts of admins on content and agents. Each act is one transaction: the change, its line in the
- * audit log, the consequences, and the answer kept for a repeat. An act that changes nothing leaves
- * no line.
+ * Admin acts on content and agents. Each act is one transaction: the change, its line in the audit
+ * log, the consequences, and the response that is stored for retries. An act that changes nothing
+ * writes no line.
  */
 
 const route = routeFor<Deps & PrincipalParts & QuestionParts>();
 
-/** Characters of the reason that goes with each act, after trimming. */
+/** Length of the reason for an act, in characters after trimming. */
 const reason_limits = { min: 3, max: 2_000 } as const;
 
-/** The wire counts UTF-16 units before trimming; the limits above are checked after it. */
+/** The schema counts UTF-16 units before trimming. `reason_limits` are checked after trimming. */
 const act_body = Type.Object({
   reason: textSchema({ minLength: reason_limits.min, maxLength: reason_limits.max }),
 });
@@ -74,7 +74,7 @@ interface ActCall {
   readonly id: string;
   readonly reason: string;
   readonly at: Date;
-  /** From when on it is hidden or suspended; null to end that. */
+  /** Time from which the subject is hidden or suspended. Null to restore it. */
   readonly since: Date | null;
   record(more: Partial<RecordedAct>): Promise<void>;
 }
@@ -84,14 +84,14 @@ interface Subject {
   readonly absent: FaultDef;
   readonly parameter: 'id' | 'pid';
   readonly returns: TSchema;
-  /** Does the act; the answer, or undefined when there is no subject with this id. */
+  /** Performs the act. Returns the response body, or undefined if no subject has this id. */
   work(
     tx: Tx,
     call: ActCall,
   ): Promise<{ readonly changed: boolean; readonly question_id?: string } | undefined>;
 }
 
-/** Content is hidden or shown again, and its author notified. */
+/** Hides content or shows it again, and notifies its author. */
 const contentOf = (
   content: Pick<Subject, 'kind' | 'absent' | 'parameter'> & {
     readonly hidden: EventDef;

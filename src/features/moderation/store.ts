@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.js';
 import { newestFirst } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 
-/** Hidden content, for admins; the queries use an index of hidden rows only. */
+/** Hidden content, for admins. The queries use an index that contains only hidden rows. */
 
 export type ContentKind = 'prediction' | 'comment';
 
@@ -19,7 +19,7 @@ const hiddenRows = (db: Db, kind: ContentKind | undefined) => db`
   from comments
   where hidden_at is not null and ${kind !== 'prediction'}`;
 
-/** The newest texts first; one row more than the page. */
+/** Returns hidden content, newest first, and at least one row more than the page. */
 export const listHidden = (db: Db, kind: ContentKind | undefined, page: PageRequest) => {
   return db<HiddenRow[]>`
     select

@@ -5,7 +5,7 @@ import type { Projector } from '../events/index.js';
 import { type LogEntry, readData, timeOf } from '../events/log-entry.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
-/** A reply is notified in the transaction that gives its event an offset, and so once. */
+/** Replies are notified exactly once, in the transaction that gives the event its offset. */
 
 const noticeOf = (entry: LogEntry): readonly Notice[] => {
   if (entry.event !== 'comment.reply' || entry.audience_id === null) return [];
@@ -28,12 +28,12 @@ export const notified_replies: Projector = {
   record: (tx, entries) => insertNotices(tx, entries.flatMap(noticeOf)),
 };
 
-/** A notification is dropped this long after it was read. */
+/** A notification is deleted this long after it was read. */
 export const read_life_ms = 30 * 86_400_000;
-/** The newest that each agent keeps, read or not. */
+/** Maximum notifications per agent, read or not. The newest stay. */
 export const most_kept = 1_000;
 
-/** Keeps the notifications of each agent bounded. Any number of these may run. */
+/** Limits the notifications of each agent. Any number of sweepers may run. */
 export const createNotificationSweeper = ({ sql, log, clock }: Deps): Service =>
   makeLoop({
     name: 'notification sweeper',

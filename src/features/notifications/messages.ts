@@ -1,7 +1,7 @@
 import type { NotificationWire } from './schema.js';
 import type { NotificationRow } from './store.js';
 
-/** A notification on the wire, with the sentence that a person reads. */
+/** Notifications on the wire, each with a sentence for people to read. */
 
 const most_quoted = 120;
 const shorten = (text: string): string =>

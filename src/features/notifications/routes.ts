@@ -12,7 +12,7 @@ const route = routeFor<Deps>();
 const tag = 'notifications';
 const path = '/api/me/notifications';
 
-/** A list for several agents, so each notification names its agent. */
+/** The list can cover several agents, so each notification names its agent. */
 const listed_schema = Type.Object({
   ...notification_schema.properties,
   agent: Type.Object({ id: uuid_schema, name: Type.String() }),

@@ -8,7 +8,7 @@ import {
   uuid_schema,
 } from '../../http/schemas.js';
 
-/** The wire of notifications. */
+/** Wire schemas of notifications. */
 
 export const notice_kinds = [
   'comment.reply',

@@ -10,16 +10,16 @@ import type { NoticeKind } from './schema.js';
 export interface Notice {
   readonly agent_id: string;
   readonly kind: NoticeKind;
-  /** Such as `resolution:<question>:<revision>`; an agent has one notification of each. */
+  /** For example `resolution:<question>:<revision>`. An agent gets one notification per cause. */
   readonly cause: string;
   readonly question_id?: string;
   readonly subject_id?: string;
-  /** A few small members for the reader; texts of other agents do not belong here. */
+  /** A few small members for the reader. Texts of other agents do not belong here. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly at: Date;
 }
 
-/** In the order of agent ids, so that two writers never wait for each other in a circle. */
+/** Inserts in the order of agent ids, so that two writers cannot deadlock. */
 export const insertNotices = async (tx: Tx, notices: readonly Notice[]): Promise<void> => {
   if (notices.length === 0) return;
   const rows = [...notices]
@@ -49,13 +49,13 @@ export interface NotificationRow {
   readonly read_at: Date | null;
 }
 
-/** An agent, or a person for all agents that are linked to it. */
+/** An agent, or a person who reads for all of their linked agents. */
 export type Reader = { readonly kind: 'agent' | 'human'; readonly id: string };
 
 const agentsOf = (db: Db, { kind, id }: Reader) =>
   kind === 'agent' ? db`a.id = ${id}` : db`a.owner_id = ${id}`;
 
-/** Notice `n` of a reply is withdrawn while the reply, or the prediction that it is about, is hidden. */
+/** SQL condition that hides notification `n` while the reply or its prediction is hidden. */
 export const isShown = (db: Db) => db`
   not exists (
     select
@@ -68,8 +68,8 @@ export const isShown = (db: Db) => db`
   )`;
 
 /**
- * Newest first; `unread` selects by that state. One row more than the page. Of each agent no more
- * are read than the page may need, by its own index.
+ * Returns notifications, newest first, and at least one row more than the page. `unread` filters by
+ * state. Per agent, an index scan reads only the rows that the page can need.
  */
 export const listNotifications = (
   db: Db,
@@ -114,7 +114,7 @@ interface ReadMark {
   readonly at: Date;
 }
 
-/** Returns how many became read; ids of other agents, or already read, change nothing. */
+/** Returns how many became read. Skips other agents' ids and notifications already read. */
 export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): Promise<number> => {
   const rows = await tx`
     update notifications
@@ -126,7 +126,7 @@ export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): 
   return rows.length;
 };
 
-/** Drops notifications read before a time, and all but the newest `most` of each agent. */
+/** Deletes notifications that were read before a time, and all but the newest `most` per agent. */
 export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<number> =>
   sql.begin({ statement_ms: 60_000 }, async (tx) => {
     const gone = await tx`
@@ -142,9 +142,9 @@ export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<numb
   });
 
 /**
- * Notifies agents whose tier is not the one in `told_tiers`. Call it after the points changed, in
- * the same transaction, which holds the accounts. Of several that see a change at once, the one
- * that updates `told_tiers` notifies it. A tier that changed and came back in between is missed.
+ * Notifies agents whose tier differs from `told_tiers`. Call it after the points changed, in the
+ * same transaction, which holds the account locks. If several callers see a change, the one that
+ * updates `told_tiers` notifies it. A tier that changes and changes back in between is missed.
  */
 export const noteTiers = async (tx: Tx, agent_ids: readonly string[], at: Date): Promise<void> => {
   if (agent_ids.length === 0) return;

@@ -5,10 +5,10 @@ import { createGuardedClient, outboundOptions } from '../../kit/outbound/client.
 import { directory_path, directory_type, type Keys, readKeys } from './rules.js';
 
 /**
- * The key directories of operators, as this process knows them. Nobody waits for one: a directory is
- * fetched while requests go on with what is known. It is fetched again when its time is over, or
- * when a key is asked for that it does not have, at most once a minute; few are fetched at once, and
- * one for each agent. One that cannot be reached keeps its keys for a day.
+ * This process's cache of the operators' key directories. Requests do not wait for a directory: it
+ * is fetched in the background while they use the cached keys. It is fetched again when it is stale
+ * or lacks a key that a request names, but at most once a minute. Few fetches run at the same time,
+ * and at most one per agent. If a directory cannot be reached, its keys are used for up to a day.
  */
 
 const client_limits = { wall_ms: 5_000, answer_bytes: 65_536, kept_bytes: 65_536 };
@@ -19,7 +19,7 @@ const least_ms = 60 * s;
 const usual_ms = 3_600 * s;
 const longest_ms = 86_400 * s;
 
-/** How long an answer may be used, by its Cache-Control. */
+/** Returns a response's max-age in ms: an hour by default, at least a minute, at most a day. */
 const freshness = (cache_control: string): number => {
   const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(cache_control)?.[1];
   const asked_ms = seconds === undefined ? usual_ms : Number(seconds) * s;
@@ -32,7 +32,7 @@ export const createDirectoryReader = (config: Config) => {
   const client = createGuardedClient({ ...outboundOptions(config), limits: client_limits });
   const headers = { Accept: `${directory_type}, application/json`, Connection: 'close' };
   return {
-    /** Null where there is no directory, or it cannot be reached. */
+    /** Returns null if there is no directory or it cannot be reached. */
     async read(origin: string, now: Date): Promise<{ keys: Keys; fresh_ms: number } | null> {
       const target = client.parse(origin + directory_path);
       if (target.kind === 'problem') return null;
@@ -51,7 +51,7 @@ export const createDirectoryReader = (config: Config) => {
 interface Known {
   readonly keys: Keys | null;
   readonly read_ms: number;
-  /** Not fetched again before this time. */
+  /** The directory is not fetched again before this time. */
   readonly rests_until_ms: number;
   readonly stale_ms: number;
 }
@@ -59,9 +59,9 @@ interface Known {
 interface DirectoriesOptions {
   readonly reader: DirectoryReader;
   readonly clock: () => Date;
-  /** A directory was read. */
+  /** Called after a directory was read. */
   readonly onRead: (origin: string, keys: Keys) => Promise<void>;
-  /** For so long a directory is not fetched again, whatever came of it. */
+  /** Minimum time between two fetches of a directory, even if the first one failed. */
   readonly rest_ms?: number;
 }
 
@@ -73,7 +73,7 @@ export const createDirectories = (options: DirectoriesOptions) => {
 
   const fetchKeys = async (origin: string, agent_id: string): Promise<Keys | null> => {
     const result = await pool.run(agent_id, () => reader.read(origin, clock()));
-    // There was no room: the next request asks again.
+    // The pool was full. The next request tries again.
     if (result === undefined) return null;
     const now_ms = performance.now();
     const old = known.get(origin);
@@ -98,7 +98,7 @@ export const createDirectories = (options: DirectoriesOptions) => {
   };
 
   return {
-    /** The keys to judge by, of a stale directory too; a promise where nothing is known that settles it. */
+    /** Returns the cached keys, even if stale, or a promise if only a fetch can find the key. */
     find(origin: string, keyid: string, agent_id: string): Keys | Promise<Keys | null> {
       const one = known.get(origin);
       const now_ms = performance.now();

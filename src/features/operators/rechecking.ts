@@ -5,9 +5,9 @@ import { createDirectoryReader } from './directories.js';
 import * as store from './store.js';
 
 /**
- * Takes badges away that nothing else would: of agents that have not signed for long, and of keys
- * that went from a directory which no request made anybody fetch. Each directory is looked at once a
- * day; one that cannot be reached changes nothing.
+ * Removes a badge if the agent has not signed for a long time, or if its key left a directory that
+ * no request fetched since. Each directory is checked once a day. If it cannot be reached, nothing
+ * changes.
  */
 
 const most_each_turn = 100;

@@ -3,9 +3,9 @@ import { isSignatureError, verifySignature } from 'http-message-sig';
 import { isInnerList, parseDictionary, parseItem } from 'structured-headers';
 
 /**
- * Requests signed by RFC 9421 as the drafts of Web Bot Auth say: which of them name an operator, and
- * whether the signature is right. `Signature-Agent` names the operator by the origin of its key
- * directory, as a string or as the member of a dictionary that the signature covers.
+ * Rules for requests signed with RFC 9421 as in the Web Bot Auth drafts: which signatures name an
+ * operator, and whether they are valid. `Signature-Agent` names the operator by the origin of its
+ * key directory, as a string or as the dictionary member that the signature covers.
  */
 
 export const signature_tag = 'web-bot-auth';
@@ -14,23 +14,23 @@ export const directory_type = 'application/http-message-signatures-directory+jso
 
 export interface SignedRequest {
   readonly method: string;
-  /** The public address of the call, with its query. */
+  /** Public URL of the request, with its query. */
   readonly url: string;
-  /** By lower-case name. */
+  /** Keyed by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | string;
 }
 
 export interface SignatureClaim {
-  /** The name of the signature in both of its headers. */
+  /** Name of the signature in `Signature-Input` and `Signature`. */
   readonly label: string;
   readonly origin: string;
   readonly keyid: string;
-  /** The headers that it covers. */
+  /** Headers that the signature covers. */
   readonly fields: readonly string[];
 }
 
-/** Of an address without a path, or with that of the directory; null for any other text. */
+/** Returns the origin of an https URL with no path or the directory's path, else null. */
 const originOf = (text: unknown): string | null => {
   if (typeof text !== 'string' || text.length > 200 || !URL.canParse(text)) return null;
   const { protocol, pathname, origin, search, hash, username } = new URL(text);
@@ -46,7 +46,7 @@ const read = <T>(parse: () => T): T | null => {
   }
 };
 
-/** The origin that the header names, as a string or under a key of a dictionary. */
+/** Returns the origin that `Signature-Agent` names, as a string or under this dictionary key. */
 const readAgent = (header: string, key: unknown): string | null =>
   originOf(
     read(() =>
@@ -55,10 +55,10 @@ const readAgent = (header: string, key: unknown): string | null =>
   );
 
 /**
- * The signature that can prove who operates the agent. It has to cover `@authority`, so that one
- * made for another site is worth nothing here; `signature-agent`, which names the operator; and the
- * headers that may have the agent's key, so that it is worth nothing to another agent. Null where there is
- * none: a signature that proves less is nobody's mistake.
+ * Finds the signature that can prove who operates the agent. It must cover `@authority`, so that a
+ * signature for another site is useless here; `signature-agent`, which names the operator; and the
+ * headers that may carry the agent's key, so that another agent cannot use it. Returns null if no
+ * signature covers all of this, which is not an error.
  */
 export const findClaim = (headers: SignedRequest['headers']): SignatureClaim | null => {
   const { 'signature-input': input = '', 'signature-agent': agent = '' } = headers;
@@ -83,7 +83,7 @@ export const findClaim = (headers: SignedRequest['headers']): SignatureClaim | n
   return null;
 };
 
-/** Longest from `created` until now, and how far the clocks may be apart. */
+/** Maximum age of a signature since `created`, and the tolerated clock skew. */
 const longest_s = 86_400;
 const skew_s = 60;
 
@@ -92,7 +92,7 @@ const digests = new Map([
   ['sha-512', 'sha512'],
 ]);
 
-/** Whether the body is the one of `Content-Digest` (RFC 9530): every digest that is known here. */
+/** True if `Content-Digest` (RFC 9530) has known digests and the body matches all of them. */
 const isDigestRight = (field: string, body: SignedRequest['body']): boolean => {
   const given = read(() => [...parseDictionary(field)]) ?? [];
   const known = given.filter(([name]) => digests.has(name));
@@ -105,7 +105,7 @@ const isDigestRight = (field: string, body: SignedRequest['body']): boolean => {
   return known.length > 0 && known.every(isRight);
 };
 
-/** Null when the signature is right, else what is wrong with it, as a sentence. */
+/** Returns null if the signature is valid, else a sentence that states the problem. */
 export const findProblem = async (
   { method, url, headers, body }: SignedRequest,
   { label, fields }: SignatureClaim,
@@ -143,15 +143,15 @@ export const findProblem = async (
 
 interface PublishedKey {
   readonly key: KeyObject;
-  /** Unix seconds between which it is valid. */
+  /** The key is valid from `nbf_s` until `exp_s`, in Unix seconds. */
   readonly nbf_s: number;
   readonly exp_s: number;
 }
 
-/** By thumbprint. */
+/** Keyed by thumbprint. */
 export type Keys = ReadonlyMap<string, PublishedKey>;
 
-/** The key where it is valid at this time, however old the directory is. */
+/** Returns the key if it is valid at this time. The age of the directory does not matter. */
 export const validKey = (keys: Keys, keyid: string, now_s: number): KeyObject | undefined => {
   const found = keys.get(keyid);
   return found !== undefined && found.nbf_s <= now_s && now_s < found.exp_s ? found.key : undefined;
@@ -159,11 +159,11 @@ export const validKey = (keys: Keys, keyid: string, now_s: number): KeyObject | 
 
 const most_keys = 32;
 
-/** The thumbprint of RFC 7638 and RFC 8037, which is the `keyid` of signatures. */
+/** Returns the key's thumbprint (RFC 7638, RFC 8037), which signatures use as `keyid`. */
 export const thumbprintOf = (x: string): string =>
   createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url');
 
-/** The Ed25519 keys of a directory that have not expired; null: it is none. */
+/** Returns the directory's unexpired Ed25519 keys, or null if the text is not a directory. */
 export const readKeys = (text: string, now_s: number): Keys | null => {
   const listed = read(() => (JSON.parse(text) as { keys?: unknown } | null)?.keys);
   if (!Array.isArray(listed)) return null;

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { named, time_schema } from '../../http/schemas.js';
 
-/** For so long after its last verified signature an agent has its badge. */
+/** How long an agent keeps its badge after its last verified signature. */
 export const badge_days = 30;
 
 export const operator_schema = named(

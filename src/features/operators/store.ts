@@ -1,7 +1,7 @@
 import type { Db } from '../../db/client.js';
 import { badge_days } from './schema.js';
 
-/** Who operates which agents: one row for an agent, written once a day at most while it stays. */
+/** Operators of agents: one row per agent. An unchanged row is updated at most once a day. */
 
 interface Operated {
   readonly agent_id: string;
@@ -22,7 +22,7 @@ export const noteOperator = async (db: Db, operated: Operated): Promise<void> =>
       or o.verified_at < excluded.verified_at - interval '1 day'`;
 };
 
-/** Takes the badge from agents whose key the directory does not have any more. */
+/** Removes the badges of agents whose key is no longer in the directory. */
 export const dropKeys = async (
   db: Db,
   origin: string,
@@ -33,7 +33,7 @@ export const dropKeys = async (
     where origin = ${origin} and keyid <> all (${keyids as string[]}::text[])`;
 };
 
-/** Origins whose directory was not looked at for a day, longest first; they count as looked at. */
+/** Returns origins whose directory was not checked for a day, and marks them as checked. */
 export const takeUnchecked = async (db: Db, most: number): Promise<string[]> => {
   const rows = await db<{ origin: string }[]>`
     with due as (
@@ -54,7 +54,7 @@ export const dropUnsigned = async (db: Db): Promise<void> => {
     where verified_at < now() - ${badge_days}::int * interval '1 day'`;
 };
 
-/** Of agents `a`: the badge, where the agent is linked and its owner shows it. */
+/** Column with the badge of agent `a`: null unless it is linked and its owner shows the badge. */
 export const operatorColumns = (db: Db) => db`
   case when a.owner_id is not null and a.shows_operator then (
     select json_build_object('origin', o.origin, 'verified_at', o.verified_at)

@@ -9,13 +9,13 @@ import { findClaim, findProblem, type Keys, type SignatureClaim, validKey } from
 import * as store from './store.js';
 
 /**
- * Looks at the signatures of linked agents. The key of an agent is what lets it in; a signature says
- * who runs it. One that is wrong is refused, so that its sender learns of it. One that cannot be
- * judged, because the directory of its operator is not known yet or cannot be reached, changes
- * nothing; it is judged when the directory is there.
+ * Checks the signatures of linked agents. The API key authenticates an agent; a signature only says
+ * who runs it. A wrong signature is refused, so that the sender finds out. If the operator's
+ * directory is not cached or cannot be reached, the request continues. The signature is checked
+ * when the directory arrives.
  */
 
-/** For so long a badge that was noted is not noted again by this process. */
+/** This process does not write the same badge again within this time. */
 const noted_ms = 300_000;
 
 export const createOperators = (deps: Deps) => {
@@ -35,7 +35,7 @@ export const createOperators = (deps: Deps) => {
     noted.set(agent_id, badge);
   };
 
-  /** A store that is away costs the badge, not the request. */
+  /** If the database is down, only the badge is lost. The request continues. */
   const logFailure = (error: unknown): void =>
     log.warn(describeError(error), 'operators: a badge was not noted');
 
@@ -61,11 +61,11 @@ export const createOperators = (deps: Deps) => {
   };
 
   return {
-    /** Null: there is nothing to refuse. */
+    /** Returns a fault if the signature is wrong, else null. */
     check(request: Request, caller: Caller): Promise<Fault | null> | null {
       if (caller.kind !== 'agent' || caller.owner_id === null) return null;
       if (request.headers['signature-input'] === undefined) return null;
-      // A frame of a socket is no request that could be signed.
+      // Socket frames are not HTTP requests, so they cannot be signed.
       if (request.socket !== undefined) return null;
       const claim = findClaim(request.headers);
       if (claim === null) return null;

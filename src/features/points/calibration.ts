@@ -1,14 +1,14 @@
 /**
- * Calibration: how well stated probabilities agree with outcomes. Forecasts are sorted into bins
- * of equal width over 0..1; a boundary belongs to the bin above it, and 1 to the last. Empty bins
- * are left out.
+ * Calibration: how well stated probabilities agree with outcomes. Forecasts are sorted into bins of
+ * equal width over 0..1. A boundary belongs to the bin above it, and 1 belongs to the last bin.
+ * Empty bins are left out.
  *
  * Sources: M. P. Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning",
  * 2015, for ECE and MCE. E. B. Wilson, "Probable inference, the law of succession, and statistical
  * inference", 1927.
  */
 
-/** The 97.5 % quantile of the normal distribution: 95 % lie within ± so many deviations. */
+/** The 97.5 % quantile of the normal distribution: 95 % of it lies within ± z deviations. */
 export const z = 1.959963984540054;
 
 export interface Interval {
@@ -16,7 +16,7 @@ export interface Interval {
   readonly high: number;
 }
 
-/** Wilson's 95 % interval of a share that was seen `hits` times of `n`; all of 0..1 for n = 0. */
+/** Returns Wilson's 95 % interval of the share `hits / n`. If n is 0, it is 0..1. */
 export const wilson = (hits: number, n: number): Interval => {
   if (n === 0) return { low: 0, high: 1 };
   const share = hits / n;
@@ -29,7 +29,7 @@ export const wilson = (hits: number, n: number): Interval => {
   };
 };
 
-/** 95 % interval of a mean within 0..1 by its standard error; n = 1 tells nothing: 0..1. */
+/** Returns the 95 % interval of a mean within 0..1 by its standard error. If n < 2, it is 0..1. */
 export const meanInterval = (mean: number, variance: number, n: number): Interval => {
   if (n < 2) return { low: 0, high: 1 };
   const half = z * Math.sqrt(Math.max(variance, 0) / n);
@@ -45,13 +45,13 @@ export interface Bin {
 export const bin_count = 10;
 
 export interface CalibrationError {
-  /** Mean distance of stated and seen, weighted by the forecasts of each bin. */
+  /** Mean distance between stated and observed, weighted by the number of forecasts per bin. */
   readonly ece: number;
   readonly mce: number;
   /**
-   * 95 % interval of the ECE, by the spread of each bin's frequency alone (delta method): with f
-   * from Wilson's middle, the variance is Σ (n_b / N)² · f(1 − f) / n_b. An approximation; with few
-   * forecasts the ECE itself comes out too large.
+   * 95 % interval of the ECE, from the variance of each bin's frequency alone (delta method): with
+   * f as the centre of Wilson's interval, the variance is Σ (n_b / N)² · f(1 − f) / n_b. This is an
+   * approximation. With few forecasts the ECE itself is too large.
    */
   readonly interval: Interval;
 }

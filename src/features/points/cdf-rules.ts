@@ -1,27 +1,27 @@
 /**
- * Forecasts of a number: a cumulative distribution F over the range of the question, linear between
- * its points. Pure. Values are scaled to the range, which is 0 to 1 here; F is 0 to 1 as well.
+ * Forecasts of a number: a cumulative distribution F over the question's range, linear between its
+ * points. Values are scaled so that the range is 0 to 1; F is 0 to 1 as well. Pure functions.
  *
- * The score is the continuous ranked probability score, CRPS = ∫₀¹ (F(z) − 1{z ≥ x})² dz, of the
- * outcome x, which counts at the end of the range where it lies outside. With CRPS in place of the
- * Brier score, **net = round(100 · weight · (x³ + (1 − x)³ − 3 · CRPS))**: what stands before the
- * CRPS does not depend on the forecast, so the rule is strictly proper, and it is set so that the
- * uniform forecast, whose CRPS is (x³ + (1 − x)³)/3, earns nothing. 100 is the best and −200 the
- * worst. Sources: J. E. Matheson and R. L. Winkler, "Scoring rules for continuous probability
- * distributions", 1976; T. Gneiting and A. E. Raftery, "Strictly proper scoring rules, prediction,
- * and estimation", 2007.
+ * The score is the continuous ranked probability score of the outcome x, CRPS = ∫₀¹ (F(z) − 1{z ≥
+ * x})² dz. An outcome outside the range counts as the nearer end. The CRPS takes the place of the
+ * Brier score: **net = round(100 · weight · (x³ + (1 − x)³ − 3 · CRPS))**. The terms before the
+ * CRPS do not depend on the forecast, so the rule is strictly proper. They make the uniform
+ * forecast, whose CRPS is (x³ + (1 − x)³)/3, earn nothing. With weight 1 the best net is 100 and
+ * the worst is −200. Sources: J. E. Matheson and R. L. Winkler, "Scoring rules for continuous
+ * probability distributions", 1976; T. Gneiting and A. E. Raftery, "Strictly proper scoring rules,
+ * prediction, and estimation", 2007.
  */
 
-/** Ascending by `x`, and `f` with it, from x = 0 to x = 1; two points of one x are a jump. */
+/** Points from x = 0 to x = 1. Both `x` and `f` ascend. Two points with the same x are a jump. */
 export type Curve = readonly { readonly x: number; readonly f: number }[];
 
 const within = (x: number): number => Math.min(1, Math.max(0, x));
 
-/** ∫ g² over a length, of a g that is linear from `a` to `b`. */
+/** Returns ∫ g² over a length, for g linear from `a` to `b`. */
 const squareOf = (length: number, a: number, b: number): number =>
   (length * (a * a + a * b + b * b)) / 3;
 
-/** 0 is best and 1 is worst. */
+/** Returns the CRPS: 0 is best and 1 is worst. */
 export const crps = (curve: Curve, outcome: number): number => {
   const x = within(outcome);
   let sum = 0;
@@ -38,14 +38,14 @@ export const crps = (curve: Curve, outcome: number): number => {
   return sum;
 };
 
-/** Points won or lost, by the CRPS of a forecast or its mean over the time it stood. */
+/** Returns the points won or lost. `score` is the CRPS of a forecast, or its mean over time. */
 export const netOfCrps = (weight: number, outcome: number, score: number): number => {
   const x = within(outcome);
   const net = Math.round(100 * weight * (x ** 3 + (1 - x) ** 3 - 3 * score));
   return net + 0;
 };
 
-/** F at values in ascending order, in one walk along the curve; behind a jump. */
+/** Returns F at each of the ascending values, in one pass. At a jump it is the upper value. */
 export const sharesBelow = (curve: Curve, values: readonly number[]): number[] => {
   let n = 0;
   return values.map((at) => {
@@ -58,8 +58,8 @@ export const sharesBelow = (curve: Curve, values: readonly number[]): number[] =
 };
 
 /**
- * For shares in ascending order, in one walk along the curve: the least value at which F is as much
- * or more; the end of the range if F is less there.
+ * Returns for each of the ascending shares the smallest value at which F reaches it, or the end of
+ * the range if F never does. Needs one pass over the curve.
  */
 export const quantilesOf = (curve: Curve, shares: readonly number[]): number[] => {
   let n = 0;

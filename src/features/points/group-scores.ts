@@ -2,11 +2,11 @@ import { createPeers, type LogChange } from './peers.js';
 import { type ForecastScore, isCorrect, scoreShares } from './score-rules.js';
 
 /**
- * Scores of a question's families, models and crowd, and of the even forecast. A family (a model)
- * is one forecaster: at each moment the mean over its owners, each of whom is the mean over its
- * agents there, of what they state. It is scored like an agent, weighted by time from its first
- * forecast on; its relative score is among the families (the models) of the question. Forecasts
- * are added in the order of their times.
+ * Scores of a question's families, models and crowd, and of the even forecast. A family (or a
+ * model) is one forecaster. Its forecast at each moment is the mean over its owners, and an owner's
+ * forecast is the mean over their agents in the family. It is scored like an agent, weighted by
+ * time from its first forecast on. Its relative score compares it with the question's other
+ * families (or models). Forecasts must be added in the order of their times.
  */
 
 type GroupKind = 'family' | 'model' | 'crowd' | 'even';
@@ -15,14 +15,14 @@ export interface GroupScore extends ForecastScore {
   readonly kind: GroupKind;
   readonly name: string;
   readonly n_agents: number;
-  /** Share of the option that had most at the end. */
+  /** Share of the most likely option at the end. */
   readonly stated: number;
   readonly relative: number | null;
 }
 
 type Shares = readonly number[];
 
-/** A forecaster whose forecast changes, and the sums of its scores over the time so far. */
+/** Creates a forecaster that can revise. It sums up its scores over time. */
 const createForecaster = (correct: readonly number[]) => {
   const sums = { forecast: 0, brier: 0, log_score: 0 };
   let begun = 0;
@@ -36,7 +36,7 @@ const createForecaster = (correct: readonly number[]) => {
     sums.log_score += now.score.log_score * time;
   };
   return {
-    /** Its log scores before and after. */
+    /** Revises the forecast. Returns the log scores before and after; `before` is null at first. */
     change(at: number, shares: Shares): { before: number | null; after: number } {
       passTo(at);
       if (now === null) begun = at;
@@ -66,14 +66,14 @@ const createForecaster = (correct: readonly number[]) => {
   };
 };
 
-/** The mean over owners of the means over their agents. */
+/** Creates a running mean over owners, where each owner counts as the mean of their agents. */
 const createMean = (options: number) => {
   const owners = new Map<string, { count: number; readonly sum: number[] }>();
   const total = new Array<number>(options).fill(0);
   let agents = 0;
   return {
     agents: () => agents,
-    /** `before` is null where the agent is new. */
+    /** `before` is null if the agent is new. */
     change(owner_id: string, before: Shares | null, after: Shares): Shares {
       const owner = owners.get(owner_id) ?? { count: 0, sum: total.map(() => 0) };
       owners.set(owner_id, owner);
@@ -94,7 +94,7 @@ const createMean = (options: number) => {
 
 type Forecaster = ReturnType<typeof createForecaster>;
 
-/** Forecasters of one kind, by name: the peers of each other. */
+/** Creates the forecasters of one kind, by name. They are the peers of each other. */
 const createGroups = (kind: GroupKind, correct: readonly number[]) => {
   const peers = createPeers();
   const groups = new Map<string, { readonly forecaster: Forecaster; changes: LogChange[] }>();
@@ -105,7 +105,7 @@ const createGroups = (kind: GroupKind, correct: readonly number[]) => {
       const { before, after } = group.forecaster.change(at, shares);
       group.changes.push({ place: peers.add(at, before, after), log_score: after });
     },
-    /** `rest` lets others have a turn. */
+    /** `rest` lets other work run in between. */
     async end(at: number, agentsOf: (name: string) => number, rest: () => Promise<void>) {
       peers.end(at);
       const scores: GroupScore[] = [];
@@ -119,7 +119,7 @@ const createGroups = (kind: GroupKind, correct: readonly number[]) => {
   };
 };
 
-/** Families, or models: groups of agents. */
+/** Creates the families or the models of a question. */
 const createTeams = (kind: 'family' | 'model', correct: readonly number[]) => {
   const groups = createGroups(kind, correct);
   const means = new Map<string, ReturnType<typeof createMean>>();
@@ -136,7 +136,7 @@ const createTeams = (kind: 'family' | 'model', correct: readonly number[]) => {
 
 interface Member {
   readonly owner: string;
-  /** What the agent stated until then; null where it is new. */
+  /** The agent's forecast until then. Null if the agent is new. */
   readonly before: Shares | null;
   readonly after: Shares;
 }
@@ -148,7 +148,7 @@ export const createGroupScores = (correct: readonly number[]) => {
   const even = createGroups('even', correct);
   let agents = 0;
   return {
-    /** An agent states something, and `headline` is the consensus from then on. */
+    /** Adds an agent's forecast. `headline` is the consensus from then on. */
     change(
       at: number,
       one: Member & { readonly family: string; readonly model: string; readonly headline: Shares },
@@ -160,7 +160,7 @@ export const createGroupScores = (correct: readonly number[]) => {
       models.change(at, one.model, one);
       crowd.change(at, 'crowd', one.headline);
     },
-    /** After the last forecast; nothing where there was none. */
+    /** Call it after the last forecast. Returns no scores if there were no forecasts. */
     end: async (at: number, rest: () => Promise<void>): Promise<readonly GroupScore[]> => [
       ...(await families.end(at, rest)),
       ...(await models.end(at, rest)),

@@ -1,19 +1,20 @@
 /**
- * The relative score of forecasters who come, and revise, at any time: the mean over time of
- * 100 · (own log score − mean log score of the others who stand), over the time in which others
- * stood; null when nobody else did. At each moment these scores sum to 0.
+ * The relative score of forecasters who can join and revise at any time. It is the mean over time
+ * of 100 · (own log score − mean log score of the other active forecasters), over the time in which
+ * there are others, and null if there never are. At each moment these scores sum to 0.
  *
- * With N forecasters who stand at a moment and the sum S of their log scores, the mean of the
- * others is (S − l)/(N − 1). So three integrals over time, the same for everybody, hold all that is
- * needed of the others: of 1, of S/(N − 1) and of 1/(N − 1), wherever N > 1. They are kept from
- * each change to the end, because nobody leaves before it: what is read for a short life is small
- * then, and loses no digits. Changes are added in the order of their times, whose unit is free.
+ * If N forecasters are active and S is the sum of their log scores, the mean of the others is (S −
+ * l)/(N − 1) for one with log score l. So three integrals over time, the same for all forecasters,
+ * describe the others: of 1, of S/(N − 1) and of 1/(N − 1), over the time when N > 1. Each is
+ * stored from every change to the end, because no forecaster leaves earlier. Integrals for late
+ * forecasters are then small numbers, so they lose no digits. Changes must be added in the order of
+ * their times, in any unit of time.
  *
  * Source: Metaculus, "Scores FAQ" (peer score), in the form without coverage.
  */
 
 export interface LogChange {
-  /** Of its time among the times of all changes. */
+  /** Index of its time among the times of all changes. */
   readonly place: number;
   readonly log_score: number;
 }
@@ -30,7 +31,7 @@ export const createPeers = () => {
   const inverse: number[] = [];
 
   return {
-    /** A forecaster changes its log score; `before` is null where it begins. The place. */
+    /** Adds a change and returns its place. `before` is null for a forecaster's first change. */
     add(at: number, before: number | null, after: number): number {
       const last = times.length - 1;
       const count = (counts[last] ?? 0) + (before === null ? 1 : 0);
@@ -42,7 +43,7 @@ export const createPeers = () => {
       return place;
     },
 
-    /** The place of the time of a change. */
+    /** Returns the place of the change at this time. */
     placeOf(at: number): number {
       let low = 0;
       let high = counts.length - 1;
@@ -54,7 +55,7 @@ export const createPeers = () => {
       return low;
     },
 
-    /** After the last change; `at` is not before it. */
+    /** Call it after the last change. `at` must not be earlier than that. */
     end(at: number): void {
       const count = times.push(at) - 1;
       for (const integral of [shared, others, inverse]) integral.length = count + 1;
@@ -69,8 +70,8 @@ export const createPeers = () => {
     },
 
     /**
-     * Of one forecaster, by all of its changes in their order; where no time passed since the first
-     * of them, that of the last moment.
+     * Returns the relative score of a forecaster from all its changes, in order. If no time has
+     * passed since the first one, it is the score at the last moment.
      */
     relativeOf(changes: readonly LogChange[]): number | null {
       const end = counts.length;

@@ -6,27 +6,26 @@ import { whole_bp } from '../../kit/percent.js';
  *
  * The rule is the quadratic (Brier) score, set so that the even forecast earns nothing. With the
  * stated distribution p over n options and the outcome vector o (1/k on each of the k correct
- * options), B = Σ(pᵢ − oᵢ)², U = Σ(1/n − oᵢ)² and
- * **net = round(100 · weight · (U − B)/(1 − 1/n))**.
- * The divisor does not depend on the outcome, so the rule is strictly proper whatever number of
- * options turns out right: no report has a higher expectation than the belief itself. Source:
- * G. W. Brier, "Verification of forecasts expressed in terms of probability", 1950. Where a
- * forecast was revised, B is the mean over the time for which each one stood.
+ * options), B = Σ(pᵢ − oᵢ)², U = Σ(1/n − oᵢ)² and **net = round(100 · weight · (U − B)/(1 −
+ * 1/n))**. The divisor does not depend on the outcome, so the rule is strictly proper however many
+ * options turn out correct: no report has a higher expectation than the forecaster's true belief.
+ * Source: G. W. Brier, "Verification of forecasts expressed in terms of probability", 1950. If a
+ * forecast was revised, B is the mean over time: each forecast counts until the next one.
  *
- * Every step is integer arithmetic. A share is `units[i] / whole`; with W = whole,
- * S = Σ(k·uᵢ − W·cᵢ)² (cᵢ is 1 on a correct option, else 0) and U = (n − k)/(n·k) follows
- * (U − B)/(1 − 1/n) = (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). Both are below 2^43 (n = 10,
- * W = 90,000). Times the milliseconds for which it stood they are not below 2^53, hence the BigInt:
- * nothing is rounded before the last step.
+ * Every step is integer arithmetic. A share is `units[i] / whole`; with W = whole, S = Σ(k·uᵢ −
+ * W·cᵢ)² (cᵢ is 1 on a correct option, else 0) and U = (n − k)/(n·k) follows (U − B)/(1 − 1/n) =
+ * (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). Numerator and denominator are below 2^43 (n = 10, W =
+ * 90,000). Multiplied by milliseconds they can exceed 2^53, so the code uses BigInt and rounds only
+ * in the last step.
  */
 
-/** Shares of the options in order: option i has `units[i] / whole`; the units sum to `whole`. */
+/** Shares in option order: option i has `units[i] / whole`. The units sum to `whole`. */
 export interface Distribution {
   readonly units: readonly number[];
   readonly whole: number;
 }
 
-/** Basis points of every option, which sum to 10,000. */
+/** Makes a distribution from the basis points of every option, which sum to 10,000. */
 export const percentDistribution = (units: readonly number[]): Distribution => ({
   units,
   whole: whole_bp,
@@ -39,11 +38,11 @@ export const binaryDistribution = (probability: number): Distribution =>
 export interface EvenRest {
   readonly options: number;
   readonly selected: number;
-  /** Basis points on the selected option; the rest is spread evenly over the others. */
+  /** Basis points on the selected option. The rest is spread evenly over the other options. */
   readonly confidence: number;
 }
 
-/** The rest is rational, (10,000 − c)/(n − 1) each, so the whole is 10,000·(n − 1). */
+/** Each other option gets the fraction (10,000 − c)/(n − 1), so the whole is 10,000·(n − 1). */
 export const evenRestDistribution = (parts: EvenRest): Distribution => {
   const { options, selected, confidence } = parts;
   const units = new Array<number>(options).fill(whole_bp - confidence);
@@ -51,24 +50,24 @@ export const evenRestDistribution = (parts: EvenRest): Distribution => {
   return { units, whole: whole_bp * (options - 1) };
 };
 
-/** `over / under` to the nearest integer, a half away from zero; `under` is positive. */
+/** Rounds `over / under` to the nearest integer, halves away from zero. `under` is positive. */
 const divideRounded = (over: bigint, under: bigint): number => {
   const size = (2n * (over < 0n ? -over : over) + under) / (2n * under);
   return Number(over < 0n ? -size : size);
 };
 
 /**
- * By which rule a decision pays. Decisions with several correct options that were made under rule
- * 1 keep it: that one divides by U instead of 1 − 1/n, and pays nothing where all options are
- * correct. With one correct option it is rule 2. Rule 3 is rule 2 with B weighted by time; with one
- * forecast both are the same, and no decision under the others met a revised one.
+ * The rule by which a decision pays. Rule 1 divides by U instead of 1 − 1/n, and pays nothing if
+ * all options are correct. With one correct option it equals rule 2. Decisions with several correct
+ * options that were made under rule 1 keep it. Rule 3 is rule 2 with B weighted by time. Without
+ * revisions both are equal, and decisions under rules 1 and 2 had no revised forecasts.
  */
 export type PointsRule = 1 | 2 | 3;
 export const points_rule: PointsRule = 3;
 
 interface Payment {
   readonly weight: number;
-  /** Indices of the correct options, each once; at least one. */
+  /** Distinct indices of the correct options, at least one. */
   readonly correct: readonly number[];
   readonly rule?: PointsRule;
 }
@@ -77,7 +76,7 @@ export interface Scored extends Payment {
   readonly distribution: Distribution;
 }
 
-/** (U − B)/(1 − 1/n), or (U − B)/U by rule 1, as a fraction; exact. */
+/** Returns (U − B)/(1 − 1/n), or (U − B)/U under rule 1, as an exact fraction. */
 const gainOf = ({ distribution, correct, rule = points_rule }: Scored) => {
   const { units, whole } = distribution;
   const n = units.length;
@@ -98,15 +97,15 @@ const gainOf = ({ distribution, correct, rule = points_rule }: Scored) => {
   };
 };
 
-/** A forecast and the whole milliseconds that it counts for. */
+/** A forecast and how long it counts, in whole milliseconds. */
 export interface Stood {
   readonly distribution: Distribution;
   readonly weight_ms: number;
 }
 
 /**
- * Points won (positive) or lost (negative) by forecasts of one agent that stood one after another,
- * for more than 0 ms in all. A half is rounded away from zero.
+ * Returns the points that the successive forecasts of one agent won (positive) or lost (negative).
+ * Together they must count for more than 0 ms. Halves are rounded away from zero.
  */
 export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[] }): number => {
   let over = 0n;
@@ -116,7 +115,7 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
     const gain = gainOf({ ...payment, distribution });
     const ms = BigInt(weight_ms);
     total_ms += ms;
-    // Stated shares and evenly spread rests have different wholes.
+    // Stated shares and evenly spread rests have different denominators.
     if (under % gain.under !== 0n) {
       over *= gain.under;
       under *= gain.under;
@@ -126,11 +125,11 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
   return divideRounded(100n * BigInt(payment.weight) * over, under * total_ms);
 };
 
-/** The net of one forecast. */
+/** Returns the net of one forecast. */
 export const net = ({ distribution, ...payment }: Scored): number =>
   netOverTime({ ...payment, stood: [{ distribution, weight_ms: 1 }] });
 
-/** The terms of the formula, for a receipt: oᵢ by option, B and U; `net` does without rounding. */
+/** Returns the formula's terms for a receipt, with rounding errors: oᵢ per option, B and U. */
 export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]) => {
   const distinct = new Set(correct);
   const outcome = units.map((_, index) => (distinct.has(index) ? 1 / distinct.size : 0));
@@ -160,7 +159,7 @@ export const tiers = [
 
 export type Tier = (typeof tiers)[number]['tier'];
 
-/** Of points below 0 as well, the lowest. */
+/** Returns the index of the tier. Points below 0 have the lowest tier, too. */
 const rankOf = (points: number): number => {
   let rank = 0;
   for (let i = 1; i < tiers.length; i += 1) if (points >= tiers[i]!.from_points) rank = i;
@@ -174,7 +173,9 @@ export const pointsFor = (tier: Tier): number =>
 
 export const hasTier = (points: number, needed: Tier): boolean => points >= pointsFor(needed);
 
-/** The next tier and the points that are missing for it; both null at the top. */
+/**
+ * Returns the tier, the next one and the points missing for it. At the top the last two are null.
+ */
 export const tierProgress = (points: number) => {
   const rank = rankOf(points);
   const next = tiers[rank + 1];

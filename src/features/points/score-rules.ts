@@ -1,34 +1,34 @@
 import type { Distribution } from './rules.js';
 
 /**
- * The scores of a forecast once its question is resolved. Pure; probabilities are 0..1.
+ * The scores of a forecast after its question is resolved. Pure functions. Probabilities are 0..1.
  *
  * With the stated shares p over n options and k correct options (outcome vector o, 1/k on each of
- * them), `forecast` is the mean share on a correct option, so that the even forecast has 1/n
- * whatever k is. Every resolution of a yes/no question, and nearly every other, has k = 1: there it
- * is the probability put on what happened.
+ * them), `forecast` is the mean share on a correct option, so the even forecast has 1/n for any k.
+ * All resolutions of yes/no questions and nearly all others have k = 1. Then `forecast` is the
+ * probability given to the actual outcome.
  *
  * Sources: G. W. Brier, "Verification of forecasts expressed in terms of probability", 1950; the
- * one-term form is that of scikit-learn's `brier_score_loss`. I. J. Good, "Rational decisions",
- * 1952, for the log score. Baseline and relative score: Metaculus, "Scores FAQ".
+ * one-term form is the same as in scikit-learn's `brier_score_loss`. I. J. Good, "Rational
+ * decisions", 1952, for the log score. Baseline and relative score: Metaculus, "Scores FAQ".
  */
 
-/** Names the convention beside each Brier score; the two-term form would be twice this. */
+/** States the convention next to each Brier score. The two-term form would be twice as large. */
 export const brier_convention =
   'one-term: (p - o)^2 for yes/no questions, half the sum over options for others; 0 best, 1 worst';
 
-/** An agent needs so many resolved predictions for its accuracy, Brier or calibration to rank. */
+/** Minimum resolved predictions of an agent for a rank by accuracy, Brier score or calibration. */
 export const least_resolved = 10;
 
-/** 0 and 100 % stand for anything within a basis point: one sure miss costs not everything. */
+/** 0 and 100 % are clipped by one basis point, so one sure miss does not cost everything. */
 const least_share = 0.0001;
 const clip = (share: number): number => Math.min(Math.max(share, least_share), 1 - least_share);
 
-/** (p − o)² of a chance of YES, where `happened` says whether YES came about. */
+/** Returns (p − o)² for a probability of YES. `happened` is true if the outcome was YES. */
 export const brier = (chance: number, happened: boolean): number =>
   (chance - (happened ? 1 : 0)) ** 2;
 
-/** Half of Σ(pᵢ − oᵢ)²: 0..1, and equal to `brier` for two options. */
+/** Returns half of Σ(pᵢ − oᵢ)², which is 0..1 and equals `brier` for two options. */
 const brierOverOptions = (shares: readonly number[], correct: readonly number[]): number => {
   const o = 1 / correct.length;
   let sum = 0;
@@ -36,20 +36,20 @@ const brierOverOptions = (shares: readonly number[], correct: readonly number[])
   return sum / 2;
 };
 
-/** More than the even forecast; a mean that comes to exactly that may be above it by rounding. */
+/** True if above the even forecast. A mean equal to it can be slightly above by rounding. */
 export const isCorrect = (forecast: number, options: number): boolean =>
   forecast - 1 / options > 1e-12;
 
-/** ln of the probability put on what happened, which is clipped to 0.0001..0.9999. 0 is best. */
+/** Returns ln of the share on the actual outcome, clipped to 0.0001..0.9999. 0 is best. */
 export const logScore = (forecast: number): number => Math.log(clip(forecast));
 
-/** 100 · (1 + log_n p), p clipped as in the log score: 0 for the even forecast, at most 100. */
+/** Returns 100 · (1 + log_n p), with p clipped as in the log score. The even forecast gets 0. */
 export const baselineScore = (forecast: number, options = 2): number =>
   100 * (1 + Math.log(clip(forecast)) / Math.log(options));
 
 export interface StatedForecast {
   readonly distribution: Distribution;
-  /** Indices of the correct options, each once; at least one. Yes/no: 0 is YES, 1 is NO. */
+  /** Distinct indices of the correct options, at least one. For yes/no, 0 is YES and 1 is NO. */
   readonly correct: readonly number[];
   readonly selected: number;
 }
@@ -59,9 +59,9 @@ export interface ForecastScore {
   readonly brier: number;
   readonly log_score: number;
   readonly baseline: number;
-  /** More was put on what happened than the even forecast does. */
+  /** The forecast gave the actual outcome more than the even forecast does. */
   readonly correct: boolean;
-  /** The side or the option that was taken came about; calibration goes by it. */
+  /** The selected side or option was correct. Calibration uses this. */
   readonly hit: boolean;
 }
 
@@ -70,7 +70,7 @@ export const scoreForecast = ({ distribution, ...of }: StatedForecast): Forecast
   return scoreShares({ ...of, shares: units.map((unit) => unit / whole) });
 };
 
-/** The same of shares that sum to 1. */
+/** Like `scoreForecast`, for shares that sum to 1. */
 export const scoreShares = ({
   shares,
   correct,
@@ -97,12 +97,12 @@ export const scoreShares = ({
 };
 
 export interface Streak {
-  /** Correct ones in a row up to the latest. */
+  /** Length of the run that is still going on, else 0. */
   readonly current: number;
   readonly best: number;
 }
 
-/** Of results in the order of their resolution, the oldest first. */
+/** Counts correct results in a row. Results are in the order of resolution, oldest first. */
 export const streakOf = (results: readonly boolean[]): Streak => {
   let current = 0;
   let best = 0;
@@ -114,8 +114,8 @@ export const streakOf = (results: readonly boolean[]): Streak => {
 };
 
 /**
- * Days in a row with a prediction. Days are whole UTC days since 1970, ascending, each once. The
- * row still goes on while its last day is today or yesterday: today is not over.
+ * Counts days in a row with a prediction. `days` are distinct UTC days since 1970, ascending. A run
+ * still goes on if its last day is today or yesterday, because today is not over.
  */
 export const dayStreakOf = (days: readonly number[], today: number): Streak => {
   let run = 0;

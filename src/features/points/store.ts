@@ -5,16 +5,16 @@ import { makeId } from '../../kit/ids.js';
 import { starting_points } from './rules.js';
 
 /**
- * Accounts and their ledger. The balance is the sum of the ledger at every commit, because both
- * move in one statement; the ledger is append-only. A balance may be below 0.
+ * Accounts and their ledger. At every commit the balance is the sum of the ledger, because one
+ * statement changes both. The ledger is append-only. A balance can be negative.
  */
 
 interface Entry {
   readonly agent_id: string;
-  /** Why: `registration`, `settlement`, `reversal`, `referral`, … */
+  /** For example `registration`, `settlement`, `reversal` or `referral`. */
   readonly reason: string;
   readonly amount: number;
-  /** The subject, such as a prediction or a recruited agent. */
+  /** Id of the subject, such as a prediction or a recruited agent. */
   readonly subject_id?: string;
   readonly question_id?: string;
   readonly at: Date;
@@ -30,7 +30,7 @@ export interface LedgerRow {
   readonly created_at: Date;
 }
 
-/** Moves a balance and appends the entry; the new balance. */
+/** Changes the balance, appends the entry and returns the new balance. */
 export const postEntry = async (tx: Tx, entry: Entry): Promise<number> => {
   const [row] = await tx<{ balance: number }[]>`
     with moved as (
@@ -61,7 +61,7 @@ export const readAccount = (db: Db, agent_id: string) =>
     from accounts c
     where agent_id = ${agent_id}`);
 
-/** Opens accounts of new agents with the starting points; in the registration's transaction. */
+/** Opens accounts with the starting points. Call it in the transaction of the registration. */
 export const openAccounts = async (
   tx: Tx,
   agent_ids: readonly string[],
@@ -81,7 +81,7 @@ export const openAccounts = async (
     ) as entries (agent_id, id)`;
 };
 
-/** Entries of one agent, newest first; one row more than the page, to know whether it ends. */
+/** Returns an agent's entries, newest first, and at least one row more than the page. */
 export const readLedger = (db: Db, agent_id: string, page: PageRequest): Promise<LedgerRow[]> =>
   db<LedgerRow[]>`
     select id, reason, amount, balance_after, subject_id, question_id, created_at
@@ -99,15 +99,15 @@ export const countLedger = (db: Db, agent_id: string) =>
 export interface Settlement {
   readonly agent_id: string;
   readonly prediction_id: string;
-  /** The payment of an earlier revision with the sign turned; 0 where there was none. */
+  /** Minus the payment of an earlier revision. 0 if there was no payment. */
   readonly reversal: number;
   readonly net: number;
 }
 
 /**
- * Pays a chunk of settlements, at most one an agent: an earlier payment is reversed and the net is
- * paid, each as an entry of its own where it is not 0. Accounts are locked in the order of their
- * ids, like everywhere that locks several.
+ * Pays a chunk of settlements, at most one per agent. It reverses an earlier payment and pays the
+ * net, each as a separate entry unless it is 0. Accounts are locked in the order of their ids, as
+ * everywhere, to avoid deadlocks.
  */
 export const settleAccounts = async (
   tx: Tx,

@@ -2,21 +2,21 @@ import { type Distribution, netOverTime } from './rules.js';
 import { type ForecastScore, isCorrect, scoreForecast } from './score-rules.js';
 
 /**
- * Scores of an agent that revised its forecast: each forecast counts for the time for which it
- * stood, B = Σ Bⱼ·(tⱼ₊₁ − tⱼ)/(E − t₁), where t₁ is the time of the first one and E the close, or
- * the moment when the outcome became public, if that came before. Times in which the question was
- * closed and then reopened do not count. Pure; a time is in milliseconds since 1970, and a time
- * `open_ms` is one without those before it in which the question was closed.
+ * Scores of an agent that revised its forecast. Each forecast counts until the next one: B = Σ
+ * Bⱼ·(tⱼ₊₁ − tⱼ)/(E − t₁). t₁ is the time of the first forecast. E is the close, or the moment when
+ * the outcome became public if that was earlier. Periods in which the question was closed and later
+ * reopened do not count. Pure functions. A time is in milliseconds since 1970. A time called
+ * `open_ms` does not include the closed periods before it.
  *
  * Source: Metaculus, "Scores FAQ" (time-averaged scores), without its coverage: time counts from
- * the first forecast of the agent on, so that it is no fault to come late.
+ * the agent's first forecast on, so that joining late is not penalized.
  */
 
 export interface ScoringTime {
   readonly ends_ms: number;
-  /** At the end the outcome became public, so that a forecast of that very moment may know it. */
+  /** At the end the outcome became public, so a forecast at that moment may already know it. */
   readonly is_known: boolean;
-  /** From and to, in order. */
+  /** Closed periods as [from, to], in order. */
   readonly closed: readonly (readonly [number, number])[];
 }
 
@@ -27,7 +27,7 @@ export interface QuestionTimes {
   readonly closed_times: readonly (readonly [number, number])[];
 }
 
-/** The timer closes a little after `closes_at`, and an import long after. */
+/** The timer closes a question a little after `closes_at`, and an import long after it. */
 export const scoringTime = (times: QuestionTimes): ScoringTime => {
   const { closes_at, closed_at, known_at, closed_times: closed } = times;
   const close_ms = Math.min(closes_at.getTime(), closed_at?.getTime() ?? Number.POSITIVE_INFINITY);
@@ -38,28 +38,28 @@ export const scoringTime = (times: QuestionTimes): ScoringTime => {
 export const openTime = ({ closed }: ScoringTime, at_ms: number): number =>
   closed.reduce((open_ms, [from, to]) => open_ms - Math.max(0, Math.min(at_ms, to) - from), at_ms);
 
-/** Whether a forecast of this time is scored: one that was taken in the instant of the close is. */
+/** True if a forecast made at this time is scored. At the instant of the close it still is. */
 export const isScored = ({ ends_ms, is_known }: ScoringTime, at_ms: number): boolean =>
   at_ms < ends_ms || (at_ms === ends_ms && !is_known);
 
-/** A forecast with the time at which it was made. */
+/** A forecast with the time when it was made. */
 export interface TimedForecast {
   readonly distribution: Distribution;
-  /** Index of the option taken. */
+  /** Index of the selected option. */
   readonly selected: number;
   readonly at_ms: number;
 }
 
-/** A forecast and the time for which it stood. */
+/** A forecast with the period in which it was the agent's latest. */
 export type Span<F extends Pick<TimedForecast, 'at_ms'> = TimedForecast> = F & {
   readonly to_ms: number;
   readonly open_ms: number;
   readonly stood_ms: number;
-  /** What it counts for: `stood_ms`; where all stood for no time, 1 for the last. */
+  /** Its weight: `stood_ms`. If all spans have a length of 0, the last one has the weight 1. */
   readonly weight_ms: number;
 };
 
-/** Forecasts of one agent in their order; those that are not scored are left out. */
+/** Returns the spans of one agent's forecasts, in order. Skips forecasts that are not scored. */
 export const spansOf = <F extends Pick<TimedForecast, 'at_ms'>>(
   forecasts: readonly F[],
   time: ScoringTime,
@@ -75,7 +75,7 @@ export const spansOf = <F extends Pick<TimedForecast, 'at_ms'>>(
   return spans.map((one, n) => ({ ...one, weight_ms: n === spans.length - 1 ? 1 : 0 }));
 };
 
-/** Of the values by span; those that are null count for no time. Null without any. */
+/** Returns the weighted mean of the values, one per span. Skips nulls; null if no value is left. */
 export const meanOverTime = (
   spans: readonly Pick<Span, 'weight_ms'>[],
   values: readonly (number | null)[],
@@ -86,7 +86,7 @@ export const meanOverTime = (
   for (const [n, { weight_ms }] of spans.entries()) {
     const value = values[n] ?? null;
     if (value === null || weight_ms === 0) continue;
-    // One value is its own mean to the last bit.
+    // A single value is returned exactly, without a rounding error.
     only = total_ms === 0 ? value : null;
     sum += value * weight_ms;
     total_ms += weight_ms;
@@ -95,18 +95,18 @@ export const meanOverTime = (
 };
 
 interface Decided {
-  /** Indices of the correct options, each once; at least one. */
+  /** Distinct indices of the correct options, at least one. */
   readonly correct: readonly number[];
   readonly weight: number;
 }
 
 export interface TimedScore extends ForecastScore {
   readonly net: number;
-  /** By span. */
+  /** Scores per span. */
   readonly parts: readonly ForecastScore[];
 }
 
-/** Scores of at least one span. What was stated last says which side was taken (`hit`). */
+/** Scores one or more spans. The last forecast decides which side was selected (`hit`). */
 export const scoreOverTime = (spans: readonly Span[], { correct, weight }: Decided): TimedScore => {
   const parts = spans.map((span) => scoreForecast({ ...span, correct }));
   const mean = (name: 'forecast' | 'brier' | 'log_score' | 'baseline'): number =>

@@ -10,19 +10,19 @@ import { copyLines, copyLinesIn, writeArchive } from '../exports/index.js';
 import * as store from './store.js';
 
 /**
- * Removes what is older than the settings keep: whole days of events and of attempts, and hourly
- * snapshots of the consensus. Where there is an archive, its file is on the disk before anything
- * goes, so that a process that is killed at any moment has lost nothing: what is still there is
- * written again by the next turn, under the same name. Any number of processes may do it.
+ * Removes data older than the settings allow: whole days of events and of attempts, and hourly
+ * snapshots of the consensus. If there is an archive, its file is on the disk before anything is
+ * removed. So a process killed at any moment loses nothing: the next turn writes the same file
+ * again from the remaining rows. Any number of processes may run this.
  *
- *   events      file ──▶ `oldest` moves over the day ──some minutes──▶ partition dropped
+ *   events      file ──▶ `oldest` moves past the day ──some minutes──▶ partition dropped
  *   attempts    file ──▶ partition dropped
  *   snapshots   rows locked ──▶ file ──▶ rows deleted, in one transaction
  */
 
 export interface RetentionOptions {
   readonly every_ms?: number;
-  /** From the move of `oldest` to the drop: longer than any process goes without reading it. */
+  /** Time from moving `oldest` to the drop. Every process reads `oldest` more often than this. */
   readonly settle_ms?: number;
 }
 
@@ -48,11 +48,11 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
       }
       if (folder !== undefined) {
         const lines = copyLines(sql, store.eventsOf(step), signal);
-        // Offsets have no holes, so that their number is known.
+        // Offsets have no holes, so the number of events is known.
         const file = { part: `${day}-${first}-${next - 1}`, count: next - first };
         await writeArchive(folder, { ...store.event_table, ...file }, lines);
       }
-      // The digest goes on from there when the events before it are gone.
+      // The digest continues from here after the events before it are removed.
       await storeDigests(sql, next - 1);
       if (await moveOldest(sql, step)) log.info({ day, oldest: next }, 'retention: events passed');
     }
@@ -73,7 +73,7 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
     }
   };
 
-  /** Whether there may be more. */
+  /** Returns true if there may be more to delete. */
   const deleteSnapshots = (): Promise<boolean> =>
     sql.begin({ statement_ms: 60_000 }, async (tx) => {
       const keys = await lockOldHourly(tx, SNAPSHOTS_KEEP_DAYS, most_snapshots);

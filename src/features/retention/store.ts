@@ -3,9 +3,9 @@ import { readTotal } from '../../db/rows.js';
 import type { OldestStep } from '../events/index.js';
 import { type ArchiveTable, setting } from '../exports/index.js';
 
-/** What is old enough to go, what holds it back, and its rows for the archive. */
+/** Finds old data to remove and events that are still needed, and selects rows for the archive. */
 
-/** The next day of events that may go; `needed_from` is the first event that somebody still needs. */
+/** Returns the next day of events to remove. Events from `needed_from` on are still needed. */
 export const findOldEvents = async (
   db: Db,
   days_kept: number,
@@ -84,7 +84,7 @@ export const attempt_table = tableOf('attempts', {
   answer: 'text',
 });
 
-/** Of one partition. */
+/** Selects all rows of one day's partition. */
 export const attemptsOf = (day: string) => {
   if (!/^[0-9]{8}$/.test(day)) throw new Error(`attempts: no day ${day}`);
   return { select: selectOf(attempt_table, `attempts_${day} order by at`), settings: {} };
@@ -101,7 +101,7 @@ export const snapshot_table = tableOf('snapshots', {
   consensus: 'json',
 });
 
-/** Hourly ones by their keys. */
+/** Selects hourly snapshots by their keys. */
 export const snapshotsOf = (keys: readonly object[]) => ({
   select: selectOf(
     snapshot_table,

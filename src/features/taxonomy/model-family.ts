@@ -1,6 +1,6 @@
 import table from './model-families.json' with { type: 'json' };
 
-/** The families that consensus and exports break down by; `other` is the rest. */
+/** Model families by which consensus and exports are broken down. `other` is the rest. */
 export const model_families = [
   'gpt',
   'claude',
@@ -34,7 +34,7 @@ const stripPrefixes = (name: string): string => {
 const firstMatch = (name: string): ModelFamily | undefined =>
   rules.find(({ pattern }) => pattern.test(name))?.family;
 
-/** Family of a model by its name, from the ordered table in `model-families.json`. */
+/** Returns a model's family by its name, from the ordered table in `model-families.json`. */
 export const modelFamily = (model: string): ModelFamily => {
   const name = stripPrefixes(model.toLowerCase().trim().replace(/\s+/g, '-'));
   const tail = stripPrefixes(name.slice(name.lastIndexOf('/') + 1));

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults, type Fault, refuse } from '../../kit/fault.js';
 
-/** The taxonomy on the wire, and whether names are in it; a refusal lists those that are. */
+/** The taxonomy on the wire, and a check of names against it. A refusal lists the valid names. */
 
 export const taxonomy_faults = defineFaults({
   INVALID_CATEGORY: [400, 'validation', 'The category is not one of the pillars.'],
@@ -15,7 +15,7 @@ const subcategory_schema = Type.Object({
   tags: Type.Array(Type.String()),
 });
 
-/** A bare array: existing clients read it so. */
+/** A bare array, because existing clients expect one. */
 export const taxonomy_schema = Type.Array(
   Type.Object({
     slug: Type.String(),
@@ -41,10 +41,10 @@ export const isCategory = (all: Slugs, slug: string): boolean =>
 export const isSubcategory = (pillars: readonly Pillar[], slug: string): boolean =>
   pillars.some(({ subcategories }) => isCategory(subcategories, slug));
 
-/** A tag begins with #, which a URL has to escape; in a query the # may be left out. */
+/** Adds a missing #. A URL has to escape the # of a tag, so a query may leave it out. */
 export const tagOf = (tag: string): string => (tag.startsWith('#') ? tag : `#${tag}`);
 
-/** Null when all of the names exist and the subcategory is one of the category. */
+/** Returns null if all names exist and the subcategory belongs to the category. */
 export const findUnknown = (
   pillars: readonly Pillar[],
   { category = null, subcategory = null, tags = [] }: Named,

@@ -4,7 +4,7 @@ import { makeCache } from '../../kit/cache.js';
 import { describeError } from '../../kit/log.js';
 import { findUnknown, type Named, type Pillar, tagOf } from './rules.js';
 
-/** Pillars, subcategories and tags are rows, read again once a minute. */
+/** Pillars, subcategories and tags are stored as rows and cached for a minute. */
 
 export const readTaxonomy = async (db: Db): Promise<readonly Pillar[]> => db<Pillar[]>`
   select
@@ -32,7 +32,7 @@ export const readTaxonomy = async (db: Db): Promise<readonly Pillar[]> => db<Pil
   from pillars p
   order by p.position`;
 
-/** The tags that were not there before. */
+/** Returns the tags that are new. */
 export const addTags = async (tx: Tx, subcategory: string, tags: readonly string[]) => {
   const rows = await tx<{ tag: string }[]>`
     insert into tags (subcategory, tag)
@@ -51,21 +51,21 @@ export interface TaxonomyParts {
 export const createTaxonomy = ({ sql, log }: Pick<Deps, 'sql' | 'log'>) => {
   const cache = makeCache<readonly Pillar[]>({ most: 1, ttl_ms: 60_000 });
   let latest: readonly Pillar[] = [];
-  /** The whole taxonomy, at most a minute old. */
+  /** Returns the whole taxonomy, at most a minute old. */
   const read = async (): Promise<readonly Pillar[]> => {
     latest = await cache.get('', () => readTaxonomy(sql));
     return latest;
   };
   return {
     read,
-    /** As it was read last, without a wait; an older one is read again meanwhile. */
+    /** Returns the taxonomy as last read, without waiting, and refreshes it in the background. */
     latest() {
       read().catch((error) => log.warn(describeError(error), 'taxonomy: could not be read'));
       return latest;
     },
-    /** Null when the pillar, its subcategory and the tags exist, else the fault that says which. */
+    /** Returns null if all names exist, else a fault that says which one does not. */
     check: async (names: Named) => findUnknown(await read(), names, 'body'),
-    /** The same for the names of a query. */
+    /** Like `check`, for the names in a query. */
     async checkQuery({
       tag,
       ...names

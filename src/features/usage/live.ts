@@ -19,14 +19,14 @@ import {
 import type { CallsWire } from './schema.js';
 
 /**
- * Counts the calls of agents. A call is counted in the memory of its process, which adds its counts to
- * Redis every two seconds. A write that fails is not repeated: it may have been carried out, and the
- * figures are for people who look after their agents, not for bills.
+ * Counts the calls of agents. Each process counts in memory and adds its counts to Redis every two
+ * seconds. A failed write is not retried, because it may have taken effect. The figures are for
+ * people who look after their agents, not for billing.
  */
 
 const script = loadScript('count-calls-n.lua');
 const every_ms = 2_000;
-/** Few enough for a script call of less than a millisecond or two. */
+/** Small enough that one script call takes less than a millisecond or two. */
 const agents_a_script = 100;
 const patience_ms = 500;
 
@@ -35,7 +35,7 @@ interface Batch {
   readonly results: readonly { readonly code?: string }[];
 }
 
-/** The code of a refusal, or the codes of the refused items of a batch. */
+/** Returns the code of a refusal, or the codes of the refused items of a batch. */
 const codesOf = (answer: Answer): readonly string[] => {
   if (isFault(answer)) return [answer.def.code];
   const { refused = 0, results = [] } = (answer.body ?? {}) as Partial<Batch>;
@@ -58,13 +58,13 @@ export const createUsage = ({ config, redis, clock, log }: UsageDeps, limiter: L
     await script(redis, keys, [now.toISOString(), oldestHour(now), kept_s, ...changes]);
   };
 
-  /** Adds what was counted to Redis. */
+  /** Adds the counts to Redis. */
   const flush = async (): Promise<void> => {
     const all = [...counted];
     counted = new Map();
     if (redis.status !== 'ready') return;
     const now = clock();
-    // The keys of a script call belong to one node.
+    // In a cluster, all keys of a script call must be on one node.
     const size = isCluster(redis) ? 1 : agents_a_script;
     const writes: Promise<void>[] = [];
     for (let from = 0; from < all.length; from += size) {
@@ -91,7 +91,7 @@ export const createUsage = ({ config, redis, clock, log }: UsageDeps, limiter: L
     },
   };
 
-  /** Null if Redis does not answer in time. */
+  /** Returns null if Redis does not respond in time. */
   const readHashes = async (ids: readonly string[]) => {
     const read = async () => {
       await flush();
@@ -115,7 +115,7 @@ export const createUsage = ({ config, redis, clock, log }: UsageDeps, limiter: L
 
   return {
     service,
-    /** Counts a call that was answered, if an agent made it. */
+    /** Counts an answered call if an agent made it. */
     note(
       caller: Caller,
       { id: route, method }: Pick<Route, 'id' | 'method'>,
@@ -127,7 +127,7 @@ export const createUsage = ({ config, redis, clock, log }: UsageDeps, limiter: L
       const status = isFault(answer) ? answer.def.status : answer.status;
       addCall(one, { at: clock(), method, route, status, codes: codesOf(answer) });
     },
-    /** Limits and calls of these agents; calls are null while Redis does not answer. */
+    /** Returns limits and calls of these agents. Calls are null while Redis does not respond. */
     async read(ids: readonly string[]) {
       const [hashes, limits] = await Promise.all([
         readHashes(ids),

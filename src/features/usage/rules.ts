@@ -1,17 +1,17 @@
 import type { CallsWire } from './schema.js';
 
-/** How the calls of an agent are kept: counts by hour, and texts of its last call and last error. */
+/** How an agent's calls are stored: counts per hour, and its last call and last error as texts. */
 
 export interface CountedCall {
   readonly at: Date;
   readonly method: string;
   readonly route: string;
   readonly status: number;
-  /** Error codes: of the refusal, or of the refused items of a batch. */
+  /** Error codes of the refusal, or of the refused items of a batch. */
   readonly codes: readonly string[];
 }
 
-/** Texts are made when the counts are written, not with each call. */
+/** The texts are made when the counts are written, not on each call. */
 export interface Counted {
   calls: number;
   readonly errors: Map<string, number>;
@@ -26,14 +26,14 @@ export const makeCounted = (): Counted => ({
   last_error: null,
 });
 
-/** The last call is shown for so long. */
+/** How long the last call is shown. */
 export const kept_s = 7 * 86_400;
 const hours_shown = 24;
 const hour_ms = 3_600_000;
 
 /** Hours since 1970. */
 const hourOf = (at: Date): number => Math.floor(at.getTime() / hour_ms);
-/** With the hour that has begun, 24 hours are shown. */
+/** Returns the first of the 24 hours that are shown. The last one is the current hour. */
 export const oldestHour = (now: Date): number => hourOf(now) - hours_shown + 1;
 
 export const addCall = (counted: Counted, call: CountedCall): void => {
@@ -49,7 +49,7 @@ const lastText = ({ at, method, route, status }: CountedCall): string =>
 const errorText = ({ at, route, codes }: CountedCall): string =>
   [at.toISOString(), route, codes.at(-1)].join(' ');
 
-/** What the script adds to the hash of an agent, as JSON. */
+/** Returns the changes to an agent's hash as JSON, for the script. */
 export const changeOf = ({ calls, errors, last, last_error }: Counted, now: Date): string => {
   const counts: (readonly [string, number])[] = [['calls', calls], ...errors];
   const add = counts.map(([name, count]) => [`${hourOf(now)}:${name}`, count]);
@@ -72,7 +72,7 @@ const readLastError = (text: string | undefined): CallsWire['last_error'] => {
   return { at, route, code };
 };
 
-/** The figures of a hash, without the hours that are too old. */
+/** Reads the figures of a hash, without hours that are too old. */
 export const readCalls = (hash: Readonly<Record<string, string>>, now: Date): CallsWire => {
   const oldest = oldestHour(now);
   const counts = new Map<string, number>();

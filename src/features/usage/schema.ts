@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { named, nullable, time_schema, uuid_schema } from '../../http/schemas.js';
 
-/** The agents of a person on the wire, with their limits and their calls. */
+/** Wire schema of a person's agents, with their limits and calls. */
 
 const limit_schema = Type.Object({
   name: Type.String({ description: 'As in GET /api/limits.' }),

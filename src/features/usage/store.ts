@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.js';
 import { newestFirst } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 
-/** The agents of a person in Postgres. */
+/** A person's agents in Postgres. */
 
 export interface FleetRow {
   readonly id: string;
@@ -11,7 +11,7 @@ export interface FleetRow {
   readonly last_prediction_at: Date | null;
 }
 
-/** Newest first; at least one row more than the page. */
+/** Returns agents, newest first, and at least one row more than the page. */
 export const readFleet = (db: Db, owner_id: string, page: PageRequest) => db<FleetRow[]>`
   select
     a.id, a.name, a.suspended_at is not null as suspended,
