@@ -22,7 +22,7 @@ import {
   wantedOf,
 } from './taking.js';
 
-/** Durable consumers over HTTP: their management, and the take and acknowledgement of events. */
+/** Durable consumers over HTTP: managing them, and taking and acknowledging their events. */
 
 type Parts = Deps & LogParts & TaxonomyParts & ConsumerParts;
 
@@ -31,11 +31,11 @@ const path = '/api/me/consumers/{name}';
 const of_one = { tag: 'consumers', auth: 'member', params: wire.name_params } as const;
 const faults = [common_faults.NOT_FOUND];
 
-/** How far the lag is counted. */
+/** Limits for counting the lag, in events and in searched offsets. */
 const counted_most = 10_000;
 const span_most = 100_000;
 
-/** A consumer as the wire shows it, with how far it is behind. */
+/** Returns a consumer in the form of the responses, with its lag. */
 const describe = async (consumer: store.Consumer, owner: Owning, { sql, taxonomy }: Parts) => {
   const { id, cursor: after, gap, ...shown } = consumer;
   const { oldest, unacknowledged, parked, members, head } = await store.readState(sql, id);
@@ -60,7 +60,7 @@ const describe = async (consumer: store.Consumer, owner: Owning, { sql, taxonomy
   };
 };
 
-/** The place where a consumer begins is within the log, or there is none. */
+/** Refuses a start offset that the log has not reached; null if the start is valid. */
 const checkStart = async (start: wire.Start, { log_watch }: Parts): Promise<Fault | null> =>
   typeof start === 'string' || (await log_watch.hasReached(start))
     ? null
@@ -203,7 +203,7 @@ const takeOver = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> 
         connection.endWait = end;
       },
     });
-    // Nobody is there any more to get them.
+    // The client has disconnected, so its events become free again.
     if (is_gone) await parts.consumers.end(request, request.connection);
     return connection.revoked ?? taken;
   } finally {
@@ -233,13 +233,13 @@ const take = route({
     const { events, gap } = taken;
     const ack_by = events[0]?.leased_until ?? null;
     const rest = { ack_by, gap: gap && { reason: 'expired', ...gap } };
-    // Text, because an event is the bytes of the record.
+    // Sent as text, because an event keeps the exact bytes of the record.
     const texts = events.map(deliveryText).join(',');
     return replyRaw('application/json', `{"events":[${texts}],${JSON.stringify(rest).slice(1)}`);
   },
 });
 
-/** The offsets of a call, each once. */
+/** Reads an acknowledgement from a call, without duplicate offsets. */
 const ackOf = ({
   caller,
   params,

@@ -5,7 +5,7 @@ import { frame_id } from '../../socket/frames.js';
 import { filter_members, filter_query } from '../events/filter.js';
 import { event_schema, wait_most_s } from '../log/schema.js';
 
-/** The wire of durable consumers, over HTTP and over the socket. */
+/** Requests and responses of durable consumers, over HTTP and over the socket. */
 
 export const consumer_faults = defineFaults({
   CONSUMER_LIMIT_REACHED: [
@@ -23,9 +23,9 @@ export const consumer_faults = defineFaults({
 
 export const consumer_limit = 10;
 
-/** Events of a consumer that may wait for their acknowledgement. */
+/** Maximum number of unacknowledged events of a consumer. */
 export const most_unacknowledged = 1_000;
-/** A consumer with so many parked events is offered no new ones. */
+/** A consumer with this many parked events is offered no new ones. */
 export const most_parked = 10_000;
 const most_taken = 100;
 
@@ -42,14 +42,17 @@ const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const offsets = Type.Array(offset, { minItems: 1, maxItems: most_unacknowledged });
 
 export const name_params = Type.Object({ name });
-/** Of a consumer that is not there yet: what is wrong with its name is said. */
+/**
+ * Parameters for a new consumer. Any name is accepted here, so that the handler can explain a bad
+ * name.
+ */
 export const new_params = Type.Object({
   name: Type.String({ description: name.description ?? '' }),
 });
 
 const filter = Type.Object({ events: filter_query.events, ...filter_members });
 
-/** Where a consumer begins. */
+/** The position at which a consumer starts. */
 const start = Type.Union([textEnum(['now', 'beginning'] as const), offset], {
   description: '`now`, `beginning` (of what is kept), or the offset after which it begins.',
 });
@@ -82,7 +85,7 @@ export const put_body = Type.Object({
   start: Type.Optional(start),
 });
 
-/** Where the call does not say. */
+/** Defaults for members that the request leaves out. */
 export const usual = {
   topics: ['all'],
   ack_wait_seconds: 30,
@@ -226,7 +229,7 @@ export const drop_answer = Type.Object({ dropped: Type.Array(offset), not_parked
 
 export const seek_body = Type.Object({ start });
 
-/** Frames of a client. */
+/** Frames that a client sends. */
 export const consume_frame = Type.Object({
   id: frame_id,
   consumer: name,

@@ -17,25 +17,25 @@ import {
 } from './taking.js';
 
 /**
- * Consumers over the socket: `consume` makes it a member, and events are pushed as far as the member
- * has not too many that are not acknowledged. It acknowledges by calls, as over HTTP.
+ * Consumers over the socket. `consume` makes the socket a member, and events are pushed until the
+ * member has too many unacknowledged ones. The client acknowledges with calls, as over HTTP.
  */
 
 interface Consumption {
-  /** Its events are free again when it ends. */
+  /** When this connection ends, its events become free again. */
   readonly connection: string;
   is_over: boolean;
-  /** Ends the wait under way. */
+  /** Ends the current wait. */
   end: () => void;
 }
 
-/** Events of one push: with the longest bodies they fit into what a socket may leave unread. */
+/** Events per push. Even with the longest bodies, they fit into the unread limit of a socket. */
 const pushed_most = 20;
 const wait_ms = 25_000;
 const retry_ms = 1_000;
 
 export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
-  /** By socket and the name of the consumer. */
+  /** By socket, then by the name of the consumer. */
   const open = new WeakMap<Session, Map<string, Consumption>>();
 
   const cancel = (session: Session, name: string): boolean => {
@@ -71,7 +71,7 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
     }
   };
 
-  /** Goes on after an outage of Postgres, until the socket is closed. */
+  /** Pushes events until the socket is closed. Continues after an outage of Postgres. */
   const run = async (session: Session, frame: ConsumeFrame, one: Consumption): Promise<void> => {
     const onClosed = (): void => {
       if (session.is_ending) cancel(session, frame.consumer);
@@ -91,7 +91,10 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
     await free(keyOf(session, frame.consumer), one);
   };
 
-  /** Frees what it was given and nobody acknowledged. After an outage the leases end by themselves. */
+  /**
+   * Frees the unacknowledged events of a connection. If Postgres is out, their leases expire
+   * instead.
+   */
   const free = async (key: ConsumerKey, { connection }: Consumption): Promise<void> => {
     try {
       await consumers.end(key, connection);

@@ -6,13 +6,13 @@ import type { LogEntry } from '../events/log-entry.js';
 import { consumer_limit, type Start } from './schema.js';
 
 /**
- * Consumers in Postgres. Every change of a consumer and of its events holds the lock of its row, so
- * that takes and acknowledgements of one consumer come one after the other.
+ * Consumers in Postgres. Every change of a consumer or of its events locks the consumer's row, so
+ * takes and acknowledgements of one consumer run one after the other.
  */
 
 export type Owner = { readonly kind: 'agent' | 'human'; readonly id: string };
 
-/** A consumer by the name that its owner gave it. */
+/** Identifies a consumer by its owner and its name. */
 export interface ConsumerKey {
   readonly owner: Owner;
   readonly name: string;
@@ -27,12 +27,12 @@ export interface Consumer {
   readonly id: string;
   readonly name: string;
   readonly topics: readonly string[];
-  /** As `readFilter` shows it. */
+  /** In the form that `readFilter` returns as `shown`. */
   readonly filter: FilterMembers | null;
   readonly ack_wait_seconds: number;
-  /** An event that was delivered in vain so often is parked; null: never. */
+  /** An event is parked after this many failed deliveries; null if events are never parked. */
   readonly max_deliveries: number | null;
-  /** Everything up to here was looked at. */
+  /** All events up to this offset were looked at. */
   readonly cursor: number;
   readonly gap: (Gap & { readonly at: Date }) | null;
   readonly created_at: Date;
@@ -61,7 +61,7 @@ type Wish = Pick<Consumer, 'topics' | 'filter' | 'ack_wait_seconds' | 'max_deliv
 
 const owner_lock = 7_366_145;
 
-/** Creates or changes a consumer, which begins where it stands; null when its owner has too many. */
+/** Creates a consumer, or changes one without moving its cursor; null if its owner has too many. */
 export const putConsumer = async (tx: Tx, { owner, name }: ConsumerKey, wish: Wish) => {
   const { topics, filter, ack_wait_seconds, max_deliveries, start } = wish;
   await tx`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
@@ -94,7 +94,7 @@ export const findConsumer = (db: Db, key: ConsumerKey) =>
 export const deleteConsumer = async (db: Db, key: ConsumerKey): Promise<boolean> =>
   (await db`delete from consumers c where ${named(db, key)} returning c.id`).length > 0;
 
-/** Begins again elsewhere: what was delivered is no longer waited for. */
+/** Moves the cursor. Events that were offered before are no longer waited for. */
 export const seekConsumer = async (tx: Tx, key: ConsumerKey, start: Start) => {
   const consumer = await firstRow(tx<Consumer[]>`
     update consumers c
@@ -120,7 +120,7 @@ export const lockConsumer = (tx: Tx, key: ConsumerKey) =>
     where ${named(tx, key)}
     for update of c`);
 
-/** Where a consumer has come to; `gap` is a part that was not kept. */
+/** Stores how far a consumer has come. `gap` is a range of events that were no longer stored. */
 export const storeProgress = (tx: Tx, id: string, cursor: number, gap: Gap | null) => tx`
   update consumers
   set "cursor" = ${cursor},
@@ -131,9 +131,9 @@ export const storeProgress = (tx: Tx, id: string, cursor: number, gap: Gap | nul
 
 export interface Held {
   readonly unacknowledged: number;
-  /** How many of them are parked. */
+  /** How many of the unacknowledged events are parked. */
   readonly parked: number;
-  /** Over this connection. */
+  /** How many of the unacknowledged events this connection holds. */
   readonly held: number;
 }
 
@@ -162,21 +162,25 @@ export const addEvents = async (
 export interface Delivery extends Pick<LogEntry, 'offset'> {
   readonly deliveries: number;
   readonly leased_until: Date;
-  /** Null when the event is no longer kept. */
+  /** Null if the event is no longer stored. */
   readonly id: string | null;
   readonly body: string | null;
 }
 
-/** A lost connection says little about an event: so many count as one delivery in vain. */
+/** A lost connection says little about an event, so it counts as this part of a failed delivery. */
 const lost_connection = 0.1;
 
-/** How long an event rests after a delivery in vain: 1 s, doubled with each, at most ten minutes. */
+/**
+ * SQL: how long an event rests after a failed delivery: 1 s, doubled each time, at most ten
+ * minutes.
+ */
 const rest = (db: Db, vain: Fragment) =>
   db`make_interval(secs => least(600, power(2, greatest(0, floor(${vain}) - 1))))`;
 
 /**
- * Counts the leases that ended by themselves as deliveries in vain, and parks what has had too many.
- * The events of a question are done in order, so only the first was tried. The others are free.
+ * Counts expired leases as failed deliveries, and parks events that have had too many. A member
+ * processes the events of a question in order, so only the first event was tried. The others are
+ * just freed.
  */
 const countEndedLeases = (tx: Tx, id: string, max_deliveries: number) => tx`
   update consumer_events e
@@ -191,7 +195,7 @@ const countEndedLeases = (tx: Tx, id: string, max_deliveries: number) => tx`
   where e.consumer_id = ${id} and e."offset" = one."offset"
     and e.connection is not null and e.leased_until <= now()`;
 
-/** Events that are not parked, and whether each is the first of its question. */
+/** SQL: the events that are not parked, and whether each is the first of its question. */
 const withFirst = (db: Db, id: string) => db`
   select "offset", vain, "offset" = min("offset") over (partition by order_key) as is_first
   from consumer_events
@@ -204,8 +208,8 @@ interface Leasing {
 }
 
 /**
- * Leases events to a member: first those that it had before, then the oldest; none of a question of
- * which some are leased.
+ * Leases events to a member: first from the questions that it had before, then the oldest ones.
+ * Skips a question if some of its events are leased.
  */
 export const leaseEvents = async (
   tx: Tx,
@@ -243,7 +247,7 @@ export const leaseEvents = async (
   order by leased."offset"`;
 };
 
-/** Frees what a connection was given and nobody acknowledged; whether there was any. */
+/** Frees the unacknowledged events of a connection; returns whether there were any. */
 export const releaseConnection = async (
   tx: Tx,
   { id, max_deliveries }: Pick<Consumer, 'id' | 'max_deliveries'>,
@@ -261,7 +265,7 @@ export const releaseConnection = async (
   return count > 0;
 };
 
-/** Prolongs leases that still hold; the offsets of these. */
+/** Extends leases that are still valid; returns their offsets. */
 export const extendLeases = async (
   tx: Tx,
   id: string,
@@ -280,12 +284,12 @@ export const extendLeases = async (
 export interface Parked extends Pick<LogEntry, 'offset'> {
   readonly deliveries: number;
   readonly parked_at: Date;
-  /** Null when the event is no longer kept. */
+  /** Null if the event is no longer stored. */
   readonly id: string | null;
   readonly body: string | null;
 }
 
-/** Parked events after an offset, in their order. */
+/** Lists the parked events after an offset, in the order of the log. */
 export const listParked = (
   db: Db,
   id: string,
@@ -298,7 +302,7 @@ export const listParked = (
   order by c."offset"
   limit ${limit}`;
 
-/** Puts parked events back, as if they had never been delivered; the offsets of these. */
+/** Puts parked events back, as if they had never been delivered; returns their offsets. */
 export const requeueParked = async (
   tx: Tx,
   id: string,
@@ -313,7 +317,7 @@ export const requeueParked = async (
   return rows.map(({ offset }) => offset);
 };
 
-/** Gives parked events up; the offsets of these. */
+/** Deletes parked events for good; returns their offsets. */
 export const dropParked = async (
   tx: Tx,
   id: string,
@@ -331,16 +335,19 @@ export const dropEvents = (tx: Tx, id: string, offsets: readonly number[]) => tx
   delete from consumer_events
   where consumer_id = ${id} and "offset" = any (${offsets as number[]}::bigint[])`;
 
-/** Events that a member says it has. */
+/** Events that a member claims to hold. */
 export interface Claimed {
   readonly member: string;
   readonly offsets: readonly number[];
 }
 
-/** An acknowledgement: these events are done. */
+/** An acknowledgement that these events are done. */
 export interface Ack extends ConsumerKey, Claimed {}
 
-/** Whether there is the consumer of each, and the offsets that its member had. */
+/**
+ * Deletes the acknowledged events. Returns for each acknowledgement whether its consumer exists,
+ * and the offsets that its member held.
+ */
 export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
   const named_rows = acks.map(({ owner, name }, n) => ({ n, owner_id: owner.id, name }));
   const consumers = await tx<{ n: number; id: string }[]>`
@@ -368,13 +375,16 @@ export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
 };
 
 export interface Release {
-  /** Null: as the consumer says. */
+  /** Null for the usual delay of the consumer. */
   readonly delay_seconds: number | null;
-  /** False if the member did not begin with the events. */
+  /** False if the member did not start to process the events. */
   readonly is_tried: boolean;
 }
 
-/** Gives events back, with the later ones of their questions, so that these stay in order. */
+/**
+ * Gives events back, with the member's later events of the same questions, so that all stay in
+ * order.
+ */
 export const releaseEvents = async (
   tx: Tx,
   { id, max_deliveries }: Pick<Consumer, 'id' | 'max_deliveries'>,
@@ -404,7 +414,9 @@ export const releaseEvents = async (
 };
 
 interface State {
-  /** Oldest event that waits for its acknowledgement and is not parked. */
+  /**
+   * Offset of the oldest unacknowledged event that is not parked; null if there is no such event.
+   */
   readonly oldest: number | null;
   readonly unacknowledged: number;
   readonly parked: number;
@@ -436,7 +448,7 @@ export const readState = async (db: Db, id: string): Promise<State> => {
   return row ?? { oldest: null, unacknowledged: 0, parked: 0, members: [], head: 0 };
 };
 
-/** For operators: how many offsets the last of all consumers is behind the head. */
+/** For operators: returns how many offsets the slowest consumer is behind the head. */
 export const readMostBehind = (sql: Sql) =>
   readTotal(sql<{ total: number }[]>`
     select coalesce(max(h."offset" - least(c."cursor", first."offset" - 1)), 0)::bigint as total
@@ -447,7 +459,9 @@ export const readMostBehind = (sql: Sql) =>
       where consumer_id = c.id and parked_at is null
     ) first on true`);
 
-/** For operators: how many seconds ago the oldest event happened that was offered and not done. */
+/**
+ * For operators: returns the age in seconds of the oldest event that was offered and is not done.
+ */
 export const readOldestSeconds = (sql: Sql) =>
   readTotal(sql<{ total: number }[]>`
     select coalesce(max(extract(epoch from now() - e.recorded_at)), 0)::float8 as total

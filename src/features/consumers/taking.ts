@@ -15,15 +15,16 @@ import { most_parked, most_unacknowledged } from './schema.js';
 import * as store from './store.js';
 
 /**
- * How events come to the members of a consumer.
+ * Delivers events to the members of a consumer.
  *
  *   log ──▶ waiting ──▶ leased to a member ──▶ acknowledged: its row is gone
  *              ▲               │
  *              └── given back, or the lease ended
  *
- * A take leases the oldest waiting events, and fetches more from the log when these do not do. Of a
- * question with a leased event nothing else is leased, so its events come to one member at a time,
- * in order. Where the consumer stands is in Postgres alone: any process can serve any member.
+ * A take leases the oldest waiting events, and fetches more from the log if these are too few.
+ * While events of a question are leased, no others of that question are leased. So its events reach
+ * one member at a time, in order. Only Postgres stores the position of a consumer, so any process
+ * can serve any member.
  */
 
 export type Owning = Extract<Caller, { kind: 'agent' | 'human' }>;
@@ -32,7 +33,7 @@ export interface TakeRequest {
   readonly owner: Owning;
   readonly name: string;
   readonly member: string;
-  /** What the events are given over; with its end they are free again. */
+  /** The connection that holds the events. When it ends, they become free again. */
   readonly connection: string;
   readonly limit: number;
   /** Maximum number of events that a connection holds at once. */
@@ -46,30 +47,33 @@ export interface Taken {
   readonly gap: store.Gap | null;
 }
 
-/** What is known of the consumer after a take. */
+/** The result of a take, with the state of the consumer after it. */
 interface Outcome extends Taken {
   readonly wanted: Wanted;
-  /** Everything up to here was looked at, and the log ends at `head`. */
+  /** All events up to here were looked at. The log ends at `head`. */
   readonly cursor: number;
   readonly head: number;
-  /** No more may be fetched before something is acknowledged. */
+  /** No more events may be fetched until some are acknowledged. */
   readonly is_full: boolean;
-  /** Events wait for others: a lease that ends may free them. */
+  /** Events are waiting or leased. An expiring lease may free some of them. */
   readonly has_waiting: boolean;
 }
 
-/** Offsets that one take looks at, and events that it fetches, at most. */
+/** Maximum number of offsets that one take looks at, and of events that it fetches. */
 const span_most = 100_000;
 const fetched_most = 200;
-/** A cursor that moved less than this without finding anything is not stored. */
+/** A cursor that moved less than this and found nothing is not stored. */
 const unstored_most = 1_000;
-/** While events wait for others: they may be acknowledged at another process. */
+/**
+ * Interval for looking again while events are leased, because another process may get the
+ * acknowledgement.
+ */
 const look_again_ms = 1_000;
 
 export const absent = () =>
   refuse(common_faults.NOT_FOUND, { message: 'You have no such consumer.' });
 
-/** The part of the log that a consumer is for. */
+/** Returns the part of the log that a consumer reads. */
 export const wantedOf = (
   { topics: labels, filter }: Pick<store.Consumer, 'topics' | 'filter'>,
   caller: Caller,
@@ -80,8 +84,8 @@ export const wantedOf = (
 const to_narrow = 'is not known here: a consumer has its topics, filter and start from its PUT';
 
 /**
- * Refuses unknown members of a body or frame that ask for a part of the log or for a place in it; null
- * if it has no such member.
+ * Refuses unknown members of a body or frame that look like a filter or a position in the log; null
+ * if there are no such members.
  */
 export const refuseMembers = (
   given: object,
@@ -95,7 +99,7 @@ export const refuseMembers = (
   return refuseUnknown(where, fields);
 };
 
-/** A delivery as it is written: the event, and how often it was delivered. */
+/** Returns a delivery as text: the event, and how often it was delivered. */
 export const deliveryText = ({ offset, id, body, deliveries }: Kept): string =>
   eventText({ offset, id, body: `{"deliveries":${deliveries},${body.slice(1)}` });
 
@@ -104,7 +108,7 @@ interface ConsumerOptions extends LogParts, TaxonomyParts {
 }
 
 export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOptions) => {
-  /** Ends the waits of this process for a consumer, by its owner and name. */
+  /** Functions that end this process's waits for a consumer, by its owner and name. */
   const waits = new Map<string, Set<() => void>>();
   const keyOf = ({ owner, name }: store.ConsumerKey): string => `${owner.id} ${name}`;
   const wake = (key: store.ConsumerKey): void => {
@@ -123,7 +127,10 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       return isFault(wanted) ? wanted : takeLocked(tx, { ...request, consumer, wanted });
     });
 
-  /** Changes what a consumer has under its lock, and wakes those who wait for it here. */
+  /**
+   * Changes the events of a consumer under its lock, and wakes the requests of this process that
+   * wait for it.
+   */
   const change = async <T>(
     key: store.ConsumerKey,
     work: (tx: Tx, consumer: store.Consumer) => Promise<T>,
@@ -136,7 +143,10 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
     return changed;
   };
 
-  /** Waits for something that may be of use; ends early for changes that this process knows of. */
+  /**
+   * Waits for a change that may help this request. Changes that this process notices end the wait
+   * early.
+   */
   const awaitChange = async (
     request: TakeRequest,
     wanted: Wanted,
@@ -152,7 +162,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
   };
 
   return {
-    /** Takes what there is; when that is nothing, waits for it, while `goesOn`. */
+    /** Takes the available events. Without any, waits for some while `goesOn` returns true. */
     async take(request: TakeRequest, waiting: Waiting): Promise<Taken | Fault> {
       const ends_ms = performance.now() + waiting.within_ms;
       while (waiting.goesOn()) {
@@ -162,7 +172,8 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
         const left_ms = ends_ms - performance.now();
         if (left_ms <= 0 || watch.hasEnded()) return outcome;
         if (!is_full && cursor < head) continue;
-        // What came to this process since the take; nothing comes between this and the wait.
+        // Looks for events that arrived since the take. None can arrive unnoticed between this and
+        // the wait.
         if (!is_full && (await watch.read(wanted, cursor, 1)).entries.length > 0) continue;
         const within_ms = has_waiting ? Math.min(look_again_ms, left_ms) : left_ms;
         const awaited = is_full ? { ...wanted, topics: new Set<string>() } : wanted;
@@ -170,20 +181,26 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       }
       return { events: [], gap: null };
     },
-    /** The offsets that are acknowledged now; those that the member did not have are left out. */
+    /**
+     * Returns the offsets that were acknowledged. Offsets that the member did not hold are left
+     * out.
+     */
     async acknowledge(ack: store.Ack): Promise<readonly number[] | Fault> {
       const { is_known, offsets } = await acknowledging.add(ack);
       if (!is_known) return absent();
       wake(ack);
       return offsets;
     },
-    /** The offsets that are given back; without a delay they rest as the consumer says. */
+    /**
+     * Returns the offsets that were given back. Without a delay, the consumer's settings decide how
+     * long they rest.
+     */
     release: ({ member, offsets, ...key }: store.Ack, how: store.Release) =>
       change(key, (tx, consumer) => store.releaseEvents(tx, consumer, { member, offsets, ...how })),
-    /** Frees what a connection has; nothing where the consumer is gone. */
+    /** Frees the events of a connection. Does nothing if the consumer is gone. */
     end: (key: store.ConsumerKey, connection: string) =>
       change(key, (tx, consumer) => store.releaseConnection(tx, consumer, connection)),
-    /** The offsets whose lease holds longer now. */
+    /** Returns the offsets whose leases were extended. */
     extend: ({ member, offsets, ...key }: store.Ack, seconds: number | null) =>
       change(key, (tx, { id, ack_wait_seconds }) =>
         store.extendLeases(tx, id, { member, offsets, seconds: seconds ?? ack_wait_seconds }),
@@ -207,9 +224,9 @@ type OnWait = (end: () => void) => void;
 
 export interface Waiting {
   readonly within_ms: number;
-  /** False when nobody waits any more. */
+  /** False if the requester no longer waits. */
   readonly goesOn: () => boolean;
-  /** Gets what ends the wait under way. */
+  /** Gets the function that ends the current wait. */
   readonly onWait: OnWait;
 }
 
@@ -254,7 +271,10 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
   return { events, gap, wanted, cursor, head, is_full, has_waiting };
 };
 
-/** The part that was no longer kept when its turn came. */
+/**
+ * Returns the range of events that were no longer stored when their turn came; null if all were
+ * stored.
+ */
 const gapOf = (
   { cursor, oldest }: Locked['consumer'],
   gone: readonly number[],

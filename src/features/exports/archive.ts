@@ -4,10 +4,10 @@ import { makeId } from '../../kit/ids.js';
 import { parquetPieces, type TypedColumns } from './content.js';
 import type { Lines } from './copy-store.js';
 
-/** Files of rows that are about to be removed from the database. */
+/** Writes rows that are about to be removed from the database to files. */
 
 export interface ArchiveTable extends TypedColumns {
-  /** First part of the names of its files. */
+  /** First part of its file names. */
   readonly name: string;
 }
 
@@ -18,7 +18,7 @@ const syncFolder = async (folder: string): Promise<void> => {
 
 const unfinished_ms = 3_600_000;
 
-/** What processes left that were killed meanwhile. */
+/** Removes unfinished files of processes that were killed. */
 const removeUnfinished = async (folder: string): Promise<void> => {
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.parquet.tmp')) continue;
@@ -30,13 +30,13 @@ const removeUnfinished = async (folder: string): Promise<void> => {
 
 interface Part extends ArchiveTable {
   readonly part: string;
-  /** How many rows there must be, where that is known. */
+  /** The expected number of rows, if it is known. */
   readonly count?: number;
 }
 
 /**
- * Writes rows to FOLDER/NAME-PART.parquet; how many. When it returns, the whole file is on the disk
- * under its name: until then it has another one, and whatever fails leaves what was there.
+ * Writes rows to FOLDER/NAME-PART.parquet; returns how many. Until the whole file is on disk, it
+ * has a temporary name. So if anything fails, an existing file stays unchanged.
  */
 export const writeArchive = async (
   folder: string,

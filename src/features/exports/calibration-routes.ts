@@ -86,13 +86,19 @@ interface Group extends Calibration {
 }
 
 const most_groups = 1_000;
-/** Groups with 100 bins each that are worked out in one turn of the event loop. */
+/** Groups with 100 bins each that are computed in one turn of the event loop. */
 const groups_a_turn = 50;
-/** Fewer forecasts of an agent tell nothing, and would tell who it is. */
+/**
+ * Minimum number of forecasts of an agent. Fewer would say nothing, and could reveal which agent it
+ * is.
+ */
 const least_of_agent = 10;
 const default_bins = 10;
 
-/** Groups by their number of forecasts; a Fault when a filter is unknown or as_of lies ahead. */
+/**
+ * Returns the groups, ordered by their number of forecasts; a fault if a filter is unknown or
+ * `as_of` is in the future.
+ */
 const readGroups = async (deps: Parts, query: Query) => {
   const now = deps.clock();
   const refused = (await deps.taxonomy.checkQuery(query)) ?? refuseAhead(query.as_of, now);
@@ -153,12 +159,12 @@ const writeCsv = (groups: readonly Group[]): string => {
   return `${calibration_columns.map(({ name }) => name).join(',')}\r\n${lines.join('')}`;
 };
 
-/** Curves that can be told apart. */
+/** More curves than this are hard to distinguish. */
 const most_drawn = 4;
 
 const percent = (share: number | null): number => Math.round((share ?? 0) * 1e4) / 100;
 
-/** The area of a dot follows the share of the forecasts in its bin. */
+/** The area of a dot grows with its bin's share of the forecasts. */
 const radiusOf = (n: number, total: number): number => 3 + 9 * Math.sqrt(n / total);
 
 const drawGroup = (plot: chart.Plot, { bins, n: total }: Calibration, series: number) => {
@@ -190,7 +196,7 @@ interface Diagram {
   readonly theme: SvgTheme;
 }
 
-/** The reliability diagram: how often came about what was stated with each probability. */
+/** Draws the reliability diagram: how often the events with each stated probability happened. */
 const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
   const shown = groups.slice(0, most_drawn);
   const desc = shown.map(

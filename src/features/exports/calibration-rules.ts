@@ -3,31 +3,37 @@ import { type Bin, calibrationError, wilson } from '../points/calibration.js';
 import { logScore } from '../points/score-rules.js';
 
 /**
- * Calibration of one group, from how often each probability was stated and came about. Pure.
+ * Calibration of one group, computed from how often each probability was stated and came true.
+ * Pure.
  *
- * With N forecasts f, outcomes o (1 or 0), their means f_k and o_k in bin k of n_k, and the mean
- * outcome ō:
+ * With N forecasts f, outcomes o (1 or 0), their means f_k and o_k in bin k of n_k forecasts, and
+ * the mean outcome ō:
  *
  *   Brier       = Σ (f − o)² / N
  *   reliability = Σ n_k (f_k − o_k)² / N
  *   resolution  = Σ n_k (o_k − ō)² / N
  *   uncertainty = ō (1 − ō)
  *
- * Brier = reliability − resolution + uncertainty where a bin holds one forecast only, and nearly
- * so elsewhere. Source: A. H. Murphy, "A new vector partition of the probability score", 1973.
+ * Brier = reliability − resolution + uncertainty is exact if all forecasts in a bin are equal, and
+ * close otherwise. Source: A. H. Murphy, "A new vector partition of the probability score", 1973.
  */
 
 export interface StatedCell {
-  /** In basis points. */
+  /** Probability in basis points. */
   readonly value: number;
   readonly n: number;
   readonly hits: number;
 }
 
-/** Nine places: more than the data carry, fewer than the order of a sum could change. */
+/**
+ * Nine decimals are more than the data justify. They are few enough to hide the order of summation.
+ */
 const rounded = (value: number): number => Math.round(value * 1e9) / 1e9;
 
-/** Whole numbers, so that no boundary is a matter of rounding; the last bin holds 100 % too. */
+/**
+ * Works in whole numbers, so that rounding cannot move a bin's boundary. The last bin includes 100
+ * %.
+ */
 const binOf = (value: number, count: number): number =>
   Math.min(Math.floor((value * count) / whole_bp), count - 1);
 
@@ -66,7 +72,7 @@ const scoresOf = (cells: readonly StatedCell[], total: number) => {
   return { brier: rounded(brier / whole_bp ** 2 / total), log_score: rounded(log_score / total) };
 };
 
-/** Null for a group without forecasts. */
+/** Returns null for a group without forecasts. */
 export const calibrate = (cells: readonly StatedCell[], count: number) => {
   const bins = Array.from({ length: count }, (_, index) =>
     sumUp(cells.filter(({ value }) => binOf(value, count) === index)),

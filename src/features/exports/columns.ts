@@ -1,11 +1,12 @@
 import { setting } from './copy-store.js';
 
-/** The columns of exports, in order; a change of one is a new number of the schema. */
+/** The columns of exports, in order. A change of a column requires a new number of its schema. */
 
 /**
- * `list` is a list of texts, `numbers` a list of numbers, `json` any value: JSON inside a CSV cell,
- * and the JSON type in Parquet. `value` is a number or a time, and in CSV a time stands as it is.
- * `time` is ISO 8601 UTC with milliseconds, and a timestamp in UTC in Parquet.
+ * `list` is a list of texts, `numbers` a list of numbers, and `json` any value. All three are JSON
+ * inside a CSV cell, and have the JSON type in Parquet. `value` is a number or a time; CSV shows a
+ * time without JSON quotes. `time` is ISO 8601 in UTC with milliseconds, and a UTC timestamp in
+ * Parquet.
  */
 export type ColumnType =
   | 'text'
@@ -22,9 +23,9 @@ export interface Column {
   readonly name: string;
   readonly type: ColumnType;
   readonly about: string;
-  /** Its value; the aliases are those of `select-store.ts`. */
+  /** SQL expression of the value. It uses the aliases of `select-store.ts`. */
   readonly sql: string;
-  /** Somebody wrote it: quoted in CSV, and shielded from programs that would compute it. */
+  /** Text that somebody wrote. CSV quotes it and keeps spreadsheets from computing it. */
   readonly is_free?: boolean;
 }
 
@@ -39,7 +40,7 @@ const free = (name: string, about: string, sql?: string): Column => ({
   is_free: true,
 });
 
-/** Of basis points; a float, which is written with no more decimals than it needs. */
+/** SQL: basis points as percent. A float is written with no more decimals than it needs. */
 const percent = (value: string): string => `${value} / 100.0::float8`;
 
 const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -56,7 +57,7 @@ const shown = (value: string): string => `
     ) then ${value}
   end`;
 
-/** Of a question with the alias `of`: a number, or a date as a time. */
+/** SQL: a value as JSON, for the question with the alias `of`: a number, or a time for a date. */
 const valueJson = (value: string, of: string): string => `
   case ${of}.question_type
     when 'date' then to_json(${timeText(`to_timestamp(${value} / 1000) at time zone 'UTC'`)})
@@ -72,14 +73,14 @@ const outcome_value = column(
   `case when r.outcome_value is not null then ${valueJson('r.outcome_value', 't')} end`,
 );
 
-/** What names a question, here and where it came from; of the question `t`. */
+/** Names of the question `t`, here and at its source. */
 const question_names: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7 of the question.', 't.id'),
   free('source', 'Where an imported question comes from; null for none.', 't.source'),
   free('source_id', 'Its name there; null for none.', 't.source_id'),
 ];
 
-/** What the numbers of `probabilities` stand for, in their order. */
+/** The options that belong to the numbers of `probabilities`, in the same order. */
 const optionsOf = (value: string): Column =>
   column(
     'options',
@@ -88,7 +89,10 @@ const optionsOf = (value: string): Column =>
     `nullif(${value}, '{}')`,
   );
 
-/** Question and decision that held: the same on many rows, so Postgres makes them once. */
+/**
+ * The question and the decision in force. They repeat on many rows, so Postgres builds them only
+ * once.
+ */
 export const question_columns: readonly Column[] = [
   ...question_names,
   free('question', 'Its text.', 't.question'),
@@ -136,7 +140,7 @@ export const agent_columns: readonly Column[] = [
   free('model', 'Model that the agent named.', 'a.model'),
 ];
 
-/** What is stated; of the forecast `f` of the prediction `p`. */
+/** The forecast `f` of the prediction `p`. */
 const forecast_columns: readonly Column[] = [
   column('prediction', 'boolean', 'Side taken on a binary question.', 'f.prediction'),
   column(
@@ -189,7 +193,7 @@ const crowd_column = column(
   's.crowd[f.revision + 1]',
 );
 
-/** By the decision that held; null before it, and once another one replaced it. */
+/** Scores by the decision in force; null before the decision and after it was replaced. */
 const score_columns: readonly Column[] = [
   column('brier', 'number', 'Brier score, one-term, weighted by time; null before.', 's.brier'),
   column('log_score', 'number', 'ln of what was put on what happened.', 's.log_score'),
@@ -247,7 +251,7 @@ const prediction_id = column('prediction_id', 'text', 'UUIDv7 of the prediction.
 
 export const revisions_schema = 'prediction-forum/revisions/2';
 
-/** Rows are in the order of predictions, and of their forecasts. */
+/** Rows are ordered by prediction, then by forecast. */
 export const revision_columns: readonly Column[] = [
   prediction_id,
   column('question_id', 'text', 'UUIDv7 of the question.', 'p.question_id'),
@@ -269,7 +273,7 @@ export const revision_columns: readonly Column[] = [
 
 export const questions_schema = 'prediction-forum/questions/2';
 
-/** Beside `question_columns`; as the question is now. */
+/** Columns in addition to `question_columns`, with the present values of the question. */
 export const question_details: readonly Column[] = [
   free('description', 'What decides it.', 't.description'),
   column('tags', 'list', 'Its tags.', 't.tags'),
@@ -305,7 +309,7 @@ export const question_details: readonly Column[] = [
 
 export const resolutions_schema = 'prediction-forum/resolutions/2';
 
-/** Rows are in the order of questions, and of their decisions. */
+/** Rows are ordered by question, then by decision. */
 export const resolution_columns: readonly Column[] = [
   ...question_names,
   column('revision', 'integer', 'Number of the decision; the last one holds.', 'r.revision'),
@@ -322,7 +326,7 @@ export const resolution_columns: readonly Column[] = [
 
 export const comments_schema = 'prediction-forum/comments/1';
 
-/** Of the comment `p`. */
+/** Columns of the comment `p`. */
 export const comment_columns: readonly Column[] = [
   column('comment_id', 'text', 'UUIDv7; rows are in this order.', 'p.id'),
   column('question_id', 'text', 'UUIDv7 of the question.', 'p.question_id'),
@@ -387,7 +391,10 @@ const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
 
 type CellColumn = Pick<Column, 'name' | 'type' | 'is_free'>;
 
-/** RFC 4180; a text that a spreadsheet would take for a formula gets a `'` in front. */
+/**
+ * Writes a CSV cell (RFC 4180). A text that a spreadsheet would read as a formula gets a leading
+ * `'`.
+ */
 const csvCell = ({ type, is_free }: CellColumn, value: unknown): string => {
   if (value === null || value === undefined) return '';
   if (['list', 'numbers', 'json'].includes(type)) return quoted(JSON.stringify(value));

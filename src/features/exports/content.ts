@@ -7,24 +7,24 @@ import type { Lines, Selected } from './copy-store.js';
 import type { Format } from './schema.js';
 import type { ExportScope } from './select-store.js';
 
-/** The formats of an export, and its bytes made from its lines. */
+/** The formats of exports. Each one makes the bytes of a file from lines of rows. */
 
 export interface Subject {
-  /** In paths and names of files. */
+  /** Used in paths and in file names. */
   readonly name: string;
   readonly schema: string;
   readonly columns: readonly Column[];
-  /** The name of the list of rows in a JSON document. */
+  /** The member of a JSON document that lists the rows. */
   readonly list: string;
   select(scope: ExportScope): Selected;
 }
 
-/** What a file of Parquet has to know of its columns. */
+/** The properties of columns that a Parquet file needs. */
 export interface TypedColumns {
   readonly columns: readonly Pick<Column, 'name' | 'type'>[];
 }
 
-/** The sums of a file before any compression. */
+/** Rows, size and SHA-256 of a file before any compression. */
 export interface Result {
   readonly rows: number;
   readonly bytes: number;
@@ -40,11 +40,11 @@ export const rowsOf = <R>({ text }: Lines): R[] =>
 
 type Pages = AsyncIterable<Lines>;
 
-/** What a file is made of besides its lines. */
+/** Everything that defines a file, except for its lines. */
 export interface FileKind {
   readonly subject: Subject;
   readonly format: Format;
-  /** CSV as Excel opens it where a comma is in numbers: with `;` and a byte order mark. */
+  /** CSV for an Excel that uses decimal commas: with `;` and a byte order mark. */
   readonly for_excel: boolean;
 }
 
@@ -71,12 +71,12 @@ async function* ndjsonPieces(_: FileKind, pages: Pages) {
   for await (const { text } of pages) yield text;
 }
 
-/** Lines of JSON to add, or null for the end; the answer is the bytes that are ready. */
+/** Lines of JSON to add, or null at the end. The worker answers with the bytes that are ready. */
 export type ParquetCall = Uint8Array | null;
 
 const heap_mb = 256;
 
-/** A thread makes the file: a group of its rows is 100 ms of work. */
+/** A thread makes the file, because one group of rows takes 100 ms. */
 export async function* parquetPieces({ columns }: TypedColumns, pages: Pages) {
   const worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
     workerData: columns,
@@ -105,10 +105,12 @@ const makers: Readonly<
   parquet: ({ subject }, pages) => parquetPieces(subject, pages),
 };
 
-/** A page of lines is what Postgres sent at once, some 64 kB at most. */
+/**
+ * Rows per turn of the event loop. A page is a chunk from Postgres, at most about 64 kB of lines.
+ */
 export const rows_a_turn = 200;
 
-/** The bytes follow from the lines alone, so an interrupted export can go on where it ended. */
+/** The bytes depend on the lines alone, so an interrupted export can be resumed. */
 export async function* makeContent(
   kind: FileKind,
   pages: Pages,
@@ -121,7 +123,7 @@ export async function* makeContent(
     for await (const page of pages) {
       rows += page.rows;
       yield page;
-      // Pages that are there already would come one after the other in the same turn.
+      // Without a pause, all pages that have arrived would be processed in the same turn.
       await pause(page.rows);
     }
   }

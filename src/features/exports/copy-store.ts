@@ -2,11 +2,12 @@ import { addAbortSignal } from 'node:stream';
 import type { Db, Sql, Tx } from '../../db/client.js';
 
 /**
- * Rows of a statement as Postgres sends them: `copy … to stdout` in one read-only transaction.
+ * Reads the rows of a statement as Postgres sends them, with `copy … to stdout` in one read-only
+ * transaction.
  *
- * `copy` takes no parameters: values go in as settings of the transaction, and the statement reads
- * them by `setting`. Its text format doubles backslashes, and CSV does not; the delimiter and the
- * quote named here are bytes that JSON never holds, so that lines come as they are.
+ * `copy` takes no parameters. So values become settings of the transaction, and the statement reads
+ * them with `setting`. The format is CSV, because the text format doubles backslashes. The
+ * delimiter and the quote are bytes that JSON never contains, so the lines arrive unchanged.
  */
 
 export interface Selected {
@@ -17,7 +18,7 @@ export interface Selected {
 const setting_prefix = 'export';
 const json_lines = `(format csv, delimiter e'\\x01', quote e'\\x02')`;
 
-/** SQL: a setting of the transaction, read once for a statement. */
+/** SQL: a setting of the transaction. It is read once per statement. */
 export const setting = (name: string, type: string): string =>
   `(select current_setting('${setting_prefix}.${name}')::${type})`;
 
@@ -25,7 +26,7 @@ const putSettings = (tx: Db, settings: Selected['settings']) => tx`
   select set_config(${`${setting_prefix}.`} || key, value, true)
   from json_each_text(${JSON.stringify(settings)}::text::json)`;
 
-/** Whole lines of JSON, each with a line feed at its end. */
+/** Whole lines of JSON. Each one ends with a line feed. */
 export interface Lines {
   readonly rows: number;
   readonly text: Buffer;
@@ -40,7 +41,7 @@ const countLines = (text: Buffer): number => {
   return count;
 };
 
-/** The rows of a statement that selects one text of JSON each; the signal ends it. */
+/** Reads a statement that selects one JSON text per row. The signal ends it. */
 export async function* copyLines(
   sql: Sql,
   { select, settings }: Selected,
@@ -53,7 +54,7 @@ export async function* copyLines(
   yield* linesOf(addAbortSignal(signal, copied));
 }
 
-/** The same within a transaction, which goes on afterwards. */
+/** Does the same inside a transaction, which continues afterwards. */
 export async function* copyLinesIn(tx: Tx, { select, settings }: Selected): AsyncGenerator<Lines> {
   await putSettings(tx, settings);
   yield* linesOf(tx.copyOut(`copy (${select}) to stdout ${json_lines}`));
@@ -70,10 +71,10 @@ async function* linesOf(copied: AsyncIterable<unknown>): AsyncGenerator<Lines> {
   }
 }
 
-/** Longest that rows are summed up. */
+/** Time limit for reading or counting the rows of a statement. */
 const sum_ms = 60_000;
 
-/** The rows themselves; for a few. */
+/** Returns all rows at once. Only for statements with few rows. */
 export const readSelected = <R>(sql: Sql, { select, settings }: Selected): Promise<R[]> =>
   sql.begin({ mode: 'read only', statement_ms: sum_ms }, async (tx) => {
     await putSettings(tx, settings);

@@ -17,7 +17,9 @@ import { fillPseudonyms } from './pseudonym-store.js';
 import type { ExportScope } from './select-store.js';
 import { connection_name } from './snapshot-store.js';
 
-/** Exports under way in an api process: so many at once, each at the pace of its reader. */
+/**
+ * Runs the exports of an api process: a limited number at a time, each at the pace of its reader.
+ */
 
 export interface Job extends FileKind {
   readonly scope: ExportScope;
@@ -25,9 +27,9 @@ export interface Job extends FileKind {
 
 interface RunOptions {
   readonly gzip: boolean;
-  /** So many bytes of the file are there already. */
+  /** The reader already has this many bytes of the file. */
   readonly skip_bytes: number;
-  /** Ends the export, whatever it waits for. */
+  /** Aborts the export at any point. */
   readonly signal: AbortSignal;
 }
 
@@ -48,14 +50,14 @@ interface StatedRow extends Omit<TimedForecast, 'given' | 'replaced'> {
   readonly probabilities: readonly number[] | null;
 }
 
-/** Adds a forecast on a question to its run: the consensus as it stood then. */
+/** Adds a forecast to the run of its question; returns the consensus at that time. */
 const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
   const { question_id, question_type, options, prediction_id, revision, probabilities } = row;
   const { at, side, value, agent, owner, family, cdf, replaced_cdf } = row;
   const option = question_type === 'binary' ? null : side;
   const given = givenBy({ option, value, cdf }, probabilities, options.length) ?? [];
   const replaced = replaced_cdf && givenByCdf(replaced_cdf);
-  // Without the rest of the row, because the run remembers it.
+  // The run remembers this object, so it must not contain the rest of the row.
   run.add({ at, side, value, agent, owner, family, given, replaced });
   const rho = fitAt(fits, at).rho;
   const { option_probabilities, option_percents, fan, ...moment } = run.read(rho);
@@ -76,12 +78,12 @@ const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
 };
 
 /**
- * A moment takes 0.03 ms, and 0.12 ms with a number whose forecasts have 201 points and replace
- * others; `npm run bench -- slices` measures the turns.
+ * One moment takes 0.03 ms. It takes 0.12 ms for a number whose forecasts have 201 points and
+ * replace others. `npm run bench -- slices` measures the turns.
  */
 export const moments_a_turn = 50;
 
-/** The consensus after each forecast, from lines of `selectStated`. */
+/** Returns the consensus after each forecast, computed from the lines of `selectStated`. */
 export async function* consensusLines(
   fits: readonly Fit[],
   stated: AsyncIterable<Lines>,
@@ -101,10 +103,10 @@ export async function* consensusLines(
   }
 }
 
-/** At once, of one process and of one address. */
+/** Maximum number of concurrent exports, per process and per address. */
 const most_exports = { process: 4, address: 2 } as const;
 
-/** Takes one of the slots, or null when there is none; calling what is returned frees it. */
+/** Returns a function that takes a slot and returns how to free it; null if all slots are taken. */
 const makeSlots = () => {
   const addresses: string[] = [];
   return (address: string): (() => void) | null => {
@@ -123,9 +125,9 @@ const least_bytes_per_ms = 64;
 const judged_ms = 60_000;
 
 /**
- * Ends an export whose reader is too slow, because it holds a connection and a snapshot of
- * Postgres; the reader may go on after what it has. Only the time counts in which a piece waited
- * for its reader.
+ * Ends an export if its reader is too slow, because it holds a connection and a snapshot of
+ * Postgres. The reader can resume after the bytes that it has. Only the time in which a piece waits
+ * for the reader counts.
  */
 export async function* cutSlowReaders(
   pieces: AsyncIterable<Uint8Array>,
@@ -154,11 +156,11 @@ async function* skip(pieces: AsyncIterable<Uint8Array>, bytes: number) {
   }
 }
 
-/** Level 3: half the time of the usual 6 for some 8 % more bytes of such texts. */
+/** Level 3 takes half the time of the default level 6, for about 8 % more bytes of such texts. */
 const compress = (pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => {
   const gzip = createGzip({ level: 3, chunkSize: 65_536 });
   const read = Readable.from(pieces, { objectMode: true, highWaterMark: 1 });
-  // A failure of either ends both, and is thrown at the end that is read.
+  // If one of the two streams fails, both end, and the reader of `gzip` gets the error.
   pipeline(read, gzip, () => undefined);
   return gzip;
 };
@@ -167,7 +169,7 @@ const selectOf = ({ subject, scope }: Job) => subject.select(scope);
 
 export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   const { config } = deps;
-  /** Connections of their own: a slow reader holds one for long. */
+  /** Separate connections, because a slow reader holds one for a long time. */
   const { DATABASE_PREPARE: prepare } = config;
   const usual = { pool: most_exports.process, prepare, name: connection_name };
   const primary = openSql({ ...usual, url: config.DATABASE_URL ?? '' });
@@ -180,7 +182,7 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
     yield* has_moments ? consensusLines(await readFits(sql), lines) : lines;
   }
 
-  /** Sums of exports that went through, so that their manifests cost no second pass. */
+  /** Results of finished exports, so that their manifests do not need a second pass. */
   const sums = makeCache<Result>({ most: most_sums, ttl_ms: sums_ms });
   const keyOf = ({ subject, format, for_excel, scope }: Job) =>
     JSON.stringify([subject.schema, format, for_excel, scope]);
@@ -193,12 +195,17 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
 
   return {
     takeSlot: makeSlots(),
-    /** The bytes of an export, to be read to the end, returned from or aborted. */
+    /**
+     * Returns the bytes of an export. The caller must read them to the end, return early, or abort.
+     */
     run(job: Job, { gzip, skip_bytes, signal }: RunOptions): AsyncIterable<Uint8Array> {
       const pieces = skip(makeFile(job, signal), skip_bytes);
       return gzip ? compress(pieces) : pieces;
     },
-    /** Rows, bytes and sum of a file: known from an export that went through, else by making it. */
+    /**
+     * Returns the rows, size and SHA-256 of a file. If no finished export is cached, makes the
+     * file.
+     */
     async sumUp(job: Job, signal: AbortSignal): Promise<Result> {
       const known = sums.peek(keyOf(job));
       if (known !== undefined) return known;

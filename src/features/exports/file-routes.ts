@@ -61,7 +61,7 @@ const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened 
   return { job: { subject, format, for_excel, scope }, at, freeSlot };
 };
 
-/** Whether the client takes gzip: named or by `*`, and not with a weight of 0. */
+/** Returns whether the client accepts gzip: by name or by `*`, and not with a weight of 0. */
 const takesGzip = (accept_encoding: string): boolean =>
   accept_encoding.split(',').some((part) => {
     const [name = '', ...weights] = part.split(';').map((text) => text.trim().toLowerCase());
@@ -104,7 +104,7 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
   }
 };
 
-/** Under which licence the data are, and how they are cited. */
+/** Returns the licence of the data and how to cite them. */
 const rightsOf = (
   { config, public_url }: Deps,
   subject: Subject,
@@ -116,7 +116,9 @@ const rightsOf = (
     `${as_of.toISOString()}, snapshot ${snapshot.toISOString()}.`,
 });
 
-/** The manifest of an export: enough to request the same file again, and to check it. */
+/**
+ * Sends the manifest of an export, which is enough to request the same file again and to check it.
+ */
 const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const opened = await openJob(subject, ctx, deps);
   if (isFault(opened)) return opened;
@@ -170,13 +172,13 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
       summary,
       returns: { 200: Type.String() },
       produces: content_types.ndjson,
-      // One that goes on after `skip_bytes` makes all before them again.
+      // An export that resumes after `skip_bytes` makes all skipped bytes again.
       longest_ms: 600_000,
       also_produces: [
         'text/csv',
         content_types.json,
         content_types.parquet,
-        // With `gzip=true`, whatever is inside.
+        // With `gzip=true`, for every format.
         'application/gzip',
       ],
       handle: (ctx, deps) => sendFile(subject, ctx as Ctx, deps),

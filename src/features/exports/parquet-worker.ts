@@ -4,12 +4,12 @@ import type { ColumnType } from './columns.js';
 import type { ParquetCall, TypedColumns } from './content.js';
 
 /**
- * The thread of `parquetPieces`: rows as Parquet, a row group at a time, so that memory holds one
- * group whatever the length of the file. Texts are byte arrays of UTF-8, times timestamps in
- * milliseconds of UTC, lists and any values JSON.
+ * The worker thread of `parquetPieces`. It writes rows as Parquet, one row group at a time, so
+ * memory holds only one group, however long the file is. Texts become UTF-8 byte arrays, times
+ * become UTC timestamps in milliseconds, and lists and JSON values become JSON.
  */
 
-/** Rows of a group: some 8 MB of common texts. */
+/** Rows per group, about 8 MB of typical texts. */
 const group_rows = 5_000;
 
 type Element = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
@@ -73,7 +73,7 @@ const serve = (port: MessagePort, columns: TypedColumns['columns']): void => {
       const text = Buffer.from(call).toString();
       for (const line of text.split('\n')) if (line !== '') add(line);
     }
-    // Hands over the bytes that were written so far; offsets inside the file go on.
+    // Sends the bytes written since the last message. Offsets inside the file continue.
     const taken = bytes.getBytes().slice();
     bytes.index = 0;
     port.postMessage(taken, [taken.buffer as ArrayBuffer]);

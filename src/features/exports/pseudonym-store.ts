@@ -3,7 +3,7 @@ import type { Config } from '../../config.js';
 import type { Deps } from '../../http/deps.js';
 import { deriveKey } from '../../kit/sealing.js';
 
-/** The pseudonyms of agents in exports, stored with the agent once they were made. */
+/** Pseudonyms of agents in exports. They are made once and stored with the agent. */
 
 const key_purpose = 'export-pseudonym/1';
 
@@ -13,13 +13,13 @@ const digestWith = (key: Buffer, agent_id: string): string =>
 const keyOf = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>): Buffer =>
   deriveKey(SECRET_KEY ?? '', key_purpose);
 
-/** HMAC-SHA-256 of the agent's id, the first 128 bits in hex. */
+/** Returns the first 128 bits of the HMAC-SHA-256 of the agent's id, in hex. */
 export const pseudonymOf = (config: Pick<Config, 'SECRET_KEY'>, agent_id: string): string =>
   digestWith(keyOf(config), agent_id);
 
 const agents_at_once = 1_000;
 
-/** Called before an export: agents that came since the last one get their pseudonyms. */
+/** Makes the missing pseudonyms of agents. Called before every export. */
 export const fillPseudonyms = async ({
   sql,
   config,

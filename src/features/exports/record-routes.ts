@@ -53,7 +53,7 @@ const showOwn = (row: store.OwnRow) => ({
 
 const public_members = Object.keys(public_prediction_schema.properties);
 
-/** Nothing of the reasoning: some readers may not see it yet (`HIDE_REASONING`). */
+/** Leaves out the reasoning, because some readers may not see it yet (`HIDE_REASONING`). */
 const showPublic = (row: store.OwnRow) => {
   const { outcome, correct_options } = row;
   const decided = { outcome, correct_options, outcome_value: showOutcome(row) };
@@ -145,10 +145,10 @@ const agentPoints = route({
   },
 });
 
-/** Rows of each list on one page: 20 MB when all predictions are of the greatest length. */
+/** Maximum rows of each list per page. With the longest possible predictions, a page has 20 MB. */
 const most_rows = 500;
 
-/** Where a list is: before its first row, after the row of an id, or through. */
+/** Positions in a list: before its first row, after the row with this id, or at its end. */
 const beginning = '';
 const ended = 'end';
 
@@ -160,7 +160,7 @@ type RowOf<N extends ListName> = Awaited<ReturnType<(typeof store.lists)[N]>>[nu
 
 const list_names = Object.keys(store.lists) as ListName[];
 
-/** The cursor holds where each list is, in the order of `lists`. */
+/** The cursor contains the position in each list, in the order of `lists`. */
 const export_path = '/api/me/export';
 
 const readPositions = (query: { limit: number; cursor?: string }): readonly string[] | Fault => {
@@ -189,7 +189,7 @@ const myExport = route({
     const at = readPositions(query);
     if (isFault(at)) return at;
     const next: string[] = [];
-    /** The rows of a page of a list; where it goes on is noted in `next`. */
+    /** Reads a page of a list. Writes the position at which to continue to `next`. */
     const read = async <N extends ListName>(name: N): Promise<readonly RowOf<N>[]> => {
       const n = list_names.indexOf(name);
       const position = at[n] ?? ended;

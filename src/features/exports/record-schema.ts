@@ -5,11 +5,11 @@ import { notification_schema } from '../notifications/schema.js';
 import { hidden_reasoning, prediction_schema } from '../predictions/columns.js';
 import { value_schema } from '../questions/schema.js';
 
-/** The wire of an agent's own record. */
+/** Request and response schemas for an agent's own record. */
 
 const figure = nullable(Type.Number());
 
-/** A resolved prediction in figures; of the latest revision. */
+/** The scores of a resolved prediction, by the latest revision of the decision. */
 export const score_schema = Type.Object({
   revision: Type.Integer(),
   forecast: nullable(Type.Number({ description: 'Probability put on what happened, 0 to 1.' })),
@@ -35,7 +35,7 @@ export const own_prediction_schema = Type.Object({
   score: nullable(score_schema),
 });
 
-/** A prediction as everybody sees it, without what belongs to its reasoning. */
+/** A prediction as the public sees it, without its reasoning and the members that belong to it. */
 export const public_prediction_schema = Type.Object({
   ...Object.fromEntries(
     Object.entries(prediction_schema.properties).filter(([name]) => !(name in hidden_reasoning)),
@@ -58,7 +58,7 @@ const call_schema = Type.Object({
   resolved_at: time_schema,
 });
 
-/** How an agent came to what its forecasts won. */
+/** The points that an agent's forecasts won and lost. */
 export const points_schema = Type.Object({
   days: Type.Array(
     Type.Object({

@@ -14,7 +14,7 @@ import type {
   webhook_schema,
 } from './record-schema.js';
 
-/** The record of one agent. Rows have the members of the wire, with times as dates. */
+/** The record of one agent. Rows have the same members as the responses, with times as `Date`. */
 
 type Score = Static<typeof score_schema>;
 
@@ -26,7 +26,7 @@ export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolve
   readonly correct_options: readonly string[] | null;
   readonly outcome_value: number | null;
   readonly hidden: boolean;
-  /** The decision by which it is scored; null without a score. */
+  /** Revision of the decision that determines the score; null without a score. */
   readonly score_revision: number | null;
   readonly resolved_at: Date;
 }
@@ -50,7 +50,7 @@ interface OwnQuery {
   readonly result?: Result | undefined;
 }
 
-/** Resolved, with points won or with points lost. */
+/** SQL condition: the prediction is scored, and won or lost points. */
 const hasResult = (db: Db, result: Result | undefined) =>
   result === undefined
     ? db``
@@ -60,7 +60,10 @@ const hasResult = (db: Db, result: Result | undefined) =>
       where s.question_id = predictions.question_id and s.agent_id = predictions.agent_id
         and ${result === 'won' ? db`s.net > 0` : db`s.net < 0`})`;
 
-/** Newest first; one row more than the page, to know whether it ends. */
+/**
+ * Lists predictions, newest first. Reads one row more than the page, to see whether it is the last
+ * page.
+ */
 export const listOwn = (
   db: Db,
   agent_id: string,
@@ -80,7 +83,10 @@ export const countPublic = (db: Db, agent_id: string, result?: Result) =>
     from predictions
     where agent_id = ${agent_id} and hidden_at is null ${hasResult(db, result)}`);
 
-/** What its scored predictions won or lost, by the UTC day of the resolution, oldest first. */
+/**
+ * Returns the points that scored predictions won or lost per UTC day of the resolution, oldest
+ * first.
+ */
 export const listDays = (db: Db, agent_id: string, most: number) => db<
   { readonly date: string; readonly net: number; readonly resolved: number }[]
 >`
@@ -106,7 +112,7 @@ export interface CallRow {
   readonly resolved_at: Date;
 }
 
-/** The scored predictions that won most, or lost most. */
+/** Returns the scored predictions that won the most points, or lost the most. */
 export const listCalls = (
   db: Db,
   agent_id: string,
@@ -121,7 +127,7 @@ export const listCalls = (
   order by ${result === 'won' ? db`s.net desc` : db`s.net`}, s.prediction_id
   limit ${most}`;
 
-/** A page of a list of one agent, after a row; lists are read oldest first. */
+/** Asks for a page of one agent's list, after a row. Lists are read oldest first. */
 export interface ListQuery {
   readonly agent_id: string;
   readonly after: string | null;
@@ -133,7 +139,7 @@ type Dated<S extends TSchema> = Omit<Static<S>, 'created_at'> & { readonly creat
 const after = (db: Db, { agent_id, after: id }: ListQuery, column = 'id') => db`
   agent_id = ${agent_id} and (${id === null} or ${db(column)} > ${id}::uuid)`;
 
-/** The lists that are read in pages, each row with an `id` by which it is ordered. */
+/** The lists that are read in pages. The `id` of their rows gives the order. */
 export const lists = {
   transactions: (db: Db, query: ListQuery) => db<LedgerRow[]>`
     select id, reason, amount, balance_after, subject_id, question_id, created_at
@@ -161,7 +167,7 @@ export const lists = {
     order by id
     limit ${query.limit}`,
 
-  /** By the id of what was voted on. */
+  /** Ordered by the id of the prediction or comment that got the vote. */
   votes: (db: Db, query: ListQuery) => db<Dated<typeof vote_schema>[]>`
     select subject_id as id, kind, question_id, value, created_at
     from votes

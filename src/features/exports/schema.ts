@@ -24,7 +24,7 @@ export const export_faults = defineFaults({
 
 const slug = Type.String({ maxLength: 60 });
 
-/** Which predictions, and as of when; the same in every export. */
+/** Selects predictions and the time of the export. All exports share these members. */
 export const filter_properties = {
   since: Type.Optional(time_schema),
   until: Type.Optional(time_schema),
@@ -91,7 +91,7 @@ export const manifest_schema = Type.Object({
     Type.Object({ name: Type.String(), type: Type.String(), about: Type.String() }),
   ),
   file: Type.Object({ bytes: Type.Integer(), sha256: Type.String() }),
-  /** Of the data: what DATA_LICENSE says. */
+  /** Licence of the data, from DATA_LICENSE. */
   license: Type.String(),
   citation: Type.String(),
 });

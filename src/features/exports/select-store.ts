@@ -12,16 +12,19 @@ import {
 import { type Selected, setting } from './copy-store.js';
 
 /**
- * The statements of exports. Their values are settings of the transaction, never part of the text.
- * Aliases: p a prediction or comment, f a forecast of it, s its scores, t its question, r the
- * decision on that which held, a the agent.
+ * The statements of exports. Their values are settings of the transaction, and never part of the
+ * text. Aliases: p is a prediction or comment, f one of its forecasts, s its scores, t its
+ * question, r the decision in force on that question, and a the agent.
  */
 
-/** The content of an export: the same scope has the same rows for ever (hidden texts aside). */
+/**
+ * Determines the content of an export. The same scope always selects the same rows, except for
+ * hidden texts.
+ */
 export interface ExportScope {
-  /** Recorded before this id. */
+  /** Only rows that were recorded before this id. */
   readonly below?: string | undefined;
-  /** Made, and resolved, up to this time; ISO 8601. */
+  /** Only rows that were made, and outcomes that were decided, up to this time (ISO 8601). */
   readonly as_of: string;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
@@ -31,7 +34,7 @@ export interface ExportScope {
   readonly model_family?: string | undefined;
   readonly status?: string | undefined;
   readonly names: boolean;
-  /** HIDE_REASONING: the reasoning of open questions is left out. */
+  /** Set by HIDE_REASONING: leaves out the reasoning of open questions. */
   readonly hides_open: boolean;
 }
 
@@ -84,13 +87,13 @@ const jsonMember = ({ name, type, is_free, sql }: Column): string => {
   return `'"${name}":', coalesce(${json}, 'null')`;
 };
 
-/** Arguments of a `concat`: `row_to_json` would take twice the time. */
+/** Returns the arguments of a `concat`. `row_to_json` would take twice as long. */
 const members = (columns: readonly Column[]): string => columns.map(jsonMember).join(", ',', ");
 
 const line = (...groups: readonly string[]): string =>
   `concat('{', ${groups.join(", ',', ")}, '}') as line`;
 
-/** Its status at the moment of the export. */
+/** The status of the question at `as_of`. */
 const question_status = `
   lateral (
     select case
@@ -102,8 +105,8 @@ const question_status = `
   ) s`;
 
 /**
- * The question of `p`, and its agent. `offset 0` keeps them apart, so that Postgres makes their
- * members once and remembers them, and reads the rows in their own order.
+ * The question of `p`. `agentOf` is its agent. `offset 0` keeps both apart, so that Postgres builds
+ * their members only once, remembers them, and reads the rows in their own order.
  */
 const questionOf = (scope: ExportScope): string => `
   lateral (
@@ -127,14 +130,14 @@ const agentOf = `
     offset 0
   ) a`;
 
-/** The scores of `p` by the decision that held. */
+/** The scores of `p` by the decision in force. */
 const scoreOf = `
   scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
     and s.revision = q.revision and s.settled_at <= ${as_of}`;
 
 const stated = 'prediction, probability, confidence, selected_option, probabilities, cdf';
 
-/** Every forecast of `p` that was made and recorded until then. */
+/** All forecasts of `p` that were made up to `as_of` and recorded before `below`. */
 const forecastsOf = (scope: ExportScope): string => `
   from forecasts f
   where f.question_id = p.question_id
@@ -142,7 +145,7 @@ const forecastsOf = (scope: ExportScope): string => `
     and f.forecast_at <= ${as_of}
     ${scope.below === undefined ? '' : `and f.event_id < ${setting('below', 'uuid')}`}`;
 
-/** The one of them that stood; most predictions have but one. */
+/** The latest of these forecasts. Most predictions have only one. */
 const forecastOf = (scope: ExportScope): string => `
   lateral (
     select p.revision, p.${stated.replaceAll(', ', ', p.')}, p.created_at as forecast_at
@@ -156,7 +159,7 @@ const forecastOf = (scope: ExportScope): string => `
     )
   ) f`;
 
-/** One line of JSON a prediction, with the forecast that stood. */
+/** Selects one line of JSON per prediction, with its latest forecast at `as_of`. */
 export const selectPredictions = (scope: ExportScope): Selected =>
   selected(
     scope,
@@ -171,7 +174,7 @@ export const selectPredictions = (scope: ExportScope): Selected =>
     order by p.id`,
   );
 
-/** One line a forecast, also of those that were replaced. */
+/** Selects one line per forecast, including replaced ones. */
 export const selectRevisions = (scope: ExportScope): Selected =>
   selected(
     scope,
@@ -193,7 +196,7 @@ const ofPublished = (scope: ExportScope): string => `
   t.published_at <= ${as_of} and ${ofQuestions(scope)}
   ${scope.question_id === undefined ? '' : `and t.id = ${setting('question_id', 'uuid')}`}`;
 
-/** One line a question. */
+/** Selects one line per question. */
 export const selectQuestions = (scope: ExportScope): Selected =>
   selected(
     scope,
@@ -206,7 +209,7 @@ export const selectQuestions = (scope: ExportScope): Selected =>
     order by t.id`,
   );
 
-/** One line a decision, also of those that another one replaced. */
+/** Selects one line per decision, including replaced ones. */
 export const selectResolutions = (scope: ExportScope): Selected =>
   selected(
     scope,
@@ -218,7 +221,7 @@ export const selectResolutions = (scope: ExportScope): Selected =>
     order by r.question_id, r.revision`,
   );
 
-/** One line a comment or reply. */
+/** Selects one line per comment or reply. */
 export const selectComments = (scope: ExportScope): Selected =>
   selected(
     scope,
@@ -232,7 +235,10 @@ export const selectComments = (scope: ExportScope): Selected =>
     order by p.id`,
   );
 
-/** The forecasts of each question in their order. The owner never leaves this process. */
+/**
+ * Selects the forecasts of each question in order. The owner is for this process only and never
+ * exported.
+ */
 export const selectStated = (scope: ExportScope): Selected =>
   selected(
     scope,
@@ -268,7 +274,7 @@ const group_keys = {
   agent: 'p.agent_id::text',
 } as const;
 type GroupKind = keyof typeof group_keys;
-/** `taken`: the side or option taken, on every question. `yes`: YES, on binary questions. */
+/** `taken`: the chosen side or option, for all questions. `yes`: YES, for binary questions. */
 type CalibrationEvent = 'taken' | 'yes';
 
 const event_values: Readonly<Record<CalibrationEvent, string>> = {
@@ -281,7 +287,7 @@ const event_values: Readonly<Record<CalibrationEvent, string>> = {
     ) as hit`,
 };
 
-/** A probability, in basis points, that was stated by a group: at most 10,001 of them each. */
+/** A probability in basis points that a group stated. A group has at most 10,001 of these. */
 export interface CalibrationCell {
   readonly key: string;
   readonly value: number;
@@ -289,7 +295,7 @@ export interface CalibrationCell {
   readonly hits: number;
 }
 
-/** Hidden predictions count, as in the scores; the decision that held says what came about. */
+/** Hidden predictions count, as in the scores. The outcome comes from the decision in force. */
 export const selectCalibration = (
   scope: ExportScope,
   { by, event }: { readonly by: GroupKind; readonly event: CalibrationEvent },

@@ -3,26 +3,36 @@ import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 
 /**
- * The moment an export stands for: what was recorded before it, and nothing else. Ids are made in
- * the order of time and a little before the transaction that records them, so the moment lies
- * before every transaction that may still write: nothing can be added to what is older.
+ * The moment of an export, which contains everything recorded before it and nothing else. Ids grow
+ * with time, and an id is made shortly before the transaction that records it. The moment is
+ * earlier than every transaction that may still write. So nothing older than the moment can be
+ * added later.
  */
 export interface Snapshot {
   readonly snapshot: Date;
   readonly as_of: Date;
-  /** Follow the log after this offset to miss nothing that came after the export. */
+  /** To miss nothing after the export, follow the log after this offset. */
   readonly log_offset: number;
 }
 
-/** How Postgres names the connections of exports, after the name of the program. */
+/**
+ * The end of the name that Postgres shows for an export's connection. The program's name comes
+ * first.
+ */
 export const connection_name = 'exports';
 
-/** From an id to the beginning of its transaction, at most; and how far clocks may differ. */
+/**
+ * Maximum time between the creation of an id and the start of its transaction, including clock
+ * differences.
+ */
 const settle_ms = 2_000;
-/** A transaction of the service that has written nothing so far is over by then. */
+/** A transaction of the service that has written nothing yet ends within this time. */
 const longest_before_write = '60 s';
 
-/** When the oldest transaction began that may write; null for none. Exports only read. */
+/**
+ * Returns when the oldest transaction that may write started; null if no such transaction is open.
+ * Exports only read.
+ */
 const readOldest = async (db: Db): Promise<Date | null> => {
   const [row] = await db<{ began_at: Date | null }[]>`
     select min(xact_start) as began_at
@@ -38,7 +48,7 @@ const readOldest = async (db: Db): Promise<Date | null> => {
   return row?.began_at ?? null;
 };
 
-/** The newest event that was recorded up to a moment; 0 for none. */
+/** Returns the offset of the newest event recorded up to a moment; 0 if there is no such event. */
 const readOffsetAt = async (db: Db, at: Date): Promise<number> => {
   const [row] = await db<{ offset: number }[]>`
     select "offset"
@@ -52,7 +62,7 @@ const readOffsetAt = async (db: Db, at: Date): Promise<number> => {
 const refuseField = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
 
-/** The refusal of an `as_of` that lies ahead; null where it does not, or is not given. */
+/** Refuses an `as_of` in the future; null if it is valid or missing. */
 export const refuseAhead = (as_of: string | undefined, now: Date): Fault | null =>
   as_of === undefined || Date.parse(as_of) <= now.getTime()
     ? null

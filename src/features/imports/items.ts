@@ -31,12 +31,12 @@ import { readResolvedTo, refuseTwo } from './resolved-to.js';
 import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
 import { findByName, findBySource, type SourceName } from './store.js';
 
-/** The import of agents, forecasts and resolutions, item by item. */
+/** Imports agents, forecasts and resolutions, item by item. */
 
 /**
- * Agents whose forecasts are imported. They belong to the import's own owner, so that they are
- * linked like every agent that predicts, and so that an import can never speak for an agent of
- * another owner. Their keys work, and are shown once.
+ * Registers an agent whose forecasts are imported. It belongs to the import's own owner. So it is
+ * linked, like every agent that predicts, and an import can never speak for an agent of another
+ * owner. Its API key works and is shown once.
  */
 export const importAgent = async (deps: Deps, item: AgentItem, admin: string) => {
   const clean = cleanName(item.name);
@@ -80,7 +80,10 @@ const nameKey = (name: string): string => {
   return 'message' in clean ? '' : clean.name_key;
 };
 
-/** Forecasts by their question's source and agent's name; the outcome of each, in order. */
+/**
+ * Imports forecasts. Each one names its question by source and its agent by name. Returns the
+ * outcome of each, in order.
+ */
 export const importForecasts = async (
   deps: Deps & Pick<PlaceParts, 'placing'> & ReviseParts,
   items: readonly ForecastItem[],
@@ -137,9 +140,9 @@ const refuseOther = (row: QuestionRow): Fault =>
   });
 
 /**
- * Decides a question by its source. What is decided already stays as it is: the same outcome again
- * is nothing new, and another one is refused, because a new revision is never an accident of an
- * import. A question that is open is closed first.
+ * Decides a question that is named by its source. A decided question stays as it is: the same
+ * outcome again counts as `exists`, and a different one is refused, because an import must never
+ * create a revision by accident. An open question is closed before it is resolved.
  */
 export const importResolution = async (
   deps: Deps & QuestionParts,
@@ -155,7 +158,7 @@ export const importResolution = async (
   if (isDecided(row)) {
     return isSame(row, decision) ? { kind: 'exists' as const, question_id } : refuseOther(row);
   }
-  // A question that closes by itself at this very moment is left to the decision.
+  // If the question closes on schedule at this very moment, this step does nothing.
   if (row.status === 'open' && decision.kind === 'resolve') {
     const call = { id: question_id, admin, clock: deps.clock };
     await deps.sql.begin((tx) => takeStep(tx, close_step, call));
@@ -168,7 +171,7 @@ export const importResolution = async (
       at: deps.clock(),
       decide(now) {
         if (!isDecided(now)) return decision;
-        // Decided meanwhile: by this import, which is running twice, or by somebody else.
+        // It was decided meanwhile: by a second run of this import, or by someone else.
         is_there = isSame(now, decision);
         return refuseOther(now);
       },

@@ -3,7 +3,7 @@ import { findName } from '../../kit/names.js';
 import type { Value } from '../questions/schema.js';
 import { resolution_faults } from '../resolution/schema.js';
 
-/** What `resolved_to` means, which other places write in many ways. */
+/** Reads `resolved_to`, which other services write in many ways. */
 
 type Outcome =
   | { readonly outcome: boolean }
@@ -33,7 +33,7 @@ const readJson = (text: string): unknown => {
   }
 };
 
-/** The texts of a list; numbers and truth values stand for their texts. */
+/** Returns the items of a list as texts; null if it is not a list or contains objects or nulls. */
 const readTexts = (value: unknown): string[] | null =>
   Array.isArray(value) && value.every((one) => one !== null && typeof one !== 'object')
     ? value.map(String)
@@ -64,8 +64,8 @@ const words: Readonly<Record<string, Outcome>> = {
 };
 
 /**
- * An option of the question before anything else that its text could be; then JSON; then options
- * with `|` between them; then words.
+ * Reads the value of `resolved_to`. An exact option of the question has priority over every other
+ * meaning. Next come JSON, then options with `|` between them, then words such as `yes` and `void`.
  */
 export const readResolvedTo = (to: unknown, { question_type, options }: Asked): Outcome | Fault => {
   const texts = question_type === 'multi' ? readTexts(to) : null;
@@ -89,7 +89,7 @@ export const readResolvedTo = (to: unknown, { question_type, options }: Asked): 
     );
   }
   if (known !== undefined && 'void' in known) return known;
-  // Like other times of an import, a date is midnight UTC.
+  // A date means midnight UTC, like other times of an import.
   if (question_type === 'date' && /^\d{4}-\d{2}-\d{2}$/.test(text)) {
     return { outcome_value: `${text}T00:00:00Z` };
   }

@@ -21,8 +21,8 @@ import * as wire from './schema.js';
 import { findExported } from './store.js';
 
 /**
- * The parts of a season: questions, agents, forecasts, outcomes. Up to 100 items a call, each
- * with its own result; an item that is there already is left as it is.
+ * Imports the parts of a season: questions, agents, forecasts and outcomes. A call has up to 100
+ * items, and each item has its own result. An item that exists already is left as it is.
  */
 
 type Needs = Deps & PlaceParts & ReviseParts & TaxonomyParts;
@@ -32,11 +32,14 @@ type Outcome = { readonly kind: 'created' | 'exists' } | Fault;
 
 interface Call {
   readonly admin: string;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
 }
 
-/** Does the items in their order; the outcome of each, or of fewer where nobody waits any more. */
+/**
+ * Processes the items in order. Returns the outcome of each, or of fewer if the client has
+ * disconnected.
+ */
 type Work<T> = (deps: Needs, items: readonly T[], call: Call) => Promise<readonly Outcome[]>;
 
 interface Import<S extends TSchema> {
@@ -56,10 +59,13 @@ const resultOf = (outcome: Outcome, index: number) => {
   return { index, status, ...named };
 };
 
-/** Items that are checked in one turn of the event loop: 100 of them may have 4 MB of text. */
+/** Items to check in one turn of the event loop. 100 items may have 4 MB of text. */
 const items_a_turn = 10;
 
-/** Items that cannot be read are refused one by one; `work` gets the others. */
+/**
+ * Makes a route for an import. Items that cannot be read are refused one by one; `work` gets the
+ * others.
+ */
 const importRoute = <S extends TSchema>({ item, members, work, ...named }: Import<S>) => {
   const check = compileCheck(item, 'item');
   const results = Type.Array(Type.Object({ ...wire.result_members, ...members }));
@@ -84,7 +90,7 @@ const importRoute = <S extends TSchema>({ item, members, work, ...named }: Impor
       const good = items.filter((_, index) => wrong[index] === null) as Static<S>[];
       const admin = adminName(ctx.caller);
       const done = await work(deps, good, { admin, gone: gone.signal });
-      // A repeat finds what was done, and does the rest; so no answer is kept for it.
+      // A repeated call finds the finished items and does the rest, so this answer is not stored.
       if (done.length < good.length) return refuse(common_faults.UNAVAILABLE);
       const outcomes = done.values();
       return reply(200, {

@@ -20,8 +20,8 @@ export const agent_item = Type.Object({
 export type AgentItem = Static<typeof agent_item>;
 
 /**
- * The source of a question that another one of these forums exported and that had none of its own;
- * `source_id` is its id there.
+ * Source of a question that another forum of this software exported and that had no source there.
+ * Its `source_id` is its id in that forum.
  */
 export const forum_source = 'prediction-forum';
 
@@ -63,7 +63,7 @@ export const items_body = Type.Object({
   items: Type.Array(judgedAlone(Type.Unknown()), { minItems: 1, maxItems: 100 }),
 });
 
-/** Members of every result; each kind adds the name of the thing that it made or found. */
+/** Members of every result. Each kind of item adds the id of the thing that it created or found. */
 export const result_members = {
   index: Type.Integer(),
   status: textEnum(['created', 'exists', 'refused'] as const),

@@ -4,7 +4,7 @@ import { isId } from '../../kit/ids.js';
 import type { ImportedQuestion } from '../predictions/index.js';
 import { forum_source } from './schema.js';
 
-/** Finds the things that an import names: questions by their source, agents by their name. */
+/** Finds the things that an import names: questions by their source and agents by their name. */
 
 export interface SourceName {
   readonly source: string;
@@ -18,7 +18,7 @@ const idsIn = (names: readonly Partial<SourceName>[]): readonly string[] =>
     source === forum_source && isId(source_id.toLowerCase()) ? [source_id.toLowerCase()] : [],
   );
 
-/** Published questions by their source, or by the id that an export of this very forum gave. */
+/** Finds published questions by their source, or by their id in an export of this same forum. */
 export const findBySource = (db: Db, names: readonly SourceName[]) => db<SourcedQuestion[]>`
   select
     named.source, named.source_id, q.id, q.question_type, q.options, q.range_min, q.range_max,
@@ -37,7 +37,7 @@ export const findBySource = (db: Db, names: readonly SourceName[]) => db<Sourced
   join questions q on q.id = named.id
   where q.status <> 'draft'`;
 
-/** The question of this forum that an export of it named, whatever its status. */
+/** Finds a question of this forum by its id in an export, with any status. */
 export const findExported = async (
   db: Db,
   name: { source?: string | null; source_id?: string | null },

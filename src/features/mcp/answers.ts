@@ -1,11 +1,12 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 
 /**
- * Answers that fit into the context of a model. Long texts and lists are shortened, and a page that is
- * still too large is asked for again with fewer rows, so that its cursor goes on after the last one.
+ * Fits answers into the context of a model. Long texts and lists are shortened. A page that is
+ * still too large is requested again with fewer rows, so that its cursor continues after its last
+ * row.
  */
 
-/** The longest text of an answer. */
+/** Maximum size of an answer's text. */
 export const most_bytes = 61_440;
 
 interface Limits {
@@ -13,13 +14,13 @@ interface Limits {
   readonly items: number;
 }
 
-/** `rows`: within the rows of a page; `rest`: everywhere else. */
+/** Limits for the rows of a page (`rows`) and for everything else (`rest`). */
 interface Step {
   readonly rows: Limits;
   readonly rest: Limits;
 }
 
-/** The first is the usual one; the next is tried if one row alone does not fit. */
+/** The first step is the usual one. The next one is tried if a single row does not fit. */
 const steps: readonly Step[] = [
   { rows: { characters: 1_000, items: 50 }, rest: { characters: 4_000, items: 250 } },
   { rows: { characters: 200, items: 20 }, rest: { characters: 500, items: 50 } },
@@ -28,14 +29,14 @@ const steps: readonly Step[] = [
 
 /** The parts of an answer that a call asks for. */
 export interface Shape {
-  /** The member that has the rows of a page. */
+  /** The member that holds the rows of a page; null if the answer is not a page. */
   readonly rows: string | null;
-  /** Whether `fields` names members of each row, or of the answer. */
+  /** `fields` names members of each row (`row`) or of the answer (`answer`). */
   readonly picks: 'row' | 'answer';
-  /** Names to return; null for all. */
+  /** Names of members to return; null for all. */
   readonly fields: readonly string[] | null;
   readonly is_full: boolean;
-  /** For the mark of what is left out. */
+  /** Tells the reader of a shortened answer how to get all of it. */
   readonly whole: string;
 }
 
@@ -47,7 +48,7 @@ const isObject = (value: unknown): value is Members =>
 const mapMembers = (value: Members, change: (member: unknown, name: string) => unknown): Members =>
   Object.fromEntries(Object.entries(value).map(([name, one]) => [name, change(one, name)]));
 
-/** The members that the names ask for; `a.b` is the member `b` of `a`, or of each item of `a`. */
+/** Returns only the named members. `a.b` is the member `b` of `a`, or of each item of `a`. */
 const pick = (value: unknown, names: readonly string[]): unknown => {
   if (Array.isArray(value)) return value.map((one) => pick(one, names));
   if (!isObject(value)) return value;
@@ -67,13 +68,13 @@ const pickFields = (body: unknown, { rows, picks, fields }: Shape): unknown => {
   return mapMembers(body, (one, name) => (name === rows ? pick(one, fields) : one));
 };
 
-/** A surrogate pair is not cut in two. */
+/** `begin` and `end` never cut a surrogate pair in two. */
 const begin = (text: string, length: number): string =>
   text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
 const end = (text: string, length: number): string =>
   text.slice(text.length - length).replace(/^[\udc00-\udfff]/, '');
 
-/** The beginning and the end, which in a reasoning has its bottom line. */
+/** Keeps the beginning and the end of a text, because reasoning ends with its bottom line. */
 const shortenText = (text: string, { characters }: Limits, whole: string): string => {
   if (text.length <= characters) return text;
   const tail = Math.floor(characters / 4);
@@ -107,7 +108,7 @@ const rowsOf = (body: unknown, { rows }: Shape): readonly unknown[] => {
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** How many rows fit beside the rest of an answer that is too large; at least one. */
+/** Returns how many rows fit beside the rest of an answer that is too large; at least one. */
 const countFitting = (body: unknown, shape: Shape): number => {
   const sizes = rowsOf(body, shape).map((row) => bytesOf(row) + 1);
   let left = most_bytes - bytesOf(body) + sizes.reduce((sum, size) => sum + size, 0);
@@ -118,7 +119,9 @@ const countFitting = (body: unknown, shape: Shape): number => {
   return Math.max(1, fitting);
 };
 
-/** The text of an answer; or how many rows to ask for, because so many are too large. */
+/**
+ * Returns the text of an answer, or a smaller number of rows to ask for if the answer is too large.
+ */
 export const fitAnswer = (
   answer: unknown,
   shape: Shape,
@@ -134,7 +137,7 @@ export const fitAnswer = (
   return { text };
 };
 
-/** Cuts a text of many lines to its first lines that fit. */
+/** Cuts a long text after the last line that fits. */
 export const cutLines = (text: string, mark: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.length <= most_bytes) return text;
@@ -142,7 +145,7 @@ export const cutLines = (text: string, mark: string): string => {
   return `${cut.slice(0, Math.max(0, cut.lastIndexOf('\n')))}\n\n${mark}\n`;
 };
 
-/** The names of the members of a value; null if it can have any. */
+/** Returns the names of a value's members; null if it can have any member. */
 const namesIn = (schema: TSchema | undefined): readonly string[] | null => {
   if (schema === undefined) return null;
   const { anyOf, items, properties } = schema;
@@ -167,7 +170,7 @@ const memberIn = (schema: TSchema, name: string): TSchema | undefined => {
   return undefined;
 };
 
-/** Why a name is no member of what the schema describes; null if it is one. */
+/** Explains why the schema has no member with this path; null if it has one. */
 export const explainField = (schema: TSchema, path: string): string | null => {
   let at: TSchema | undefined = schema;
   for (const name of path.split('.')) {

@@ -2,7 +2,7 @@ import { Kind, type TSchema } from '@sinclair/typebox';
 import { convert, isExact, parseJson } from '../../http/validation.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 
-/** The arguments of a tool as a client sends them: as values, or as texts that stand for them. */
+/** Reads the arguments of a tool. Clients send them as values, or as texts of those values. */
 
 export type Arguments = Readonly<Record<string, unknown>>;
 export type Members = Readonly<Record<string, TSchema>>;
@@ -14,7 +14,7 @@ const isText = (schema: TSchema): boolean => schema['type'] === 'string';
 
 const looksNested = (text: string): boolean => /^\s*[[{]/.test(text);
 
-/** A list or an object that is written as JSON; null if the text is neither. */
+/** Reads a list or an object from JSON text; null if the text contains neither. */
 const readNested = (text: string): object | null => {
   if (!looksNested(text)) return null;
   const parsed = parseJson(Buffer.from(text));
@@ -42,13 +42,13 @@ const readText = (kind: string, text: string): unknown => {
   }
 };
 
-/** The schema of a member of an object; undefined if it is not known. */
+/** Returns the schema of an object's member; undefined if the member is unknown. */
 const memberOf = ({ properties, patternProperties }: TSchema, name: string): TSchema | undefined =>
   Object.hasOwn(properties ?? {}, name)
     ? properties[name]
     : (Object.values(patternProperties ?? {})[0] as TSchema | undefined);
 
-/** The value by the first kind that the text stands for; otherwise it stays a text. */
+/** Reads the text by the first schema that accepts it; if none does, it stays a text. */
 const readAsOneOf = (schemas: readonly TSchema[], value: unknown): unknown => {
   for (const schema of schemas) {
     const read = isText(schema) ? value : readAs(schema, value);
@@ -58,8 +58,8 @@ const readAsOneOf = (schemas: readonly TSchema[], value: unknown): unknown => {
 };
 
 /**
- * Reads what arrives as a text by its schema, at any depth. What cannot be read stays as it is, so that
- * the check of the route refuses it by name.
+ * Reads texts as values of their schema, at any depth. An unreadable text stays as it is, so that
+ * the route's check refuses it by name.
  */
 const readAs = (schema: TSchema, value: unknown): unknown => {
   if (schema[Kind] === 'Union') return readAsOneOf(schema['anyOf'], value);
@@ -76,7 +76,7 @@ const readAs = (schema: TSchema, value: unknown): unknown => {
   return Object.fromEntries(entries);
 };
 
-/** Null stands for an argument that is left out: many clients send all that there are. */
+/** A null counts as a missing argument, because many clients send every argument. */
 export const readArguments = (members: Members, given: Arguments): Arguments =>
   Object.fromEntries(
     Object.entries(given)

@@ -13,7 +13,7 @@ import { readMessage } from './messages.js';
 import { makeMcpServer, questionUri } from './server.js';
 import { makeTools } from './tools.js';
 
-/** The handler of the SDK behind `POST /mcp`, and the changes of questions that it tells of. */
+/** Handles `POST /mcp` with the SDK, and notifies subscribers when a question changes. */
 
 interface McpOptions {
   readonly routes: readonly Route[];
@@ -22,19 +22,19 @@ interface McpOptions {
   readonly connections: Pick<LogWatch['connections'], 'open'>;
 }
 
-/** What places an event. */
+/** The parts of an event that decide whether to notify subscribers. */
 interface About {
   readonly about: { readonly question_id: string | null; readonly audience_id: string | null };
 }
 
-/** Of a request of MCP, as the calls of the API take them. */
+/** Returns the credentials of an MCP request as headers for API calls. */
 const credentialsOf = (ctx: Context): Record<string, string> => {
   const authorization = ctx.header('authorization');
   const api_key = keyInToken(authorization) ?? ctx.header('x-api-key');
   return api_key === '' ? { authorization } : { 'x-api-key': api_key };
 };
 
-/** Resources that one subscription may name: each is compared with every change. */
+/** Maximum number of resources per subscription. Each one is compared with every change. */
 const most_followed = 100;
 
 interface Message {
@@ -42,7 +42,7 @@ interface Message {
   readonly params?: { readonly notifications?: { readonly resourceSubscriptions?: unknown } };
 }
 
-/** A subscription stays open: it counts like the event streams, and ends with its key. */
+/** A subscription stays open, so it counts like an event stream, and it ends with its key. */
 const openConnection = (
   ctx: Context,
   connections: McpOptions['connections'],
@@ -63,7 +63,7 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
 }
 
-/** Other statuses of the SDK are requests that are not well made. */
+/** Statuses to pass on. The SDK uses others for malformed requests, and these become 400. */
 const statuses = [200, 202, 400, 404, 406];
 
 const replyOf = async (response: Response, connection: LogConnection | null): Promise<Reply> => {
@@ -76,7 +76,7 @@ const replyOf = async (response: Response, connection: LogConnection | null): Pr
       cancel();
       connection?.close();
     };
-    // Proxies that gather answers would hold a stream back for ever.
+    // Proxies that buffer answers would hold back a stream forever.
     const headers = { 'X-Accel-Buffering': 'no' };
     return replyStream(type, { produce: () => chunksOf(reader), onEnd }, headers);
   }
@@ -92,14 +92,17 @@ const replyOf = async (response: Response, connection: LogConnection | null): Pr
 };
 
 const either_type = 'application/json, text/event-stream';
-/** What a header of a `Request` may hold, and all that the protocol uses. */
+/** Characters that a header of a `Request` may contain. The protocol uses no others. */
 const printable = /^[ -~]+$/;
 const passed_headers = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
 
 export const createMcp = ({ routes, innerCall, public_url, connections }: McpOptions) => {
   const tools = makeTools(routes);
   const bus = new InMemoryServerEventBus();
-  /** The request that a server is made for: the factory gets what the handler was called with. */
+  /**
+   * Contexts by request. The factory of servers gets only the request that was passed to the
+   * handler.
+   */
   const contexts = new WeakMap<Request, Context>();
   const handler: McpHttpHandler = createMcpHandler(
     ({ era, requestInfo }) => {
@@ -109,10 +112,10 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
         innerCall(ctx, { ...parts, headers: { ...parts.headers, ...credentials } });
       return makeMcpServer({ tools, call }, { era });
     },
-    // How many there are is counted by caller and address.
+    // Subscriptions are limited per caller and per address instead.
     { bus, maxSubscriptions: Number.POSITIVE_INFINITY },
   );
-  /** Calls that are being answered. */
+  /** Calls in progress. */
   const calls = new Set<Promise<Response>>();
   let is_closed = false;
   return {
@@ -129,7 +132,8 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
         const value = ctx.header(name);
         if (printable.test(value)) headers.set(name, value);
       }
-      // The protocol wants both named; who names none, or anything, takes either.
+      // The protocol requires the client to name both types. If it sends no type, or any type, it
+      // gets either.
       if (/^(?:\*\/\*)?$/.test(ctx.header('accept'))) headers.set('accept', either_type);
       const request = new Request(`${public_url()}/mcp`, { method: 'POST', headers });
       contexts.set(request, ctx);
@@ -141,14 +145,17 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
         calls.delete(call);
       }
     },
-    /** Tells subscribers once for each question of a batch. */
+    /** Notifies subscribers once per question of a batch. */
     onEvents(batch: readonly About[]): void {
       if (bus.listenerCount === 0) return;
       const ids = batch.map(({ about }) => (about.audience_id === null ? about.question_id : null));
       for (const id of new Set(ids))
         if (id !== null) handler.notify.resourceUpdated(questionUri(id));
     },
-    /** Ends what is open, the calls under way when they are answered; nothing is opened after it. */
+    /**
+     * Refuses new calls, waits up to `longest_ms` for the calls in progress, and ends open
+     * subscriptions.
+     */
     async close(longest_ms: number): Promise<void> {
       is_closed = true;
       const late = pause(longest_ms, undefined, { ref: false });

@@ -5,8 +5,8 @@ import { parseJson } from '../../http/validation.js';
 import { type Fault, faultBody } from '../../kit/fault.js';
 
 /**
- * Messages of JSON-RPC 2.0 before the SDK gets them, and the errors that answer bad ones. Clients
- * match an answer to their request by `id`; it is null if the request could not be read.
+ * Checks JSON-RPC 2.0 messages before the SDK gets them, and builds the errors for bad ones.
+ * Clients match an answer to its request by `id`, which is null if the request could not be read.
  */
 
 const rpc_codes = {
@@ -14,7 +14,7 @@ const rpc_codes = {
   invalid_request: -32_600,
   invalid_params: -32_602,
   internal_error: -32_603,
-  /** Everything that the protocol has no code for, such as a rate limit. */
+  /** Any error for which the protocol has no code, such as a rate limit. */
   server_error: -32_000,
 } as const;
 
@@ -50,7 +50,7 @@ const codeOf = ({ def }: Fault, message: unknown): keyof typeof rpc_codes => {
   return isJSONRPCRequest(message) ? 'invalid_params' : 'invalid_request';
 };
 
-/** Refusals of `POST /mcp`: the body that the API answers is the `data` of the error. */
+/** Refusals of `POST /mcp`. The `data` of the error is the body that the API would answer. */
 export const rpc_refusals: Refusals = {
   schema: Type.Object({
     jsonrpc: Type.Literal('2.0'),
@@ -64,7 +64,7 @@ export const rpc_refusals: Refusals = {
     }),
 };
 
-/** The texts that a request cannot be without. */
+/** The required text parameter of each method. */
 const needed: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'resources/read': 'uri',
@@ -75,14 +75,14 @@ const needed: Readonly<Record<string, string>> = {
 
 type MessageRead = { readonly message: object } | { readonly error: RpcError };
 
-/** Many clients send no arguments as null, and some send them as JSON in a text. */
+/** Without arguments, many clients send null. Some clients send the arguments as JSON text. */
 const readArguments = (given: unknown): unknown => {
   if (typeof given !== 'string') return given ?? {};
   const parsed = parseJson(Buffer.from(given));
   return parsed.ok ? parsed.value : given;
 };
 
-/** The message as the SDK takes it, or the error that answers it. */
+/** Returns the message in the form that the SDK takes, or the error that answers it. */
 export const readMessage = (message: unknown): MessageRead => {
   const id = idOf(message);
   if (!isJSONRPCRequest(message)) {
@@ -104,7 +104,7 @@ export const readMessage = (message: unknown): MessageRead => {
   return { error: makeError('invalid_params', 'params.arguments must be an object.', { id }) };
 };
 
-/** A message in a line of text. */
+/** Reads a message from a line of text. */
 export const readLine = (line: Buffer): MessageRead => {
   const parsed = parseJson(line);
   return parsed.ok

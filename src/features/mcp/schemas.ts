@@ -1,8 +1,9 @@
 import type { TSchema } from '@sinclair/typebox';
 
 /**
- * Schemas of arguments in the part of JSON Schema that every client takes. Some refuse a whole list of
- * tools for `patternProperties`, for a property without a type or for a format that they do not know.
+ * Describes arguments in the part of JSON Schema that every client accepts. Some clients reject a
+ * whole list of tools because of `patternProperties`, a property without a type, or an unknown
+ * format.
  */
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -12,7 +13,7 @@ const kept = ['description', 'default', 'enum', 'minimum', 'maximum', 'maxLength
 const keep = (schema: TSchema, names: readonly string[]): JsonSchema =>
   Object.fromEntries(names.flatMap((name) => (name in schema ? [[name, schema[name]]] : [])));
 
-/** The kinds of a value; null is left out, because it stands for an argument that is absent. */
+/** Returns the kinds of a value. Null is left out, because it means a missing argument. */
 const kindsOf = (schema: TSchema): readonly TSchema[] =>
   schema['anyOf'] === undefined
     ? [schema].filter(({ type }) => type !== 'null')
@@ -30,7 +31,7 @@ const openObject = (schema: TSchema): JsonSchema => {
   return objectSchema(properties, required);
 };
 
-/** The members of an object; `required` is left out if it is empty. */
+/** Describes the members of an object. `required` is left out if it is empty. */
 const objectSchema = (
   properties: Readonly<Record<string, TSchema>>,
   required: readonly string[],
@@ -45,12 +46,12 @@ const strictSchema = (schema: TSchema): JsonSchema => {
   const description = describe(schema);
   const about = description === undefined ? {} : { description };
   const [first, ...others] = kindsOf(schema) as [TSchema, ...TSchema[]];
-  // Some clients allow nothing beside `anyOf`, so its first branch has the description.
+  // Some clients allow nothing beside `anyOf`, so its first branch carries the description.
   if (others.length > 0) {
     return { anyOf: [{ ...strictSchema(first), ...about }, ...others.map(strictSchema)] };
   }
   const { type, items, format } = first;
-  // Any value at all: an object is read from its text.
+  // Without a type, any value is allowed. Clients send it as text, and an object as JSON text.
   if (type === undefined) return { type: 'string', ...about };
   return {
     type,
@@ -62,7 +63,7 @@ const strictSchema = (schema: TSchema): JsonSchema => {
   };
 };
 
-/** The schema of all arguments of a tool, which takes no others. */
+/** Returns the schema of a tool's arguments. Other arguments are not allowed. */
 export const inputSchema = (
   members: Readonly<Record<string, TSchema>>,
   required: readonly string[],

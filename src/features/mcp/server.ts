@@ -21,12 +21,12 @@ import type { Arguments } from './arguments.js';
 import type { Tool, ToolCall } from './tools.js';
 
 /**
- * A server of the Model Context Protocol over calls of the API: tools, and questions as resources.
- * The SDK speaks both revisions of the protocol (2026-07-28, and the handshake of 2025) and asks the
- * factory for a server a request, or a connection; all state is that of the forum.
+ * An MCP server on top of the API: tools, and questions as resources. The SDK speaks both revisions
+ * of the protocol (2026-07-28, and the handshake of 2025). It asks the factory for one server per
+ * request or per connection. The servers have no state of their own.
  */
 
-/** Makes a call of the API, in this process or over HTTP; rejects only where no answer came. */
+/** Calls the API, in this process or over HTTP. Rejects only if no answer arrives. */
 export type McpCall = (call: ToolCall) => Promise<Pick<InnerAnswer, 'status' | 'body'>>;
 
 export interface McpServerParts {
@@ -44,7 +44,7 @@ const markdown = 'text/markdown';
 
 export const questionUri = (id: string): string => uri_start + id;
 
-/** What a form can ask for in place of an argument that was refused; null if it cannot. */
+/** Returns a form field that asks for a refused argument; null if a form cannot ask for it. */
 const formField = (schema: Arguments | undefined, description: string) => {
   const kinds = (schema?.['anyOf'] as Arguments[] | undefined) ?? [schema];
   const type = kinds
@@ -56,7 +56,10 @@ const formField = (schema: Arguments | undefined, description: string) => {
 const link_key = 'link';
 const form_key = 'missing';
 
-/** What to ask the person or program behind the client for, so that a refused call can go through. */
+/**
+ * Returns questions for the person or program behind the client, whose answers could make a refused
+ * call succeed; null if there are no such questions.
+ */
 const askFor = (
   { inputSchema }: Tool['shown'],
   fault: FaultAnswer & { readonly link_url?: string },
@@ -68,7 +71,7 @@ const askFor = (
     const url = fault.link_url;
     return { [link_key]: inputRequired.elicitUrl({ message: fault.error, url }) };
   }
-  // A client that names neither way to ask has forms.
+  // A client that names neither kind of question supports forms.
   if (elicitation.form === undefined && elicitation.url !== undefined) return null;
   const { status, fields = [] } = fault;
   if (status !== 400 || fields.length === 0) return null;
@@ -95,7 +98,7 @@ const refusedCall = (fault: Fault) => {
   return { content: [{ type: 'text' as const, text }], isError: true };
 };
 
-/** The answer of a tool as a text that fits. A page that does not is asked for with fewer rows. */
+/** Returns a tool's answer as a text that fits. If a page is too large, asks for fewer rows. */
 const askFitting = async (call: McpCall, tool: Tool, args: Arguments) => {
   const shape = tool.shapeOf(args);
   for (let asked = args; ; ) {
@@ -130,7 +133,7 @@ const callTool = async (
   return asked === null ? { content, isError: true } : inputRequired({ inputRequests: asked });
 };
 
-/** The refusal of a read as an error of the protocol. */
+/** Turns a refused read into an error of the protocol. */
 const refusedRead = (
   uri: string,
   { status, body }: Pick<InnerAnswer, 'status' | 'body'>,
@@ -143,7 +146,7 @@ const refusedRead = (
 
 const read = { method: 'GET', headers: {} } as const;
 
-/** So few that the longest questions fit. */
+/** Few enough that even the longest questions fit. */
 const listed_resources = 20;
 
 const listOpen = async (call: McpCall, cursor: string | undefined) => {
@@ -181,7 +184,10 @@ const readQuestion = async (call: McpCall, uri: string) => {
   return { contents: [{ uri, mimeType: markdown, text }] };
 };
 
-/** `followed`: of a connection, the URIs whose changes its client wants to hear of. */
+/**
+ * Makes a server. `followed` holds the URIs of a connection whose changes its client wants to hear
+ * about.
+ */
 export const makeMcpServer = (
   parts: McpServerParts,
   { era }: Pick<Parameters<McpServerFactory>[0], 'era'>,

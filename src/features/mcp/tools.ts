@@ -9,30 +9,33 @@ import { type Arguments, type Members, readArguments, refuseUnknown } from './ar
 import { inputSchema } from './schemas.js';
 
 /**
- * The tools of the Model Context Protocol: each is an operation of the API, or one of a few, under
- * a name that a model understands. What a tool takes is made of the route values.
+ * MCP tools. Each tool is one operation of the API, or one of a few, under a name that a model
+ * understands. Its arguments are derived from the routes.
  */
 
 interface ToolDef {
   readonly name: string;
   readonly title: string;
-  /** For the model: when to use it, and what it should know before. */
+  /** Tells the model when to use the tool and which facts to know first. */
   readonly description: string;
-  /** Ids of operations; the first is the usual one. */
+  /** Ids of operations. The first is the default. */
   readonly operations: readonly [string, ...string[]];
-  /** The operation that some arguments are for. */
+  /** Chooses the operation for the given arguments. */
   readonly choose?: (args: Arguments) => string;
-  /** Names of arguments by those that the path has. */
+  /** Names of arguments by the names of path parameters. */
   readonly names?: Readonly<Record<string, string>>;
   /** Members of the operation that this tool does not take. */
   readonly without?: readonly string[];
-  /** Arguments of the tool itself. */
+  /** Arguments that belong to the tool, not to an operation. */
   readonly own?: Members;
-  /** Set if the tool takes `fields` and `full`. `fields` names members of each row, or of the answer. */
+  /**
+   * Set if the tool takes `fields` and `full`. Says whether `fields` names members of each row or
+   * of the answer.
+   */
   readonly picks?: Shape['picks'];
-  /** The member of the answer that has the rows of a page. */
+  /** The member of the answer that holds the rows of a page. */
   readonly rows?: string;
-  /** What is wrong with these. */
+  /** Returns the problem with the arguments; null if they are valid. */
   readonly problemOf?: (args: Arguments) => string | null;
 }
 
@@ -41,10 +44,10 @@ const key_schema = Type.String({
   description: 'A random value: the same call sent again with it has no further effect.',
 });
 
-/** Rows of a page, unless a call says otherwise. */
+/** Default page size. */
 const usual_limit = 10;
 
-/** Arguments of a tool that reads. */
+/** Arguments for tools that read. They select parts of the answer. */
 const part_members = (names: string, example: string): Members => ({
   fields: Type.Optional(
     Type.Array(Type.String({ maxLength: 100 }), {
@@ -159,7 +162,7 @@ const defs: readonly ToolDef[] = [
   },
 ];
 
-/** One call of the API, as the service takes it. */
+/** One API call in the form that the service takes. */
 export interface ToolCall {
   readonly method: string;
   readonly path: string;
@@ -169,7 +172,7 @@ export interface ToolCall {
 }
 
 export interface Tool {
-  /** As `tools/list` shows it. */
+  /** The tool in the form of `tools/list`. */
   readonly shown: {
     readonly name: string;
     readonly title: string;
@@ -177,25 +180,25 @@ export interface Tool {
     readonly inputSchema: ReturnType<typeof inputSchema>;
     readonly annotations: { readonly readOnlyHint: boolean; readonly openWorldHint: boolean };
   };
-  /** The arguments as values, or why the call is refused before it is made. */
+  /** Returns the arguments as values, or a fault if they are invalid. */
   read(given: Arguments): Arguments | Fault;
   callOf(args: Arguments): ToolCall;
-  /** How its answer is made to fit. */
+  /** Returns how to fit the answer. */
   shapeOf(args: Arguments): Shape;
 }
 
-/** As a query or a header has it; a list with commas. */
+/** Formats a value for a query or a header. A list is joined with commas. */
 const queryText = (value: unknown): string =>
   Array.isArray(value) ? value.map(queryText).join(',') : String(value);
 
 const membersOf = (schema: TObject | TSchema | undefined): Members =>
   (schema as TObject | undefined)?.properties ?? {};
 
-/** The members of a query; those with a default can be left out. */
+/** Returns the members of a query. Members with a default become optional. */
 const queryOf = ({ query }: Route): TObject =>
   query === undefined ? Type.Object({}) : makeBody(query);
 
-/** The members that an operation takes, by the names of arguments. */
+/** Returns the members that an operation takes, under the names of arguments. */
 const inputOf = (route: Route, { names = {}, without = [] }: ToolDef) => {
   const { params, body } = route;
   const query = queryOf(route);
@@ -235,7 +238,7 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
     others.every((other) => other.required.includes(one)),
   );
   const indexOf = (args: Arguments): number => operations.indexOf(choose(args));
-  /** One check for each operation. The route checks the body itself. */
+  /** One check per operation. The route checks the body itself. */
   const checks = inputs.map(
     ({ query }): Check => compileCheck(Type.Object({ ...query, ...own }), 'arguments'),
   );
@@ -247,7 +250,7 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
     if (missing !== undefined) return `${name} needs ${missing}, an id (a UUID).`;
     return def.problemOf?.(args) ?? null;
   };
-  /** `fields` names members of this. */
+  /** `fields` names members of `picked`. */
   const answer = routes[0]?.returns[200] as TSchema;
   const picked = picks === 'row' ? answer['properties'][rows as string].items : answer;
   const explainFields = ({ fields = [] }: Arguments): readonly FaultField[] | null => {
@@ -314,7 +317,7 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
   };
 };
 
-/** The tools by name, of the routes of the API. */
+/** Makes the tools from the routes of the API, by name. */
 export const makeTools = (routes: readonly Route[]): ReadonlyMap<string, Tool> =>
   new Map(
     defs.map((def) => [
