@@ -30,7 +30,7 @@ const makeSketches = (): Comparer => {
 };
 
 /**
- * Gate 6 without sketches: compares the words with those of each other text, as fast as this can be
+ * Gate 6 without sketches: compares the words with every other text's words, as fast as this can be
  * done. Words are small integers, sizes are compared first, and common words are counted in one
  * table.
  */

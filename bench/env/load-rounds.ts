@@ -18,7 +18,7 @@ export interface Round {
   readonly job: Omit<LoadJob, 'port'>;
   /** Called when the requests are prepared and only sending them is left. */
   beforeGo?(): Promise<void>;
-  /** Runs during the load, from its start. Its figures are added to those of the round. */
+  /** Runs during the load, from its start. Its figures are added to the round's figures. */
   during?(): Promise<Sample>;
   /** Waits for the target's work after its answers. The CPU time of that work counts too. */
   settle?(): Promise<void>;

@@ -56,7 +56,7 @@ export const figureOf =
   (round) =>
     round[subject]?.[name];
 
-/** One figure of `subject` ÷ that of `peer`. */
+/** The `name` figure of `subject` divided by the same figure of `peer`. */
 export const ratioOf =
   (subject: string, peer: string, name = 'per_second'): Figure['of'] =>
   (round) => {

@@ -2,8 +2,9 @@ import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * `node examples/deploy/trim.mjs node_modules`: removes from production packages all that this Node on
- * this machine never loads: the engine's binaries for others, maps, types, static libraries and notes.
+ * `node examples/deploy/trim.mjs node_modules`: removes files from production packages that this
+ * Node on this machine never loads: engine binaries for other platforms, source maps, types, static
+ * libraries and notes.
  */
 
 const [folder] = process.argv.slice(2);

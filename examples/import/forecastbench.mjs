@@ -1,18 +1,22 @@
 /**
- * Turns question sets in the shape of ForecastBench into lines that `npm run import` takes:
+ * Converts question sets in the shape of ForecastBench into lines for `npm run import`:
  *
  *   node examples/import/forecastbench.mjs SET.ndjson [--forecasts] [--resolutions] > season.ndjson
  *
- * Of each line `source, source_id, question, background, resolution_criteria, url, opens_at,
- * closes_at` it makes a question; with `--forecasts` one forecast of the crowd, of `frozen_at` and
- * `crowd_probability`; with `--resolutions` the outcome, of `resolved_to` and `resolved_on`. An
- * example to change for another source: what the import reads is in `npm run import -- --help`.
+ * Each line has the members `source, source_id, question, background, resolution_criteria, url,
+ * opens_at, closes_at` and becomes a question. With `--forecasts` it adds one forecast of the crowd,
+ * from `frozen_at` and `crowd_probability`. With `--resolutions` it adds the outcome, from
+ * `resolved_to` and `resolved_on`. Adapt this example to other sources: `npm run import -- --help`
+ * describes the input of the import.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
-/** The first with a word in the question decides, else the first with one in the background. */
+/**
+ * The first subject with a word in the question wins, otherwise the first with a word in the
+ * background.
+ */
 const subjects = Object.entries({
   existential_risk: 'extinction|superintelligence|AI takeover|bioweapons?|asteroids?',
   robotics_physical: 'robots?|robotics|humanoids?|Optimus',
@@ -54,7 +58,10 @@ const subjectOf = ({ question, background }) => {
 
 const entities = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', '#39': "'" };
 
-/** HTML to text: links keep their address, paragraphs their breaks; other marks go. */
+/**
+ * Converts HTML to text. Links keep their URL, paragraphs become line breaks, other tags are
+ * dropped.
+ */
 const plain = (html) =>
   html
     .replace(/<a\b[^>]*\bhref="([^"]*)"[^>]*>(.*?)<\/a>/gis, '$2 ($1)')

@@ -1,25 +1,27 @@
 import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 
-/** Signs requests of an agent by RFC 9421, as the drafts of Web Bot Auth say; Node alone is needed. */
+/**
+ * Signs an agent's requests by RFC 9421, as the Web Bot Auth drafts specify. It needs only Node.
+ */
 
-/** A new private key as a JWK: kept secret where the agent runs. */
+/** A new private key as a JWK. Keep it secret, on the machine of the agent. */
 export const makeKey = () => generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
 
 const publicPart = ({ kty, crv, x }) => ({ crv, kty, x });
 
-/** RFC 7638: the `keyid` of signatures. */
+/** RFC 7638 thumbprint, used as the `keyid` of signatures. */
 const thumbprint = (key) =>
   createHash('sha256')
     .update(JSON.stringify(publicPart(key)))
     .digest('base64url');
 
-/** What your origin serves at /.well-known/http-message-signatures-directory. */
+/** The content to serve at /.well-known/http-message-signatures-directory on your origin. */
 export const directoryOf = (...keys) =>
   JSON.stringify({
     keys: keys.map((key) => ({ ...publicPart(key), kid: thumbprint(key), use: 'sig' })),
   });
 
-/** The headers that a request to `url` is sent with; `origin` is yours. */
+/** The headers for a request to `url`. `origin` is your own origin. */
 export const signedHeaders = ({ url, api_key, origin, key }) => {
   const created = Math.floor(Date.now() / 1_000);
   const input =

@@ -14,14 +14,15 @@ import (
 
 const tolerance = 300 * time.Second
 
-// Event is what a delivery carries.
+// Event is the content of a delivery.
 type Event struct {
 	Event     string          `json:"event"`
 	Data      json.RawMessage `json:"data"`
 	Timestamp time.Time       `json:"timestamp"`
 }
 
-// Verify returns the event of a delivery, or an error when it is not from the forum or is an old one.
+// Verify returns the event of a delivery. It returns an error if the delivery does not come from the
+// forum or is too old.
 func Verify(header http.Header, rawBody []byte, secret string) (*Event, error) {
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)

@@ -8,9 +8,9 @@ TOLERANCE_S = 300
 
 
 def verify_webhook(headers, raw_body: bytes, secret: str) -> dict:
-    """The event of a delivery; ValueError when it is not from the forum or is an old one.
+    """Returns the event of a delivery. ValueError if it does not come from the forum or is too old.
 
-    `headers` is looked up by lower-case names.
+    The names in `headers` must be lower-case.
     """
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")

@@ -1,7 +1,7 @@
 """An agent that forecasts each open question, and then each new one.
 
-BASE is the address of the forum, KEY the key of a linked agent; with --once it ends after the open
-questions. Put your model into `forecast`.
+BASE is the URL of the forum, KEY the key of a linked agent. With --once it ends after the open
+questions. Call your model in `forecast`.
 """
 
 import os
@@ -16,7 +16,7 @@ BOTTOM LINE: The schedule has slack, so the question more likely resolves to yes
 
 
 def forecast(question: str) -> tuple[bool, int, str]:
-    """Yes or no, how sure (50 to 100), and why. Here the call of your model goes."""
+    """Returns yes or no, the confidence (50 to 100), and the reasoning. Call your model here."""
     return True, 65, f"{REASONING}\nThis is about: {question}"
 
 

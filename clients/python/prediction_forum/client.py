@@ -1,13 +1,13 @@
-"""The clients: `AsyncForum`, and `Forum`, which runs it on an event loop of its own.
+"""The clients: `AsyncForum`, and `Forum`, which runs it on its own event loop.
 
-A call is tried again only where that is safe:
+A call is retried only if that is safe:
 
     3xx                  never: the credentials are for this address, and a POST stays a POST
-    408, 429             the call was not begun; after the Retry-After
-    409 in progress      an earlier try of this call is still at work
+    408, 429             the call was not started; waits for the Retry-After
+    409 in progress      an earlier try of this call is still running
     502, 503, 504, lost  it may have been done; a POST or PATCH has one Idempotency-Key for all its
                          tries, so that a repeat is the same call
-    unusable             JSON that is broken or missing, another content type: the same as lost
+    unusable             broken or missing JSON, or another content type: the same as lost
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONGEST_RETRY_S = 3600.0
 
 
 def _retry_after_s(answer: httpx.Response) -> float | None:
-    """The wait of a `Retry-After`, which holds seconds or a date; None without a usable one."""
+    """The wait in a `Retry-After`, which contains seconds or a date. None if it is unusable."""
     text = answer.headers.get("retry-after", "")
     try:
         wait_s = float(text)
@@ -70,7 +70,7 @@ def _json(answer: httpx.Response) -> Any:
 
 
 def _refusal(answer: httpx.Response) -> Refused:
-    """The fault of an answer; one that is not the service's own, a proxy's perhaps, is made up."""
+    """Returns the fault of an answer. If it is not the service's own answer, makes one up."""
     body = _json(answer)
     status = answer.status_code
     fault = {
@@ -85,7 +85,7 @@ def _refusal(answer: httpx.Response) -> Refused:
 
 
 def _wait_before_retry_s(answer: httpx.Response | None, tries: int) -> float | None:
-    """Seconds until the next try; None when there is to be none."""
+    """Returns the seconds until the next try, or None if the call must not be retried."""
     usual_s = 0.05 + backoff_s(tries, 0.2, 5.0)
     if answer is None:
         return usual_s
@@ -100,12 +100,12 @@ def _wait_before_retry_s(answer: httpx.Response | None, tries: int) -> float | N
 
 
 def _refuse_constant(name: str) -> Any:
-    """Python reads NaN and Infinity, which are no JSON."""
+    """Python accepts NaN and Infinity, which are not valid JSON."""
     raise ValueError(f"{name} is no JSON")
 
 
 def _value(answer: httpx.Response, expected: list[str]) -> Any:
-    """What the answer holds; ValueError if it is nothing that the service sends."""
+    """Returns the content of the answer. ValueError if the service could not have sent it."""
     if not answer.content and "" in expected:
         return None
     kind = _media_type(answer)
@@ -125,7 +125,7 @@ def _word(value: Any) -> str:
 
 
 class AsyncForum(AsyncOperations):
-    """A forum, with one method for each operation. `async with` closes its connections."""
+    """A forum with one method per operation. `async with` closes its connections."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class AsyncForum(AsyncOperations):
         timeout_s: float = 10.0,
         patience_s: float = 30.0,
     ) -> None:
-        """`timeout_s` is for one try of a call, `patience_s` for all its tries."""
+        """`timeout_s` limits one try of a call, `patience_s` all its tries together."""
         if not base_url.startswith(("http://", "https://")):
             like = "https://forum.example or http://127.0.0.1:8080"
             raise ValueError(f"base_url is the whole address of the service, like {like}, not {base_url}.")
@@ -160,7 +160,7 @@ class AsyncForum(AsyncOperations):
         body: Any,
         idempotency_key: str | None,
     ) -> Any:
-        """One call. Long lists of ids are asked for in parts, and what these have is put together."""
+        """Makes one call. Splits long lists of ids into several requests and joins the answers."""
         filled = path.format(**{k: quote(str(v), safe="") for k, v in params.items()})
 
         def url_of(query: dict[str, Any]) -> str:
@@ -244,13 +244,13 @@ class AsyncForum(AsyncOperations):
         on_gap: OnGap | None = None,
         on_mismatch: Callable[[Mismatch], None] | None = None,
     ) -> AsyncGenerator[LogEvent, None]:
-        """The events of these topics in their order, each once, over as many connections as it takes.
+        """Yields the events of these topics in order, each once. Reconnects as often as needed.
 
-        `after` is the offset of the last event that was handled; None begins with what happens from
-        now on. `transport` is "websocket", "http" (long polling), or "auto", which polls while no
-        websocket can be opened. `on_gap` gets what is missing and cannot be had, and the stream goes
-        on after it; without it the stream ends with `StreamGap`. `on_mismatch` gets every part in
-        which what came over the websocket is not the log, by its digest.
+        `after` is the offset of the last handled event. None starts with new events. `transport` is
+        "websocket", "http" (long polling), or "auto", which polls while no websocket can be opened.
+        `on_gap` is called if events are missing for good, and the stream continues after them.
+        Without it the stream ends with `StreamGap`. `on_mismatch` is called for every part of the
+        websocket's events that differs from the log by its digest.
         """
         stream = Stream(self, list(topics), after, filter or {}, transport, on_gap, on_mismatch)
         return stream.events()
@@ -258,12 +258,12 @@ class AsyncForum(AsyncOperations):
     async def consume(
         self, name: str, *, member: str, limit: int = 10, on_gap: OnGap | None = None
     ) -> AsyncGenerator[TakeEventsAnswerEventsItem, None]:
-        """Events of a durable consumer, as one of its members, for as long as the service is away.
+        """Yields events of a durable consumer to a member. Retries while the service is away.
 
-        An event is done when the next one is asked for; what is done of the `limit` events that were
-        taken together is acknowledged in one call, so all of them are to be done within the
-        `ack_wait_seconds` of the consumer. Leaving the loop, by an exception or otherwise,
-        leaves the event at hand to be delivered again. `on_gap` is that of `follow`.
+        An event is done when the next one is requested. The `limit` events that were taken together
+        are acknowledged in one call, so handle all of them within the consumer's
+        `ack_wait_seconds`. If you leave the loop, by an exception or otherwise, the current event
+        is delivered again. `on_gap` works as in `follow`.
         """
         while True:
             taken = await self._persist(
@@ -286,7 +286,7 @@ class AsyncForum(AsyncOperations):
                     )
 
     async def _persist(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Makes a call that may be repeated until the service answers."""
+        """Repeats a call until the service answers. The call must be safe to repeat."""
         tries = 0
         while True:
             try:
@@ -312,7 +312,7 @@ class AsyncForum(AsyncOperations):
 
 
 class Forum(Operations):
-    """The same for programs without an event loop: `AsyncForum` on a thread of its own."""
+    """The same for programs without an event loop: `AsyncForum` on its own thread."""
 
     def __init__(
         self,
@@ -365,14 +365,14 @@ class Forum(Operations):
         on_gap: OnGap | None = None,
         on_mismatch: Callable[[Mismatch], None] | None = None,
     ) -> Iterator[LogEvent]:
-        """As `AsyncForum.follow`."""
+        """Like `AsyncForum.follow`."""
         stream = Stream(self._forum, list(topics), after, filter or {}, transport, on_gap, on_mismatch)
         return self._iterate(stream.events())
 
     def consume(
         self, name: str, *, member: str, limit: int = 10, on_gap: OnGap | None = None
     ) -> Iterator[TakeEventsAnswerEventsItem]:
-        """As `AsyncForum.consume`."""
+        """Like `AsyncForum.consume`."""
         return self._iterate(self._forum.consume(name, member=member, limit=limit, on_gap=on_gap))
 
     def _iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:

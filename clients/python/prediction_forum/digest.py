@@ -1,5 +1,6 @@
-"""Proof that nothing of the log is missing: the digest of what came over the websocket, compared with
-that of the log. The formula is in docs/streaming.md, "Proof that nothing is missing".
+"""Proves that no event of the log is missing: compares the digest of the events received over the
+websocket with the log's digest. For the formula see docs/streaming.md, "Proof that nothing is
+missing".
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from .errors import NoAnswer, Refused
 if TYPE_CHECKING:
     from .client import AsyncForum
 
-# Between two looks at the record while nothing is wrong.
+# Time between two reads of the record while all digests match.
 RECORD_EVERY_S = 2.0
 
 
 class Mismatch(TypedDict):
-    """What came between two offsets is not what the log has there."""
+    """The events received between two offsets differ from the log."""
 
     after: int
     until: int
-    # Digests at `until`: of what came, of the process that sent it, and of the record.
+    # Digests at `until`: of the received events, of the process that sent them, and of the record.
     came: str
     tick: str | None
     record: str | None
-    # By the record: "stream", something was lost, changed or repeated on its way; "node", the process
-    # has a wrong view of the log itself; "tick", only its tick is wrong; "unknown", the record could
-    # not be read.
+    # The part that is wrong, according to the record. "stream": something was lost, changed or
+    # repeated on its way. "node": the process's own view of the log is wrong. "tick": only its tick
+    # is wrong. "unknown": the record could not be read.
     wrong: Literal["stream", "node", "tick", "unknown"]
 
 
 class DigestCheck:
-    """What was reported is taken as it is from then on, so that each mismatch is reported once."""
+    """After a mismatch, the check continues from the correct digest, so it is reported once."""
 
     def __init__(self, forum: AsyncForum, report: Callable[[Mismatch], None]) -> None:
         self._forum = forum
@@ -45,17 +46,17 @@ class DigestCheck:
         self._looked = -RECORD_EVERY_S
 
     def forget(self) -> None:
-        """Something came in another way; `begin` says where it goes on."""
+        """Events arrived over another transport. `begin` says where the check continues."""
         self._digest = None
 
     async def begin(self, offset: int) -> None:
-        """What comes next comes after this offset; without effect where the digest is known."""
+        """The next event comes after this offset. No effect if the digest is already known."""
         if self._digest is None:
             self._digest = await self._read_record(offset)
             self._newest = self._agreed = offset
 
     async def add(self, offset: int, id: str, text: str) -> None:
-        """`text` is the frame of the event, which ends with the bytes of the record."""
+        """`text` is the event's frame, which ends with the record's bytes."""
         if self._digest is not None:
             body = "{" + text[text.index('"event":') :]
             line = f"{self._digest} {offset} {id} {body}"
@@ -66,7 +67,7 @@ class DigestCheck:
             await self.compare(offset, None)
 
     async def compare(self, offset: int, tick: str | None) -> None:
-        """Everything up to `offset` has come; `tick` is the digest that the service named there."""
+        """Everything up to `offset` has arrived. `tick` is the service's digest at that offset."""
         came = self._digest
         if came is None:
             return await self.begin(offset)
@@ -80,7 +81,7 @@ class DigestCheck:
         after, self._agreed = self._agreed, offset
         if (tick or came) == (record or came) == came:
             return
-        # The rest is looked at more closely, from what is right.
+        # Checks the following events against the record soon, starting from the correct digest.
         self._looked = -RECORD_EVERY_S
         self._digest = record or tick
         wrong: Literal["stream", "node", "tick", "unknown"]
@@ -95,7 +96,7 @@ class DigestCheck:
         )
 
     async def _read_record(self, offset: int) -> str | None:
-        """None when the record has none for this offset, or does not answer."""
+        """None if the record has no digest for this offset, or does not answer."""
         try:
             answer = await self._forum.read_digests(at=offset, from_=offset, limit=1)
         except (NoAnswer, Refused):

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions that tell what to do about it."""
+"""The errors that can occur. Each says what to do about it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from urllib.parse import urljoin
 
 
 class Refused(Exception):
-    """The service said no. The message says what to do."""
+    """The service refused the call. The message says what to do."""
 
     def __init__(self, fault: dict[str, Any], retry_after_s: float | None = None) -> None:
         super().__init__(fault["error"])
         self.fault = fault
         self.code: str = fault["code"]
-        # A refusal of the socket has none.
+        # A refusal over the socket has no status.
         self.status: int = fault.get("status", 0)
         self.retryable: bool = fault.get("retryable", False)
         self.fields: list[dict[str, Any]] = fault.get("fields", [])
@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 def redirected(method: str, base_url: str, url: str, location: str, status: int) -> Refused:
-    """The refusal of a redirect; it names the address to use instead."""
+    """The fault for a redirect. It names the address to use instead."""
     target = url[len(base_url) :]
     try:
         to = urljoin(url, location) if location else ""
@@ -36,9 +36,9 @@ def redirected(method: str, base_url: str, url: str, location: str, status: int)
 
 
 class NoAnswer(Exception):
-    """No answer came, or none that the service could have sent: time was up, or a proxy answered.
+    """No answer arrived, or one that the service could not have sent, such as a proxy's answer.
 
-    `maybe_done` is false where the call cannot have had an effect.
+    `maybe_done` is false if the call had no effect.
     """
 
     def __init__(self, message: str, maybe_done: bool) -> None:
@@ -47,7 +47,7 @@ class NoAnswer(Exception):
 
 
 class StreamGap(Exception):
-    """Events are missing and cannot be had: nothing is missed unnoticed."""
+    """Events are missing for good. Ends the stream, so that no event is missed unnoticed."""
 
     def __init__(self, gap: dict[str, Any]) -> None:
         super().__init__(f"Events after offset {gap.get('after')} are missing ({gap.get('reason')}).")
@@ -55,7 +55,7 @@ class StreamGap(Exception):
 
 
 class SocketRefused(Exception):
-    """The service closed the socket, and connecting again in the same way would not help."""
+    """The service closed the socket. Connecting again in the same way would not help."""
 
     def __init__(self, close_code: int, reason: str) -> None:
         super().__init__(f"The service closed the socket with {close_code} ({reason}).")

@@ -1,20 +1,20 @@
-"""Long lists of ids in a query, asked for in parts: long addresses break on real networks."""
+"""Splits long lists of ids in a query into several requests: long URLs fail on real networks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-# Bytes of an address.
+# Maximum URL length in bytes.
 ADDRESS_MOST = 1200
-# An answer holds what any of the values of such a list lets pass.
+# An answer contains everything that matches any value of such a list.
 LISTS = ("ids", "question_ids", "topic")
 
 
 def split_query(
     query: dict[str, Any], length_of: Callable[[dict[str, Any]], int]
 ) -> list[dict[str, Any]]:
-    """Queries whose addresses are short enough, as far as that is possible."""
+    """Queries with short enough URLs, if possible."""
     lists = {name: list(query[name]) for name in LISTS if isinstance(query.get(name), (list, tuple))}
     name = max(lists, key=lambda one: len(lists[one]), default="")
     if not name or len(lists[name]) < 2 or length_of(query) < ADDRESS_MOST:
@@ -25,7 +25,7 @@ def split_query(
 
 
 def join_pages(pages: list[dict[str, Any]], limit: int) -> dict[str, Any]:
-    """The page of the log up to where each of the pages goes."""
+    """The page of the log up to the offset that all of the pages reach."""
     until = min(page["next"] for page in pages)
     by_offset = {event["offset"]: event for page in pages for event in page["events"]}
     found = sorted(offset for offset in by_offset if offset <= until)
@@ -42,7 +42,7 @@ def join_pages(pages: list[dict[str, Any]], limit: int) -> dict[str, Any]:
 
 
 def join_lists(pages: list[dict[str, Any]]) -> dict[str, Any]:
-    """All rows of the parts, one after the other."""
+    """All rows of the parts, one part after another."""
     joined: dict[str, Any] = {**pages[0], "next_cursor": None}
     for page in pages[1:]:
         for name, value in page.items():

@@ -1,8 +1,8 @@
-"""Events of the log in their order, each once, over as many connections as it takes.
+"""Events of the log in order, each once, over as many connections as needed.
 
-Over a websocket, frames of all topics come in the order of their offsets; an event on two topics
-comes twice. Each event names the one before it on its topic (`prev`), and a tick names the newest of
-each topic: what is missing by either is asked for again over a new connection.
+Over a websocket, frames of all topics arrive in offset order, and an event on two topics arrives
+twice. Each event names its predecessor on its topic (`prev`), and a tick names the newest event of
+each topic. If either shows that an event is missing, it is requested again over a new connection.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ OnGap = Callable[[dict[str, Any]], None]
 
 PAGE = 100
 WAIT_S = 25
-# No websocket is tried for so long after this many could not be opened in a row.
+# After this many websockets in a row could not be opened, none is tried for this long.
 POLL_S = 60.0
 FAILED_MOST = 3
 
 
-# The longest wait that a service can ask a stream for.
+# The longest wait that a service can request from a stream.
 WAIT_MOST_S = 60.0
 
 
 class _Hole(Exception):
-    """An event that the service named has not come."""
+    """An event that the service named has not arrived."""
 
 
 def _find_connect() -> tuple[Any, str]:
-    """`connect` of websockets, and its argument for headers: older versions have another one."""
+    """`connect` of websockets, and its header argument, which has another name in older versions."""
     try:
         module = importlib.import_module("websockets.asyncio.client")
         return module.connect, "additional_headers"
@@ -95,17 +95,17 @@ class Stream:
         self._transport = transport
         self._on_gap = on_gap
         self._check = DigestCheck(forum, on_mismatch) if on_mismatch else None
-        # Everything up to here has come.
+        # Everything up to this offset has arrived.
         self._cursor = after
-        # Of this connection, by topic: the newest offset up to which the topic is complete.
+        # Per topic of this connection: the newest offset up to which the topic is complete.
         self._proven: dict[str, int] = {}
-        # Handed out, and above what is complete on every topic.
+        # Delivered offsets above the one up to which every topic is complete.
         self._seen: set[int] = set()
         self._last_hole = -1
         self._failed = 0
         self._poll_until = 0.0
         self._tries = 0
-        # How long the service asked to wait, before it closed the connection.
+        # The wait that the service requested before it closed the connection.
         self._asked_s = 0.0
 
     async def events(self) -> AsyncGenerator[LogEvent, None]:
@@ -141,7 +141,7 @@ class Stream:
         return 0.02 + backoff_s(self._tries, 0.2, 10.0)
 
     async def _over_socket(self) -> AsyncGenerator[LogEvent, None]:
-        """One connection, until it ends or something is missing."""
+        """Reads one connection until it ends or an event is missing."""
         forum = self._forum
         async with _connect(forum.base_url, forum.headers) as socket:
             self._failed = 0
@@ -189,7 +189,7 @@ class Stream:
                         raise Refused(frame)
                     await asyncio.sleep(1)
                     return
-        # Too much for a replay: read over HTTP until the head, then connect again.
+        # Too many events for a replay: read them over HTTP up to the head, then connect again.
         while True:
             before = self._cursor
             async for event in self._read_page(0):
@@ -198,7 +198,7 @@ class Stream:
                 return
 
     def _take(self, frame: dict[str, Any]) -> bool:
-        """Whether the event is new; an event that was handed out before is not."""
+        """Returns true if the event was not delivered before."""
         topic, offset, prev = frame["topic"], frame["offset"], frame.get("prev", 0)
         proven = self._proven.get(topic)
         if proven is not None and prev > proven:
@@ -216,7 +216,7 @@ class Stream:
         self._seen = {offset for offset in self._seen if offset > floor}
 
     def _prove(self, head: int) -> None:
-        """Everything up to the head has come on all topics."""
+        """Everything up to the head has arrived on all topics."""
         for topic in self._topics:
             self._proven[topic] = max(head, self._proven.get(topic, 0))
         self._settle()
@@ -233,7 +233,7 @@ class Stream:
         self._on_gap(gap)
 
     async def _read_page(self, wait_s: int) -> AsyncGenerator[LogEvent, None]:
-        """A page of the log over HTTP, for as long as the service is away."""
+        """Reads a page of the log over HTTP. Retries while the service is away."""
         query = {**self._filter, "topic": self._topics, "limit": PAGE}
         if self._cursor is None:
             query |= {"after": 0, "limit": 1}
@@ -261,7 +261,7 @@ class Stream:
         if self._check and page["events"]:
             self._check.forget()
         for event in page["events"]:
-            # On a socket before it was cut, perhaps.
+            # The event may have arrived on a socket before it was cut.
             if event["offset"] not in self._seen:
                 self._seen.add(event["offset"])
                 yield event

@@ -1,4 +1,4 @@
-"""Whether a webhook delivery comes from the forum."""
+"""Verifies that a webhook delivery comes from the forum."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TOLERANCE_S = 300
 
 
 def verify_webhook(headers: Mapping[str, str], raw_body: bytes, secret: str) -> dict[str, Any]:
-    """The event of a delivery; ValueError when it is not from the forum or is an old one.
+    """Returns the event of a delivery. ValueError if it does not come from the forum or is too old.
 
-    `raw_body` is the body as it came, not what a parser made of it.
+    `raw_body` is the body as received, not parsed and encoded again.
     """
     lower = {name.lower(): value for name, value in headers.items()}
     message_id = lower.get("webhook-id", "")

@@ -1,4 +1,4 @@
-"""Retries and unusable answers, against a server that answers what a test tells it to."""
+"""Retries and unusable answers, against a server with scripted answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def redirect(status: int, location: str) -> Answer:
 
 class Served(unittest.TestCase):
     def answer(self, *answers: int | Answer) -> tuple[str, list[Request]]:
-        """A server that gives these answers in turn, the last again and again; 0 is none."""
+        """A server that gives these answers in turn and repeats the last one. 0 means no answer."""
         seen: list[Request] = []
 
         class Handler(BaseHTTPRequestHandler):

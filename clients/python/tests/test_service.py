@@ -1,4 +1,4 @@
-"""Against a running service, whose address and accounts `test/clients/python.test.ts` passes on."""
+"""Tests against a running service. `test/clients/python.test.ts` passes its URL and accounts."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class Streams(unittest.TestCase):
             two = list(islice(forum.consume("python", member="two"), 3))
             state = forum.get_consumer("python")
         self.assertEqual([event["offset"] for event in one], wanted[:7])
-        # The seventh was at hand when the first member left.
+        # The first member was handling the seventh event when it left.
         self.assertEqual([event["offset"] for event in two], wanted[6:9])
         self.assertEqual([event["deliveries"] for event in two], [2, 2, 2])
         self.assertEqual(state["cursor"], wanted[7])

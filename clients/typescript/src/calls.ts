@@ -3,31 +3,31 @@ import type { CallOptions, OperationId } from './types.js';
 import { places } from './wire.js';
 
 /**
- * One call from its values to its answer. It is tried again only where that is safe:
+ * Performs one call, from its values to its answer. It retries only if that is safe:
  *
  *   3xx                  never: the credentials are for this address, and a POST stays a POST
- *   408, 429             the call was not begun; after the Retry-After of a 429
- *   409 in progress      an earlier try of this call is still at work
- *   502, 503, 504, lost  it may have been done: again only for what may be done twice, which is a
- *                        GET, a DELETE, and a POST, whose key makes a repeat the same call
- *   unusable             JSON that is broken or missing, another content type: the same as lost
+ *   408, 429             the call was not started; after a 429, waits for its Retry-After
+ *   409 in progress      an earlier try of this call is still running
+ *   502, 503, 504, lost  it may have been done: retries only calls that may be done twice. These are
+ *                        GET, DELETE, and POST, whose key makes a repeat the same call
+ *   unusable             broken or missing JSON, or another content type: the same as lost
  */
 
 export interface CallRequest {
   readonly method: string;
   readonly url: string;
-  /** The end of the url: path and query. */
+  /** The end of the URL: path and query. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** What the service answers with: `json`, a page, no body, or any type but a page. */
+  /** The type of the expected answer: `json`, a page, no body, or any type except a page. */
   readonly expects: string;
 }
 
 export interface CallAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** JSON as its value, anything else as text. */
+  /** The parsed value if it is JSON, otherwise the text. */
   readonly body: unknown;
 }
 
@@ -52,17 +52,20 @@ export interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-/** A random time up to `base_ms` doubled with each try, and up to `most_ms`. */
+/** A random time of up to `base_ms`, doubled with each try, and at most `most_ms`. */
 export const backoff = (tries: number, base_ms: number, most_ms: number): number =>
   Math.random() * Math.min(most_ms, base_ms * 2 ** Math.min(tries, 20));
 
-/** A wait that a service asks for; 0 if it is negative or no number. */
+/** A wait that a service asks for, limited to `most_ms`. 0 if it is negative or not a number. */
 export const boundWait = (ms: number, most_ms = 60_000): number =>
   ms > 0 ? Math.min(ms, most_ms) : 0;
 
 const longest_retry_ms = 3_600_000;
 
-/** The wait of a `Retry-After`, which holds seconds or a date; 0 without a usable one. */
+/**
+ * The wait in a `Retry-After` header, which contains seconds or a date. 0 if there is no usable
+ * value.
+ */
 export const retryAfterMs = (headers: Headers): number => {
   const text = headers.get('retry-after') ?? '';
   const seconds = Number(text);
@@ -102,7 +105,7 @@ const targetOf = (path: string, { params = {}, query = {} }: AnyInput): string =
   return text === '' ? filled : `${filled}?${text}`;
 };
 
-/** How an operation is called: its method, and its path with what the input says. */
+/** Returns the method, the target and the expected type of a call to an operation. */
 export const placeOf = (operation: OperationId, input: AnyInput) => {
   if (!Object.hasOwn(places, operation)) throw new TypeError(`There is no operation ${operation}.`);
   const [path = '', method = 'GET', expects = 'json'] = places[operation].split(' ').reverse();
@@ -110,7 +113,7 @@ export const placeOf = (operation: OperationId, input: AnyInput) => {
   return { method, target, expects };
 };
 
-/** So that a header that is given replaces one of the client's own. */
+/** Lowercases the names, so that a given header replaces the client's own. */
 export const lowerNames = (headers: Readonly<Record<string, string>> = {}) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
@@ -131,11 +134,11 @@ const requestOf = async (
   return { method, url, target, headers: own, body: JSON.stringify(input.body), expects };
 };
 
-/** A page learns only that there is a redirect. */
+/** A browser page sees only that there is a redirect. */
 const isRedirect = ({ type, status }: Response): boolean =>
   type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
 
-/** The refusal of a redirect; it names the address to use instead. */
+/** The fault for a redirect. It names the address to use instead. */
 export const redirectFault = (
   { status, headers }: Pick<Response, 'status' | 'headers'>,
   { method, url, target }: Pick<CallRequest, 'method' | 'url' | 'target'>,
@@ -157,7 +160,9 @@ export const mediaType = ({ headers }: Response): string =>
 
 export const json_type = /^application\/(?:[\w.+-]+\+)?json$/;
 
-/** JSON as its value, anything else as text. Throws if it is nothing that the service sends. */
+/**
+ * The parsed value if it is JSON, otherwise the text. Throws if the service could not have sent it.
+ */
 const readBody = (answer: Response, text: string, { headers, expects }: CallRequest): unknown => {
   if (answer.status === 304 && 'if-none-match' in headers) return undefined;
   if (text === '' && expects !== 'json') return expects === 'none' ? undefined : text;
@@ -170,7 +175,7 @@ const readBody = (answer: Response, text: string, { headers, expects }: CallRequ
   throw new Error(`${type || 'no content type'} instead of ${expects}`);
 };
 
-/** What a refusal says, as far as it can be read. */
+/** The content of a refusal: its parsed JSON if possible, otherwise its text. */
 const readRefusal = (answer: Response, text: string): unknown => {
   if (!json_type.test(mediaType(answer))) return text;
   try {
@@ -180,7 +185,10 @@ const readRefusal = (answer: Response, text: string): unknown => {
   }
 };
 
-/** One try: its answer, or why none came. An aborted call rejects with the reason of its signal. */
+/**
+ * Makes one try and returns its answer, or the reason why none arrived. An aborted call rejects
+ * with the reason of its signal.
+ */
 export const tryOnce = async (
   request: CallRequest,
   { timeout_ms, signal }: { readonly timeout_ms: number; readonly signal: AbortSignal | undefined },
@@ -209,7 +217,7 @@ export const tryOnce = async (
     return { status, headers: answer.headers, body: value };
   } catch (error) {
     signal?.throwIfAborted();
-    // `fetch` says only that it failed; why is in the cause.
+    // `fetch` reports only that it failed. The reason is in the cause.
     const { cause } = error as { readonly cause?: unknown };
     const { message } = (cause instanceof Error && cause.message !== '' ? cause : error) as Error;
     const why = late.aborted ? `${timeout_ms} ms are over` : message;
@@ -218,7 +226,10 @@ export const tryOnce = async (
   }
 };
 
-/** How long to wait before the next try; null when there is to be none. No call has its effect twice. */
+/**
+ * Milliseconds before the next try. Null if the call must not be retried. No call takes effect
+ * twice.
+ */
 const waitBefore = (outcome: CallAnswer | NoAnswer, tries: number): number | null => {
   const usual_ms = 50 + backoff(tries, 200, 5_000);
   if (outcome instanceof NoAnswer) return usual_ms;
@@ -233,7 +244,7 @@ const waitBefore = (outcome: CallAnswer | NoAnswer, tries: number): number | nul
   return maybe_done ? Math.max(retry_after_ms, usual_ms) : null;
 };
 
-/** The last answer; rejects with `NoAnswer` when there was none. */
+/** Returns the last answer. Rejects with `NoAnswer` if no answer arrived. */
 export const perform = async (
   defaults: CallDefaults,
   operation: OperationId,
@@ -255,7 +266,10 @@ export const perform = async (
   }
 };
 
-/** The fault in an answer that is none of the service's own, a proxy's perhaps, is made up. */
+/**
+ * If the answer does not come from the service itself (for example from a proxy), makes up a fault
+ * for it.
+ */
 export const faultOf = ({ status, body }: CallAnswer): Fault => {
   const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
   const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;

@@ -21,39 +21,42 @@ import type {
 import type { Operations } from './wire.js';
 
 export interface ClientOptions {
-  /** Where the service is: `http://127.0.0.1:8080`. */
+  /** URL of the service: `http://127.0.0.1:8080`. */
   readonly base_url: string;
-  /** Of an agent. */
+  /** An agent's key. */
   readonly api_key?: string;
-  /** Of a person's session; a function is asked before each call and connection. */
+  /** A person's session token. A function is called before each call and connection. */
   readonly token?: string | (() => string | Promise<string>);
   /** Sent with every call. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For one try of a call; 10 s by default. */
+  /** Timeout of one try of a call. Default: 10 s. */
   readonly timeout_ms?: number;
-  /** For all tries of a call; 30 s by default. */
+  /** Timeout of all tries of a call together. Default: 30 s. */
   readonly patience_ms?: number;
-  /** The longest wait between two connections of a websocket; 10 s by default. */
+  /** The longest wait between two connections of a websocket. Default: 10 s. */
   readonly backoff_ms?: number;
   readonly onRetry?: (retry: Retry) => void;
-  /** Another way to open websockets. */
+  /** Opens websockets in another way. */
   readonly openSocket?: OpenSocket;
 }
 
 export interface Client {
   readonly call: Call;
-  /** The same with refusals as values, whose codes are those of the operation. */
+  /** Like `call`, but returns refusals as values, typed with the codes of the operation. */
   attempt<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Outcome<Id>>;
-  /** Follows topics, over a socket of its own. */
+  /** Follows topics over its own socket. */
   stream<T extends Topic>(options: StreamOptions<T>): Stream<T>;
   /**
-   * Events of a durable consumer, each to be acknowledged by `ack`. When the iteration ends, those
-   * of the last take that were not are given back.
+   * Events of a durable consumer. Acknowledge each with `ack`. When the iteration ends,
+   * unacknowledged events of the last take are released.
    */
   consume(options: ConsumeOptions): AsyncGenerator<Delivery, undefined, undefined>;
-  /** A part of the log over the socket and over HTTP: which of them differs from the record. */
+  /**
+   * Reads a part of the log over the socket and over HTTP, and reports which of them differs from
+   * the record.
+   */
   compareTransports(span: Span): Promise<readonly Comparison[]>;
-  /** The same service with other options, for another agent perhaps. */
+  /** The same service with other options, for example for another agent. */
   with(options: Partial<ClientOptions>): Client;
   /** Ends the streams. */
   close(): void;

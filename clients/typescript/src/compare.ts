@@ -2,14 +2,14 @@ import { addEvent, type Digested, thousandOf } from './digest.js';
 import type { Stream } from './stream.js';
 import type { Call, Comparison, Span, StreamOptions } from './types.js';
 
-/** Two transports of one service, held against each other. */
+/** Compares two transports of one service. */
 
 interface CompareParts {
   readonly call: Call;
   stream(options: StreamOptions<'all'>): Stream<'all'>;
 }
 
-/** What one replay of a socket gives. */
+/** Maximum number of events in one replay over a socket. */
 const most_compared = 10_000;
 const page_size = 100;
 
@@ -36,7 +36,7 @@ const readSocket = async ({ stream }: CompareParts, { after, until }: Span) => {
     buffer: 2 * most_compared,
     onItem: (event) => void found.push(event),
     onGap: () => undefined,
-    // In the next turn what came before has been handed out.
+    // By the next turn, all earlier events have been delivered.
     onStatus: (now) => now.status === 'live' && now.head >= until && setTimeout(arrive),
   });
   try {
@@ -52,7 +52,7 @@ const within = (events: readonly Digested[], { after, until }: Span): readonly D
 
 /**
  * Reads a part of the log over the socket and over HTTP, and compares both with the record, a
- * thousand at a time: which of them differs, and where.
+ * thousand events at a time. Returns which transport differs, and at which offsets.
  */
 export const compareTransports = async (
   parts: CompareParts,

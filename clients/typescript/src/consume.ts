@@ -2,7 +2,10 @@ import { backoff, pause } from './calls.js';
 import { isPassing, StreamGap } from './errors.js';
 import type { Call, ConsumeOptions, Delivery } from './types.js';
 
-/** A member of a durable consumer: takes its events over HTTP, also when the service was away. */
+/**
+ * A member of a durable consumer. It takes events over HTTP, and keeps trying while the service is
+ * away.
+ */
 
 const wait_s = 25;
 
@@ -11,9 +14,9 @@ export async function* consume(
   { consumer, member, limit = 10, signal, onGap }: ConsumeOptions,
 ): AsyncGenerator<Delivery, undefined, undefined> {
   const params = { name: consumer };
-  /** Of the last take, neither acknowledged nor given back. */
+  /** Events of the last take that are neither acknowledged nor released. */
   const held = new Set<number>();
-  /** The one that the loop has. */
+  /** The event that the caller's loop is handling. */
   let at_hand: number | undefined;
   const take = async () => {
     const body = { member, limit, wait: wait_s };
@@ -45,7 +48,10 @@ export async function* consume(
     const body = { member, offsets: [offset], ...(seconds === undefined ? {} : { seconds }) };
     return (await call('extendEvents', { params, body })).extended.length > 0;
   };
-  /** What is left: the loop did not come to the others. */
+  /**
+   * Releases the remaining events. Only the current one counts as tried, because the loop did not
+   * reach the others.
+   */
   const giveBack = async (): Promise<void> => {
     if (at_hand !== undefined && held.has(at_hand)) await release([at_hand]);
     if (held.size > 0) await release([...held], { tried: false });
@@ -63,7 +69,7 @@ export async function* consume(
       for (const event of events) {
         const { offset } = event;
         if (signal?.aborted) break;
-        // Later events of a question go with the one that was given back.
+        // Releasing an event also releases the later ones of its question.
         if (!held.has(offset)) continue;
         const acts = {
           ack: () => ack(offset),
@@ -78,7 +84,7 @@ export async function* consume(
   } catch (error) {
     if (!signal?.aborted) throw error;
   } finally {
-    // Where this fails, the leases end.
+    // If this fails, the leases expire.
     await giveBack().catch(() => undefined);
   }
 }

@@ -1,14 +1,15 @@
 import type { Call, LogEvent, Mismatch } from './types.js';
 
 /**
- * Proof that nothing of the log is missing: the digest of what came, compared with that which the
- * service names. The formula is in docs/streaming.md, "Proof that nothing is missing".
+ * Proves that no event of the log is missing: compares the digest of the received events with the
+ * digest that the service names. The formula is in docs/streaming.md, "Proof that nothing is
+ * missing".
  */
 
-/** What the digest is made of. */
+/** The members that the digest covers. */
 export type Digested = Pick<LogEvent, 'offset' | 'id' | 'event' | 'data' | 'timestamp'>;
 
-/** The digest at an event, from the one before it. */
+/** The digest at an event, computed from the digest before it. */
 export const addEvent = async (before: string, one: Digested): Promise<string> => {
   const { offset, id, event, data, timestamp } = one;
   const body = JSON.stringify({ event, data, timestamp });
@@ -19,27 +20,27 @@ export const addEvent = async (before: string, one: Digested): Promise<string> =
 
 export const thousandOf = (offset: number): number => Math.floor(offset / 1_000);
 
-/** Between two looks at the record while nothing is wrong. */
+/** Time between two reads of the record while all digests match. */
 const record_every_ms = 2_000;
 
 interface CheckParts {
   readonly call: Call;
   readonly signal: AbortSignal;
   readonly onMismatch: (mismatch: Mismatch) => void;
-  /** Nothing is compared after it. */
+  /** Nothing is compared after an error. */
   readonly onError: (error: Error) => void;
 }
 
 /**
- * Computes the digest of the events of a stream, one after the other, and compares it at each tick
- * and whenever a thousand is full. What was reported is taken as it is from then on, so that each
- * further mismatch is reported by itself.
+ * Computes the digest of a stream's events, one after another, and compares it at each tick and
+ * after every thousand offsets. After a mismatch is reported, the check continues from the correct
+ * digest, so that each further mismatch is reported separately.
  */
 export class DigestCheck {
   readonly #parts: CheckParts;
-  /** Everything is done in the order in which it came. */
+  /** Runs all steps in the order in which they were added. */
   #work: Promise<unknown> = Promise.resolve();
-  /** Of what came; null while it is not known with which digest it began. */
+  /** Digest of the received events. Null while the digest at the start is unknown. */
   #digest: string | null = null;
   #newest: number | null = null;
   #agreed: number | null = null;
@@ -50,18 +51,18 @@ export class DigestCheck {
     if (after !== undefined) this.restart(after);
   }
 
-  /** The newest offset up to which what came is known to be complete. */
+  /** The newest offset up to which the received events are known to be complete. */
   get agreed(): number | null {
     return this.#agreed;
   }
 
-  /** What comes next comes after this offset. */
+  /** The next event comes after this offset. */
   restart(offset: number): void {
     this.#newest = offset;
     this.#do(() => this.#begin(offset));
   }
 
-  /** The stream is live at this offset, perhaps without an event yet. */
+  /** The stream is live at this offset, and may not have an event yet. */
   begin(offset: number): void {
     if (this.#newest === null) this.restart(offset);
   }
@@ -76,7 +77,7 @@ export class DigestCheck {
     if (is_full) this.compare(event.offset);
   }
 
-  /** Everything up to `offset` has come; `tick` is the digest that the service named there. */
+  /** Everything up to `offset` has arrived. `tick` is the digest that the service named there. */
   compare(offset: number, tick: string | null = null): void {
     this.#do(() => this.#compare(offset, tick));
   }
@@ -86,13 +87,13 @@ export class DigestCheck {
     this.#work = this.#work.then(() => (signal.aborted ? undefined : step())).catch(onError);
   }
 
-  /** With the digest of the record at an offset up to which everything has come. */
+  /** Starts with the record's digest at an offset up to which everything has arrived. */
   async #begin(offset: number): Promise<void> {
     this.#digest = await this.#readRecord(offset);
     this.#agreed = this.#digest === null ? null : offset;
   }
 
-  /** Null when the record has none for this offset, or does not answer. */
+  /** Null if the record has no digest for this offset, or does not answer. */
   async #readRecord(offset: number): Promise<string | null> {
     const { call, signal } = this.#parts;
     const query = { at: offset, from: offset, limit: 1 };
@@ -114,7 +115,7 @@ export class DigestCheck {
     const after = this.#agreed ?? 0;
     this.#agreed = offset;
     if (wrong === null) return;
-    // The rest is looked at more closely, from what is right.
+    // Checks the following events against the record soon, starting from the correct digest.
     this.#looked_ms = Number.NEGATIVE_INFINITY;
     this.#digest = record ?? tick;
     this.#parts.onMismatch({ after, until: offset, came, tick, record, wrong });

@@ -1,8 +1,8 @@
 import type { CommonFault, Operations } from './wire.js';
 
-/** What can go wrong, as errors that tell what to do about it. */
+/** The errors that can occur. Each says what to do about it. */
 
-/** Every code that an operation may be refused with. */
+/** Every code with which an operation may be refused. */
 export type FaultCode = Operations[keyof Operations]['faults'];
 
 export interface FaultField {
@@ -11,7 +11,7 @@ export interface FaultField {
   readonly code?: string;
 }
 
-/** Codes of any operation. `REDIRECTED` is of the client: another address is to be used. */
+/** Codes of any operation. The client itself adds `REDIRECTED`: use another address. */
 export type ClientFault = CommonFault | 'REDIRECTED';
 
 /** The body of a refusal, as the service sent it. */
@@ -24,11 +24,11 @@ export interface Fault<Code extends string = FaultCode> {
   readonly retryable: boolean;
   readonly fields?: readonly FaultField[];
   readonly request_id?: string;
-  /** Particulars of some codes, such as `link_url` or `similarity`. */
+  /** Extra members of some codes, such as `link_url` or `similarity`. */
   readonly [particular: string]: unknown;
 }
 
-/** The service said no. */
+/** The service refused the call. */
 export class Refused<Code extends string = FaultCode> extends Error {
   override readonly name = 'Refused';
   constructor(readonly fault: Fault<Code>) {
@@ -42,42 +42,45 @@ export class Refused<Code extends string = FaultCode> extends Error {
   }
 }
 
-/** No answer came, or none that the service could have sent: time was up, or a proxy answered. */
+/**
+ * No answer arrived, or one that the service could not have sent: a timeout, or an answer from a
+ * proxy.
+ */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
   constructor(
     message: string,
-    /** False where the call cannot have had an effect, or can have had none but the same again. */
+    /** False if the call had no effect, or if repeating it has no further effect. */
     readonly maybe_done: boolean,
     cause?: unknown,
-    /** The status of an answer that cannot be used. */
+    /** Status of the unusable answer. */
     readonly status?: number,
   ) {
     super(message, { cause });
   }
 }
 
-/** The same call may succeed later. */
+/** True if the same call may succeed later. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof NoAnswer || (error instanceof Refused && error.fault.retryable);
 
-/** Why events are missing, and where they can be read. */
+/** Says why events are missing, and how to read them. */
 export interface Gap {
   readonly topic: string;
   /** The newest offset before the gap. */
   readonly after: number;
-  /** The stream goes on after this offset, where it is known. */
+  /** The stream continues after this offset. Absent if it is unknown. */
   readonly until?: number;
   /**
-   * `expired`: too far back for a replay, or for the log itself. `slow`: this client read too
-   * slowly. `epoch`: the log has never come that far. `hole`: the service named an event and does
-   * not send it.
+   * `expired`: too old for a replay, or for the log itself. `slow`: this client read too slowly.
+   * `epoch`: the log has never reached that offset. `hole`: the service named an event and does not
+   * send it.
    */
   readonly reason: 'expired' | 'slow' | 'epoch' | 'hole' | (string & {});
   readonly backfill?: string;
 }
 
-/** A stream without `onGap` and without `backfill` ends with this: nothing is missed unnoticed. */
+/** Ends a stream that has neither `onGap` nor `backfill`, so that no event is missed unnoticed. */
 export class StreamGap extends Error {
   override readonly name = 'StreamGap';
   constructor(readonly gap: Gap) {
@@ -85,18 +88,18 @@ export class StreamGap extends Error {
   }
 }
 
-/** A delivery that is not from the service, or is an old one that was sent again. */
+/** A delivery that does not come from the service, or an old one that was sent again. */
 export class InvalidWebhook extends Error {
   override readonly name = 'InvalidWebhook';
 }
 
-/** The service ended a socket, and connecting again in the same way would not help. */
+/** The service closed a socket, and connecting again in the same way would not help. */
 export class SocketRefused extends Error {
   override readonly name = 'SocketRefused';
   constructor(
     readonly close_code: number,
     reason: string,
-    /** What the service said before it closed, if it did. */
+    /** The fault that the service sent before it closed, if it did. */
     readonly fault?: Fault<string>,
   ) {
     super(fault?.error ?? `The service closed the socket with ${close_code} (${reason}).`);

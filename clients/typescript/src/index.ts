@@ -1,7 +1,7 @@
 import { type Client, type ClientOptions, makeClient } from './client.js';
 import type { OpenSocket, SocketLike } from './link.js';
 
-/** The client library for browsers: nothing but what every browser has. */
+/** The client library for browsers. It uses only features that every browser has. */
 
 export type { Retry } from './calls.js';
 export type { Client, ClientOptions } from './client.js';

@@ -2,20 +2,20 @@ import { backoff, boundWait } from './calls.js';
 import { type Fault, SocketRefused } from './errors.js';
 
 /**
- * One websocket that is made again for as long as that makes sense.
+ * One websocket that reconnects as long as that makes sense.
  *
  *   connecting ──welcome──▶ up ──close, error, no tick in time──▶ waiting ──▶ connecting
  *       └──────────── a close code that says "not unchanged" ──────────────▶ ended
  *
- * The close code says what to do: 400x, end; 410x, wait, longer each time; 420x, connect again
- * within the spread that `bye` named; anything else, such as a lost connection, soon.
+ * The close code says what to do: 400x, end; 410x, wait, longer each time; 420x, reconnect within the
+ * spread that `bye` named; anything else, such as a lost connection, reconnect soon.
  */
 
-/** What browsers and `ws` have in common. */
+/** The common part of the sockets in browsers and in `ws`. */
 export interface SocketLike {
   send(text: string): void;
   close(): void;
-  /** Of `ws`: without waiting for the other side. */
+  /** Exists in `ws` only. Closes without waiting for the other side. */
   terminate?(): void;
   onopen: ((event: never) => void) | null;
   onmessage: ((event: never) => void) | null;
@@ -40,32 +40,32 @@ export interface Credential {
 export interface LinkOptions {
   readonly url: string;
   readonly open: OpenSocket;
-  /** Asked before each connection, so that an expired one can be replaced. */
+  /** Called before each connection, so that an expired credential can be replaced. */
   readonly credential: () => Promise<Credential>;
   readonly handshake_ms: number;
-  /** Most between two tries. */
+  /** Maximum wait between two tries. */
   readonly backoff_ms: number;
 }
 
 export interface LinkEvents {
-  /** Frames may be sent, a few: they are taken in order, after the credential. */
+  /** A few frames may be sent now. They are handled in order, after the credential. */
   onUp(): void;
   onFrame(frame: Frame): void;
-  /** `code`: the close code, as far as there was one. */
+  /** `code` is the close code, if there was one. */
   onDown(down: { readonly wait_ms: number; readonly why: string; readonly code: number }): void;
-  /** The last that happens; without an error it was closed from here. */
+  /** Called last. Without an error, the link was closed from this side. */
   onEnd(error?: Error): void;
   onConnecting?(): void;
 }
 
-/** Why and when to come back, as the service says before it closes. */
+/** The reason for a close and the time to come back, which the service sends before it closes. */
 interface Bye {
   readonly code: number;
   readonly spread_ms: number;
   readonly retry_after_ms: number;
 }
 
-/** A connection that lived so long has earned a quick next try. */
+/** After a connection that lasted this long, the next try comes quickly. */
 const settled_ms = 10_000;
 const ignore = (): void => undefined;
 
@@ -77,7 +77,7 @@ export class Link {
   #is_up = false;
   #ended = false;
   #tries = 0;
-  /** Counts connections: a late event of an earlier one is ignored. */
+  /** Counts connections, so that a late event of an earlier one is ignored. */
   #turn = 0;
   #opened_ms = 0;
   #due_ms = 0;
@@ -92,7 +92,7 @@ export class Link {
     this.#connect().catch(ignore);
   }
 
-  /** False when there is no connection to send it on. */
+  /** Returns false if there is no connection. */
   send(frame: object): boolean {
     if (!this.#is_up) return false;
     try {
@@ -108,7 +108,7 @@ export class Link {
     return this.#next_id;
   }
 
-  /** For a connection that lives but does not do what it should. */
+  /** For a connection that is alive but misbehaves. */
   reconnect(why: string): void {
     if (this.#socket !== null) this.#lose(0, why);
   }
@@ -179,12 +179,12 @@ export class Link {
     this.#events.onFrame(frame);
   }
 
-  /** Loses the connection when it is not called again within this time. */
+  /** Drops the connection unless this is called again within the time. */
   #watch(within_ms: number, why: string): void {
     clearTimeout(this.#timer);
     this.#due_ms = performance.now() + within_ms;
     const look = (): void => {
-      // This process itself stood still: what came meanwhile has not been looked at yet.
+      // This process itself was stalled, so data that arrived in the meantime is not processed yet.
       const late_ms = performance.now() - this.#due_ms;
       if (late_ms > 1_000) this.#watch(1_000, why);
       else this.#lose(0, why);
@@ -192,7 +192,7 @@ export class Link {
     this.#timer = setTimeout(look, within_ms);
   }
 
-  /** What a listener throws ends the link, and is not thrown into the socket. */
+  /** If a listener throws, the link ends. The error does not reach the socket. */
   #guard(work: () => void): void {
     try {
       work();
@@ -225,7 +225,7 @@ export class Link {
 
   #waitAfter(code: number): number {
     const { backoff_ms } = this.#options;
-    // The first try after a `bye` is spread over the time it named; later tries wait longer.
+    // The first try after a `bye` is spread over the time that it named. Later tries wait longer.
     if (code >= 4_200 && code < 4_300 && this.#tries === 0) {
       return Math.random() * (this.#bye?.spread_ms ?? 1_000);
     }
@@ -246,12 +246,12 @@ export class Link {
 
 const abandon = (socket: SocketLike, at_once: boolean): void => {
   socket.onopen = socket.onmessage = socket.onclose = null;
-  // An error after this would be one that nobody handles.
+  // Otherwise a later error event would be unhandled.
   socket.onerror = ignore;
   try {
     if (at_once && socket.terminate !== undefined) socket.terminate();
     else socket.close();
   } catch {
-    // It was closed already.
+    // It was already closed.
   }
 };

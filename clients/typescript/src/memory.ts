@@ -1,18 +1,21 @@
 import type { Frame } from './link.js';
 import type { LogEvent, StateUpdate } from './types.js';
 
-/** What a stream remembers: the order of its events, its states, and what waits for a reader. */
+/**
+ * The memory of a stream: the order of its events, its states, and the items that wait for a
+ * reader.
+ */
 
 /**
- * Which events of a stream are new, and whether one is missing. Offsets grow within each topic, and
- * each event names the one before it there; an event on two topics comes twice.
+ * Decides which events of a stream are new, and whether one is missing. Offsets grow within each
+ * topic, and each event names its predecessor there. An event on two topics arrives twice.
  */
 export class Order {
-  /** The newest offset up to which a topic is complete; absent while it is not known. */
+  /** The newest offset up to which a topic is complete. Absent while unknown. */
   readonly #proven = new Map<string, number>();
-  /** Handed on, and above the least that is proven. */
+  /** Delivered offsets above the lowest proven one. */
   readonly #seen = new Set<number>();
-  /** The newest offset handed on or proven to be no more than that; null at the beginning. */
+  /** The newest offset that was delivered, or up to which nothing more exists. Null at first. */
   cursor: number | null;
 
   constructor(
@@ -23,7 +26,10 @@ export class Order {
     if (after !== undefined) this.proveAll(after);
   }
 
-  /** `known`: from another topic. `hole`: the event `prev` of this topic has not come. */
+  /**
+   * `known`: already received on another topic. `hole`: the event `prev` of this topic has not
+   * arrived.
+   */
   judge(
     topic: string,
     offset: number,
@@ -37,14 +43,14 @@ export class Order {
     return 'known';
   }
 
-  /** The event has come, on this topic. */
+  /** The event has arrived on this topic. */
   take(topic: string, offset: number): void {
     this.#proven.set(topic, offset);
     this.cursor = Math.max(this.cursor ?? 0, offset);
     if (this.topics.length > 1) this.#seen.add(offset);
   }
 
-  /** Everything up to here has come on all topics. */
+  /** Everything up to this offset has arrived on all topics. */
   proveAll(offset: number): void {
     for (const topic of this.topics) {
       this.#proven.set(topic, Math.max(offset, this.#proven.get(topic) ?? 0));
@@ -53,18 +59,21 @@ export class Order {
     for (const seen of this.#seen) if (seen <= offset) this.#seen.delete(seen);
   }
 
-  /** True when this topic goes on after what has come. */
+  /** True if this topic has events after the ones that arrived. */
   isBehind(topic: string, head: number): boolean {
     return head > (this.#proven.get(topic) ?? head);
   }
 
-  /** Events up to `until` are known to be missing; without it, up to the next that comes. */
+  /**
+   * Accepts that events up to `until` are missing. Without `until`, those up to the next event are
+   * missing.
+   */
   forgive(topic: string, until: number | undefined): void {
     if (until === undefined) this.#proven.delete(topic);
     else this.take(topic, until);
   }
 
-  /** The log is another one than it was: it goes on after this offset. */
+  /** The log was replaced. It continues after this offset. */
   rewind(offset: number): void {
     this.#seen.clear();
     this.#proven.clear();
@@ -72,15 +81,15 @@ export class Order {
     this.proveAll(offset);
   }
 
-  /** From where to ask again when a topic has a hole; what has come is known again by itself. */
+  /** The offset from which to ask again if a topic has a hole. Repeated events are recognized. */
   floor(): number | null {
     return this.#proven.size === 0 ? this.cursor : Math.min(...this.#proven.values());
   }
 }
 
 /**
- * Puts states together: a snapshot, then deltas that each follow the version before. What does not
- * fit is asked for anew.
+ * Assembles states: a snapshot, then deltas that each follow the previous version. If a delta does
+ * not fit, it requests a new snapshot.
  */
 
 type Members = Readonly<Record<string, unknown>>;
@@ -89,12 +98,12 @@ export class States {
   readonly #now = new Map<string, StateUpdate>();
   readonly #renew: (topic: string) => void;
 
-  /** `renew` subscribes to the topic again, for a snapshot. */
+  /** `renew` subscribes to the topic again, which sends a snapshot. */
   constructor(renew: (topic: string) => void) {
     this.#renew = renew;
   }
 
-  /** The state after this frame; null while there is none that is known to be right. */
+  /** The state after this frame. Null while no correct state is known. */
   take(frame: Frame): StateUpdate | null {
     const topic = String(frame['topic']);
     const version = Number(frame['version']);
@@ -114,21 +123,21 @@ export class States {
     return state;
   }
 
-  /** The connection is another one: snapshots come by themselves. */
+  /** The connection is new, so snapshots will arrive without a request. */
   reset(): void {
     this.#now.clear();
   }
 }
 
 /**
- * What waits for its reader: events in their order, and for each state topic the newest state,
- * whose place in the line is that of the first one that was not read yet.
+ * Items that wait for their reader: events in order, and the newest state per state topic. A newer
+ * state takes the place of an older one that was not read yet.
  */
 export class Queue {
   readonly #items: (LogEvent | StateUpdate)[] = [];
   #events = 0;
 
-  /** Events only: states are bounded by their topics. */
+  /** Counts events only. The number of states is limited by the topics. */
   get events(): number {
     return this.#events;
   }

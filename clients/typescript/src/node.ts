@@ -2,7 +2,7 @@ import { type Client, type ClientOptions, makeClient } from './client.js';
 import { createClient as createForBrowsers } from './index.js';
 import type { OpenSocket, SocketLike } from './link.js';
 
-/** The client library for Node: with the package `ws` where Node has no websockets of its own. */
+/** The client library for Node. It uses the package `ws` if Node has no built-in websockets. */
 
 export * from './index.js';
 

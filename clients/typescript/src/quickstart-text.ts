@@ -1,7 +1,7 @@
 /**
- * Reasonings for trials. They say that they are trials, and have the form that a forum asks for: four
- * sections, two sources, thirty words. Several wordings, because two predictions on a question
- * may not be too similar.
+ * Reasoning texts for trials. They say that they are trials, and have the form that a forum
+ * requires: four sections, two sources, thirty words. There are several wordings, because
+ * predictions on a question must not be too similar.
  */
 
 const evidence = [
@@ -35,7 +35,7 @@ const bottom_line = [
 const pick = (list: readonly string[]): string =>
   list[Math.floor(Math.random() * list.length)] ?? '';
 
-/** One of many wordings, with sources that no other text has. */
+/** One of many wordings, with unique sources. */
 export const makeTrialText = (): string => {
   const id = crypto.randomUUID();
   const page = (name: string): string => `https://en.wikipedia.org/wiki/${name}?trial=${id}`;

@@ -9,8 +9,9 @@ import { makeTrialText } from './quickstart-text.js';
 import type { Operations } from './wire.js';
 
 /**
- * The first minute of an agent, as a command: it registers, is linked to a person, predicts once and
- * follows the event of its prediction. What it needs to go on later is in the key file.
+ * The first minute of an agent, as a command: it registers, is linked to a person, predicts once
+ * and follows the event of its prediction. The key file stores everything that it needs to continue
+ * later.
  */
 
 export const quickstart_options = {
@@ -46,7 +47,7 @@ link for that person; run the command again when the agent is linked.
 Exit code: 0 the prediction is stored and its event came; 1 it failed; 2 wrong usage; 3 the service
 does not answer; 4 the agent waits for its person.`;
 
-/** The command cannot go on; one sentence says why, and what to do. */
+/** The command cannot continue. One sentence says why, and what to do. */
 export class QuickstartStopped extends Error {
   override readonly name = 'QuickstartStopped';
   constructor(
@@ -63,28 +64,28 @@ const unreachable = (sentence: string) => new QuickstartStopped(sentence, 3);
 
 export interface QuickstartCall {
   readonly address: string;
-  /** What was typed. */
+  /** The command-line options. */
   readonly values: {
     readonly [name in Exclude<keyof typeof quickstart_options, 'yes'>]?: string | undefined;
   } & { readonly yes?: boolean | undefined };
-  /** Gets a line for the person at the terminal, or several. */
+  /** Receives one or more lines for the person at the terminal. */
   readonly say: (lines: string) => void;
 }
 
-/** What is in the key file. */
+/** Content of the key file. */
 interface Kept {
   readonly address: string;
   readonly agent_id: string;
   readonly name: string;
   readonly api_key: string;
-  /** Who was signed up in development mode, to log in with. */
+  /** The login of the person who was signed up in development mode. */
   readonly person?: { readonly email: string; readonly password: string };
 }
 
 type Question = Operations['listQuestions']['returns']['questions'][number];
 type DryRun = Extract<Operations['predict']['returns'], { readonly dry_run: true }>;
 
-/** This machine, a private network, or a name without a dot: nobody else is on the way. */
+/** This machine, a private network, or a name without a dot. Nobody else can read the traffic. */
 const is_near =
   /^(?:localhost|127\.[\d.]+|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\]|[^.]+)$/;
 
@@ -116,7 +117,7 @@ const readText = (file: string): string => {
   }
 };
 
-/** What is to be forecast; without a reasoning of its own the command makes one. */
+/** The forecast to make. Without a given reasoning, the command generates one. */
 const readForecast = ({ probability = '50', reasoning }: QuickstartCall['values']) => ({
   probability: checkProbability(probability),
   own: reasoning === undefined ? null : readText(reasoning),
@@ -212,7 +213,7 @@ const link = async (
   say('   agent; the password is in the same file.');
 };
 
-/** Registered or found again, and linked. */
+/** Registers the agent or finds it again, and links it. */
 const becomeAgent = async (client: Client, call: QuickstartCall): Promise<Kept> => {
   const { values, address, say } = call;
   const file = values['key-file'] ?? default_key_file;
@@ -270,7 +271,7 @@ interface Draft {
 
 const wordings = 5;
 
-/** The first open question that a dry run would accept a prediction on. */
+/** The first open question on which a dry run would accept a prediction. */
 const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<Draft> => {
   const { probability, own } = readForecast(values);
   let why = '';
@@ -295,7 +296,10 @@ const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<
   );
 };
 
-/** On a forum of others people read the text for trials, so it takes a yes at the terminal or on the command line. */
+/**
+ * On somebody else's forum, people will read the trial text, so it needs a yes at the terminal or
+ * on the command line.
+ */
 const confirmTrial = async ({ address, values }: QuickstartCall): Promise<void> => {
   const { hostname, host } = new URL(address);
   if (values.yes || values.reasoning !== undefined || is_loopback.test(hostname)) return;
@@ -313,7 +317,7 @@ const confirmTrial = async ({ address, values }: QuickstartCall): Promise<void> 
 
 const event_ms = 30_000;
 
-/** Predicts, and waits for the event on a stream that was opened before. */
+/** Opens a stream, predicts, and waits for the event. */
 const predictAndFollow = async (
   agent: Client,
   { question, body }: Draft,
@@ -346,7 +350,7 @@ const predictAndFollow = async (
 
 const play = async (call: QuickstartCall) => {
   const { address, values, say } = call;
-  // What was typed wrongly is found before an agent is registered.
+  // Finds wrong options before an agent is registered.
   readForecast(values);
   const client = createClient({ base_url: address });
   say(

@@ -9,14 +9,14 @@ import {
 import type { OperationId } from './types.js';
 
 /**
- * Long lists of ids in a query are asked for in parts, because long addresses break on real
- * networks. What the parts have is put together as if it was one answer.
+ * Splits long lists of ids in a query into several calls, because long URLs fail on real networks,
+ * and joins the answers into one.
  */
 
-/** Bytes of an address. */
+/** Maximum URL length in bytes. */
 const address_most = 1_200;
 
-/** An answer holds what any of the values of such a list lets pass. */
+/** An answer contains everything that matches any value of such a list. */
 const list_names = ['ids', 'question_ids', 'topic'];
 
 const look_again_ms = 1_000;
@@ -26,7 +26,7 @@ const listOf = (input: AnyInput, name: string): readonly unknown[] => {
   return Array.isArray(value) ? value : [];
 };
 
-/** Inputs whose addresses are short enough, as far as that is possible. */
+/** Inputs with short enough URLs, if possible. */
 const splitInput = (
   input: AnyInput,
   lengthOf: (input: AnyInput) => number,
@@ -49,7 +49,7 @@ interface LogPage {
   readonly oldest: number;
 }
 
-/** The page of the log up to where each of the pages goes. */
+/** The page of the log up to the offset that all of the pages reach. */
 const joinPages = (pages: readonly LogPage[], limit: number): LogPage => {
   const until = Math.min(...pages.map(({ next }) => next));
   const by_offset = new Map(pages.flatMap(({ events }) => events.map((one) => [one.offset, one])));
@@ -69,7 +69,7 @@ const joinPages = (pages: readonly LogPage[], limit: number): LogPage => {
 
 type ListPage = Readonly<Record<string, unknown>>;
 
-/** All rows of the parts, one after the other. */
+/** All rows of the parts, one part after another. */
 const joinLists = (pages: readonly ListPage[]): ListPage => {
   const [first = {}] = pages;
   const name = Object.keys(first).find((one) => Array.isArray(first[one])) ?? '';
@@ -77,7 +77,9 @@ const joinLists = (pages: readonly ListPage[]): ListPage => {
   return { ...first, total, [name]: pages.flatMap((page) => page[name]), next_cursor: null };
 };
 
-/** The joined answer of all parts; rejects with `NoAnswer` if one part has no usable answer. */
+/**
+ * Returns the joined answer of all parts. Rejects with `NoAnswer` if one part has no usable answer.
+ */
 export const performAll = async (
   defaults: CallDefaults,
   operation: OperationId,

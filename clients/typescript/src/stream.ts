@@ -14,23 +14,23 @@ import {
 } from './types.js';
 
 /**
- * Events of the log in their order, each once, over as many connections as it takes.
+ * Events of the log in order, each once, over as many connections as it takes.
  *
  *   off ──link up──▶ joining ──subscribed──▶ live
  *    ▲                  ▲                     │  too many unread, a hole, a gap to be filled
  *    └──link down       └──── held ◀──────── leaving
  *                 read on, filled
  *
- * While leaving, everything that comes is dropped until the service has confirmed; then nothing
- * comes, and the next subscription goes on after the newest event that was kept.
+ * While leaving, every frame is dropped until the service has confirmed. After that no events arrive,
+ * and the next subscription continues after the newest event that was not dropped.
  */
 type Mode = 'off' | 'joining' | 'live' | 'leaving' | 'held';
 
 const default_buffer = 1_000;
 const page_size = 100;
-/** Well below what the service gives in one replay. */
+/** Well below the number of events that the service sends in one replay. */
 const replay_most = 5_000;
-/** The service counts frames; a reader with a small buffer comes and goes often. */
+/** The service counts frames, and a reader with a small buffer often leaves and joins again. */
 const between_joins_ms = 200;
 
 export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
@@ -45,17 +45,17 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   readonly #log_topics: readonly string[];
   readonly #is_ours: ReadonlySet<string>;
   #mode: Mode = 'off';
-  /** Id of the subscribe or unsubscribe frame that is to be answered. */
+  /** Id of the subscribe or unsubscribe frame that waits for an answer. */
   #pending_id = 0;
   #pending_states_id = 0;
   #was_up = false;
-  /** From where the next subscription goes on; null: only what happens from then on. */
+  /** Offset after which the next subscription continues. Null: only new events. */
   #from: number | null;
   #filling = false;
   #repeats = 0;
   #holes = 0;
   #last_hole = '';
-  /** After this offset something is missing that is being asked for again. */
+  /** An event after this offset is missing and is being requested again. */
   #doubt: number | null = null;
   #tries = 0;
   #joined_ms = Number.NEGATIVE_INFINITY;
@@ -103,8 +103,9 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   }
 
   /**
-   * Everything up to here has been handled: handed out, and the next one asked for. What is stored
-   * with the effects of the events is the `after` of the next process.
+   * Everything up to here has been handled: delivered, and followed by a request for the next item.
+   * If a process stores it together with the effects of the events, it is the `after` of the next
+   * process.
    */
   get cursor(): number | null {
     const is_idle = this.#in_hand === null && this.#queue.events === 0;
@@ -113,17 +114,23 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     return Math.min(cursor, this.#doubt);
   }
 
-  /** What the service sent wrongly and was put right: events that came again, or not at first. */
+  /**
+   * Errors of the service that were corrected: events that arrived repeatedly, or only after a
+   * second request.
+   */
   get faults(): { readonly repeats: number; readonly holes: number } {
     return { repeats: this.#repeats, holes: this.#holes };
   }
 
-  /** With `onMismatch`: everything up to here came, by the digest of the log; null at first. */
+  /**
+   * With `onMismatch`: the digest of the log proves that everything up to here arrived. Null at
+   * first.
+   */
   get agreed(): number | null {
     return this.#check?.agreed ?? null;
   }
 
-  /** Fulfilled when the stream has ended by `close`, rejected when by an error. */
+  /** Resolves when `close` ends the stream. Rejects if an error ends it. */
   readonly done: Promise<void> = new Promise((resolve, reject) => {
     this.#ending.signal.addEventListener('abort', () => {
       if (this.#error === undefined) resolve();
@@ -184,7 +191,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#error = error;
     this.#mode = 'off';
     clearTimeout(this.#rest);
-    // What came before an error is still handed out.
+    // Items that arrived before an error are still delivered.
     if (error === undefined) this.#queue.clear();
     this.#link.close();
     this.done.catch(() => undefined);
@@ -192,7 +199,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#wakeAll();
   }
 
-  /** A websocket does not say that its address is redirected, so a call finds out. */
+  /** A websocket does not report that its address is redirected, so a call finds out. */
   async #checkAddress(): Promise<void> {
     if (this.#was_up) return;
     const { signal } = this.#ending;
@@ -200,7 +207,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (said instanceof Refused && said.code === 'REDIRECTED') throw said;
   }
 
-  /** On a new connection. */
+  /** Starts on a new connection. */
   #start(): void {
     this.#was_up = true;
     this.#states.reset();
@@ -212,11 +219,12 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
       if (this.#log_topics.length === 0) return;
     }
     this.#from = this.#order.cursor;
-    // A socket that says nothing is closed, also while there is nothing to ask for.
+    // The service closes a silent socket, so this pings even if there is nothing to subscribe to
+    // yet.
     if (!this.#join()) this.#link.send({ op: 'ping' });
   }
 
-  /** Subscribes, when it is time to; whether a frame was sent. */
+  /** Subscribes if it is time to. Returns true if a frame was sent. */
   #join(): boolean {
     if (this.#mode !== 'held' || this.#filling || this.#log_topics.length === 0) return false;
     if (this.#queue.events > this.#most / 2) return false;
@@ -240,7 +248,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     });
   }
 
-  /** Leaves the log topics, to go on after `from` when that is possible. */
+  /** Leaves the log topics. The next subscription continues after `from`. */
   #leave(from: number | null): void {
     this.#from = from;
     this.#mode = 'leaving';
@@ -296,7 +304,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#wakeAll();
   }
 
-  /** Fulfilled when something was put, handed out, or the stream has ended. */
+  /** Resolves when an item was added or delivered, or the stream has ended. */
   #change(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
@@ -315,7 +323,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (typeof digest === 'string') this.#check?.compare(head, digest);
   }
 
-  /** An event that the service knows of has not come: asked for once more, then reported. */
+  /** An event that the service named has not arrived. Requests it once more, then reports it. */
   #takeHole(topic: string, missing: number) {
     const hole = `${topic} ${missing}`;
     const after = this.#order.floor();
@@ -356,7 +364,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#options.onStatus?.({ status: 'live', head: Number(head), result: String(result) });
   }
 
-  /** A subscription was refused: for good, or until the service is itself again. */
+  /** A subscription was refused, either permanently or until the service has recovered. */
   #takeError(fault: Fault<string>) {
     if (!fault.retryable) return this.#end(new Refused(fault as Fault));
     this.#mode = 'held';
@@ -367,7 +375,10 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     );
   }
 
-  /** Reads over HTTP what a replay does not give, page by page, until a replay can go on. */
+  /**
+   * Reads events over HTTP that are too far back for a replay, page by page, until a replay can
+   * continue.
+   */
   async #fill({ topic, after }: Gap): Promise<void> {
     if (this.#filling) return;
     this.#filling = true;
@@ -400,7 +411,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#join();
   }
 
-  /** For as long as the service is away. */
+  /** Retries as long as the service is away. */
   async #readPage(after: number) {
     const topic = this.#log_topics;
     const query = { ...this.#options.filter, topic, after, limit: page_size };

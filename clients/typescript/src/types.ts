@@ -1,7 +1,7 @@
 import type { Fault, Gap } from './errors.js';
 import type { Events, Operations } from './wire.js';
 
-/** What callers of the library write and get. */
+/** Types that callers of the library write and receive. */
 
 export type OperationId = keyof Operations;
 
@@ -11,7 +11,7 @@ type Sent<Name extends string, S> = S extends undefined
     ? { readonly [K in Name]?: S }
     : { readonly [K in Name]: S };
 
-/** `params`, `query` and `body` of an operation, as far as it has them. */
+/** `params`, `query` and `body` of an operation, if it has them. */
 export type Input<Id extends OperationId> = Sent<'params', Operations[Id]['params']> &
   Sent<'query', Operations[Id]['query']> &
   Sent<'body', Operations[Id]['body']>;
@@ -19,11 +19,11 @@ export type Input<Id extends OperationId> = Sent<'params', Operations[Id]['param
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For one try. */
+  /** Timeout of one try. */
   readonly timeout_ms?: number;
-  /** For all tries together. */
+  /** Timeout of all tries together. */
   readonly patience_ms?: number;
-  /** Made by the client for each POST where it is not given; the same for all its tries. */
+  /** The same for all tries of a call. By default the client generates one for each POST. */
   readonly idempotency_key?: string;
 }
 
@@ -32,7 +32,7 @@ export type CallArguments<Id extends OperationId> =
     ? [input?: Input<Id> & CallOptions]
     : [input: Input<Id> & CallOptions];
 
-/** The answer; rejects with `Refused`, `NoAnswer` or the reason of the signal. */
+/** Returns the answer. Rejects with `Refused`, `NoAnswer` or the reason of the signal. */
 export type Call = <Id extends OperationId>(
   id: Id,
   ...input: CallArguments<Id>
@@ -43,7 +43,7 @@ export type Outcome<Id extends OperationId> =
       readonly ok: true;
       readonly status: number;
       readonly body: Operations[Id]['returns'];
-      /** True: an earlier call with the same key had this effect and this answer. */
+      /** True if an earlier call with the same key had this effect and this answer. */
       readonly replayed: boolean;
     }
   | {
@@ -62,26 +62,32 @@ interface Said<E extends EventName> {
   readonly timestamp: string;
 }
 
-/** One event of the log; `event` tells what `data` holds. */
+/** One event of the log. `event` determines the type of `data`. */
 export type LogEvent = {
   readonly [E in EventName]: Said<E> & {
     readonly op: 'event';
-    /** The first of the stream's topics on which it came; unknown for some that were read later. */
+    /**
+     * The first of the stream's topics on which it arrived. Absent for some events that were read
+     * later.
+     */
     readonly topic?: string;
     readonly prev?: number;
   };
 }[EventName];
 
-/** One event that a member of a durable consumer has. */
+/** One event that is leased to a member of a durable consumer. */
 export type Delivery = {
   readonly [E in EventName]: Said<E> & {
-    /** How often it was delivered, this time included. */
+    /** Number of deliveries, including this one. */
     readonly deliveries: number;
-    /** It is done; false when the member did not have it any more. */
+    /** Acknowledges the event. Returns false if the member no longer had it. */
     readonly ack: () => Promise<boolean>;
-    /** Gives it back, with the later ones of its question; it comes again after so long. */
+    /** Releases it and the later events of its question. It is delivered again after the delay. */
     readonly release: (delay_seconds?: number) => Promise<void>;
-    /** Keeps it longer: for the usual time, or so many seconds from now. False if the lease has ended. */
+    /**
+     * Extends the lease: by the usual time, or to this many seconds from now. Returns false if it
+     * has expired.
+     */
     readonly extend: (seconds?: number) => Promise<boolean>;
   };
 }[EventName];
@@ -89,16 +95,22 @@ export type Delivery = {
 export interface ConsumeOptions {
   /** The name of the durable consumer. */
   readonly consumer: string;
-  /** Any name that no other worker has. */
+  /** Any name that no other worker uses. */
   readonly member: string;
-  /** Events of one take, 10 by default; they are to be done within `ack_wait_seconds`. */
+  /** Events per take. Default: 10. Handle them within `ack_wait_seconds`. */
   readonly limit?: number;
   readonly signal?: AbortSignal;
-  /** Gets what is no longer kept, and the iteration goes on; without this it ends with `StreamGap`. */
+  /**
+   * Called if events are no longer stored. The iteration then continues. Without it, the iteration
+   * ends with `StreamGap`.
+   */
   readonly onGap?: (gap: Gap) => void;
 }
 
-/** How things stand on a state topic; of several in a row only the newest is handed out. */
+/**
+ * The current state of a state topic. If several arrive before a read, only the newest is
+ * delivered.
+ */
 export interface StateUpdate {
   readonly op: 'state';
   readonly topic: string;
@@ -124,7 +136,7 @@ export type Item<T extends Topic> =
   | ([Extract<T, LogTopic>] extends [never] ? never : LogEvent)
   | ([Extract<T, StateTopic>] extends [never] ? never : StateUpdate);
 
-/** Narrows what comes on topics of the log. */
+/** Limits the events on log topics. */
 export interface Filter {
   readonly events?: readonly EventName[];
   readonly question_ids?: readonly string[];
@@ -135,39 +147,41 @@ export interface Filter {
 
 export type StreamStatus =
   | { readonly status: 'connecting' }
-  /** Subscribed: everything up to `head` has been sent or will be. */
+  /** Subscribed. Everything up to `head` has been sent or will be. */
   | { readonly status: 'live'; readonly head: number; readonly result: string }
-  /** The connection ended; the next one comes in `wait_ms`. */
+  /** The connection ended. The next one starts in `wait_ms`. */
   | {
       readonly status: 'waiting';
       readonly wait_ms: number;
       readonly why: string;
-      /** Why it was closed; 0 where it was given up from here. */
+      /** The close code. 0 if this side gave up the connection. */
       readonly code: number;
     };
 
-/** What came between two offsets is not what the log has there. */
+/** The events received between two offsets differ from the log. */
 export interface Mismatch {
-  /** Up to here everything was right, or was reported before. */
+  /** Everything up to here was correct, or was reported before. */
   readonly after: number;
   readonly until: number;
-  /** Digests at `until`: of what came, of the process that sent it, and of the record. */
+  /**
+   * Digests at `until`: of the received events, of the process that sent them, and of the record.
+   */
   readonly came: string;
   readonly tick: string | null;
   readonly record: string | null;
   /**
-   * Who is wrong, by the record. `stream`: something was lost, changed or repeated on its way from
-   * the node. `node`: it has itself a wrong view of the log. `tick`: only its tick is wrong.
+   * The part that is wrong, according to the record. `stream`: something was lost, changed or repeated
+   * on its way from the node. `node`: its own view of the log is wrong. `tick`: only its tick is wrong.
    * `unknown`: the record could not be read.
    */
   readonly wrong: 'stream' | 'node' | 'tick' | 'unknown';
 }
 
-/** One part of the log as it came over two transports. */
+/** One part of the log as received over two transports. */
 export interface Comparison {
   readonly after: number;
   readonly until: number;
-  /** Digests at `until`, each from that of the record at `after`. */
+  /** Digests at `until`, each computed from the record's digest at `after`. */
   readonly record: string;
   readonly socket: string;
   readonly http: string;
@@ -182,23 +196,29 @@ export interface Span {
 export interface StreamOptions<T extends Topic = Topic> {
   readonly topics: readonly T[];
   readonly filter?: Filter;
-  /** Everything after this offset, then what happens; without it and `last` only the latter. */
+  /**
+   * Delivers everything after this offset, then new events. Without it and `last`, only new events.
+   */
   readonly after?: number;
-  /** So many events that were, then what happens. */
+  /** Delivers this many past events, then new events. */
   readonly last?: number;
-  /** Reads over HTTP what is too much for a replay, of up to 50 topics; else see `onGap`. */
+  /** Reads over HTTP if a replay is too long, for up to 50 topics. Otherwise see `onGap`. */
   readonly backfill?: boolean;
-  /** Events that wait for their reader; above it the stream stands still at the service. */
+  /** Maximum number of unread events. Above it, the service pauses the stream. */
   readonly buffer?: number;
   readonly signal?: AbortSignal;
-  /** Instead of iterating; the next item comes when what this returns is fulfilled. */
+  /** Use it instead of iterating. The next item is delivered when the returned promise resolves. */
   readonly onItem?: (item: Item<T>) => unknown;
-  /** Gets what is missing, and the stream goes on after it; without this it ends. */
+  /**
+   * Called if events are missing. The stream then continues after them. Without it, the stream
+   * ends.
+   */
   readonly onGap?: (gap: Gap) => void;
   readonly onStatus?: (status: StreamStatus) => void;
   /**
-   * For the topic `all` without a filter: the digest of what comes is compared with that of the log,
-   * at each tick and each thousand, and this gets every part that differs.
+   * For the topic `all` without a filter. The digest of the received events is compared with the
+   * log's digest at each tick and after every thousand offsets. This is called for every part that
+   * differs.
    */
   readonly onMismatch?: (mismatch: Mismatch) => void;
 }

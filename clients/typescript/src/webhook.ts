@@ -1,20 +1,20 @@
 import { InvalidWebhook } from './errors.js';
 import type { Events } from './wire.js';
 
-/** Verifies deliveries of webhooks by the scheme of Standard Webhooks 1.0, with Web Crypto alone. */
+/** Verifies webhook deliveries by Standard Webhooks 1.0, using only Web Crypto. */
 
-/** What a delivery says; `event` tells what `data` holds. */
+/** The content of a delivery. `event` determines the type of `data`. */
 export type WebhookEvent =
   | {
       readonly [E in keyof Events]: {
-        /** The same on every repeat of a delivery: remember it. */
+        /** The same for every repeat of a delivery. Remember it to detect repeats. */
         readonly id: string;
         readonly event: E;
         readonly data: Events[E];
         readonly timestamp: string;
       };
     }[keyof Events]
-  /** The test that the owner of a webhook asks for. */
+  /** The test delivery that a webhook's owner requests. */
   | {
       readonly id: string;
       readonly event: 'ping';
@@ -22,7 +22,7 @@ export type WebhookEvent =
       readonly timestamp: string;
     };
 
-/** Of a `Request`, or of Node's `request.headers`. */
+/** Headers of a `Request`, or Node's `request.headers`. */
 export type WebhookHeaders =
   | Headers
   | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -45,7 +45,7 @@ const toBytes = (value: string | Uint8Array | ArrayBuffer): Uint8Array<ArrayBuff
   return value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(value);
 };
 
-/** The key itself, or the form of it that Standard Webhooks libraries take. */
+/** Accepts the key itself, or the form that Standard Webhooks libraries use. */
 const readSecret = (secret: string): Uint8Array<ArrayBuffer> => {
   const key = secret.startsWith('whsec_') ? fromBase64(secret.slice(6)) : toBytes(secret);
   if (key === null || key.length === 0)
@@ -61,8 +61,8 @@ const join = (one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> => {
 };
 
 /**
- * The event of a delivery that was signed with this secret within the last five minutes; rejects
- * with `InvalidWebhook` for any other. `body` is the raw body, not what a parser made of it;
+ * Returns the event of a delivery that was signed with this secret within the last five minutes.
+ * Rejects with `InvalidWebhook` otherwise. `body` is the raw body, not a parsed and re-encoded one.
  * `secret` is `secret` or `signing_secret` of the webhook.
  */
 export const verifyWebhook = async (
@@ -79,7 +79,7 @@ export const verifyWebhook = async (
   const key = await crypto.subtle.importKey('raw', readSecret(secret), hmac, false, ['verify']);
   const bytes = toBytes(body);
   const signed = join(toBytes(`${id}.${timestamp}.`), bytes);
-  // Two signatures while a secret is rotated; those of other versions are left to their readers.
+  // There are two signatures while a secret is rotated. Signatures of other versions are ignored.
   for (const text of read(headers, 'webhook-signature').split(' ')) {
     const signature = text.startsWith('v1,') ? fromBase64(text.slice(3)) : null;
     if (signature === null || !(await crypto.subtle.verify(hmac, key, signature, signed))) continue;

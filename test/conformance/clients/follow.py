@@ -1,4 +1,4 @@
-"""The Python client under the suite: URL AFTER UNTIL."""
+"""Runs the Python client for the conformance suite. Arguments: URL AFTER UNTIL."""
 
 import sys
 from pathlib import Path
