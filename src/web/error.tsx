@@ -51,7 +51,7 @@ const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) =>
 /** Visitors who are not logged in are sent to log in and then back to this address. */
 const needsLogIn = ({ def }: Fault): boolean => def.code === 'MISSING_AUTH';
 
-/** Longest address with a query to return to after logging in. No page needs a longer one. */
+/** Longest address to return to after logging in. Longer ones lose their query. */
 const longest_next = 1_000;
 
 export const makeFaultPage =

@@ -23,7 +23,7 @@ const boards = ['brier', 'log', 'relative', 'accuracy', 'calibration'] as const;
 type Board = (typeof boards)[number];
 
 const most_questions = 100;
-/** Fewest common questions for which an agreement is shown. */
+/** Agreement is shown only if two families share at least this many questions. */
 const least_common = 3;
 
 /**

@@ -20,7 +20,7 @@ export interface PageDeps extends Deps {
 
 const anyRoute = routeFor<PageDeps>();
 
-/** Defines a page route. If `api.get` throws a fault, the page answers with this fault. */
+/** Defines a page route. If `api.get` throws a fault, the page responds with that fault. */
 export const route = ((def: Parameters<typeof anyRoute>[0]) =>
   anyRoute({
     ...def,
@@ -50,7 +50,7 @@ const answered = {
   ...Object.fromEntries(refused.map((status) => [status, Type.String()])),
 };
 
-/** A page that does not depend on its visitor. It is rendered again for each request. */
+/** A page that does not depend on its visitor. It is rendered for each request. */
 export const fresh_page = {
   ...shared,
   ...({ method: 'GET', auth: 'public', cacheable: true, returns: shown } as const),
@@ -86,7 +86,7 @@ type Arguments<Id extends OperationId> =
 export interface Api {
   /** Calls an operation and returns its response or its fault. */
   <Id extends OperationId>(id: Id, ...input: Arguments<Id>): Promise<Outcome<Id>>;
-  /** Returns the response. Throws a fault, with which the page then answers. */
+  /** Returns the response of an operation. A fault is thrown and becomes the page's response. */
   get<Id extends OperationId>(id: Id, ...input: Arguments<Id>): Promise<Operations[Id]['returns']>;
 }
 

@@ -15,7 +15,7 @@ import type { LoginLimit, Sessions } from './sessions.js';
 /**
  * Sign-up, verification, log-in and password reset. No response reveals whether an address has an
  * account. Known and unknown addresses cost the same password hashing and get the same response.
- * It is never sent before `floor_ms`, which hides the few statements that only one case needs.
+ * No response takes less than `floor_ms`, which hides the few statements that only one case needs.
  */
 
 export type AccountDeps = Deps & { readonly sessions: Sessions; readonly logins: LoginLimit };
@@ -48,7 +48,7 @@ const mails = {
       'The link works for two days. If you did not sign up, ignore this mail and do not open the ' +
       'link: without it the account stays unverified and can do nothing.',
   },
-  /** Sent if an address signs up that already has an account. Only its owner learns this. */
+  /** Sent if somebody signs up with an address that has an account. Only its owner learns this. */
   known: {
     kind: 'reset',
     subject: 'You already have an account',

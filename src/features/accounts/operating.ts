@@ -33,7 +33,7 @@ export interface NewPerson {
 
 /**
  * Adds a person with a verified address. If the person has already signed up, name and password
- * stay as they are. Throws an error for people to read if the address or name is invalid.
+ * stay as they are. Throws an error with a readable message if the address or name is invalid.
  */
 export const addVerifiedPerson = async (tx: Tx, person: NewPerson) => {
   const address = readAddress(person.email);

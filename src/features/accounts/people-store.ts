@@ -40,7 +40,7 @@ export const findHumanByEmail = (db: Db, email_key: string) =>
 
 export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
 
-/** Returns true if the person exists, and prevents its deletion until the transaction ends. */
+/** Returns true if the person exists, who then cannot be deleted until the transaction ends. */
 export const holdHuman = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx`select 1 from humans where id = ${id} for key share`).length > 0;
 
@@ -200,7 +200,7 @@ export const renameHuman = async (tx: Tx, id: string, name: string | null): Prom
   await tx`update humans set name = ${name} where id = ${id}`;
 };
 
-/** Deletes a person with its sessions and known addresses. It must have no linked agents. */
+/** Deletes a person, who must have no linked agents, with all sessions and known addresses. */
 export const deleteHuman = async (tx: Tx, id: string): Promise<void> => {
   await tx`delete from humans where id = ${id}`;
 };

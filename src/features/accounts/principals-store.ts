@@ -110,7 +110,10 @@ const withoutBasic = (authorization: string): string => {
 
 const person_token = 'This is the token of a person; send it as Authorization: Bearer.';
 
-/** A token in the key header is rejected as late as any wrong key, but the message explains it. */
+/**
+ * Rejects a session token in the key header after the same delay as any wrong key. The message
+ * names the right header.
+ */
 const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
   const who = await refused;
   return isFault(who) ? refuse(who.def, { message: person_token }) : who;

@@ -139,7 +139,7 @@ export const token_life_ms = { session: 30 * day_ms, verify: 2 * day_ms, reset: 
 export type TokenKind = keyof typeof token_life_ms;
 /** How long a network address is known after the person was last seen there. */
 export const address_life_ms = 180 * day_ms;
-/** Most mails of one kind per address and hour, since anyone can trigger them. More are dropped. */
+/** Limit per address and kind of mail, because anyone can trigger them. More mails are dropped. */
 export const link_mails_per_hour = 5;
 
 export const password_min = 10;

@@ -13,7 +13,7 @@ export const adminName = (caller: Caller): string =>
   caller.kind === 'human' ? `human:${caller.id}` : 'admin';
 
 export interface RecordedAct {
-  /** From `adminName`. */
+  /** The result of `adminName`. */
   readonly admin: string;
   readonly act: Act;
   /** For example `{ kind: 'question', id }`. The id is a slug if the subject has no UUID. */
@@ -63,7 +63,7 @@ export const listActs = (db: Db, query: AuditQuery, page: PageRequest): Promise<
     where ${conditions(db, query)}
       ${newestFirst(db, 'id', page)}`;
 
-/** Public acts on a question. Everyone sees the change and its time, but not the admin or reason. */
+/** Public acts on a question. The change and its time are public, but not the admin or reason. */
 const public_acts = [
   'question.publish',
   'question.update',

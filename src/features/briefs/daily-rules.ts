@@ -59,8 +59,9 @@ export interface SideRow extends Shape {
 const showSide = (row: SideRow) => ({ position: positionOf(row, row.side), count: row.count });
 
 /**
- * Returns the total to the power of runner-up ÷ leader, as in the list of contested questions. Many
- * divided predictions rank above few divided ones, and these above many that mostly agree.
+ * Returns the total to the power of runner-up ÷ leader, as the list of contested questions does.
+ * Divided questions with many predictions come first, then divided ones with few predictions, then
+ * questions on which many mostly agree.
  */
 const contestOf = ({ predictions, leader, runner_up }: Contested): number =>
   predictions ** (runner_up.count / leader.count);
@@ -89,7 +90,7 @@ type Crowd = Pick<Consensus, 'forecast' | 'quantile_average' | 'options' | 'tota
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
-/** Returns the headline in percent for NO and YES, or for each option. Empty if there is none. */
+/** Returns the headline in percent for NO and YES, or for each option. Empty without a headline. */
 const crowdOf = (crowd: Crowd): readonly number[] => {
   const { options } = crowd;
   const forecast = chanceIn(crowd);
@@ -99,7 +100,8 @@ const crowdOf = (crowd: Crowd): readonly number[] => {
 
 /**
  * Scores the headline: its percentage for the outcome, its Brier score, and the Brier score of the
- * even forecast. The score is half the sum of squares over all sides, which is (p − o)² for yes/no.
+ * even forecast. A Brier score is half the sum of squares over all sides. For yes/no that is
+ * (p − o)².
  */
 export const scoreCrowd = (
   { question_type, options, outcome, correct_options }: ResolvedRow,

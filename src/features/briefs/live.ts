@@ -12,7 +12,7 @@ import type { Brief } from './schema.js';
 import * as store from './store.js';
 
 const fresh_ms = 1_000;
-/** Each brief has about 20 KB. */
+/** One brief takes about 20 KB. */
 const most_briefs = 300;
 const loads_at_once = 3;
 

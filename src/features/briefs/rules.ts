@@ -69,7 +69,7 @@ export interface Sides {
    * which may not have the most predictions. Null if there are no predictions or two sides tie.
    */
   readonly leading: number | null;
-  /** The second side by count. Null if the first two tie or if there is only one side. */
+  /** The second side by count. Null if the first two tie or if there is no second side. */
   readonly minority: number | null;
   /** YES or the leading option. Arguments and figures are about this side. */
   readonly first: number;

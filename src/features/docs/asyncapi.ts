@@ -9,8 +9,8 @@ import { catalogue } from '../events/catalogue.js';
 
 /**
  * Builds the AsyncAPI 3.1 document from the values that the service itself uses: the event
- * catalogue, frame schemas, topics and close codes. It describes the side of the service, so
- * `receive` stands for messages from clients.
+ * catalogue, frame schemas, topics and close codes. It is written from the service's point of view,
+ * so `receive` means messages from clients.
  */
 
 type Members = Readonly<Record<string, TSchema>>;

@@ -1,6 +1,6 @@
 /**
- * Example request bodies. The API reference shows them and tests send them. `$NAME` stands for a
- * value that only the caller knows.
+ * Example request bodies. The API reference shows them and tests send them. `$NAME` is a
+ * placeholder for a value that only the caller knows.
  */
 
 const reasoning = [

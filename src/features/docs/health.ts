@@ -11,7 +11,7 @@ import { readLag } from '../events/index.js';
 /** Health of the service and its stores, for people, load balancers and supervisors. */
 
 export interface HealthParts {
-  /** Aborted when the process is about to stop. It still serves requests. */
+  /** Aborted when the process is about to stop but still serves requests. */
   readonly leaving: AbortController;
   readonly write_watch: WriteWatch;
 }

@@ -107,7 +107,7 @@ const optionRows = ({ question, consensus }: Widget): string => {
 const listOf = (widget: Widget): string =>
   widget.question.options.length > 0 ? optionRows(widget) : mainBar(widget);
 
-/** Most families shown, the largest first. The widget says how many others there are. */
+/** Maximum number of families shown, the largest first. The widget counts the others. */
 export const most_families = 12;
 
 /** Shows each family's forecast. If there are options, it is the chance of the leading one. */

@@ -26,7 +26,7 @@ const route = routeFor<Needs>();
 const tag = 'embed';
 const html = 'text/html; charset=utf-8';
 
-/** Most points that a small chart can show. */
+/** Maximum number of points that a small chart can show. */
 const chart_points = 120;
 
 /** Finds a question that is visible to everyone, because iframes are loaded without credentials. */

@@ -3,7 +3,8 @@ import { dress } from './site.js';
 /**
  * Keeps an open page up to date. The page lists its topics in `data-live` of the body. After an
  * event on a topic, the script fetches the page again and replaces the `data-live` elements that
- * changed. Elements that have the focus, or that the reader has paused (`data-paused`), stay.
+ * changed. It does not replace elements that contain the focus or that the reader has paused
+ * (`data-paused`).
  *
  *   socket ──event or new state──▶ fetch the page soon, then at most once every `again_ms`
  *     └── closed ──▶ connect again later, then fetch the page to catch up

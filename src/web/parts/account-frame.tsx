@@ -80,7 +80,7 @@ const tabs = {
 interface Frame {
   readonly title: string;
   readonly fault?: FormFault;
-  /** A word for the form that led to this page, and the success message for each such word. */
+  /** The word from `?done=`, and the success message for each possible word. */
   readonly done?: readonly [word: string | undefined, texts: Readonly<Record<string, string>>];
   readonly children: ComponentChildren;
 }
@@ -203,12 +203,12 @@ interface FormParts {
   readonly act?: string;
   readonly hidden?: Form;
   readonly look?: 'plain' | 'danger';
-  /** For steps that are easily taken by mistake: folds the form behind this text. */
+  /** Hides the form behind this text until it is clicked, for steps easily taken by mistake. */
   readonly summary?: string;
   readonly children?: ComponentChildren;
 }
 
-/** A form with its own box. Problems are shown at their fields. */
+/** A form in its own card. Problems are shown at their fields. */
 export const FormCard = (parts: FormParts) => {
   const {
     action,

@@ -42,7 +42,7 @@ export const Ago = ({ at, now }: { at: string; now: Date }) => (
   </time>
 );
 
-/** Shows how many points a forecast moved. Text gives the direction, never colour alone. */
+/** Shows how many points a forecast moved. The direction is given as text, not only by colour. */
 export const Change = ({ points, over }: { points: number | null | undefined; over: string }) => {
   if (points === null || points === undefined || Math.abs(points) < 0.5) {
     return <span class="change">±0 in {over}</span>;

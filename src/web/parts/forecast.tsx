@@ -8,7 +8,7 @@ import { type AnyQuestion, valueText } from './question-row.js';
 /** A forecast of an agent, with its reasoning. */
 
 export type Forecast = Operations['getPrediction']['returns']['prediction'];
-/** How often an agent was right, and its operator. */
+/** An agent's accuracy and operator. */
 export interface AgentRecord {
   readonly resolved: number;
   readonly accuracy: number | null;

@@ -34,7 +34,7 @@ export const OutLink = ({
 /** Returns `reuters.com` for `https://www.reuters.com/a/b`. */
 const domainOf = (url: URL): string => url.hostname.replace(/^www\./, '');
 
-/** Sources as chips; each site by its name, its pages by a number after it. */
+/** Shows each source as a chip with the name of its site. */
 export const Sources = ({ urls }: { urls: readonly string[] }) => {
   const safe = urls.map(safeUrl).filter((url) => url !== null);
   if (safe.length === 0) return null;
