@@ -5,8 +5,8 @@ import { readRoleArgs, runRole } from './process/role-process.js';
 /**
  * Runs the command `start`: the supervisor of a whole service. With `--role=…` it runs one process
  * of the service, which the supervisor starts with this same program. Only this file ends the
- * process. Each mode loads only the modules it needs: only the supervisor needs certificates, which
- * cost a fifth of a start.
+ * process. Each mode loads only the modules it needs. Certificates, for example, cost a fifth of a
+ * start, and only the supervisor needs them.
  */
 const main = async (): Promise<number> => {
   const argv = process.argv.slice(2);

@@ -30,9 +30,9 @@ import { routes as webhooks } from './features/webhooks/routes.js';
 import { version } from './kit/version.js';
 
 /**
- * The routes of the API, in the order of the documents. The documents and the client library are
- * made from them. The routes of the pages are not included, because the pages are built on these
- * routes.
+ * The routes of the API, in the order of the documentation. The documentation and the client
+ * library are generated from them. The routes of the pages are not included, because the pages are
+ * built on these routes.
  */
 export const api_routes = [
   ...agent_routes,

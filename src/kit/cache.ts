@@ -37,7 +37,7 @@ export const makeLoader = <V, K = string>(
           dispatch();
           await reading;
         };
-        // The callers get the error; here only the turn ends.
+        // The callers handle the error. Here it only ends the turn.
         limit(turn).catch(() => undefined);
       },
     },

@@ -131,7 +131,7 @@ export const common_faults = defineFaults({
   INTERNAL: [500, 'internal', 'Something went wrong here; the request id names it.', true],
 });
 
-/** Makes the fault for an item of such a list that does not have the expected shape. */
+/** Makes the fault for a list item that does not have the expected shape. */
 export const unreadableItem = (fields: readonly FaultField[]): Fault => {
   const message = fields.map((field) => `${field.path}: ${field.message}`).join('; ');
   return refuse(common_faults.INVALID_REQUEST, { message, fields });

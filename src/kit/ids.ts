@@ -45,8 +45,8 @@ const uuid_pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 export const isId = (text: string): boolean => uuid_pattern.test(text);
 
 /**
- * Returns SHA-256 as text. This costs a third of a buffer, which uses memory outside the heap. Node
- * before 20.12 has only the streaming hash.
+ * Returns SHA-256 as text. A buffer would cost three times as much, because it uses memory outside
+ * the heap. Node before 20.12 has only the streaming hash.
  */
 export const sha256: (data: string | Uint8Array, encoding: crypto.BinaryToTextEncoding) => string =
   typeof crypto.hash === 'function'

@@ -59,7 +59,7 @@ export const describeError = (error: unknown): Record<string, unknown> =>
 
 /** Lines are collected for this long before a write. A failed write is retried after this time. */
 const every_ms = 200;
-/** Retry time for a full pipe, which somebody is reading. */
+/** Wait before writing to a full pipe again, because its reader will soon empty it. */
 const pipe_ms = 10;
 /** A write starts early when this many characters are waiting. */
 const enough = 32_768;

@@ -44,7 +44,9 @@ const outage_codes = new Set([
   '57014',
 ]);
 
-/** Connections; resources (disk, memory, connections); an operator's action; the system below. */
+/**
+ * Classes for connections, resources (disk, memory, connections), operators and the system below.
+ */
 const outage_classes = /^(08|53|57P|58)/;
 
 /** True if the disk is full, or the server or the database is read-only. Reads still work. */

@@ -24,7 +24,7 @@ export class CannotStart extends Error {
 export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    // Most work ends in time, so the error, whose stack is costly, is made only if it does not.
+    // The error is made only when needed, because its stack is costly and most work ends in time.
     timer = setTimeout(() => {
       const error = new Error(`${what} took longer than ${ms} ms`);
       reject(Object.assign(error, { code: 'ETIMEOUT' }));

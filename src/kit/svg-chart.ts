@@ -54,7 +54,7 @@ export const timeAxis = (from: number, to: number, most: number): Axis => {
   return { from, to, ticks: times.map((time) => ({ at: time.getTime(), label: label(time) })) };
 };
 
-/** Maps values of the two axes to positions in the picture, inside the given rectangle. */
+/** Maps values of the two axes to positions in the picture, inside this rectangle. */
 export interface Plot {
   readonly x: (value: number) => number;
   readonly y: (value: number) => number;
@@ -121,7 +121,7 @@ const advanceOf = (character: string): number => {
 /** Leaves room for readers whose fonts are wider than the one measured here. */
 const spare = 1.04;
 
-/** Width in units of the picture. It is rather too large than too small. */
+/** Width in units of the picture, estimated generously. */
 const textWidth = (text: string, { size }: Face): number => {
   let hundredths = 0;
   for (const character of text) hundredths += advanceOf(character);

@@ -276,7 +276,7 @@ const resolveLookalikes = (word: string): string => {
   return plain.toLowerCase();
 };
 
-/** Works like the library: a repeated letter counts once, or twice if words double that letter. */
+/** Works like the library: a repeated letter counts once, or twice if words often double it. */
 const collapseRepeats = (word: string): string =>
   word.replace(/([^beolsg])\1+/g, '$1').replace(/([beolsg])\1{2,}/g, '$1$1');
 
@@ -376,7 +376,7 @@ const pushy = anyOf(
 const format = /\p{Cf}/gu;
 const letters = /\p{L}/gu;
 const letter_runs = /\p{L}[\p{L}\p{M}]*/gu;
-/** Characters whose number of letters is not their number of code units. */
+/** Characters for which the number of code units is not the number of letters. */
 const odd_letters = /[\p{M}\u{10000}-\u{10ffff}]/u;
 /** Scripts without spaces between words, for which ICU has dictionaries. */
 const unspaced =

@@ -30,7 +30,7 @@ import { followDefaults, most_last } from './subscribe.js';
  * Turns an HTTP request into a socket with a caller, and then takes the caller's frames. Every
  * refusal is a close code and never an HTTP status, because a browser cannot read the status of a
  * failed upgrade. So the socket is opened, gets the reason, and is closed. Frames that come during
- * the lookup of a credential wait, so that their order keeps its meaning.
+ * the lookup of a credential wait, so that they are handled in order.
  */
 
 const auth_deadline_ms = 5_000;

@@ -105,10 +105,7 @@ class CallQueue {
     return null;
   }
 
-  /**
-   * Calls `done` after the reply to the call that ended the credentials, or now without such a
-   * call.
-   */
+  /** Calls `done` after the reply to the call that ended the credentials, or now if no call did. */
   whenAnswered(done: () => void): void {
     this.sendReady();
     if ([...this.#working].some(({ ends_credentials }) => ends_credentials)) this.#on_ended = done;
@@ -323,7 +320,10 @@ const replyFrame = (id: CallFrame['id'], outgoing: Outgoing): string => {
   return `${makeFrame('reply', id, { status, headers }).slice(0, -1)},"body":${body}}`;
 };
 
-/** Only the handler's answer shows that a frame cannot hold it. Such routes change nothing. */
+/**
+ * Refuses an answer that a frame cannot hold. This is known only after the handler ran, but routes
+ * with such answers change nothing.
+ */
 const refuseForHttp = ({ headers }: Outgoing): Outgoing => {
   const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';
   const message = 'This answer is no text, or too long for a frame; ask for it over HTTP.';

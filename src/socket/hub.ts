@@ -133,7 +133,7 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
     // The fan-out enforces the limit. This one is several times larger; a socket that reaches it is
     // cut.
     maxBackpressure: limits.backpressure_bytes * 4,
-    // A client that vanished is closed after this many seconds, which is a multiple of four.
+    // A client that vanished is closed after this many seconds (a multiple of four).
     idleTimeout: 44,
     maxLifetime: 0,
     sendPingsAutomatically: true,

@@ -121,10 +121,7 @@ interface OpenCalls {
   readonly in_flight: number;
   /** Sends the replies that the connection has room for. */
   sendReady(): void;
-  /**
-   * Calls `done` after the reply to the call that ended the credentials, or now without such a
-   * call.
-   */
+  /** Calls `done` after the reply to the call that ended the credentials, or now if no call did. */
   whenAnswered(done: () => void): void;
   onClose(): void;
 }
@@ -202,7 +199,7 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
   const { ops, makePrevReader, publish } = parts;
   const { log, recent, source, connections } = options;
   const limits: HubLimits = { ...default_limits, ...options.limits };
-  /** Logs an error that must not be thrown. The process goes on. */
+  /** Logs an error that should never be thrown. The process goes on. */
   const onBug = (error: unknown): void => {
     log.error(describeError(error), 'ws: a callback threw');
   };
@@ -570,6 +567,6 @@ export const closeSilent = (core: Core, name: string): void => {
     asked.delete(name);
     for (const one of sessions) if (one.heard_ms < asked_ms) one.cut(close_codes.SLOW);
   });
-  // After a stall of this process, it first reads the data that came meanwhile.
+  // After a stall, this process first reads the data that came meanwhile.
   setTimeout(() => setImmediate(close), limits.alive_ms).unref();
 };

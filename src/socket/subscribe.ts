@@ -277,7 +277,7 @@ const placeCursor = async (session: Session, join: Join): Promise<GapReason | nu
   if (join.from !== 'cursor') join.cursor = await findLast(core, join, join.from.last);
   const hasCome = (): boolean => core.head >= join.cursor;
   const has_come = await untilCalled(on_head, limits.ahead_ms, hasCome);
-  // It is only known how far a slow reader is behind after it has read.
+  // How far a slow reader is behind is known only once it has read.
   if (!(await untilRead(session, performance.now() + limits.replay_ms))) return null;
   if (!has_come) return 'epoch';
   if (!(await isTooFar(core, join))) return null;

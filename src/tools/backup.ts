@@ -55,10 +55,7 @@ async function* partsOf(tx: Tx, { name, columns }: Table): AsyncGenerator<Buffer
   if (bytes > 0) yield Buffer.concat(held);
 }
 
-/**
- * Counts line ends. COPY writes a line end within a value as the two characters `
- * `.
- */
+/** Counts line ends. COPY writes a line end within a value as the two characters `\n`. */
 const countRows = (bytes: Buffer): number => {
   let rows = 0;
   for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) rows += 1;
@@ -119,7 +116,7 @@ in it. Keep a copy of it elsewhere: without it no webhook can be signed with its
 
 prediction-forum restore FILE puts it back.`;
 
-/** Each table is copied in one statement, which may take any time. */
+/** Without a statement timeout, because each table is copied in one statement. */
 export const accessFor = ({ screen }: Call): Access => ({
   name: 'backup',
   statement_timeout_ms: 0,

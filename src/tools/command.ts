@@ -219,7 +219,10 @@ export const readPlaces = (): { readonly DATA_DIR: string; readonly PORT: number
 export const isRunning = (data_dir: string): boolean =>
   lockHolder(path.join(data_dir, 'service.lock')) !== 0;
 
-/** Returns the address of this folder's service: its own report while it runs, else from `PORT`. */
+/**
+ * Returns the address of this folder's service: the one it reports while it runs, else one made
+ * from `PORT`.
+ */
 export const localUrl = (): string => {
   const { DATA_DIR, PORT } = readPlaces();
   const { state, url } = readStatus(DATA_DIR);

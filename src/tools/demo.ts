@@ -102,7 +102,8 @@ const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promis
 type IsOwn = (question_id: string | undefined) => boolean;
 
 /**
- * Collects the ids of predictions placed on our questions from now on. Resolves when it is live.
+ * Collects the ids of predictions placed on our questions from now on. Resolves when the stream is
+ * live.
  */
 const listen = (client: Client, isOwn: IsOwn) =>
   new Promise<ReadonlySet<string>>((resolve, reject) => {

@@ -25,8 +25,8 @@ import {
 
 /**
  * `prediction-forum import`: file → records → items → service. The file is read once for questions
- * and agents, and again for forecasts and for resolutions, if it has any. So a record always comes
- * after the records that it depends on, in any order of the lines.
+ * and agents, and again for forecasts and for resolutions, if it has any. So a record is always
+ * imported after the records that it depends on, for any order of the lines.
  */
 
 const help = `Usage: prediction-forum import FILE [options]

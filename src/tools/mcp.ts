@@ -50,7 +50,7 @@ const makeCall =
     };
     const answer = await tryOnce(request, { timeout_ms: answer_ms, signal: undefined });
     if (!(answer instanceof NoAnswer)) {
-      // A redirect contains a refusal.
+      // The body of a redirect is already a refusal.
       return { ...answer, status: Math.floor(answer.status / 100) === 3 ? 503 : answer.status };
     }
     const said = `${base_url} does not answer: ${answer.message} Whether the call was done is not known.`;
@@ -78,8 +78,8 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
   const transport = new StdioServerTransport(process.stdin.pipe(lines));
   const handle = serveStdio(
     async ({ era }) => {
-      // Waits for the stream, so that a client that follows a question immediately misses nothing.
-      // Without a service, the tools still work and report the problem.
+      // Waits for the stream, so that no event is missed if a client follows a question
+      // immediately. Without a service, the tools still work and report the problem.
       await Promise.race([live, pause(most_wait_ms)]);
       is_old = era === 'legacy';
       const server = makeMcpServer({ tools, call }, { era }, followed);
@@ -105,7 +105,7 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
       const { question_id } = data as { readonly question_id?: string };
       if (question_id === undefined) continue;
       const uri = questionUri(question_id);
-      // The newer revision manages its subscriptions itself.
+      // The newer protocol revision manages its subscriptions itself.
       if (is_old && !followed.has(uri)) continue;
       for (const server of servers) await server.sendResourceUpdated({ uri });
     }

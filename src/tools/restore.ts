@@ -52,7 +52,7 @@ const migrationsOf = (
   known: readonly Migration[],
 ): readonly Migration[] => {
   if (isEarlier(had)) {
-    // Its rows fit into the schema of the first file, or the restore fails.
+    // The backup's rows fit into the schema of the first file, or the restore fails.
     checkComplete(had, 'backup');
     return known.slice(0, 1);
   }

@@ -15,7 +15,7 @@ import { type Call, isRunning, unreachable, writeLine } from './command.js';
  */
 
 export interface Access {
-  /** Name of the connections in the database. */
+  /** The database shows the connections under this name. */
   readonly name: string;
   readonly pool?: number;
   /** 0 means no limit. */

@@ -12,7 +12,8 @@ import { checkRecord, countRecord } from './verify/record-store.js';
 const looks = 4;
 const again_ms = 1_000;
 /**
- * Figures change from look to look. The start of the line, with ids but no figures, is the subject.
+ * Numbers change from look to look. The start of the line, with ids but without numbers, names the
+ * subject.
  */
 const subjectOf = (line: string): string =>
   line.replace(/(?<![\w-])\d+(?![\w-])/g, '').slice(0, 48);

@@ -29,7 +29,7 @@ export const parseRange = (text: string): Range => {
 
 /**
  * Refused in addition to the special ranges that ipaddr.js knows: the address at which a cloud
- * serves its own machines, and all IPv6 forms that embed an IPv4 address.
+ * serves its own machines, and the IPv6 forms in `::/8`, which embed an IPv4 address.
  */
 const also_refused = ['168.63.129.16/32', '::/8'].map(parseRange);
 

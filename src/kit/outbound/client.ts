@@ -36,8 +36,8 @@ export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boole
 export interface Outcome extends Answered {
   readonly latency_ms: number;
   /**
-   * True if it failed without a status long after its deadline: this process was stalled, and a
-   * status may have come.
+   * True if the call failed without a status long after its deadline. Then this process was
+   * stalled, and a status may have come.
    */
   readonly stood_still: boolean;
 }

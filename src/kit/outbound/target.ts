@@ -96,8 +96,8 @@ const checkShape = (url: URL, allow_plain: boolean): TargetProblem | null => {
 };
 
 /**
- * Returns the target that `text` names, or the first rule that it breaks. It looks up no name.
- * `allow_plain` also accepts http, for calls that reveal nothing.
+ * Returns the target that `text` names, or the first rule that it breaks. It does not look up
+ * names. `allow_plain` also accepts http, for calls that reveal nothing.
  */
 export const parseTarget = (
   text: string,

@@ -60,7 +60,7 @@ export const writeArchive = async (file: string, entries: AsyncIterable<Entry>):
   }
 };
 
-/** The decoder as Node's own stream type, which differs from the web's type. */
+/** The decoder with the stream types of Node, which TypeScript distinguishes from the web's. */
 type TarDecoder = ReadableWritablePair<ParsedTarEntry, Buffer>;
 
 /** Yields the entries in their order. Throws a DamagedFile, at the latest after the last entry. */

@@ -12,8 +12,8 @@ export interface Table {
 }
 
 /**
- * Lifts the time limits, because a whole table may take any time. Also fixes the format of values,
- * so that every server can read them.
+ * Lifts the time limits, because copying a whole table may take long. Also sets the format of
+ * values, so that every server can read them.
  */
 export const unboundStatements = async (tx: Tx): Promise<void> => {
   await tx.unsafe(`

@@ -166,8 +166,8 @@ type NumberedRow =
   | { readonly line: number; readonly problem: string };
 
 /**
- * Yields rows with the numbers of their first lines. If a quote is never closed, the row whose line
- * opens it is lost, and reading continues on the next line.
+ * Yields rows with the numbers of their first lines. If a quote is never closed, the row that opens
+ * it is lost, and reading continues on the line below.
  */
 class RowReader {
   readonly #separator: string;

@@ -102,7 +102,8 @@ export const webhook_queries: readonly Query[] = [
       and not exists (
         select from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id
       )`,
-  // A delivered delivery was answered with a 2xx. Each delivery has as many attempts as it counts.
+  // A delivery marked as delivered was answered with a 2xx. Each delivery has as many attempts as
+  // it counts.
   (tx) => tx`
     select
       'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, and has '

@@ -222,7 +222,7 @@ export const moderation_queries: readonly Query[] = [
           and d.status = 'upheld'
           and d.new_revision = r.revision
       )`,
-  // The latest act on a content says whether the content is hidden.
+  // The latest act on an item says whether the item is hidden.
   (tx) => tx`
     select c.kind || ' ' || c.id || ' is hidden, and no act of an admin says so' as what
     from (
@@ -427,7 +427,10 @@ const checkOne = (paid: PaidPrediction): string | null => {
   return `prediction ${id} has a ${score.name} of ${score.loss}, and ${kept} is kept`;
 };
 
-/** Returns the net and its loss. There is no score if the prediction came too late. */
+/**
+ * Returns the net and the loss that it is based on. The score is null if the prediction came too
+ * late.
+ */
 const scoreAgain = (paid: PaidPrediction) => {
   const { weight, options, points_rule: rule, outcome_value, forecasts } = paid;
   const time = scoringTimeOf(paid, forecasts);
@@ -474,7 +477,7 @@ const latest_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const statement_ms = 120_000;
 
-/** Returns the contradictions in the record, all of it read at one moment. */
+/** Returns the contradictions in the record, which is read as of one moment. */
 export const checkRecord = (sql: Sql, under_way_ms: number): Promise<readonly string[]> =>
   sql.begin({ mode: 'isolation level repeatable read read only', statement_ms }, async (tx) => {
     const before_id = under_way_ms === 0 ? latest_id : firstIdAt(Date.now() - under_way_ms);
