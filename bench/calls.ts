@@ -9,8 +9,8 @@ import { startForum } from './env/setup.js';
 import { type Bench, ratioOf, type Subject } from './frame/bench.js';
 
 /**
- * Durable predictions per second through calls over websockets, compared with the same requests over
- * HTTP: one service, the same agents in the same order, each agent with its own connection.
+ * Durable predictions per second through calls over websockets, compared with the same requests
+ * over HTTP: one service, the same agents in the same order, each agent with its own connection.
  *
  * `http`, `sockets`: a fleet of many agents with equally many requests in flight, so that the
  * difference is the cost of a request. `burst_…`: a few agents arrive at once, each with 20

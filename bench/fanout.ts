@@ -9,13 +9,13 @@ import { type Dialect, dialectOf, plain, startSubscribers } from './sockets.js';
 /**
  * Sends log events to many websockets, compared with the same frames from bare uWebSockets.js, `ws`
  * and Socket.IO. For the service an event starts as a row in Postgres and passes through the relay
- * and Redis. For the peers it starts in their memory. `NAME`: a fixed number of events is in flight,
- * and a new one is sent whenever all subscribers have received one. `NAME_at_200`: events are sent at
- * a fixed rate.
+ * and Redis. For the peers it starts in their memory. `NAME`: a fixed number of events is in
+ * flight, and a new one is sent whenever all subscribers have received one. `NAME_at_200`: events
+ * are sent at a fixed rate.
  *
- * A latency runs from before the commit (or before the message to the peer) until the subscriber has
- * read the frame, for one in fifty subscribers. Every subscriber must get every event, and the sampled
- * ones must get them in order. Otherwise the bench fails.
+ * A latency runs from before the commit (or before the message to the peer) until the subscriber
+ * has read the frame, for one in fifty subscribers. Every subscriber must get every event, and the
+ * sampled ones must get them in order. Otherwise the bench fails.
  */
 
 const subscribers = 2_000;

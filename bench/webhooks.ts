@@ -26,9 +26,10 @@ import type { ReceiverHandlers } from './load/receiver-process.js';
 import type { DeliveryJob } from './peers/bullmq-worker.js';
 
 /**
- * Signed HTTPS deliveries to receivers on this machine. Measures deliveries per second from a backlog,
- * compared with a BullMQ worker that does the same with `fetch`, and the delay after the event at a
- * steady 500 per second. A round counts only if everything arrived, signed, exactly once.
+ * Signed HTTPS deliveries to receivers on this machine. Measures deliveries per second from a
+ * backlog, compared with a BullMQ worker that does the same with `fetch`, and the delay after the
+ * event at a steady 500 per second. A round counts only if everything arrived, signed, exactly
+ * once.
  */
 
 interface Endpoints {

@@ -13,16 +13,16 @@ import { serve } from '../env/child.js';
 
 /**
  * The design of most services of this kind: Fastify, a connection pool, and one transaction per
- * request. Schema, rows and checks of texts and keys are the same as the service's. Fastify's compiled
- * ajv schema checks bodies, every statement is prepared, keys are cached, and each request logs one
- * line. It also does the service's work in Redis: a rate limit per key (`@fastify/rate-limit`; the
- * service checks three windows per call), and after the commit the tally and the stream, in one round
- * trip.
+ * request. Schema, rows and checks of texts and keys are the same as the service's. Fastify's
+ * compiled ajv schema checks bodies, every statement is prepared, keys are cached, and each request
+ * logs one line. It also does the service's work in Redis: a rate limit per key
+ * (`@fastify/rate-limit`; the service checks three windows per call), and after the commit the
+ * tally and the stream, in one round trip.
  *
  * An agent's row is locked while its earlier comments are read, to enforce the limit of five per
- * question. The question's counter is updated last in the same transaction, so that its row is locked
- * as briefly as possible. Owners are compared before a vote, and the author's row is locked until its
- * end.
+ * question. The question's counter is updated last in the same transaction, so that its row is
+ * locked as briefly as possible. Owners are compared before a vote, and the author's row is locked
+ * until its end.
  */
 
 const { DATABASE_URL = '', POOL = '', LOG_FILE = '', REDIS_URL = '' } = process.env;

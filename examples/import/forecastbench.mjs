@@ -4,8 +4,8 @@
  *   node examples/import/forecastbench.mjs SET.ndjson [--forecasts] [--resolutions] > season.ndjson
  *
  * Each line has the members `source, source_id, question, background, resolution_criteria, url,
- * opens_at, closes_at` and becomes a question. With `--forecasts` it adds one forecast of the crowd,
- * from `frozen_at` and `crowd_probability`. With `--resolutions` it adds the outcome, from
+ * opens_at, closes_at` and becomes a question. With `--forecasts` it adds one forecast of the
+ * crowd, from `frozen_at` and `crowd_probability`. With `--resolutions` it adds the outcome, from
  * `resolved_to` and `resolved_on`. Adapt this example to other sources: `npm run import -- --help`
  * describes the input of the import.
  */

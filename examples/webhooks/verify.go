@@ -21,8 +21,8 @@ type Event struct {
 	Timestamp time.Time       `json:"timestamp"`
 }
 
-// Verify returns the event of a delivery. It returns an error if the delivery does not come from the
-// forum or is too old.
+// Verify returns the event of a delivery, or an error if the delivery does not come from the forum
+// or is too old.
 func Verify(header http.Header, rawBody []byte, secret string) (*Event, error) {
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)

@@ -95,8 +95,8 @@ export const poolerOf = async (t: Teardown, database_url: string): Promise<strin
 export type KeptPostgres = Awaited<ReturnType<typeof keepPostgres>>;
 
 /**
- * PgBouncer in front of a durable Postgres in a folder. Postgres is restarted whenever it ends, until
- * `release`.
+ * PgBouncer in front of a durable Postgres in a folder. Postgres is restarted whenever it ends,
+ * until `release`.
  */
 export const keepPostgres = async (t: Teardown, folder: string) => {
   const start = () => startPostgres({ data_dir: folder, say: () => undefined });

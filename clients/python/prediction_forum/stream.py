@@ -43,7 +43,7 @@ class _Hole(Exception):
 
 
 def _find_connect() -> tuple[Any, str]:
-    """`connect` of websockets, and its header argument, which has another name in older versions."""
+    """`connect` of websockets and its header argument, whose name differs in older versions."""
     try:
         module = importlib.import_module("websockets.asyncio.client")
         return module.connect, "additional_headers"

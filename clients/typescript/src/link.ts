@@ -7,8 +7,8 @@ import { type Fault, SocketRefused } from './errors.js';
  *   connecting ──welcome──▶ up ──close, error, no tick in time──▶ waiting ──▶ connecting
  *       └──────────── a close code that says "not unchanged" ──────────────▶ ended
  *
- * The close code says what to do: 400x, end; 410x, wait, longer each time; 420x, reconnect within the
- * spread that `bye` named; anything else, such as a lost connection, reconnect soon.
+ * The close code says what to do: 400x, end; 410x, wait, longer each time; 420x, reconnect within
+ * the spread that `bye` named; anything else, such as a lost connection, reconnect soon.
  */
 
 /** The common part of the sockets in browsers and in `ws`. */

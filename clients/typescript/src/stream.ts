@@ -21,8 +21,8 @@ import {
  *    └──link down       └──── held ◀──────── leaving
  *                 read on, filled
  *
- * While leaving, every frame is dropped until the service has confirmed. After that no events arrive,
- * and the next subscription continues after the newest event that was not dropped.
+ * While leaving, every frame is dropped until the service has confirmed. After that no events
+ * arrive, and the next subscription continues after the newest event that was not dropped.
  */
 type Mode = 'off' | 'joining' | 'live' | 'leaving' | 'held';
 

@@ -170,9 +170,9 @@ export interface Mismatch {
   readonly tick: string | null;
   readonly record: string | null;
   /**
-   * The part that is wrong, according to the record. `stream`: something was lost, changed or repeated
-   * on its way from the node. `node`: its own view of the log is wrong. `tick`: only its tick is wrong.
-   * `unknown`: the record could not be read.
+   * The part that is wrong, according to the record. `stream`: something was lost, changed or
+   * repeated on its way from the node. `node`: its own view of the log is wrong. `tick`: only its
+   * tick is wrong. `unknown`: the record could not be read.
    */
   readonly wrong: 'stream' | 'node' | 'tick' | 'unknown';
 }
