@@ -35,7 +35,7 @@ const faults = [common_faults.NOT_FOUND];
 const counted_most = 10_000;
 const span_most = 100_000;
 
-/** Returns a consumer in the form of the responses, with its lag. */
+/** Returns a consumer as responses show it, with its lag. */
 const describe = async (consumer: store.Consumer, owner: Owning, { sql, taxonomy }: Parts) => {
   const { id, cursor: after, gap, ...shown } = consumer;
   const { oldest, unacknowledged, parked, members, head } = await store.readState(sql, id);

@@ -92,8 +92,8 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
   };
 
   /**
-   * Frees the unacknowledged events of a connection. If Postgres is out, their leases expire
-   * instead.
+   * Frees the unacknowledged events of a connection. If Postgres is unavailable, their leases
+   * expire instead.
    */
   const free = async (key: ConsumerKey, { connection }: Consumption): Promise<void> => {
     try {

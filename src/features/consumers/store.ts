@@ -94,7 +94,7 @@ export const findConsumer = (db: Db, key: ConsumerKey) =>
 export const deleteConsumer = async (db: Db, key: ConsumerKey): Promise<boolean> =>
   (await db`delete from consumers c where ${named(db, key)} returning c.id`).length > 0;
 
-/** Moves the cursor. Events that were offered before are no longer waited for. */
+/** Moves the cursor, and drops all events that were offered and are not done. */
 export const seekConsumer = async (tx: Tx, key: ConsumerKey, start: Start) => {
   const consumer = await firstRow(tx<Consumer[]>`
     update consumers c
@@ -167,7 +167,9 @@ export interface Delivery extends Pick<LogEntry, 'offset'> {
   readonly body: string | null;
 }
 
-/** A lost connection says little about an event, so it counts as this part of a failed delivery. */
+/**
+ * A lost connection says little about an event, so it counts as this fraction of a failed delivery.
+ */
 const lost_connection = 0.1;
 
 /**

@@ -162,7 +162,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
   };
 
   return {
-    /** Takes the available events. Without any, waits for some while `goesOn` returns true. */
+    /** Takes the available events. If nothing is available, waits while `goesOn` returns true. */
     async take(request: TakeRequest, waiting: Waiting): Promise<Taken | Fault> {
       const ends_ms = performance.now() + waiting.within_ms;
       while (waiting.goesOn()) {

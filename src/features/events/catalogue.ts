@@ -115,7 +115,9 @@ const forecast = {
   option_index: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
   option_count: Type.Optional(Type.Integer({ minimum: 2, maximum: 10 })),
   probabilities: Type.Optional(Type.Record(Type.String(), percent)),
-  /** For a number or a date: the chance that the outcome is at most `value`, in ascending order. */
+  /**
+   * For a number or a date: the chance that the outcome is at most `value`. Values are ascending.
+   */
   cdf: Type.Optional(Type.Array(Type.Object({ value, p: percent }))),
   /** The values at which the `cdf` reaches 25, 50 and 75 %. */
   quartiles: Type.Optional(Type.Array(value)),

@@ -77,9 +77,7 @@ export const createDigests = ({ sql, log }: Deps): Service =>
     },
   });
 
-/**
- * Maximum number of spans read for one answer. Stored digests are normally less than this behind.
- */
+/** Maximum number of spans read for one answer. Stored digests normally lag by less. */
 const most_spans = 20;
 
 /**
@@ -118,7 +116,7 @@ export const createDigestTracker = (
   const follow = (batch: readonly LogEntry[]): void => {
     if (point === null) return;
     const { offset: known } = point;
-    // The record may have been ahead of this process.
+    // The point comes from the record, which may have been ahead of this process.
     const fresh = batch.filter(({ offset }) => offset > known);
     const last = fresh.at(-1)?.offset;
     if (last === undefined) return;
@@ -141,7 +139,7 @@ export const createDigestTracker = (
     ...loop,
     /** Call it before the sockets get the batch. */
     onEvents: follow,
-    /** Returns undefined for any offset except the newest event's. */
+    /** Returns the digest at the newest event's offset; undefined at any other offset. */
     at: (offset: number): string | undefined =>
       point?.offset === offset ? point.digest : undefined,
   };

@@ -9,8 +9,8 @@ import { type LogEntry, streamKey, timeOf, unpackEntry } from './log-entry.js';
 import { readEvents, readHead } from './store.js';
 
 /**
- * Follows the log: delivers every event after the head at startup, in order and exactly once. Redis
- * is the fast source and Postgres is the record. Neither is trusted about the other:
+ * Follows the log. From the head at startup, it delivers every event in order and exactly once.
+ * Redis is the fast source and Postgres is the record. Each is checked against the other:
  *
  *   entries from Redis      delivered if they continue the cursor; a hole of any cause is filled
  *                           from Postgres first

@@ -88,8 +88,7 @@ const groupSql = (sql: Db, group: readonly LogTopic[], is_filtered: boolean) => 
 };
 
 /**
- * With more groups than this, the filters are left to the reader, who gets more events than it
- * needs.
+ * With more groups than this, SQL does not apply the filters, so the reader gets too many events.
  */
 const most_groups = 8;
 

@@ -1,10 +1,10 @@
 import { getEach, type RedisClient, setEach } from '../../redis/client.js';
 
 /**
- * Stores up to which offset Redis has applied the log. Questions share sixteen hash tags, by the
- * last digit of their id. A batch that touches many questions takes at most sixteen script calls,
- * and a cluster can still spread the tags. Each tag has its own mark, written after its tallies. If
- * a replica with older tallies takes over, its mark is older too.
+ * Marks how far Redis has applied the log. Questions share sixteen hash tags, by the last digit of
+ * their id. A batch that touches many questions takes at most sixteen script calls, and a cluster
+ * can still spread the tags over its nodes. Each tag has its own mark, written after its tallies.
+ * If a replica with older tallies takes over, its mark is older too.
  */
 
 const tags = [...'0123456789abcdef'].map((digit) => `q${digit}`);

@@ -21,8 +21,8 @@ import * as store from './store.js';
 
 /**
  * The relay gives committed events their offsets and carries them to Redis. Each host runs two
- * relays. One relay is active, by a lease with a fence. The others are standbys that wait for the
- * lease to expire.
+ * relays. Only one relay of all hosts is active: it holds a lease with a fence. The others are
+ * standbys that wait for the lease to expire.
  *
  *   waiting ──lease taken──▶ active ──lease lost or stopped──▶ waiting
  *
@@ -199,7 +199,7 @@ const replay_chunk = 2_000;
 const ask_every_ms = 1_000;
 const rebuild_rest_ms = 500;
 
-/** Rebuilds the state in Redis while the log goes on, because it takes long with many questions. */
+/** Rebuilds the state in Redis while the log goes on. With many questions this takes long. */
 const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void) => {
   const { redis, prefix, log, projectors } = parts;
   let is_running = false;

@@ -4,7 +4,9 @@ import type { Db, Tx } from '../../db/client.js';
 
 type RevocationReason = 'revoked' | 'suspended';
 
-/** Reasons by the SHA-256 of the credential, in hex. Keys whose agent only changed are left out. */
+/**
+ * Reasons by the SHA-256 of the credential, in hex. Keys of agents that only changed are left out.
+ */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
 
 export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {
@@ -35,7 +37,7 @@ export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
 
 /**
  * A row is read for this long after it was made. Its transaction may take 18 s to commit, and
- * readings may be 5 s apart. A socket may also be let in by a cached key that is a second old.
+ * readings may be 5 s apart. A socket may also be let in by cached key data that is a second old.
  */
 const shown_for_s = 30;
 

@@ -21,9 +21,7 @@ import { defaultTopics, PublishedEvent, resolveTopic } from './topics.js';
 
 /** The log at `/ws`: decides which events a socket gets and which requests it may make. */
 
-/**
- * Returns the address in `GET /api/events` from which a client can read the events that it missed.
- */
+/** Returns the `GET /api/events` address from which a client can read the events that it missed. */
 const backfill = ({ label, filter }: TopicRef, after: number): string => {
   const query = new URLSearchParams({ topic: label, after: String(after) });
   for (const [name, wanted] of Object.entries(filter?.shown ?? {})) query.set(name, String(wanted));

@@ -4,7 +4,7 @@ import { makeId } from '../../kit/ids.js';
 import { parquetPieces, type TypedColumns } from './content.js';
 import type { Lines } from './copy-store.js';
 
-/** Writes rows that are about to be removed from the database to files. */
+/** Archives rows in files before they are removed from the database. */
 
 export interface ArchiveTable extends TypedColumns {
   /** First part of its file names. */
@@ -18,7 +18,7 @@ const syncFolder = async (folder: string): Promise<void> => {
 
 const unfinished_ms = 3_600_000;
 
-/** Removes unfinished files of processes that were killed. */
+/** Removes temporary files that killed processes left behind. */
 const removeUnfinished = async (folder: string): Promise<void> => {
   for (const name of await readdir(folder)) {
     if (!name.endsWith('.parquet.tmp')) continue;

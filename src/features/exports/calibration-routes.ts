@@ -96,8 +96,8 @@ const least_of_agent = 10;
 const default_bins = 10;
 
 /**
- * Returns the groups, ordered by their number of forecasts; a fault if a filter is unknown or
- * `as_of` is in the future.
+ * Returns the groups, largest number of forecasts first; a fault if a filter is unknown or `as_of`
+ * is in the future.
  */
 const readGroups = async (deps: Parts, query: Query) => {
   const now = deps.clock();

@@ -26,14 +26,12 @@ export interface StatedCell {
 }
 
 /**
- * Nine decimals are more than the data justify. They are few enough to hide the order of summation.
+ * Nine decimals: more than the data justify, and few enough that the order of summation does not
+ * show.
  */
 const rounded = (value: number): number => Math.round(value * 1e9) / 1e9;
 
-/**
- * Works in whole numbers, so that rounding cannot move a bin's boundary. The last bin includes 100
- * %.
- */
+/** Uses whole numbers, so that rounding cannot move a boundary. The last bin includes 100 %. */
 const binOf = (value: number, count: number): number =>
   Math.min(Math.floor((value * count) / whole_bp), count - 1);
 

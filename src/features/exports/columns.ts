@@ -25,7 +25,9 @@ export interface Column {
   readonly about: string;
   /** SQL expression of the value. It uses the aliases of `select-store.ts`. */
   readonly sql: string;
-  /** Text that somebody wrote. CSV quotes it and keeps spreadsheets from computing it. */
+  /**
+   * Text that somebody wrote. CSV quotes it and keeps spreadsheets from reading it as a formula.
+   */
   readonly is_free?: boolean;
 }
 
@@ -73,7 +75,7 @@ const outcome_value = column(
   `case when r.outcome_value is not null then ${valueJson('r.outcome_value', 't')} end`,
 );
 
-/** Names of the question `t`, here and at its source. */
+/** Columns that identify the question `t`, here and at its source. */
 const question_names: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7 of the question.', 't.id'),
   free('source', 'Where an imported question comes from; null for none.', 't.source'),

@@ -106,7 +106,9 @@ export async function* consensusLines(
 /** Maximum number of concurrent exports, per process and per address. */
 const most_exports = { process: 4, address: 2 } as const;
 
-/** Returns a function that takes a slot and returns how to free it; null if all slots are taken. */
+/**
+ * Returns a function that takes a slot and returns a function to free it, or null if all are taken.
+ */
 const makeSlots = () => {
   const addresses: string[] = [];
   return (address: string): (() => void) | null => {
@@ -203,8 +205,8 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
       return gzip ? compress(pieces) : pieces;
     },
     /**
-     * Returns the rows, size and SHA-256 of a file. If no finished export is cached, makes the
-     * file.
+     * Returns the rows, size and SHA-256 of a file. Uses the cached result of a finished export, or
+     * makes the file.
      */
     async sumUp(job: Job, signal: AbortSignal): Promise<Result> {
       const known = sums.peek(keyOf(job));

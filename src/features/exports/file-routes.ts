@@ -178,7 +178,7 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
         'text/csv',
         content_types.json,
         content_types.parquet,
-        // With `gzip=true`, for every format.
+        // The type of every format with `gzip=true`.
         'application/gzip',
       ],
       handle: (ctx, deps) => sendFile(subject, ctx as Ctx, deps),

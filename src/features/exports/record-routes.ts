@@ -189,7 +189,7 @@ const myExport = route({
     const at = readPositions(query);
     if (isFault(at)) return at;
     const next: string[] = [];
-    /** Reads a page of a list. Writes the position at which to continue to `next`. */
+    /** Reads a page of a list, and stores in `next` where to continue. */
     const read = async <N extends ListName>(name: N): Promise<readonly RowOf<N>[]> => {
       const n = list_names.indexOf(name);
       const position = at[n] ?? ended;

@@ -106,7 +106,7 @@ const question_status = `
 
 /**
  * The question of `p`. `agentOf` is its agent. `offset 0` keeps both apart, so that Postgres builds
- * their members only once, remembers them, and reads the rows in their own order.
+ * their members only once, caches them, and reads the rows in their own order.
  */
 const questionOf = (scope: ExportScope): string => `
   lateral (
@@ -145,7 +145,7 @@ const forecastsOf = (scope: ExportScope): string => `
     and f.forecast_at <= ${as_of}
     ${scope.below === undefined ? '' : `and f.event_id < ${setting('below', 'uuid')}`}`;
 
-/** The latest of these forecasts. Most predictions have only one. */
+/** The latest forecast of `forecastsOf`. Most predictions have only one. */
 const forecastOf = (scope: ExportScope): string => `
   lateral (
     select p.revision, p.${stated.replaceAll(', ', ', p.')}, p.created_at as forecast_at

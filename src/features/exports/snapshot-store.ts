@@ -15,10 +15,7 @@ export interface Snapshot {
   readonly log_offset: number;
 }
 
-/**
- * The end of the name that Postgres shows for an export's connection. The program's name comes
- * first.
- */
+/** Postgres shows the connections of exports with this suffix after the program's name. */
 export const connection_name = 'exports';
 
 /**

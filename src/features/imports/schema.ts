@@ -20,8 +20,8 @@ export const agent_item = Type.Object({
 export type AgentItem = Static<typeof agent_item>;
 
 /**
- * Source of a question that another forum of this software exported and that had no source there.
- * Its `source_id` is its id in that forum.
+ * Source of a question that another prediction-forum exported and that had no source there. Its
+ * `source_id` is its id in that forum.
  */
 export const forum_source = 'prediction-forum';
 

@@ -18,7 +18,7 @@ const idsIn = (names: readonly Partial<SourceName>[]): readonly string[] =>
     source === forum_source && isId(source_id.toLowerCase()) ? [source_id.toLowerCase()] : [],
   );
 
-/** Finds published questions by their source, or by their id in an export of this same forum. */
+/** Finds published questions by their source, or by their id in an export of this forum. */
 export const findBySource = (db: Db, names: readonly SourceName[]) => db<SourcedQuestion[]>`
   select
     named.source, named.source_id, q.id, q.question_type, q.options, q.range_min, q.range_max,

@@ -2,7 +2,7 @@ import { Kind, type TSchema } from '@sinclair/typebox';
 import { convert, isExact, parseJson } from '../../http/validation.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 
-/** Reads the arguments of a tool. Clients send them as values, or as texts of those values. */
+/** Reads the arguments of a tool. Clients send them as values, or as text that represents them. */
 
 export type Arguments = Readonly<Record<string, unknown>>;
 export type Members = Readonly<Record<string, TSchema>>;

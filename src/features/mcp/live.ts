@@ -100,8 +100,7 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
   const tools = makeTools(routes);
   const bus = new InMemoryServerEventBus();
   /**
-   * Contexts by request. The factory of servers gets only the request that was passed to the
-   * handler.
+   * Contexts by request. The server factory gets only the request that was passed to the handler.
    */
   const contexts = new WeakMap<Request, Context>();
   const handler: McpHttpHandler = createMcpHandler(
@@ -132,8 +131,8 @@ export const createMcp = ({ routes, innerCall, public_url, connections }: McpOpt
         const value = ctx.header(name);
         if (printable.test(value)) headers.set(name, value);
       }
-      // The protocol requires the client to name both types. If it sends no type, or any type, it
-      // gets either.
+      // The protocol requires the client to name both types. If it sends no type, or `*/*`, it gets
+      // either.
       if (/^(?:\*\/\*)?$/.test(ctx.header('accept'))) headers.set('accept', either_type);
       const request = new Request(`${public_url()}/mcp`, { method: 'POST', headers });
       contexts.set(request, ctx);

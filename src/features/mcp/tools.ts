@@ -172,7 +172,7 @@ export interface ToolCall {
 }
 
 export interface Tool {
-  /** The tool in the form of `tools/list`. */
+  /** The tool as `tools/list` shows it. */
   readonly shown: {
     readonly name: string;
     readonly title: string;
@@ -183,7 +183,7 @@ export interface Tool {
   /** Returns the arguments as values, or a fault if they are invalid. */
   read(given: Arguments): Arguments | Fault;
   callOf(args: Arguments): ToolCall;
-  /** Returns how to fit the answer. */
+  /** Returns how to shorten the answer. */
   shapeOf(args: Arguments): Shape;
 }
 

@@ -6,7 +6,7 @@ import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
 import { orderKey } from './sending-store.js';
 
-/** Reads deliveries for their owners, in the form of the responses, and sends them again. */
+/** Reads deliveries for their owners, as responses show them, and sends them again. */
 
 type DeliveryRow = {
   readonly id: string;
@@ -125,7 +125,7 @@ const replay_columns = (db: Db) => db`
   id, webhook_id, case when done_at is null then 'running' else 'done' end as status,
   after_offset as after, until_offset, next_offset, queued, started_at, done_at`;
 
-/** Finds the last replay of a webhook, in the form of the responses. */
+/** Finds the last replay of a webhook, as responses show it. */
 export const findReplay = async (db: Db, webhook_id: string) => {
   const [row] = await db`
     select ${replay_columns(db)} from webhook_replays where webhook_id = ${webhook_id}`;

@@ -110,7 +110,7 @@ export const markFailing = (tx: Tx) => tx<Failing[]>`
     ) as last,
     (select h.email from humans h where owner_kind = 'human' and h.id = owner_id) as email`;
 
-/** Switches off webhooks after a 410 for two events, or after 5 days without success. */
+/** Switches off webhooks after a 410 answer to two events, or after 5 days without success. */
 export const disableSick = (tx: Tx) => tx<Sick[]>`
   update webhooks
   set

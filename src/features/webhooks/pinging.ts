@@ -4,10 +4,7 @@ import { isSuccess } from './rules.js';
 import type { AttemptOutcome, Webhooks } from './signing.js';
 import type { Target } from './store.js';
 
-/**
- * Shorter than the time limit of an attempt, so that the caller gets this answer before its own
- * timeout.
- */
+/** Shorter than the time limit of an attempt, so that the caller gets this answer in time. */
 const test_wall_ms = 8_000;
 
 const error_sentences = {

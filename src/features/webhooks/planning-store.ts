@@ -63,7 +63,7 @@ export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<st
 
 /**
  * If there are no webhooks, marks the whole log as planned and returns its end; otherwise returns
- * null. It and `insertWebhook` lock the same row, so one waits for the other.
+ * null. This function and `insertWebhook` lock the same row, so one waits for the other.
  */
 export const passOver = (sql: Sql): Promise<number | null> =>
   sql.begin(async (tx) => {

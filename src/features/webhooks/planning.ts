@@ -31,8 +31,8 @@ interface PlanningOptions {
 }
 
 /**
- * Maximum number of events per transaction, and its time limit if very many webhooks want each
- * event.
+ * Maximum number of events per transaction. The time limit is long, because very many webhooks may
+ * want each event.
  */
 const most_planned = 100;
 const statement_ms = 60_000;

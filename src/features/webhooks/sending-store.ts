@@ -31,7 +31,7 @@ export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
 }
 
 /**
- * After this long without a sign of life a signer counts as dead. A live signer reports each
+ * After this long without a sign of life, a signer counts as dead. A live signer reports each
  * second.
  */
 const allowedSilence = (db: Db) => db`interval '6 seconds'`;
@@ -110,8 +110,8 @@ interface ClaimOptions extends Record<'signer_id' | 'lease_id', string> {
 const claim_lock = 7_366_145;
 
 /**
- * Claims due deliveries. One signer at a time holds all work of an owner, so it can enforce the
- * limits per endpoint and per owner alone. A webhook that is being probed gets one delivery at a
+ * Claims due deliveries. One signer at a time holds all work of an owner, so it alone can enforce
+ * the limits per endpoint and per owner. A webhook that is being probed gets one delivery at a
  * time. Webhooks come in random order, so that none of them is always last.
  */
 export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[]> =>

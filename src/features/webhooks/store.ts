@@ -13,7 +13,7 @@ import type { Attempt } from './signing.js';
 
 export type Owner = { readonly kind: 'agent' | 'human'; readonly id: string };
 
-/** A webhook in the form of the responses. */
+/** A webhook as responses show it. */
 type WebhookRow = { readonly id: string; readonly active: boolean };
 
 interface NewWebhook {
