@@ -3,7 +3,7 @@ import { t } from '../../help/tap.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
-/** What people do with their own account and their own agents, and never with those of others. */
+/** People manage their own account and agents, and cannot touch those of others. */
 
 const forum = await startAccounts(t);
 const { sql } = forum.deps;
@@ -13,7 +13,7 @@ let people = 0;
 const logIn = (call: Client, email: string, secret = password) =>
   call('POST', '/api/auth/login', { body: { email, password: secret } });
 
-/** Somebody with a password, a verified address and a session. */
+/** A person with a password, a verified address and a session. */
 const addPerson = async () => {
   const call = makeClient();
   people += 1;

@@ -12,7 +12,7 @@ const forum = await startAccounts(t);
 const { sql } = forum.deps;
 const { addAgent, addPerson, makeClient, newName } = forum;
 
-/** A registration that is expected to fail; nothing is added. */
+/** Tries a registration that must fail, and checks that no agent is added. */
 const refuseAgent = async (fields: Readonly<Record<string, unknown>>) => {
   const count = async () => (await sql`select count(*)::int as n from agents`)[0]?.['n'];
   const before = await count();

@@ -29,7 +29,7 @@ const reset = (call: Client, token: string, secret: string) =>
 
 const newestToken = async (email: string) => tokenOf((await mailsTo(email))[0]);
 
-/** Somebody with a verified address and a session. */
+/** A person with a verified address and a session. */
 const addPerson = async () => {
   const call = makeClient();
   const email = newEmail();
@@ -302,7 +302,7 @@ t.test('a busy password queue answers UNAVAILABLE and not an error', async (t) =
   const call = makeClient();
   const { passwords } = forum.deps.sessions;
   let is_busy = true;
-  // Two are at work and fifty wait, however long the call below takes.
+  // Keeps two verifications running and fifty waiting, however long the call below takes.
   const keepBusy = async (): Promise<void> => {
     while (is_busy) await passwords.verify(null, 'anything');
   };

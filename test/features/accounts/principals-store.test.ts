@@ -35,7 +35,10 @@ const addAgent = async (parts: Parts, linked = true) => {
 const setSuspended = ({ deps }: Parts, id: string, at: Date | null) =>
   deps.sql`update agents set suspended_at = ${at} where id = ${id}`;
 
-/** One process: its parts, its principals, and what they ask Postgres; answers can be held up. */
+/**
+ * One process: its parts, its principals, and their queries to Postgres, whose answers can be
+ * delayed.
+ */
 const startProcess = async (t: Teardown) => {
   const parts = await openParts(t, { stores });
   const queries = { made: 0, answered: 0, held: null as Promise<void> | null };
@@ -51,7 +54,7 @@ const startProcess = async (t: Teardown) => {
       });
     },
   });
-  /** Holds up the answers to what is asked before the next statement of the test. */
+  /** Delays the answers to all queries sent before the next statement of the test. */
   const holdUp = (): (() => void) => {
     let release = (): void => undefined;
     queries.held = new Promise((resolve) => {

@@ -3,7 +3,9 @@ import { makeId } from '../../../src/kit/ids.js';
 import { t } from '../../help/tap.js';
 import { startAccounts } from './world.js';
 
-/** How agents are linked to their owners and unlinked, and what recruiting earns. */
+/**
+ * Tests how agents are linked to and unlinked from their owners, and the rewards for recruiting.
+ */
 
 const forum = await startAccounts(t);
 const { sql, principals } = forum.deps;
@@ -164,7 +166,7 @@ interface Posted {
 const addRecruit = (recruiter: Agent, token?: string): Promise<Agent> =>
   addAgent({ referral_code: recruiter.user.referral_code }, token);
 
-/** Referral entries of the ledger, oldest first; the balance must be the sum of the ledger. */
+/** Referral entries of the ledger, oldest first. The balance must equal the sum of the ledger. */
 const postedTo = async ({ id }: Agent): Promise<readonly Posted[]> => {
   const [account] = await sql<{ balance: number; total: number }[]>`
     select balance, (select sum(amount)::integer from ledger where agent_id = ${id}) as total
@@ -186,7 +188,7 @@ t.test('fifty recruits verified at once are paid in order, each once', async (t)
   const others = await Promise.all([addPerson(), addPerson(), addPerson()]);
   const recruiter = await addAgent({}, owner.token);
   const recruits = await Promise.all(Array.from({ length: 50 }, () => addRecruit(recruiter)));
-  // Every link is sent twice, so that one that is paid already comes again beside it.
+  // Every link is sent twice, so that each repeat arrives when the first may already be paid.
   const links = recruits.flatMap((recruit, n) => {
     const person = others[n % others.length] as Person;
     return [link(person, recruit), link(person, recruit)];

@@ -5,7 +5,7 @@ import { pluck } from '../../help/pluck.js';
 import { t } from '../../help/tap.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
-/** Passwords, and log-ins to one account from many addresses: each client has its own. */
+/** Passwords, and log-ins to one account from many addresses. Each client has its own address. */
 
 const limit = 3;
 const forum = await startAccounts(t, { env: { LIMIT_LOGIN_FAILURES: String(limit) } });
@@ -46,7 +46,7 @@ t.test('work that throws gives its place back', async (t) => {
 const logIn = (call: Client, email: string, secret = password) =>
   call('POST', '/api/auth/login', { body: { email, password: secret } });
 
-/** Verified, at the address of the client. */
+/** A verified person, logged in from the client's address. */
 const addPerson = async (email: string): Promise<Client> => {
   const home = makeClient();
   await home('POST', '/api/auth/signup', { body: { email, password } });
@@ -55,7 +55,7 @@ const addPerson = async (email: string): Promise<Client> => {
   return home;
 };
 
-/** Wrong passwords, each from another address. */
+/** Tries wrong passwords, each from a different address. */
 const attack = async (email: string, tries: number) => {
   const answers: Awaited<ReturnType<Client>>[] = [];
   for (let n = 0; n < tries; n += 1) {

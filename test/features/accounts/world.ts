@@ -33,7 +33,7 @@ import { checkAnswers } from '../../help/checked.js';
 import { openParts, type PartsOptions } from '../../help/parts.js';
 import type { Teardown } from '../../help/stores.js';
 
-/** The routes of accounts by themselves, on a clock that a test moves. */
+/** The account routes alone, with a clock that the test moves. */
 
 const account_api_routes = [
   ...agent_routes,
@@ -107,7 +107,7 @@ export const startAccounts = async (t: Teardown, options: PartsOptions = {}) => 
   const call = makeCaller(url);
   let made = 0;
   const newName = () => `Agent ${makeId().slice(-12)}`;
-  /** A client with a network address of its own, so that limits of addresses do not mix. */
+  /** A client with its own network address, so that address limits do not interfere. */
   const makeClient = (): Client => {
     made += 1;
     const address = { 'X-Forwarded-For': `10.0.${made >> 8}.${made & 255}` };
@@ -123,7 +123,7 @@ export const startAccounts = async (t: Teardown, options: PartsOptions = {}) => 
       const { body } = await makeClient()('GET', '/dev/outbox');
       return (body as Mail[]).filter(({ to }) => to === email);
     },
-    /** A person with a session, without the work of a password. */
+    /** A person with a session, without the cost of a password hash. */
     async addPerson(is_verified = true) {
       const id = makeId();
       const email = `${id}@people.dev`;
@@ -139,7 +139,7 @@ export const startAccounts = async (t: Teardown, options: PartsOptions = {}) => 
       const read = () => client('GET', '/api/auth/session', { token });
       return { id, token, call: client, read };
     },
-    /** Registers an agent; with a token it is linked at once. */
+    /** Registers an agent. With a token it is linked immediately. */
     async addAgent(fields: Readonly<Record<string, unknown>> = {}, token?: string) {
       const client = makeClient();
       const body = { name: newName(), model: 'gpt-5', ...fields };

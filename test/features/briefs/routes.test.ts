@@ -9,7 +9,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, makeText, place } from './world.js';
 
-/** Intel briefs as their readers get them. */
+/** Intel briefs as readers get them. */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const markdown = { headers: { accept: 'text/markdown' } };
@@ -141,7 +141,7 @@ t.test('the same input makes the same bytes in every process', async (t) => {
   }
   await readWhole(id, 3);
   const other = await startApp(t, { stores: app.stores, roles: ['api'] });
-  // An hour may end between two calls; a brief names its hour.
+  // A brief names its hour, and an hour may end between two calls.
   const pair = await until('both of one hour', async () => {
     const [one, two] = await Promise.all([
       app.call('GET', briefPath(id)),
@@ -199,8 +199,8 @@ const lives = async (t: Test, type: 'binary' | 'multi') => {
 
 t.test('a yes/no question through its life, disputed at the end', async (t) => {
   const { id, forecasters, resolved } = await lives(t, 'binary');
-  // Of three owners n = 1 / (0.6 + 0.4 / 3) and d = 1.1436; 1 / (1 + e^(−d · ln(3) / 3)) = 60.32 %,
-  // (1 − 0.6032)² = 0.157.
+  // With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. 1 / (1 + e^(−d · ln(3) / 3)) = 60.32
+  // %, and (1 − 0.6032)² = 0.157.
   t.match(resolved.resolution, { outcome: 'YES', brier: 0.157 });
   t.match(
     resolved.headline.at(-1),
@@ -228,7 +228,7 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
 
 t.test('a question with options through its life', async (t) => {
   const { open, resolved } = await lives(t, 'multi');
-  // (75 + 75 + 12.5) / 3 = 54.17 %; Tin has (12.5 + 12.5 + 75) / 3.
+  // (75 + 75 + 12.5) / 3 = 54.17 %. Tin has (12.5 + 12.5 + 75) / 3.
   t.equal(open.headline[0], '3 predictions give Copper 54 % on average.');
   t.match(open.state, { position: 'Copper', forecast: 54.17, share: 66.67 });
   t.match(open.state.options, [

@@ -6,11 +6,11 @@ import { startApp } from '../../help/app.js';
 import { t } from '../../help/tap.js';
 import { briefPath } from './world.js';
 
-/** What a brief reads of a question with many predictions: by indexes, and only so many rows. */
+/** The queries of a brief on a question with many predictions use indexes and read few rows. */
 
 const count = 6_000;
 
-/** A statement of a store with `explain` before it; fragments are left alone. */
+/** Prepends `explain` to a store's statement. Fragments stay unchanged. */
 const explaining = (sql: Sql): Db => {
   const call = (strings: TemplateStringsArray, ...values: readonly unknown[]) => {
     if (!/^\s*select\s[^.]*\sfrom\s|^\s*select (?:p|v|a)\./.test(strings.join('?'))) {
@@ -25,7 +25,7 @@ const explaining = (sql: Sql): Db => {
 const planOf = async (rows: PromiseLike<unknown>): Promise<string> =>
   ((await rows) as { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']).join('\n');
 
-/** The most rows that a scan of predictions gives. */
+/** The highest number of rows from one scan of predictions. */
 const mostRows = (plan: string): number =>
   Math.max(
     0,
@@ -64,7 +64,7 @@ t.test('of a question with many predictions a brief reads a few, by indexes', as
   const shown = await readNewest(sql, id, 5);
   const ids = shown.map((row) => row.id);
   const quoted = await sql.begin(async (tx) => {
-    // Where nothing is resolved yet, reading the empty table is as good.
+    // While nothing is resolved, a sequential scan of the empty table would be just as fast.
     await tx`set local enable_seqscan = off`;
     return planOf(readQuoted(explaining(tx as unknown as Sql), ids));
   });

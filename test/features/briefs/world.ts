@@ -1,7 +1,7 @@
 import type { TestApp } from '../../help/app.js';
 import { type Agent, makeAgent, makeHuman, makeReasoning } from '../../help/story.js';
 
-/** Agents of several families with reasons that can be told apart in a brief. */
+/** Agents of several families, with reasoning that can be told apart in a brief. */
 
 export interface Forecaster extends Agent {
   readonly model: string;
@@ -22,7 +22,7 @@ export const makeForecasters = async (
   return forecasters;
 };
 
-/** A reasoning whose bottom line, evidence and counter-evidence begin with these words. */
+/** Reasoning whose bottom line, evidence and counter-evidence start with these words. */
 export const makeText = (parts: {
   readonly evidence?: string;
   readonly counter?: string;

@@ -10,7 +10,7 @@ import { t } from '../../help/tap.js';
 
 const codesOf = (text: string): readonly string[] => checkText(text).failures.map((f) => f.code);
 const words = 'alpha bravo charlie delta echo';
-/** `length` characters with many words. */
+/** A text of `length` characters with many words. */
 const makeText = (length: number): string => {
   let text = '';
   for (let n = 0; text.length < length; n += 1)
@@ -136,7 +136,7 @@ t.test('no text of 1,000 characters takes longer than 5 ms', async (t) => {
   for (const text of fc.sample(texts, { numRuns: 300, seed: 1 })) checkText(text);
   const slow: string[] = [];
   for (const text of fc.sample(texts, 1_000)) {
-    // The machine may be busy elsewhere; what is slow by itself is slow each time.
+    // The machine may be busy, but code that is slow is slow on every try.
     const took = timeAtBest(() => checkText(text), 5);
     if (took > 5) slow.push(`${took} ms: ${JSON.stringify(text.slice(0, 80))}`);
   }

@@ -6,7 +6,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { makeContent } from './texts.js';
 
-/** Lists of comments: in the order of the votes, and along an index however long they are. */
+/** Lists of comments are sorted by votes, and use an index however long they are. */
 
 const env = { LIMIT_KEY: '1000000', LIMIT_COMMENTS: '1000000', LIMIT_VOTES: '1000000' };
 const app = await startApp(t, { roles: ['api'], env });
@@ -67,7 +67,10 @@ t.test('lists by upvotes are exact while votes come and go', async (t) => {
 
 const length = 10_000;
 
-/** One thread of 10,000 comments, as many short ones, and other questions; ids grow as written. */
+/**
+ * One thread of 10,000 comments, as many short threads, and other questions. Ids grow in writing
+ * order.
+ */
 const addComments = async (root: string): Promise<void> => {
   await sql`
     insert into comments
@@ -102,7 +105,7 @@ const addComments = async (root: string): Promise<void> => {
   await sql`analyze comments`;
 };
 
-/** What is slow by itself is slow each time; the machine may be busy elsewhere. */
+/** Code that is slow is slow on every try, but the machine may be busy. */
 const timeAtBest = async (url: string): Promise<number> => {
   let best = Number.POSITIVE_INFINITY;
   for (let n = 0; n < 100 && best > 50; n += 1) {

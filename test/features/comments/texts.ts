@@ -1,4 +1,4 @@
-/** Comments that pass every rule, each with words of its own. */
+/** Comments that pass every rule, each with its own words. */
 
 const letters = 'bcdfghjklmnprstvz';
 const vowels = 'aeiou';
@@ -16,7 +16,7 @@ const makeWord = (seed: number): string => {
   return word;
 };
 
-/** Different from every other one in all of its words but one. */
+/** Shares at most one word with every other comment. */
 export const makeContent = (): string => {
   made += 1;
   const words = Array.from({ length: 7 }, (_, n) => makeWord((made * 7 + n) * 7_919));

@@ -33,7 +33,7 @@ const comment = async (agent: Agent, id = question_id): Promise<string> => {
 const send = (agent: Agent, method: 'POST' | 'DELETE', what: string) =>
   app.call(method, `/api/${what}`, { key: agent.key });
 
-/** Counters that are not the sum of their votes. */
+/** Counters that differ from the sum of their votes. */
 const findWrongCounters = () => app.sql`
   select p.id, p.upvotes, p.downvotes
   from predictions p
@@ -227,7 +227,8 @@ t.test('no vote between two of one owner survives a race with linking', async (t
       const { token } = people[n % people.length] as Human;
       await app.call('DELETE', `/api/me/agents/${agent.id}`, { token });
     }
-    // Linked to somebody in between, so that they can vote while they are being moved.
+    // Unlinked and linked to another person again, so that they can vote while they are being
+    // moved.
     await app.sql`update agents set owner_id = null, linked_at = null where id = ${first.id}`;
     const link = (agent: Agent) =>
       app.call('POST', '/api/me/agents', { token: owner.token, body: { api_key: agent.key } });
@@ -253,7 +254,7 @@ t.test('a vote that comes while its author is being linked waits and is refused'
   const author = await makeAgent(app, { human: elsewhere });
   const id = await comment(author);
   await app.call('DELETE', `/api/me/agents/${author.id}`, { token: elsewhere.token });
-  // The voter is known to the process before.
+  // The process already knows the voter.
   t.equal(codeOf(await send(voter, 'DELETE', `comments/${id}/upvote`)), '200');
   const [row] = await app.sql<{ owner_id: string }[]>`
     select owner_id from agents where id = ${voter.id}`;

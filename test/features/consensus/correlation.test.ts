@@ -7,7 +7,7 @@ import { makeRandom } from '../../help/long-run.js';
 import { t } from '../../help/tap.js';
 import { makeResolved } from './generated.js';
 
-/** ρ as it is measured, and which fit is in force when. */
+/** How ρ is measured, and when each fit is in force. */
 
 t.test('on generated forecasts the estimator finds the ρ they were made with', async (t) => {
   for (const rho of [0, 0.2, 0.6, 0.9]) {
@@ -32,15 +32,16 @@ t.test('by hand: two questions of one outcome, one of another, and one of one ow
     }) as const;
   const mean = (own: readonly number[]) => own.reduce((sum, x) => sum + x, 0) / own.length;
   const found = measureCorrelation([
-    // Outcome yes: the mean of 3, 1, 2, 0, 1 and 5 is 2. The first owner has two agents.
+    // Outcome yes. The mean of 3, 1, 2, 0, 1 and 5 is 2. The first owner has two agents.
     of(true, [[3, 1], [2], [0]]),
     of(true, [[1], [5]]),
-    // Outcome no: the mean is −1, and the residuals 1 and −1.
+    // Outcome no. The mean is −1, and the residuals are 1 and −1.
     of(false, [[0], [-2]]),
     of(false, [[-1]]),
   ]);
-  // Products: of 0, 0 and −2 the pairs are 0, 0, 0; of −1 and 3, −3; of 1 and −1, −1: mean −4/3.
-  // Squares: 4/3, 5 and 1: mean 22/9. ρ̂ = −6/11, and (3 · (−6/11) + 120) / 203 = 0.583072.
+  // Products of pairs: 0, 0 and −2 give 0, 0, 0. −1 and 3 give −3. 1 and −1 give −1. The mean is
+  // −4/3. Squares: 4/3, 5 and 1, with mean 22/9. ρ̂ = −6/11, and (3 · (−6/11) + 120) / 203 =
+  // 0.583072.
   t.equal(found.questions, 3);
   t.equal(found.measured?.toFixed(12), (-6 / 11).toFixed(12));
   t.equal(found.rho, 0.5831);

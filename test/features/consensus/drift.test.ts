@@ -6,7 +6,7 @@ import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** Moves of the consensus. */
+/** Shifts of the consensus. */
 
 const minute = 60_000;
 const window_ms = 24 * 60 * minute;
@@ -85,7 +85,8 @@ t.test('ten points within a day are a move, less or slower is none', async (t) =
 
 t.test('with options the mean of each moves by itself, and not its share', async (t) => {
   const options = ['Rises', 'Stays', 'Falls'];
-  // In percent · 2, of which there are 100 basis points. The first choices are Rises at every moment but the last.
+  // In percent · 2, so that there are 100 basis points. Rises is the first choice at every moment
+  // except the last.
   const stated = [
     { side: 0, given: [100, 60, 40] },
     { side: 0, given: [100, 60, 40] },
@@ -145,7 +146,7 @@ t.test('moves are long enough, within the window, apart, and shared out whole', 
       assert.ok(Math.abs(sum - change) <= 0.05, `${sum} of ${change}`);
     }
     if (moves.length > 0) return;
-    // None was found, so no two moments are far enough apart.
+    // No event was found, so no two moments are far enough apart.
     for (const [a, { mean_probability: low }] of points.entries()) {
       const held_until = points[a + 1]?.at ?? 0;
       for (const { at, mean_probability: high } of points.slice(a + 1)) {

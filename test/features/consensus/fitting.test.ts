@@ -12,14 +12,17 @@ import { openParts } from '../../help/parts.js';
 import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, type Placed, without } from './world.js';
 
-/** The daily fit of ρ: when it is made and in force, what it says, and who keeps an older one. */
+/**
+ * The daily fit of ρ: when it is made, when it takes effect, its content, and who keeps using an
+ * older fit.
+ */
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;
 
 const { deps, advance } = await openParts(t);
 const { sql, redis, config } = deps;
-// Noon, so that minutes do not make another day.
+// Noon, so that adding minutes does not start another day.
 advance(day_ms / 2 - (deps.clock().getTime() % day_ms));
 
 const resolved = 40;
@@ -52,7 +55,7 @@ t.test('without a resolved question there is none; then it is made once a day', 
   }
   const made = await Promise.all([fitToday(deps), fitToday(deps)]);
   t.same(made.sort(), [false, true], 'of two timers one makes it');
-  // By SQL, from every pair of owners.
+  // Computed by SQL from every pair of owners.
   const [wanted] = await sql<{ rho: number; measured: number }[]>`
     with stated as (
       select

@@ -1,8 +1,8 @@
 import type { ResolvedQuestion } from '../../../src/features/consensus/correlation.js';
 
-/** Forecasts whose errors correlate by a known ρ. */
+/** Generated forecasts whose errors correlate by a known ρ. */
 
-/** Box and Muller. */
+/** Box–Muller transform. */
 const normal = (next: () => number): number =>
   Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
 
@@ -15,8 +15,9 @@ interface World {
 }
 
 /**
- * Log odds are ±σ²/2 by the outcome, plus an error of variance σ², of which a part ρ is shared by
- * all owners on the question: so each of them is calibrated, and any two correlate by ρ.
+ * The log odds are ±σ²/2, depending on the outcome, plus an error of variance σ². A part ρ of the
+ * error is shared by all owners on the question. So each owner is calibrated, and any two correlate
+ * by ρ.
  */
 export const makeResolved = (
   next: () => number,

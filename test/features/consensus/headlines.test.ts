@@ -6,7 +6,7 @@ import { openParts } from '../../help/parts.js';
 import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, options } from './world.js';
 
-/** What lists of questions include of the consensus. */
+/** The consensus figures that lists of questions include. */
 
 const hour_ms = 3_600_000;
 const app = await startApp(t, { roles: ['api'] });
@@ -17,7 +17,7 @@ await addQuestions(sql, { count: 1, first: 2, options });
 const taker = createSnapshotTaker(deps);
 
 type Figures = { forecast: number; options?: { option: string; mean_probability: number }[] };
-/** Every hour what both say after it, beginning ten days ago. */
+/** For every hour of the last ten days, the figures of both questions after it. */
 const history: { at: number; binary: number | null; multi: Figures }[] = [];
 const hours = 240;
 advance(-hours * hour_ms);

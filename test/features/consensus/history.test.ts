@@ -17,7 +17,7 @@ import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 import { countTurns } from '../../help/turns.js';
 
-/** The running consensus is at each moment the consensus of the predictions until then. */
+/** At every moment, the running consensus equals the consensus of the predictions so far. */
 
 const binary: RunShape = { ...no_range, question_type: 'binary', options: [] };
 const multi: RunShape = {
@@ -27,7 +27,9 @@ const multi: RunShape = {
 };
 
 const start = 1_700_000_000_000;
-/** One from before, one that changes nothing, some amid the forecasts, one after the end. */
+/**
+ * One from before the start, one that changes nothing, some among the forecasts, one after the end.
+ */
 const fits = [
   { number: 1, rho: 0.5, from_ms: start - 1 },
   { number: 2, rho: 0.2, from_ms: start + 10 },
@@ -38,11 +40,11 @@ const fits = [
 const until_ms = start + 60;
 
 const parts = {
-  // Few times, so that several predictions share one.
+  // Few distinct times, so that several predictions share one.
   at: fc.integer({ min: start, max: start + 40 }),
   side: fc.integer({ min: 0, max: 1 }),
   value: fc.integer({ min: 0, max: 10_000 }),
-  // Few agents, so that many forecasts are revisions; an agent keeps its family and its owner.
+  // Few agents, so that many forecasts are revisions. An agent keeps its family and its owner.
   agent: fc.constantFrom(...'abcdefghijklmnopqrstuvwx'),
 };
 
@@ -50,7 +52,7 @@ const statedOn = ({ options }: RunShape) =>
   fc
     .record({
       ...parts,
-      // Of three options, which sum to 10,000; null: one option alone is named.
+      // Shares of three options, which sum to 10,000. Null if only one option is named.
       shares: fc.option(fc.tuple(fc.nat(5_000), fc.nat(5_000)), { nil: null }),
     })
     .map(({ shares, ...one }): TimedForecast => {
@@ -66,7 +68,7 @@ const statedOn = ({ options }: RunShape) =>
       };
     });
 
-/** By the formulas of the live consensus, from nothing. */
+/** Computed from scratch by the formulas of the live consensus. */
 const consensusOf = (shape: RunShape, all: readonly TimedForecast[], at_ms: number) => {
   const is_binary = shape.question_type === 'binary';
   const latest = new Map(all.map((one) => [one.agent, one])).values();
@@ -96,7 +98,7 @@ const consensusOf = (shape: RunShape, all: readonly TimedForecast[], at_ms: numb
   };
 };
 
-/** At each forecast, and where a fit comes in force after the first one and changes the figure. */
+/** At each forecast, and whenever a later fit takes effect and changes the figure. */
 const bruteForce = (shape: RunShape, all: readonly TimedForecast[]) => {
   const times = new Set(all.map(({ at }) => at));
   const first = Math.min(...times);

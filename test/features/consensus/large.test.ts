@@ -11,8 +11,8 @@ import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, addRevisions, type Placed } from './world.js';
 
 /**
- * Many predictions, revised four times each, on one question: after 1,000 more events the consensus
- * is what SQL says. TEST_PREDICTIONS=100000 makes it a long run.
+ * One question with many predictions, each revised four times. After 1,000 more events the
+ * consensus equals the result of SQL. TEST_PREDICTIONS=100000 makes it a long run.
  */
 
 const count = Number(process.env['TEST_PREDICTIONS'] ?? 3_000);
@@ -24,7 +24,7 @@ const { sql, redis, config } = deps;
 const question_id = questionId(0);
 await addQuestions(sql, { count: 1 });
 
-/** Forecasts in the record and the log; some agents of an owner are of other families. */
+/** Forecasts in the tables and the log. Some agents of one owner belong to different families. */
 const fill = (tx: Tx) => tx`
   with forecast as (
     select
@@ -75,7 +75,7 @@ const fill = (tx: Tx) => tx`
     ${question_id}, '{}'
   from forecast`;
 
-/** Every figure by its formula. */
+/** Computes every figure by its formula. */
 const bySql = async (tx: Tx) => {
   const [row] = await tx`
     with stated as (

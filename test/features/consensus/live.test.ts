@@ -24,7 +24,10 @@ import {
   without,
 } from './world.js';
 
-/** The consensus in the memory of a process is that of the record, to the last digit. */
+/**
+ * The consensus in a process's memory equals the consensus of the stored predictions, to the last
+ * digit.
+ */
 
 type Stated = Omit<Placed, 'agent' | 'at'>;
 
@@ -49,7 +52,7 @@ const sample = (numRuns: number, seed: number) => fc.sample(anyStated, { numRuns
 let made = 0;
 const start = Date.parse('2026-03-01T00:00:00.000Z');
 
-/** Three questions of their own, the last with options. */
+/** Three new questions, the last with options. */
 const makeWorld = async (sql: Sql) => {
   const first = made;
   made += 3;
@@ -59,7 +62,7 @@ const makeWorld = async (sql: Sql) => {
   const placed: Placed[] = [];
   return {
     questions: [0, 1, 2].map((n) => questionId(first + n)),
-    /** Places these, and revises an earlier prediction with each second one. */
+    /** Places these predictions. After every second one, revises an earlier prediction. */
     async write(stated: readonly Stated[]) {
       const all = stated.map((one): Placed => {
         agent += 1;
@@ -75,7 +78,7 @@ const makeWorld = async (sql: Sql) => {
       const revised = all.flatMap((one, n) => {
         const own = placed.filter(({ question }) => question === one.question);
         const { agent: earlier = 0 } = own[(7 * n) % own.length] ?? {};
-        // Later than all that was placed, and still in the order of the log.
+        // Later than all placements, and still in log order.
         const at = new Date(one.at.getTime() + 500_000);
         return n % 2 === 0 ? [] : [{ ...one, agent: earlier, at }];
       });
@@ -86,7 +89,10 @@ const makeWorld = async (sql: Sql) => {
 };
 type World = Awaited<ReturnType<typeof makeWorld>>;
 
-/** Calls back when a tally is read from the record; what that gives is the answer, unless null. */
+/**
+ * Calls `onRead` when a tally is read from Postgres. If it returns a promise, that replaces the
+ * result.
+ */
 const watchTallies = (sql: Sql, onRead: () => Promise<never> | null): Sql =>
   new Proxy(sql, {
     get: (target, name) =>
@@ -127,7 +133,7 @@ t.test('loaded early, late or again, it is what the record says', async (t) => {
       let early: readonly LogEntry[] = [];
       for (const [n, some] of [before, after].entries()) {
         const entries = await world.write(some);
-        // Redis is brought along, or stays behind once, or for good.
+        // Redis either follows, misses one batch, or stays behind for good.
         const brought = n === 0 ? entries : [...((projected & 1) === 1 ? [] : early), ...entries];
         if (((projected >> n) & 1) === 1) {
           await projector.project?.(brought);
@@ -149,7 +155,8 @@ t.test('predictions that come while it is loaded are counted once', async (t) =>
   const world = await makeWorld(deps.sql);
   const live = createLiveConsensus(deps);
   live.onEvents(await world.write(sample(10, 10)));
-  // The load may see the second batch in the record or not; its events come beside it.
+  // The load may or may not read the second batch from Postgres. Its events arrive at the same
+  // time.
   const entries = await world.write(sample(10, 11));
   const asked = readAll(live, world.questions);
   live.onEvents(entries);

@@ -4,7 +4,7 @@ import { downsample } from '../../../src/features/consensus/lttb.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** Fewer points of a curve: which ones are kept. */
+/** Downsampling of a curve: which points are kept. */
 
 const curves = fc
   .array(
@@ -52,7 +52,7 @@ t.test('first, last and extremes stay, in order, and never more than asked for',
   await holds(t, property);
 });
 
-/** The published algorithm, written down again from its description. */
+/** The published algorithm, implemented again from its description. */
 const published = (x: readonly number[], y: readonly number[], most: number): number[] => {
   const size = (x.length - 2) / (most - 2);
   const bucket = (n: number): number[] => {

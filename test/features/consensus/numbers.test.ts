@@ -9,7 +9,10 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, place } from '../briefs/world.js';
 
-/** The consensus of numbers: two ways, each equal to plain means of what is stated. */
+/**
+ * The consensus of numeric forecasts, computed in two ways. Each equals plain means of the stated
+ * values.
+ */
 
 t.test(
   'a uniform forecast gives the place in the range, at the grid and at each percent',
@@ -26,7 +29,7 @@ const range = { min: -100, max: 300, unit: 'GW' };
 const id = await makeOpenQuestion(app, { question_type: 'numeric', range });
 const forecasters = await makeForecasters(app, 3);
 
-/** Uniform between two values. */
+/** A uniform distribution between two values. */
 const between = (low: number, high: number) => ({
   quantiles: [
     { value: low, p: 0 },
@@ -49,7 +52,10 @@ const read = (count: number) =>
 const near = (t: Test, found: number, wanted: number, tolerance: number, what: string) =>
   t.ok(Math.abs(found - wanted) <= tolerance, `${what}: ${found}, not ${wanted}`);
 
-/** The mean of the values at a percent, and of the chances of a value, as it is written. */
+/**
+ * The mean of the values at a percentile, and of the probabilities at a value, straight from the
+ * definition.
+ */
 const averageAt = (all: readonly (readonly [number, number])[], percent: number): number =>
   all.reduce((sum, [low, high]) => sum + low + ((high - low) * percent) / 100, 0) / all.length;
 const poolAt = (all: readonly (readonly [number, number])[], value: number): number =>

@@ -9,8 +9,8 @@ import { makeForecasters, place } from '../briefs/world.js';
 import { fetchBytes, readLines } from '../exports/world.js';
 
 /**
- * A question on which most agents put one option first while the stated distributions, taken
- * together, favour another: whatever shows a chance shows the mean of the distributions.
+ * On this question most agents rank one option first, while the mean of the distributions favours
+ * another. Every place that shows a probability shows the mean of the distributions.
  */
 
 const app = await startApp(t, {
@@ -24,7 +24,7 @@ const stated = [
   { probabilities: { Google: 35, OpenAI: 25, Anthropic: 40 } },
   { probabilities: { Anthropic: 40, Google: 35, OpenAI: 25 } },
   { probabilities: { Anthropic: 5, Google: 85, OpenAI: 10 } },
-  // The rest is spread evenly: 20 and 20, 19.5 and 19.5.
+  // The rest is split evenly: 20 and 20, 19.5 and 19.5.
   { selected_option: 'OpenAI', confidence: 60 },
   { selected_option: 'OpenAI', confidence: 61 },
 ];
@@ -129,7 +129,7 @@ t.test('exports, snapshots, and the day on which it resolves', async (t) => {
   });
   for (const one of snapshots) t.match(one, { ...headline, options: consensus.options });
 
-  // A day is told of up to the minute.
+  // Daily insights cover events up to the current minute.
   const at = new Date(Date.now() - 120_000);
   await app.sql`update resolutions set created_at = ${at}`;
   const day = await get(`/api/insights/daily?date=${at.toISOString().slice(0, 10)}`);

@@ -10,7 +10,7 @@ import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** Pictures of charts: whole, safe, and the same in every theme. */
+/** Pictures of charts are complete, safe, and the same in every theme. */
 
 const start = Date.parse('2026-03-01T00:00:00.000Z');
 
@@ -49,7 +49,7 @@ const draw = async (
   return drawPicture({ ...question, ...of }, course, { theme, width: 800 });
 };
 
-/** Its elements and its texts; throws on what is not well-formed. */
+/** Its elements and texts. Throws if the SVG is not well-formed. */
 const readSvg = (svg: string) => {
   const names: string[] = [];
   const attributes: [string, string][] = [];

@@ -4,7 +4,7 @@ import { createPool, type PoolForecast } from '../../../src/features/consensus/p
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** A pool that forecasts come into one by one is that of all of them, worked out anew. */
+/** A pool that is updated forecast by forecast equals a pool computed from all of them. */
 
 const step = fc.record({
   agent: fc.integer({ min: 0, max: 14 }),
@@ -24,7 +24,7 @@ const forecastOf = ({ agent, value, parts }: Step): PoolForecast => ({
 
 const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** Written from the formulas, over all forecasts at once. */
+/** Computed from the formulas, over all forecasts at once. */
 const pooled = (all: readonly PoolForecast[], rho: number): readonly number[] | null => {
   if (all.length === 0) return null;
   const weight = (one: PoolForecast) => 1 / all.filter(({ owner }) => owner === one.owner).length;
@@ -95,12 +95,12 @@ t.test(
     t.equal(pool.read(0)?.[0]?.toFixed(4), '70.0000');
     t.equal(pool.readWithout('a', 0), null);
     put('b', 7_000);
-    // Of two, Σ a² = 1/2: n = 2 and d = 6 / (√7 + 2), or n = 1 and d = 1.
+    // With two forecasts, Σ a² = 1/2. So n = 2 and d = 6 / (√7 + 2), or n = 1 and d = 1.
     t.equal(pool.read(0)?.[0]?.toFixed(4), '74.9188');
     t.equal(pool.read(1)?.[0]?.toFixed(4), '70.0000');
     t.equal(pool.readWithout('b', 0)?.[0]?.toFixed(4), '70.0000');
     put('b', 0);
-    // Kept at 1 %: (ln(7/3) − ln 99) / 2 = −1.87391.
+    // Clipped at 1 %: (ln(7/3) − ln 99) / 2 = −1.87391.
     t.equal(pool.read(1)?.[0]?.toFixed(4), '13.3090');
     t.end();
   },

@@ -11,7 +11,7 @@ import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
 import { options, without } from './world.js';
 
-/** Consensus, charts, moves and snapshots as clients read and follow them, while agents predict. */
+/** Consensus, charts, shifts and snapshots as clients read and follow them while agents predict. */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const all_agents = 60;
@@ -22,14 +22,14 @@ const seeded = keys.map((key, n) => ({ id: agentId(n), key }));
 const agents = seeded.slice(0, all_agents);
 const others = seeded.slice(all_agents);
 const busy = [0, 1, 2].map((n) => ({ id: questionId(n), options: optionsOf(n) }));
-/** Question 3 is voided, 4 gets a few predictions. */
+/** Question 3 is voided. Question 4 gets a few predictions. */
 const few = (n: number) => ({ id: questionId(n), options: [] });
 
 const kinds = ['snapshots', 'chart', 'chart.svg', 'chart.png', 'drift'];
 const path = (n: number, rest: string): string => `/api/questions/${questionId(n)}/${rest}`;
 const get = async (url: string, from: TestApp = app) => (await from.call('GET', url)).body;
 
-/** The newest state once it has so many predictions. */
+/** The newest state once it counts this many predictions. */
 const wholeOf = (n: number, rest: string, total: number, from = app) =>
   until(`${rest} of ${total}`, async () => {
     const body = await get(path(n, rest), from);
@@ -43,7 +43,7 @@ const predict = async (load: Omit<LoadOptions, 'url'>, count: number) => {
   return running.acknowledged;
 };
 
-/** What a client has put together of snapshots and deltas; throws where they do not fit. */
+/** Assembles snapshots and deltas like a client. Throws if they do not fit together. */
 const putTogether = ({ frames }: Client, topic: string) => {
   let version = -1;
   let state: Record<string, unknown> = {};
@@ -174,7 +174,7 @@ t.test('many questions at once, now and as they stood, without drafts', async (t
   const own = await Promise.all([2, 4, 0].map((n) => get(path(n, 'consensus'))));
   t.same(now.body, { consensus: own, missing: [draft, unknown] });
   t.same((await many(`&at=${new Date(Date.now() + 9_000).toISOString()}`)).body, now.body);
-  // Half of them: between two forecasts of question 0.
+  // Half of the predictions: a moment between two forecasts on question 0.
   const [middle] = await app.sql<{ at: Date }[]>`
     select created_at as at from predictions
     where question_id = ${questionId(0)} order by created_at offset ${all_agents / 2} limit 1`;

@@ -9,7 +9,7 @@ import { holds } from '../../help/property.js';
 import { openStores } from '../../help/stores.js';
 import { t } from '../../help/tap.js';
 
-/** Shown figures equal those of SQL to the last digit, halves included. */
+/** Shown figures equal those of SQL to the last digit, including rounded halves. */
 
 const question = { ...no_range, id: 'q', question_type: 'binary', options: [] } as const;
 
@@ -27,11 +27,11 @@ const consensusOf = (all: readonly { readonly value: number; readonly yes: boole
 
 t.test('a half of the last digit goes up: 0.0175 is 0.02, and 2.175 is 2.18', async (t) => {
   const times = (count: number, value: number) => Array(count).fill({ value, yes: true });
-  // 3 times 1 and 1 times 4 basis points are 7 in 4; 33 times 200 and 7 times 300 are 8,700 in 40.
+  // 3 × 1 and 1 × 4 basis points are 7 over 4. 33 × 200 and 7 × 300 are 8,700 over 40.
   t.equal(consensusOf([...times(3, 1), ...times(1, 4)]).mean_probability, 0.02);
   const { avg_confidence, mean_probability } = consensusOf([...times(33, 200), ...times(7, 300)]);
   t.same([avg_confidence, mean_probability], [2.18, 2.18]);
-  // Between 12.34 and 12.35 lies 12.345; a quarter of the way from 12.34 to 12.38 is 12.35.
+  // 12.345 is halfway between 12.34 and 12.35. A quarter of the way from 12.34 to 12.38 is 12.35.
   t.equal(consensusOf([...times(1, 1_234), ...times(1, 1_235)]).median_probability, 12.35);
   t.equal(consensusOf([...times(1, 1_234), ...times(1, 1_238)]).p25, 12.35);
 });

@@ -14,7 +14,9 @@ import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
 import { addEvent, addPredictions, addQuestions, type Placed, without } from './world.js';
 
-/** Snapshots: when they are taken, that there is one of each, and that they say what SQL says. */
+/**
+ * Snapshots: when they are taken, that each is taken once, and that they equal the result of SQL.
+ */
 
 const families = ['claude', 'gemini', 'gpt'];
 const hour_ms = 3_600_000;
@@ -48,7 +50,7 @@ const openWorld = async (t: Test, count: number) => {
   return { ...parts, sql };
 };
 
-/** Turns until nothing is left to do. */
+/** Runs the taker until it has nothing left to do. */
 const takeAll = async (taker: ReturnType<typeof createSnapshotTaker>): Promise<number> => {
   let sum = 0;
   for (;;) {
@@ -101,7 +103,8 @@ t.test('at the close and at each resolution, whenever a timer gets to it', async
   await close(sql, 0, closed_at);
   for (const at of resolved) await addEvent(sql, { event: 'question.resolved', question: 0, at });
   await close(sql, 1, closed_at);
-  // Reopened before a timer came by: it is still the consensus of the close.
+  // The question is reopened before a timer ran. The snapshot still shows the consensus at the
+  // close.
   await sql`update questions set status = 'open', closed_at = null where id = ${questionId(0)}`;
   await addPredictions(sql, some(0, 9, 5, new Date(closed_at.getTime() + 1)));
   await takeAll(createSnapshotTaker(deps));
@@ -161,7 +164,7 @@ t.test('what an older program took is made anew, as it stood at its moment', asy
   }
   const before = await readAll(sql);
   t.equal(before.length, 4);
-  // Format 1 had shares alone.
+  // Format 1 had only shares.
   await sql`
     update consensus_snapshots
     set

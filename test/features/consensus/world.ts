@@ -4,27 +4,33 @@ import type { Sql } from '../../../src/db/client.js';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { makeEntry } from '../../help/log.js';
 
-/** Questions and predictions straight in the record and the log, at times of the test's choice. */
+/**
+ * Writes questions and predictions directly into the tables and the log, at times that the test
+ * chooses.
+ */
 
 export interface Placed {
   /** Number of the question. */
   readonly question: number;
   /** Number of the agent. */
   readonly agent: number;
-  /** Number of its owner; null: it has none. Left out: four agents have one owner. */
+  /**
+   * Number of its owner. Null if it has no owner. If absent, four consecutive agents share an
+   * owner.
+   */
   readonly owner?: number | null;
   readonly at: Date;
   readonly family: string;
-  /** Percent: probability of YES; confidence where there is an option. */
+  /** In percent: the probability of YES, or the confidence if there is an option. */
   readonly value: number;
   readonly option?: number;
-  /** The whole distribution, where it is stated. */
+  /** The whole distribution, if it is stated. */
   readonly percents?: readonly number[];
 }
 
 export const options = ['Rises', 'Stays', 'Falls'];
 
-/** Without what SQL does not recompute. */
+/** Removes the members that SQL does not recompute. */
 export const without = (consensus: Record<string, unknown>) => {
   const { offset: _, updated_at: __, scale, ...rest } = consensus;
   if (scale !== undefined && scale !== 'percent') throw new Error(`the scale is ${scale}`);
@@ -53,7 +59,7 @@ export const addQuestions = async (
     from unnest(${ids}::uuid[]) as given (id)`;
 };
 
-/** What happened, as the next event of the log; its offset. */
+/** Adds an event to the log and returns its offset. */
 export const addEvent = async (
   sql: Sql,
   { event, question, at }: { readonly event: string; readonly question: number; readonly at: Date },
@@ -91,7 +97,7 @@ interface Columns {
   readonly probabilities?: readonly number[] | null;
 }
 
-/** The same in an event. */
+/** The same in the form of event data. */
 const dataOf = ({ prediction, probability, confidence, ...multi }: Columns) => {
   const { selected_option: index, probabilities } = multi;
   const named = probabilities && options.map((name, n) => [name, (probabilities[n] ?? 0) / 100]);
@@ -106,14 +112,14 @@ const dataOf = ({ prediction, probability, confidence, ...multi }: Columns) => {
 const arrayText = (values: readonly number[] | null | undefined): string | null =>
   values ? `{${values}}` : null;
 
-/** Takes the next offsets of the log; the first of them. */
+/** Reserves the next offsets of the log and returns the first. */
 const takeOffsets = async (sql: Sql, count: number): Promise<number> => {
   const [head] = await sql<{ offset: number }[]>`
     update log_head set "offset" = "offset" + ${count} returning "offset"`;
   return (head?.offset ?? 0) - count + 1;
 };
 
-/** Predictions with their events, in this order in the log; its entries. */
+/** Adds predictions with their events, in this log order. Returns the log entries. */
 export const addPredictions = async (
   sql: Sql,
   placed: readonly Placed[],
@@ -180,7 +186,7 @@ export const addPredictions = async (
   return rows.map(({ entry }) => entry);
 };
 
-/** Forecasts in place of those that the agents gave before, in this order in the log. */
+/** Adds revisions of the agents' earlier forecasts, in this log order. */
 export const addRevisions = async (
   sql: Sql,
   revised: readonly Omit<Placed, 'family' | 'owner'>[],

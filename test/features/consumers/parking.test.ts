@@ -4,7 +4,10 @@ import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { offsetsOf, questionId, serveConsumers } from './world.js';
 
-/** What a connection held is free with its end, leases are prolonged, and poison events are parked. */
+/**
+ * Events held by a connection are released when it ends, leases can be extended, and poison events
+ * are parked.
+ */
 
 const { app, as, take, ack, endLeases, write, key } = await serveConsumers(t);
 
@@ -16,7 +19,7 @@ const consume = async (consumer: string, member: string) => {
   return { client, offsets };
 };
 
-/** A consumer of one question alone, so that other tests do not disturb it. */
+/** A consumer of one test's questions only, so that other tests do not disturb it. */
 const make = async (name: string, n: number, more: object = {}): Promise<void> => {
   const filter = { question_ids: [questionId(n), questionId(n + 1)] };
   await as('PUT', `/${name}`, { filter, ack_wait_seconds: 3_600, ...more });

@@ -6,7 +6,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { offsetsOf, questionId, serveConsumers } from './world.js';
 
-/** Management of consumers, and every refusal. */
+/** Managing consumers, and every possible refusal. */
 
 const world = await serveConsumers(t);
 const { app, log, as, take, ack, makeCaller, human } = world;

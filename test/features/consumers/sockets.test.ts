@@ -4,7 +4,7 @@ import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { questionId, serveConsumers } from './world.js';
 
-/** Consumers over the socket: events are pushed, and acknowledged by calls. */
+/** Consumers over the socket: events are pushed, and calls acknowledge them. */
 
 const { app, log, as, take, ack, endLeases, write, key } = await serveConsumers(t);
 

@@ -24,7 +24,7 @@ const agentId = async (): Promise<string> =>
   (await app.sql<{ id: string }[]>`select id from agents limit 1`)[0]?.id ?? '';
 
 let made = 0;
-/** A new consumer of what comes from now on. */
+/** A new consumer of future events. */
 const make = async (body: object = {}): Promise<string> => {
   made += 1;
   await app.sql`delete from consumers`;
@@ -129,7 +129,7 @@ t.test('topics, filters and private events are those of the stream', async (t) =
   t.same(offsetsOf(await take(name, 'm')), [fifth?.offset]);
 });
 
-/** The consumers of another process, which follows the log as far as it is told. */
+/** The consumers of another process, which follows the log only as far as the test says. */
 const openOther = async (t: Test) => {
   const { deps } = await openParts(t, { stores: app.stores });
   const watch = createLogWatch(deps.sql, makeRecentEvents());
@@ -140,7 +140,7 @@ const openOther = async (t: Test) => {
   return { watch, consumers, owner };
 };
 
-/** A take of an agent that waits, and what becomes of it. */
+/** Starts a take that waits, and reports how it ends. */
 const startWait = async (
   { watch, consumers, owner }: Awaited<ReturnType<typeof openOther>>,
   name: string,
@@ -283,7 +283,7 @@ t.test('members of two processes share the events, and order is kept per questio
         const offsets = offsetsOf(await take(name, member, { limit: 4 }, call));
         if (!offsets.every((one) => isInOrder(one, offsets))) throw new Error(`${offsets}`);
         for (const offset of offsets) {
-          // Now and then a member forgets what it has.
+          // Occasionally a member forgets the events that it holds.
           if (isOneIn(5)) break;
           sent.add(offset);
           const { acknowledged } = (await ack(name, member, [offset], call)).body;

@@ -7,7 +7,7 @@ import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
 import { serveLog } from '../log/log-server.js';
 
-/** An api process, the log that the test writes, and an agent with consumers. */
+/** An api process, a log that the test writes, and an agent with consumers. */
 
 export const questionId = (n: number): string =>
   `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
@@ -22,7 +22,7 @@ export const serveConsumers = async (t: Test, options: AppOptions = {}) => {
   const { app, log } = server;
   const human = await makeHuman(app);
   const { key } = await makeAgent(app, { human });
-  /** Calls an address of one consumer, as the agent unless somebody else is named. */
+  /** Calls a path of one consumer, as the agent unless another caller is given. */
   const makeCaller =
     (call = app.call, send: object = { key }) =>
     (method: string, path: string, body?: object) =>
@@ -37,11 +37,11 @@ export const serveConsumers = async (t: Test, options: AppOptions = {}) => {
   };
   const ack = (name: string, member: string, offsets: readonly number[], call = as) =>
     call('POST', `/${name}/ack`, { member, offsets });
-  /** Lets the leases of all events end. */
+  /** Ends the leases of all events. */
   const endLeases = () => app.sql`
     update consumer_events set leased_until = now() - interval '1 second'
     where leased_until is not null`;
-  /** Events of questions by number, in this order. */
+  /** Writes events of questions, given by number, in this order. */
   const write = async (questions: readonly number[]): Promise<readonly LogEntry[]> => {
     const fresh: LogEntry[] = [];
     for (const n of questions) fresh.push(...(await log.write(1, { question_id: questionId(n) })));

@@ -17,7 +17,10 @@ import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 
-/** The AsyncAPI document: valid by the official schema, and true of what is really sent. */
+/**
+ * The AsyncAPI document is valid by the official schema, and describes the frames that are really
+ * sent.
+ */
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 type Any = any;
@@ -27,7 +30,7 @@ const document = JSON.parse(
   JSON.stringify(makeAsyncApi({ title: 'x', version: '1', description: 'y' }, 'https://f.dev')),
 ) as Any;
 
-/** The official schema brings the meta-schema that it refers to. */
+/** The official schema contains the meta-schema that it refers to. */
 const makeAjv = (): Ajv => {
   const ajv = new Ajv({ strict: false, meta: false, validateSchema: false });
   (addFormats as unknown as { default: (one: Ajv) => Ajv }).default(ajv);

@@ -12,16 +12,16 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Stores that answer and take no writes. */
+/** Stores that answer reads but reject writes. */
 
-/** Makes the database of a test read-only, as an operator or a failover does, or takes it back. */
+/** Makes a test's database read-only, as an operator or a failover does, or writable again. */
 const setReadOnly = async (sql: Sql, is_read_only: boolean): Promise<void> => {
   await sql.begin({ mode: 'read write' }, async (tx) => {
     const [row] = await tx<{ name: string }[]>`select quote_ident(current_database()) as name`;
     const what = is_read_only ? 'set default_transaction_read_only = on' : 'reset all';
     await tx.unsafe(`alter database ${row?.name} ${what}`);
   });
-  // It holds for sessions that begin after it.
+  // The setting applies to sessions that start afterwards.
   await sql`
     select pg_terminate_backend(pid)
     from pg_stat_activity
@@ -34,7 +34,7 @@ const forecast = (text: string) => ({
   reasoning: makeReasoning(text),
 });
 
-/** These write nothing, nor do the reads that are made by POST. */
+/** These POST operations write nothing. */
 const harmless = ['simulatePoints', 'testWebhook', 'previewResolution', 'mcp'];
 
 t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go on', async (t) => {
@@ -52,7 +52,7 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
   const agent = await makeAgent(app, { human: person });
   const predict = { key: agent.key, body: forecast('first') };
   t.equal((await call('POST', `/api/questions/${question_id}/predict`, predict)).status, 201);
-  // So long ago that its next use would be noted.
+  // Old enough that its next use would be recorded.
   await sql`update human_tokens set last_used_at = last_used_at - interval '2 hours'`;
   const posts = (api_routes as readonly Route[]).filter(({ method }) => method === 'POST');
   const prepare = await prepareExamples(app);
@@ -60,7 +60,7 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
     posts.map(async (route) => ({ id: route.id, ...(await prepare(route)) })),
   );
   const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
-  // Its key is looked up in Postgres.
+  // The socket's key is looked up in Postgres first.
   await until('it is welcome', () => socket.frames.some(({ op }) => op === 'welcome'));
 
   await setReadOnly(sql, true);

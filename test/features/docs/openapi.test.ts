@@ -12,7 +12,7 @@ import { startApp } from '../../help/app.js';
 import { project_root } from '../../help/own-stores.js';
 import { t } from '../../help/tap.js';
 
-/** The OpenAPI document: valid, and of named schemas that generated clients have as types. */
+/** The OpenAPI document is valid, and its named schemas become types in generated clients. */
 
 const app = await startApp(t, { roles: ['api'] });
 const source = JSON.stringify((await app.call('GET', '/openapi.json')).body);

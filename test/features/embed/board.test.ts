@@ -3,7 +3,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { openForum, playSeason } from '../../web/season.js';
 
-/** The widget of a leaderboard, its oEmbed and the lines to paste. */
+/** The widget of a leaderboard, its oEmbed answer and the HTML to paste. */
 
 interface Row {
   readonly rank: number | null;

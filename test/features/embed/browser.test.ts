@@ -10,7 +10,9 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeContent } from '../comments/texts.js';
 
-/** The widget in a browser: it moves, tells its height, and asks nobody else for anything. */
+/**
+ * The widget in a browser: it updates, reports its height, and makes no requests to other servers.
+ */
 
 if (without_chromium) {
   t.plan(0, without_chromium);
@@ -27,7 +29,7 @@ const predict = async (id: string, forecast: Readonly<Record<string, unknown>>) 
 const seen = (page: BrowserPage, expression: string, wanted: unknown) =>
   until(`${expression} = ${wanted}`, async () => (await page.evaluate(expression)) === wanted);
 
-/** A page of somebody else with this in its body, in the browser. */
+/** Opens a third-party page with this body in the browser. */
 const openHost = async (t: Test, body: string): Promise<BrowserPage> => {
   const host = createServer((_, answer) => {
     answer.setHeader('content-type', 'text/html').end(`<!doctype html><body>${body}`);
@@ -51,7 +53,7 @@ t.test('figures move as forecasts come, and the status as it changes', async (t)
   await seen(page, is_live, true);
   await seen(page, figure, '80%');
   await predict(id, { prediction: true, confidence: 60 });
-  // Of one owner: the mean of ln 4 and ln 1.5 is 0.8959, and that is 71.01 %.
+  // With one owner, the mean of ln 4 and ln 1.5 is 0.8959, which is 71.01 %.
   await seen(page, figure, '71%');
   const width = `document.querySelector('.part').getAttribute('width')`;
   await seen(page, width, '71.01%');
@@ -124,7 +126,8 @@ t.test('the documented snippet makes the iframe as high as the widget', async (t
   const before = 460;
   const readHeight = () => page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
   await until('the height', async () => (await readHeight()) !== before);
-  // Only the frame itself is believed, which may have become live meanwhile and another height.
+  // Only messages from the frame itself are trusted. It may have gone live in the meantime, with
+  // another height.
   await page.evaluate(`postMessage({ type: 'prediction-forum:height', height: 9 }, '*')`);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => resolve()))');
   t.ok((await readHeight()) > 150);

@@ -17,7 +17,7 @@ import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile
 import { no_range } from '../../help/number.js';
 import { t } from '../../help/tap.js';
 
-/** Whatever a question says, its widget is the same elements with the same attributes. */
+/** For any text of a question, its widget has the same elements with the same attributes. */
 
 const at = new Date('2027-01-31T12:00:00Z');
 const id = '01a1f8db-ec60-711e-9e0d-233d8b99a44d';
@@ -61,7 +61,7 @@ const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
   ...fields,
 });
 
-/** A question whose every text is this one. */
+/** A question whose texts are all this one. */
 const saying = (
   text: string,
   is_multi: boolean,
@@ -117,13 +117,13 @@ const render = (row: QuestionRow & { readonly family: string }, view: (typeof vi
 };
 
 interface Read {
-  /** Every element with the names of its attributes, in order. */
+  /** Every element with its attribute names, in order. */
   readonly shape: readonly string[];
   readonly addresses: readonly string[];
   readonly texts: string;
 }
 
-/** A parser that refuses everything that is not well-formed. */
+/** A parser that rejects everything that is not well-formed. */
 const makeParser = (
   opened: (name: string, attributes: Record<string, unknown>) => void,
 ): SaxesParser => {
@@ -148,7 +148,7 @@ const readStrictly = (page: string): Read => {
   });
   parser.on('comment', () => shape.push('comment'));
   parser.on('cdata', () => shape.push('cdata'));
-  // Our own style and script are no XML; they are what they are, and only once each.
+  // Our own style and script are not valid XML. They are cut out, and each must occur exactly once.
   const [before, between, after] = page.split(`<style>${embed_style}</style>`);
   if (before === undefined || between === undefined || after !== undefined) {
     throw new Error('the style is not there exactly once');
@@ -159,10 +159,10 @@ const readStrictly = (page: string): Read => {
   return { shape, addresses, texts };
 };
 
-/** The name of a text that a report of tests can carry. */
+/** A form of a text that can be part of a test name. */
 const nameOf = (text: string): string => text.slice(0, 60).replaceAll(/[^ -"$-~]/g, '?');
 
-/** Signs that XML has no place for, and HTML shows as nothing or as a box. */
+/** Characters that are invalid in XML, and that HTML shows as nothing or as a box. */
 const without_place = /[\0-\x08\x0b\x0c\x0e-\x1f]/g;
 
 t.test('no text becomes an element, an attribute or a comment', async (t) => {
@@ -236,7 +236,7 @@ t.test('the iframe that oEmbed gives is one iframe', async (t) => {
   t.equal(iframes.size, 1);
 });
 
-/** Reads a document of a frame once everything in it has had its turn. */
+/** Reads a frame's document after all its scripts have had a chance to run. */
 const readFrame = (html: string) => `new Promise((resolve) => {
   const frame = document.createElement('iframe');
   frame.style.cssText = 'width: 400px; height: 700px';
@@ -265,7 +265,8 @@ t.test(
     writeFileSync(host, '<!doctype html><body>');
     const browser = await openBrowser(t);
     const page = await browser.open(pathToFileURL(host).href);
-    // From a file there is no policy: whatever could run would run. The card has every text.
+    // A page from a file has no content policy, so any injected script would run. The card contains
+    // every text.
     const elements = readStrictly(render(saying('Harmless', true), 'card')).shape.length + 2;
     for (const text of hostile_texts) {
       const found = await page.evaluate(readFrame(render(saying(text, true), 'card')));

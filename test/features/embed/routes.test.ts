@@ -4,7 +4,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** The widget and oEmbed as they are served, for every type and status. */
+/** The widget and oEmbed as served, for every question type and status. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
@@ -18,7 +18,7 @@ const predict = async (id: string, forecast: Readonly<Record<string, unknown>>):
   });
 };
 
-/** What a reader sees: the text of the page without its title, style and script. */
+/** The text that a reader sees, without title, style and script. */
 const textOf = (page: string): string =>
   page
     .replace(/<head>.*<\/head>/s, '')

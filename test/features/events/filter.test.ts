@@ -131,7 +131,8 @@ t.test('the record finds exactly what would have come live', async (t) => {
     const entry = log.entries[n - 1] as (typeof log.entries)[number];
     const is_on = topicsOf(entry).some(({ topic }) => topic === ref.topic);
     const { filter } = ref;
-    // A copy: what has been read of an entry stays with it, and the record knows nothing of that.
+    // A copy, because values parsed from an entry are cached on it, and the record must not have
+    // them.
     const publication = { about: { ...entry } } as unknown as Publication;
     return is_on && (filter === undefined || filter.matches(publication));
   };

@@ -13,14 +13,14 @@ import { startPrivateStores } from '../../help/stores.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** How long a follower waits for the stream before it looks into Postgres. */
+/** How long a follower waits for the stream before it reads Postgres. */
 const block_ms = 100;
 
 interface FollowOptions {
   readonly parts?: Parts;
   readonly before?: number;
   readonly block_ms?: number;
-  /** What the stream has of another history. */
+  /** Entries of another history in the stream. */
   readonly alien?: readonly (readonly [id: string, fields: readonly string[]])[];
   readonly onEvents?: (batch: readonly LogEntry[]) => void;
 }
@@ -39,7 +39,7 @@ const counting = (sql: Sql): { readonly sql: Sql; count: number } => {
 
 const shared = await openParts(t);
 
-/** A follower of a log that begins anew. */
+/** A follower of a fresh log. */
 const follow = async (t: Test, options: FollowOptions = {}) => {
   const { parts = shared } = options;
   const { sql, redis, config } = parts.deps;
@@ -74,9 +74,9 @@ const follow = async (t: Test, options: FollowOptions = {}) => {
     follower,
     got,
     logged,
-    /** Queries that the follower sent to Postgres. */
+    /** Number of queries that the follower sent to Postgres. */
     queries: () => counted.count,
-    /** Waits until everything recorded has been delivered, and holds it to be equal. */
+    /** Waits until everything recorded has been delivered, and checks that it is equal. */
     async settle(within_ms = 15_000) {
       const head = log.entries.length;
       await until('all is delivered', () => follower.head >= head, within_ms);
@@ -318,7 +318,10 @@ t.test('with stores that fail', async (t) => {
 
   t.test('whatever happens to the stream, every event comes once and in order', async (t) => {
     const f = await follow(t, { parts });
-    /** As the relay does: from where the stream ends on, or from anywhere when it is empty. */
+    /**
+     * Appends like the relay: after the end of the stream, or from any offset if the stream is
+     * empty.
+     */
     const catchUp = async (skip: number): Promise<void> => {
       const [last] = await redis.xrevrange(f.key, '+', '-', 'COUNT', 1);
       const at = last === undefined ? skip : Number(last[0].split('-')[0]);

@@ -20,13 +20,13 @@ import { openParts, type Parts } from '../../help/parts.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** The relay when what it remembers and what is true have come apart. */
+/** The relay when its memory and the stores disagree. */
 
 interface World extends Parts {
-  /** Places predictions as the group commit does; the relay is not told. */
+  /** Places predictions as the group commit does, without telling the relay. */
   place(question_id: string, count?: number): Promise<void>;
   nudge(): Promise<unknown>;
-  /** Differences between the stores, once what is under way is over. */
+  /** Checks that the stores agree, once all work is finished. */
   settle(): Promise<void>;
   startRelay(more?: readonly Projector[]): Promise<void>;
   head(): Promise<number>;
@@ -78,7 +78,7 @@ const newQuestion = async ({ deps }: Parts): Promise<string> => {
   return id;
 };
 
-/** Counts in the transaction of the hand-over, like the counters of questions. */
+/** Counts in the transaction that hands events over, like the question counters. */
 const counter: Projector = {
   name: 'counter',
   async record(tx, entries) {
@@ -134,7 +134,7 @@ const makeWorld = async (t: Test): Promise<World> => {
       });
       await connectRedis(subscriber);
       const projectors = [counter, createConsensusProjector(deps), ...more];
-      // So slow a poll that only nudges move it within a test.
+      // Polls so slowly that within a test only nudges trigger it.
       const relay = createRelay(deps, { subscriber, projectors, poll_ms: 20_000 });
       await relay.start();
       t.teardown(async () => {
@@ -149,7 +149,7 @@ const shared = await openParts(t);
 
 const idsOf = (offsets: readonly number[]): string[] => offsets.map((offset) => `${offset}-0`);
 
-/** A log that begins anew, with nothing of it in Redis. */
+/** Starts a fresh log, with nothing of it in Redis. */
 const beginLog = async () => {
   const { sql, redis, config } = shared.deps;
   const prefix = config.REDIS_PREFIX;
@@ -170,8 +170,8 @@ t.test('a hand-over whose answer was lost is found when the relay goes on', asyn
   await world.nudge();
   await world.settle();
   await world.place(question_id, 3);
-  // The events are handed over by a transaction whose end the relay does not learn, because its own
-  // turn fails: it waits for the lease longer than a lock may be waited for.
+  // The events are handed over by a transaction whose result the relay does not learn, because its
+  // own turn fails: it waits for the lease longer than the lock timeout.
   await sql.begin(async (tx) => {
     await tx`lock table leases in access exclusive mode`;
     const entries = await handOver(tx, 10);
@@ -193,7 +193,7 @@ t.test('a hand-over whose answer was lost is found when the relay goes on', asyn
 t.test('a stream that is further than the relay is left alone', async (t) => {
   const { sql, redis, prefix, stream, log } = await beginLog();
   await log.write(700);
-  // This relay slept while another one took the log from 20 to 700.
+  // This relay slept while another one advanced the log from 20 to 700.
   await createStreamWriter({ sql, redis, prefix })(20, log.entries.slice(15, 20));
   const ids = (await redis.xrange(stream, '-', '+')).map(([id]) => id);
   t.same(ids, idsOf(range(1, 700)));
@@ -233,7 +233,7 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   await world.place(question_id);
   await world.nudge();
   await world.settle();
-  // As after a failover to a replica that had not heard of the last event.
+  // As after a failover to a replica that missed the last event.
   await writeProjected(redis, prefix, 1);
   await redis
     .multi()
@@ -262,7 +262,7 @@ t.test('a Redis that is ahead of the record is emptied and made anew', async (t)
   const prefix = config.REDIS_PREFIX;
   const question_id = await world.newQuestion();
   await world.place(question_id);
-  // As after a restore to an earlier moment: the same question, further on.
+  // As after a restore to an earlier time: the same question is further ahead in Redis.
   const tally = tallyKey(prefix, question_id);
   await redis.hset(tally, 'o', 900, 't', '', 9_900, 9);
   await writeProjected(redis, prefix, 900);
@@ -350,7 +350,7 @@ t.test('while events come they are projected in portions, and at once when none 
   t.same(portions.at(-1), [5, 6], 'what is not at hand is read from the record');
 });
 
-/** The fields of so many YES of one value, each of an owner of its own. */
+/** The fields of this many YES forecasts of one value, each from a different owner. */
 const cellOf = (count: number, percent: 70): Readonly<Record<string, string>> => {
   const value = 100 * percent;
   // ln(7/3) is 0.8472978604.
@@ -457,7 +457,7 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       'gpt|1': '12000',
     },
   );
-  // A revision moves what it said before, and leaves the number of the owner's predictions.
+  // A revision moves the earlier forecast, and does not change the owner's number of predictions.
   const previous = { confidence: 60, option_index: 1, probabilities: { Rain: 60, 2026: 40 } };
   const now = { confidence: 99.87, option_index: 0, previous };
   await projector.project?.([{ ...says(5, now), event: 'prediction.revised' }]);
@@ -475,7 +475,8 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       'gpt|1': '6013',
     },
   );
-  // What nobody said cannot be revised: the tally is made anew, from a record that has nothing.
+  // An unknown forecast cannot be revised. The tally is rebuilt from the record, which has no
+  // forecasts.
   const unsaid = { confidence: 50, option_index: 0, previous: { confidence: 1, option_index: 0 } };
   await projector.project?.([{ ...says(6, unsaid), event: 'prediction.revised' }]);
   t.same({ ...(await redis.hgetall(tally)) }, { o: '0', t: '' });

@@ -78,7 +78,7 @@ t.test('only topics that exist can be named, and only by those who may', async (
 
 const { app, log } = await serveLog(t);
 
-/** What a test writes begins after this offset. */
+/** The events of a test come after this offset. */
 let base = 0;
 t.beforeEach(() => {
   base = log.entries.length;

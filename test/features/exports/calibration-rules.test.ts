@@ -3,7 +3,7 @@ import { calibrate, type StatedCell } from '../../../src/features/exports/calibr
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** Calibration of what was resolved: the sums against their definitions. */
+/** Calibration of resolved questions: the sums, checked against their definitions. */
 
 const near = (a: number, b: number, within = 5e-9): boolean => Math.abs(a - b) <= within;
 
@@ -14,7 +14,7 @@ const cell = fc
   );
 const cells = fc.uniqueArray(cell, { selector: ({ value }) => value, minLength: 1 });
 
-/** Each forecast by itself: f and o. */
+/** Each forecast separately, as f and o. */
 const expand = (given: readonly StatedCell[]) =>
   given.flatMap(({ value, n, hits }) =>
     Array.from({ length: n }, (_, i) => ({ f: value / 10_000, o: i < hits ? 1 : 0 })),

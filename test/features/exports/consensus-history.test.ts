@@ -9,7 +9,10 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { fetchBytes, predict, type Row, readLines, sha256 } from './world.js';
 
-/** The consensus after each prediction, as a file: every row is what the service answered then. */
+/**
+ * The consensus after each prediction, as a file. Every row equals the service's answer at that
+ * time.
+ */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { LIMIT_EXPORTS: '100000' } });
 const path = '/api/export/consensus-history';
@@ -18,7 +21,7 @@ const binary = await makeOpenQuestion(app);
 const multi = await makeOpenQuestion(app, { question_type: 'multi', options: ['a "b"', 'c'] });
 const models = ['claude-opus-4', 'gpt-5', 'gemini-3', 'claude-opus-4'];
 
-/** What the live consensus was after each prediction. */
+/** The live consensus after each prediction. */
 const lived: Row[] = [];
 let first: { agent: Awaited<ReturnType<typeof makeAgent>>; prediction_id: string } | undefined;
 
@@ -37,7 +40,7 @@ for (const [n, model] of models.entries()) {
     if (n === 0 && question_id === binary) first = { agent, prediction_id };
   }
 }
-// A forecast stands for a minute at least.
+// A forecast cannot be revised for at least a minute.
 await app.sql`
   update predictions set created_at = created_at - interval '1 hour'
   where id = ${first?.prediction_id ?? ''}`;

@@ -8,7 +8,10 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { readLines } from './world.js';
 
-/** How many exports go at once and how long each may be read, and the moment it stands for. */
+/**
+ * Limits on concurrent exports and on the time to read one, and the moment that an export
+ * represents.
+ */
 
 const agents = 100;
 const questions = 80;
@@ -19,7 +22,7 @@ await seedPredictions(app.sql, { agents, questions, from_ms: Date.now() - 86_400
 
 const piece_bytes = 65_536;
 
-/** How many of 100 pieces a reader gets that takes each of them so late. */
+/** How many of 100 pieces a reader gets if it takes this long for each. */
 const readAt = async (ms_per_piece: number): Promise<number> => {
   let now_ms = 0;
   let read = 0;
@@ -62,7 +65,7 @@ t.test('a snapshot lies before every transaction that may still write', async (t
   });
 });
 
-/** An answer whose body nobody reads. */
+/** Opens an answer and never reads its body. */
 const openUnread = (t: Test, url: string): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const request = get(url, { agent: false }, (answer) => {

@@ -26,7 +26,10 @@ import {
   sha256,
 } from './world.js';
 
-/** Exports of predictions in every format, read back by other libraries than those that write. */
+/**
+ * Exports of predictions in every format, read back by libraries other than the ones that write
+ * them.
+ */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],
@@ -70,7 +73,9 @@ const read = (query: string, headers: Record<string, string> = {}) =>
 const rowsOf = async (query: string): Promise<Row[]> =>
   readLines((await read(query)).bytes.toString());
 
-/** A moment at which all of them are recorded, so that every export below is of the same. */
+/**
+ * A moment at which all predictions are recorded, so that all exports below cover the same ones.
+ */
 const snapshot = await until('everything can be exported', async () => {
   const { answer, bytes } = await read('format=ndjson');
   const is_whole = readLines(bytes.toString()).length === ids.length;
@@ -126,7 +131,7 @@ t.test('agents stand under a keyed pseudonym, and by name where that is asked fo
 
 const is_json = new Set(['list', 'numbers', 'json']);
 
-/** What a cell of CSV stands for. */
+/** The value that a CSV cell represents. */
 const fromCell = (text: string, { type, is_free }: Column): unknown => {
   if (is_free) return /^'[=+@\t\r-]/.test(text) ? text.slice(1) : text;
   if (type === 'integer' || type === 'number') return Number(text);

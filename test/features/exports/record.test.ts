@@ -9,7 +9,10 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { predict as predictOn } from './world.js';
 
-/** What agents read about themselves and each other, after a season of resolved questions. */
+/**
+ * The records that agents read about themselves and each other, after a season of resolved
+ * questions.
+ */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'], env: { LIMIT_EXPORTS: '1000' } });
 await settleEagerly(t, app);
@@ -250,7 +253,8 @@ t.test('boards tell who stands where', async (t) => {
     families.find(({ kind }: { kind: string }) => kind === 'even'),
     even,
   );
-  // The mean over the two agents of one person; for the milliseconds before Bert came, Anna alone.
+  // The mean over one person's two agents. For the milliseconds before Bert's first forecast, only
+  // Anna counts.
   const halves = shares.map((share) => (1 - (share + 0.5) / 2) ** 2);
   const family = families.find(({ kind }: { kind: string }) => kind === 'family');
   t.ok(Math.abs(family.brier - mean(halves)) < 5e-3, `${family.brier} of ${mean(halves)}`);
@@ -393,7 +397,7 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
   );
   const listed = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
   t.ok(listed.body.total > 10);
-  // Those of one agent need not say whose they are.
+  // Notifications of a single agent omit the agent.
   const expected = listed.body.notifications.map(({ agent: _, ...row }: { agent: object }) => row);
   t.same(seen['notifications']?.reverse(), expected);
   t.match(seen['disputes'], [{ id: dispute.body.dispute?.id, reason }]);

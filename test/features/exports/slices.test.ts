@@ -5,7 +5,7 @@ import type { Format } from '../../../src/features/exports/schema.js';
 import { t } from '../../help/tap.js';
 import { countTurns } from '../../help/turns.js';
 
-/** An export never makes more than so many rows in one turn of the event loop. */
+/** An export never builds more than a fixed number of rows in one turn of the event loop. */
 
 const rows = 2_000;
 const lineOf = (n: number): string =>
@@ -27,7 +27,7 @@ const lineOf = (n: number): string =>
     cdf: null,
   })}\n`;
 
-/** Pages that are there already, so that nothing but the export itself gives way. */
+/** Pages that are available immediately, so that only the export itself yields. */
 async function* pagesOf(rows_a_page: number) {
   for (let n = 0; n < rows; n += rows_a_page) {
     const lines = Array.from({ length: rows_a_page }, (_, k) => lineOf(n + k));

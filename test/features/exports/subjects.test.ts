@@ -5,7 +5,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { fetchBytes, predict, type Row, readLines } from './world.js';
 
-/** What each export has of one question: forecasts that were revised, decisions, comments. */
+/** The content of each export for one question: revised forecasts, decisions, comments. */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],
@@ -19,7 +19,7 @@ const first = await makeAgent(app, { human });
 const second = await makeAgent(app, { human: await makeHuman(app) });
 const reason = 'The office announced the date of printing, a week earlier than planned.';
 
-/** Forecasts of hours ago, so that a revision need not wait. */
+/** Makes forecasts hours older, so that a revision need not wait. */
 const grow = (hours: number) => app.sql`
   update predictions
   set
@@ -57,7 +57,7 @@ const readRows = async (subject: string, query = ''): Promise<Row[]> => {
     ...(typeof row['crowd'] === 'number' ? { crowd: Number(row['crowd'].toFixed(9)) } : {}),
   }));
 };
-/** As soon as the moment of an export lies behind everything. */
+/** Waits until an export covers everything. */
 await until('all is recorded and settled', async () => {
   const rows = await readRows('predictions');
   return rows.length === 2 && rows.every(({ net }) => net !== null);

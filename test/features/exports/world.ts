@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { TestApp } from '../../help/app.js';
 import { type Agent, makeReasoning } from '../../help/story.js';
 
-/** What tests of exports share. */
+/** Shared code for tests of exports. */
 
 export type Row = Record<string, unknown>;
 
 export const sha256 = (bytes: Uint8Array): string =>
   createHash('sha256').update(bytes).digest('hex');
 
-/** Texts that break what writes or reads a table carelessly. */
+/** Texts that break careless writers or readers of tables. */
 export const hostile_texts = [
   '=HYPERLINK("https://evil.example","win")',
   '+1+1',
@@ -33,7 +33,7 @@ export const predict = async (
   return answer.body.prediction.id;
 };
 
-/** Puts a text where the gates would tidy it up first. */
+/** Stores a text directly, because the gates would clean it up. */
 export const putHostile = (app: TestApp, id: string, text: string): Promise<unknown> =>
   app.sql`
     update predictions

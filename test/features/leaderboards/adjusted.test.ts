@@ -6,7 +6,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { addAgents, addGroups, addHuman, addScores } from './world.js';
 
-/** The boards adjusted for difficulty, made by the timer and its thread. */
+/** The difficulty-adjusted boards, which the timer and its thread compute. */
 
 t.test('a timer makes the boards each hour, and pages show what was covered', async (t) => {
   const { deps, advance } = await openParts(t);
@@ -16,7 +16,8 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   const [good = '', bad = '', unlucky = '', rare = ''] = agents;
   const base = { category: 'society', resolved_at: clock() };
   const questions = Array.from({ length: 25 }, () => makeId());
-  // The first five are hard, and only these the unlucky one shares with 15 of its own kind.
+  // The first five questions are hard. The unlucky agent shares only these with others, and answers
+  // 15 more of its own.
   const scores = questions.flatMap((question_id, n) => {
     const stated = n < 5 ? [40, 20, 30] : [90, 70, 80];
     return [good, bad, unlucky].flatMap((agent_id, i) =>
@@ -28,7 +29,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   await addScores(sql, [
     ...scores,
     { ...base, question_id: questions[0]!, agent_id: rare, hit: true, stated: 99 },
-    // On a question of its own.
+    // On a question that no other agent answers.
     { ...base, agent_id: rare, hit: true, stated: 99 },
   ]);
   await addGroups(
@@ -61,7 +62,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     async () => (await read('model')).coverage !== undefined,
     30_000,
   );
-  // Questions of which two forecasters are left do not count.
+  // Questions with only two forecasters left do not count.
   const { rows, coverage, total } = await read('agent');
   t.same(coverage, {
     made_at: clock().toISOString(),
@@ -74,7 +75,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     questions: 20,
     resamples: 1_000,
   });
-  // With b of each question in common the values are the plain means over the 20.
+  // With the effect b of each shared question, the values are the plain means over the 20.
   const mean = (hard: number, easy: number) =>
     Math.round((1e6 * (5 * (1 - hard) ** 2 + 15 * (1 - easy) ** 2)) / 20) / 1e6;
   t.match(

@@ -51,7 +51,7 @@ const openWorld = async (test: Test) => {
   const prefix = deps.config.REDIS_PREFIX;
   const boards = createBoards(deps);
   const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });
-  /** Every change that was marked is taken. */
+  /** Waits until every marked change has been processed. */
   const taken = () =>
     until('no change is left', async () => {
       return (await sql`select from standing_changes limit 1`).length === 0;
@@ -61,14 +61,14 @@ const openWorld = async (test: Test) => {
       await taken();
       await until('boards as the record', async () => (await findAll()).length === 0, 30_000, 50);
     });
-  /** A board of a hundred rows of everything, unless `part` says otherwise. */
+  /** A hundred rows of the overall board, unless `part` selects another. */
   const queryOf = (kind: BoardKind, { category = null, period = 'all', ...more }: Part = {}) => {
     const slice = sliceOf({ category, period }, dayOf(deps.clock()));
     return { kind, slice, limit: 100, offset: 0, after: null, ...more };
   };
   const page = (kind: BoardKind, part?: Part, reader = boards) => reader.page(queryOf(kind, part));
   const mark = (ids: readonly string[]) => sql.begin((tx) => markStanding(tx, ids));
-  /** Marks them, and waits until the boards are right. */
+  /** Marks the agents, and waits until the boards are correct. */
   const settle = async (ids: readonly string[]) => {
     await mark(ids);
     await settled();
@@ -97,7 +97,7 @@ const openWorld = async (test: Test) => {
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Seeded, so that a failure comes back. */
+/** Seeded, so that a failure can be reproduced. */
 const makeRandom = (seed: number) => () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
   return seed / 2 ** 31;
@@ -121,7 +121,7 @@ const randomScores = (agents: readonly string[], now: Date, most = 60): SeedScor
   );
 };
 
-/** The same board from the raw scores, by the rules alone. */
+/** The same board computed from the raw scores, by the rules alone. */
 const plainBoard = (
   scores: readonly SeedScore[],
   kind: BoardKind,
@@ -191,7 +191,7 @@ t.test('every board has the agents, values and order that the raw scores give', 
     for (const { category, period } of slices) {
       const wanted = plainBoard(scores, kind, { category, since: since[period] });
       if (kind === 'points' && category === null && period === 'all') {
-        // Agents without anything resolved are there, too.
+        // Agents without resolved questions are listed too.
         const rows = new Set(wanted.map(({ agent_id }) => agent_id));
         const idle = agents.filter((agent_id) => !rows.has(agent_id));
         const nothing = { n: 0, value: 0, key: 0, interval: wilson(0, 0) };
@@ -309,7 +309,7 @@ t.test('families, models and references stand where their mean scores put them',
   ]);
   t.same(
     (await look('accuracy', { of: 'family' })).map(([rank, name, value]) => [rank, name, value]),
-    // Half a chance is never right; half of those of gpt were.
+    // A probability of one half is never correct. Half of gpt's forecasts were.
     [
       [1, 'claude', 100],
       [null, 'crowd', 100],
@@ -428,7 +428,7 @@ t.test('a change that commits late is not lost to a rebuild that was there befor
   await sql.begin(async (tx) => {
     await addWins(tx as never, one, 20);
     await markStanding(tx, [one]);
-    // Others mark the same agent and are done before this transaction is.
+    // Other transactions mark the same agent and commit before this one does.
     await mark([one, two]);
     await whileRebuilding(deps, taken);
   });
@@ -518,7 +518,7 @@ t.test('the record of an agent has the same figures as the boards', async (t) =>
   const { sql, deps, page, settle, addOwned } = await openWorld(t);
   const agents = await addOwned(30);
   await addScores(sql, randomScores(agents, deps.clock(), 90));
-  // Thirds and thirty-seconds, whose last digit a rounding could lose.
+  // Thirds and thirty-seconds, whose last digit could be lost by rounding.
   await sql`update scores set brier = (brier + 1) / 3 where stated % 3 = 0`;
   await settle(agents);
   let compared = 0;

@@ -10,7 +10,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { addAgents, addHuman, addScores } from './world.js';
 
-/** Two rebuilds, writers that never rest, and a Redis that is emptied, frozen and killed. */
+/** Two rebuilds, constant writers, and a Redis that is emptied, frozen and killed. */
 
 const stores = await startPrivateStores(t, { durable: false });
 const here = await openParts(t, { stores });

@@ -1,7 +1,7 @@
 import { fitTwoWay, type Scores } from '../../../src/features/leaderboards/two-way.js';
 import { t } from '../../help/tap.js';
 
-/** By forecaster (row) and question (column); null where it said nothing. */
+/** Scores by forecaster (row) and question (column). Null if there is no forecast. */
 type Table = readonly (readonly (number | null)[])[];
 
 const scoresOf = (table: Table): Scores => {
@@ -23,7 +23,7 @@ const makeRandom = (seed: number) => () => {
   return seed / 2 ** 31;
 };
 
-/** Solves A·x = y by elimination with pivots. */
+/** Solves A·x = y by Gaussian elimination with pivoting. */
 const eliminate = (matrix: readonly (readonly number[])[], right: readonly number[]): number[] => {
   const rows = matrix.map((row, i) => [...row, right[i]!]);
   for (const [column] of rows.entries()) {
@@ -41,7 +41,7 @@ const eliminate = (matrix: readonly (readonly number[])[], right: readonly numbe
   return rows.map((row, i) => row.at(-1)! / row[i]!);
 };
 
-/** Values and effects by the normal equations in full, with Σb = 0 as one equation more. */
+/** Computes values and effects from the full normal equations, plus the equation Σb = 0. */
 const solveInFull = (table: Table) => {
   const forecasters = table.length;
   const size = forecasters + table[0]!.length;
@@ -73,8 +73,8 @@ const solveInFull = (table: Table) => {
 const all = { least_questions: 1, least_agents: 1, resamples: 0 };
 
 t.test('a table solved by hand', async (t) => {
-  // x = 0.1, 0.2, 0.3 and b = −0.05, 0.05, 0 fit exactly. By the plain means, 0.1, 0.15 and 0.325,
-  // the second gains by having answered the easy question only.
+  // x = 0.1, 0.2, 0.3 and b = −0.05, 0.05, 0 fit exactly. With plain means (0.1, 0.15 and 0.325)
+  // the second forecaster would gain by answering only the easy question.
   const fit = fitTwoWay(
     scoresOf([
       [0.05, 0.15, 0.1],
@@ -95,8 +95,8 @@ t.test('a table solved by hand', async (t) => {
     [1, 0.05],
     [2, 0],
   ]);
-  // No effects fit these: x1 − x2 is the mean difference on the two questions, −(0.1 + 0.06) / 2,
-  // and x1 + x2 twice the mean of all, 2 · 0.19.
+  // No effects fit these exactly. x1 − x2 is the mean difference on the two questions, −(0.1 +
+  // 0.06) / 2, and x1 + x2 is twice the overall mean, 2 · 0.19.
   const off = fitTwoWay(
     scoresOf([
       [0.1, 0.2],
@@ -116,7 +116,7 @@ t.test('the same values as the normal equations in full give', async (t) => {
     const table = Array.from({ length: 12 }, () =>
       Array.from({ length: 30 }, () => (random() < 0.3 ? random() : null)),
     );
-    // Nobody is alone.
+    // No forecaster or question is isolated.
     for (let i = 0; i < 30; i += 1) table[i % 12]![i] = random();
     for (const row of table) row[0] = random();
     const wanted = solveInFull(table);
@@ -136,7 +136,8 @@ t.test('who has too little drops out, and who is left with too little then', asy
     scoresOf([
       [0.1, 0.2, null, null, null],
       [0.2, 0.3, 0.9, null, null],
-      // Alone on the fourth, so it keeps one question only, and the third loses its second.
+      // Alone on the fourth question, so only one of its questions counts, and the third question
+      // loses its second forecaster.
       [null, null, 0.5, 0.6, null],
     ]),
     least,
@@ -188,7 +189,7 @@ t.test(
     t.ok(others.every(({ rank_interval: { low, high }, rank }) => low <= rank && rank <= high));
     t.ok(others.some(({ rank_interval: { low, high } }) => high - low >= 2));
     t.same(fitTwoWay(scoresOf(table), options), fit, 'the same scores give the same board');
-    // Uniform within 0.1: the standard error of a mean of 60 is 0.1 / √12 / √60, about 0.0037.
+    // Uniform within 0.1. The standard error of a mean of 60 is 0.1 / √12 / √60, about 0.0037.
     for (const { deviation } of fit.forecasters) t.ok(Math.abs(deviation - 0.0037) < 0.0015);
     let left = 10;
     const cut = fitTwoWay(scoresOf(table), { ...options, isOver: () => left-- === 0 });

@@ -3,12 +3,12 @@ import { createBoardRebuild } from '../../../src/features/leaderboards/index.js'
 import type { Deps } from '../../../src/http/deps.js';
 import { makeId } from '../../../src/kit/ids.js';
 
-/** Agents with accounts and scores, put into the record as the resolution leaves them. */
+/** Agents with accounts and scores, stored as resolution leaves them. */
 
 export interface SeedScore {
   readonly agent_id: string;
   readonly category: string;
-  /** Whole percent on the side that was taken. */
+  /** Whole percent on the chosen side. */
   readonly stated: number;
   readonly hit: boolean;
   readonly resolved_at: Date;
@@ -58,7 +58,7 @@ export const addAgents = async (sql: Sql, agents: readonly SeedAgent[]): Promise
   return rows.map(({ id }) => id);
 };
 
-/** Wins that are worth 100 points each. */
+/** Adds wins of 100 points each. */
 export const addWins = (sql: Sql, agent_id: string, count: number, at = new Date()) =>
   addScores(
     sql,
@@ -104,11 +104,11 @@ export const addScores = async (sql: Sql, scores: readonly SeedScore[]): Promise
   }
 };
 
-/** Of a family, a model, the crowd or always 50 % on one question. */
+/** The score of a family, a model, the crowd or a constant 50 % on one question. */
 export interface SeedGroup {
   readonly kind: string;
   readonly name: string;
-  /** Probability put on what happened. */
+  /** Probability given to the actual outcome. */
   readonly share: number;
   readonly category: string;
   readonly resolved_at: Date;
@@ -139,7 +139,10 @@ export const addGroups = async (sql: Sql, groups: readonly SeedGroup[]): Promise
   }
 };
 
-/** Boards are made during the work, by a rebuild that has just begun: one that runs on rests. */
+/**
+ * Builds the boards during the work. It starts a new rebuild, because one that is already running
+ * pauses in between.
+ */
 export const whileRebuilding = async (deps: Deps, work: () => Promise<unknown>): Promise<void> => {
   const rebuild = createBoardRebuild(deps, 20);
   await rebuild.start();

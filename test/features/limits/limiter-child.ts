@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { createLimiter } from '../../../src/http/limits.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 
-/** A process of its own that hammers one window with some clients and tells what it was told. */
+/** A process with several clients that hammer one window and report the answers. */
 
 export interface HammerAsk {
   readonly redis_url: string;
@@ -16,7 +16,7 @@ export interface HammerAsk {
 }
 
 export interface Shot {
-  /** On the clock of the machine, in ms: when it was asked, and when the answer was there. */
+  /** Times of the request and of the answer, in ms on the machine's clock. */
   readonly sent: number;
   readonly got: number;
   readonly allowed: boolean;

@@ -8,7 +8,9 @@ import { makeAgent, makeHuman } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import type { HammerAsk, Shot } from './limiter-child.js';
 
-/** Limits under eight parallel clients of two api processes: exact, also where windows end. */
+/**
+ * Limits under eight parallel clients of two api processes are exact, even at the edges of windows.
+ */
 
 const stores = await openStores(t);
 const child = fileURLToPath(new URL('./limiter-child.js', import.meta.url));
@@ -25,12 +27,12 @@ const startHammer = async (t: Teardown) => {
   };
 };
 
-/** Clocks are read in different processes, and Redis counts whole milliseconds. */
+/** Different processes read the clock, and Redis counts whole milliseconds. */
 const slack_ms = 3;
 
 /**
- * More admitted than the limit within one window, whenever within their call they were: the spans
- * of limit + 1 neighbours that lie surely inside one window.
+ * Counts cases in which a window admitted more than the limit, at whatever moment within their
+ * calls they were admitted: groups of limit + 1 consecutive calls that certainly fit in one window.
  */
 const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed).sort((a, b) => a.got - b.got);
@@ -44,7 +46,7 @@ const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): nu
   return excess;
 };
 
-/** Refused although fewer than the limit can have been in the window of the call. */
+/** Counts refusals although fewer calls than the limit can have been in the window. */
 const findUndue = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed);
   return shots.filter(({ allowed, sent, got }) => {
@@ -75,7 +77,8 @@ t.test('in no sliding window more than the limit, and nothing is refused below i
     const shots = (await Promise.all(hammers.map((hammer) => hammer(ask)))).flat();
     const admitted = shots.filter(({ allowed }) => allowed).length;
     const refused = shots.length - admitted;
-    // How many there are says how fast the machine was; whether each was right, what follows.
+    // The number of calls depends on the machine's speed. The checks below show whether each answer
+    // was correct.
     t.ok(refused > 0 && admitted >= ask.limit, `${refused} refused, ${admitted} admitted`);
     t.equal(findExcess(shots, ask), 0, 'more than the limit');
     t.equal(findUndue(shots, ask), 0, 'refused below the limit');

@@ -7,7 +7,7 @@ import { type Answered, startApp } from '../../help/app.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
-/** `GET /api/limits`, the windows that count a call, and which route counts against which limit. */
+/** `GET /api/limits`, the windows that count a call, and the limit that applies to each route. */
 
 const app = await startApp(t, { roles: ['api'] });
 
@@ -68,7 +68,7 @@ t.test('admins are counted by the general limits alone', async (t) => {
   t.equal(typeof shown.get('ip')?.left, 'number');
 });
 
-/** The limits of the service, by the routes they are for. */
+/** The limits of the service, with the routes that they apply to. */
 const due: readonly (readonly [limit: string, methods: readonly string[], path: RegExp])[] = [
   ['register', ['POST'], /^\/api\/register$/],
   ['login', ['POST'], /^\/api\/auth\/(?:signup|login|verify|resend|forgot|reset)$/],
@@ -125,7 +125,7 @@ t.test('a call counts against its address, its key and the limits of its route',
     [['predictions'], agent, [ip, 'key:a1', 'predictions:a1']],
     [['register'], agent, [ip, 'key:a1', 'register:2001:db8:0:0::/64']],
     [['predictions'], { kind: 'anonymous' }, [ip]],
-    // Admins are not held back by the limits of a route.
+    // Route limits do not apply to admins.
     [['register'], { kind: 'admin' }, [ip]],
     [['login'], { ...human, is_admin: true }, [ip, 'key:h1']],
   ] as const) {

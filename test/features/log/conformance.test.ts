@@ -8,7 +8,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { serveLog } from './log-server.js';
 
-/** The conformance suite of the stream: the service passes it, and one that lies does not. */
+/** The service passes the conformance suite for streams, and a misbehaving proxy fails it. */
 
 const count = 3_000;
 const seed = ['--seed', '7'];
@@ -17,7 +17,7 @@ const question_ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
 await emit(app, question_ids, count);
 await until('the log has them', async () => (await headOf(app)) >= count);
 
-// A tick comes every 15 s.
+// Ticks arrive every 15 s.
 t.setTimeout(300_000);
 
 t.test('the service keeps every promise', { timeout: 120_000 }, async (t) => {

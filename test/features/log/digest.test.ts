@@ -13,7 +13,7 @@ import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { serveLog } from './log-server.js';
 
-/** The digest of the log, computed by a stranger from the events as they come. */
+/** The digest of the log, computed as a third party would, from the events it receives. */
 
 const section = readSection(readDocument('docs/streaming.md'), '## Proof that nothing is missing');
 const zeros = '0'.repeat(64);
@@ -27,7 +27,7 @@ interface Said {
   readonly body: string;
 }
 
-/** By offset, as the documents say it; of offsets without a public event, that before. */
+/** By offset, as documented. An offset without a public event keeps the previous digest. */
 const digestsOf = (events: readonly Said[], head: number): readonly string[] => {
   const digests = [zeros];
   for (let n = 1; n <= head; n += 1) {
@@ -38,7 +38,7 @@ const digestsOf = (events: readonly Said[], head: number): readonly string[] => 
   return digests;
 };
 
-/** From the text of a frame, a line or a server-sent event. */
+/** Extracts the event from the text of a frame, a line or a server-sent event. */
 const saidIn = (text: string): Said => {
   const { offset, id } = JSON.parse(text);
   return { offset, id, body: `{${text.slice(text.indexOf('"event":'))}` };

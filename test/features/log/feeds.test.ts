@@ -12,9 +12,9 @@ import { makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** The Atom feeds, read by somebody else's parsers. */
+/** The Atom feeds, read by third-party parsers. */
 
-/** Every element with its text, in order; throws on anything that is not well-formed. */
+/** Every element with its text, in order. Throws if the XML is not well-formed. */
 const readXml = (xml: string): [name: string, text: string][] => {
   const found: [string, string][] = [];
   const open: [string, string][] = [];
@@ -37,7 +37,7 @@ const textsOf = (xml: string, name: string): string[] =>
     .filter(([one]) => one === name)
     .map(([, text]) => text);
 
-/** What RFC 4287 asks of a feed and its entries. */
+/** The requirements of RFC 4287 for a feed and its entries. */
 const checkAtom = (xml: string): string[] => {
   const problems: string[] = [];
   const feed = xml.slice(0, xml.indexOf('<entry>') === -1 ? undefined : xml.indexOf('<entry>'));

@@ -6,7 +6,7 @@ import { openTestRedis } from '../../help/stores.js';
 
 export type LogServer = Awaited<ReturnType<typeof serveLog>>;
 
-/** An api process whose log the test writes itself, in place of the relay. */
+/** An api process whose log is written by the test, instead of the relay. */
 export const serveLog = async (t: Test, options: AppOptions = {}) => {
   const app = await startApp(t, { roles: ['api'], ...options });
   const redis = await openTestRedis(t, app.stores.redis_url);
@@ -22,7 +22,7 @@ const isFree = (port: number): Promise<boolean> =>
 
 let next_port = 10_000 + ((process.pid * 7) % 20_000);
 
-/** A free port below those that the system gives to connections. */
+/** A free port below the range that the system uses for outgoing connections. */
 export const findPort = async (): Promise<number> => {
   do next_port += 1;
   while (!(await isFree(next_port)));

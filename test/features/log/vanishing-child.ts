@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 
-/** A client that opens one connection of each kind, says so, and is then stopped by its test. */
+/** A client that opens one connection of each kind, reports it, and is then stopped by its test. */
 
 const [, , url = '', key = ''] = process.argv;
 const headers = { 'x-api-key': key, 'content-type': 'application/json' };
@@ -40,7 +40,7 @@ const listen = () =>
   );
 
 await Promise.all(Array.from({ length: 4 }, openSocket));
-// A body that nobody holds is cancelled.
+// A response whose body is not referenced is cancelled.
 const open = [await fetch(`${url}/api/stream`, { headers }), await listen()];
 if (open.some(({ status }) => status !== 200)) throw new Error('it was refused');
 void fetch(`${url}/api/events?after=${process.argv[4]}&wait=50`, { headers });

@@ -26,7 +26,7 @@ const { app, log } = await serveLog(t, {
 const waitFrom = (after: number, query = '', options = {}) =>
   app.call('GET', `/api/events?after=${after}&wait=50${query}`, options);
 
-/** How many wait, as the process itself says. */
+/** Waits until the process reports this many waiting calls. */
 const untilWaiting = (count: number) =>
   until(`${count} wait`, async () => {
     const text = await (await fetch(`http://127.0.0.1:${metrics_port}/metrics`)).text();
@@ -76,7 +76,7 @@ t.test('a key that holds no longer gets nothing more', async (t) => {
   await log.write(1, { audience_id: agent.id });
 });
 
-/** Transactions of this database that have ended so far, as Postgres counts them. */
+/** Transactions of this database that have ended so far, as counted by Postgres. */
 const countTransactions = async (sql: Sql): Promise<number> => {
   const [row] = await sql<{ count: number }[]>`
     select xact_commit + xact_rollback as count
@@ -95,7 +95,7 @@ t.test('a thousand that wait cost Postgres nothing while nothing happens', async
   const answers = await Promise.all(waits);
   t.ok(answers.every(({ status, body }) => status === 200 && body.events.length === 0));
   const after = await countTransactions(app.sql);
-  // The follower itself looks about once a second, and the probe of the metrics asks too.
+  // The follower reads once a second, and the metrics probe also sends queries.
   t.ok(after - before < 300, `${after - before} transactions`);
 });
 

@@ -2,7 +2,9 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
 import type { Teardown } from '../../help/stores.js';
 
-/** A mail server on 127.0.0.1 that keeps what it takes; its answers to RCPT can be scripted. */
+/**
+ * A mail server on 127.0.0.1 that stores the mails it accepts. Its answers to RCPT can be scripted.
+ */
 
 interface TakenMail {
   readonly to: string;
@@ -54,9 +56,9 @@ export const startSmtp = async (t: Teardown) => {
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     taken,
-    /** Connections so far. */
+    /** Number of connections so far. */
     countConnections: () => sockets.size,
-    /** Answers to the next RCPT commands instead of 250, in this order. */
+    /** Sets the answers to the next RCPT commands instead of 250, in this order. */
     refuseNext: (...answers: string[]) => refusals.push(...answers),
   };
 };

@@ -13,7 +13,7 @@ import { until } from '../../help/until.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { openModern } from './world.js';
 
-/** Subscriptions that stay open, and calls that no client of an SDK makes. */
+/** Subscriptions that stay open, and calls that no SDK client makes. */
 
 const app = await startApp(t, { env: { SOCKETS_KEY: '3' } });
 const uri = 'forum://question/0190a000-0000-7000-8000-000000000001';

@@ -1,7 +1,7 @@
 import { startApp } from '../../help/app.js';
 import { t } from '../../help/tap.js';
 
-/** A bad message gets an error of JSON-RPC, whichever part of the service refuses it. */
+/** A bad message gets a JSON-RPC error, whichever part of the service rejects it. */
 
 const app = await startApp(t);
 

@@ -7,7 +7,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { openModern } from './world.js';
 
-/** The schemas of tools, and arguments as clients write them. */
+/** The schemas of tools, and arguments in the forms that clients send. */
 
 // biome-ignore lint/suspicious/noExplicitAny: schemas are read by a test that knows their shape.
 type Any = any;
@@ -21,7 +21,7 @@ await connect();
 const question_id = await makeOpenQuestion(app);
 const id = '0190a000-0000-7000-8000-000000000001';
 
-/** Why a strict client would refuse this schema. */
+/** Reasons why a strict client would reject this schema. */
 function* findProblems(schema: Any, path: string): Generator<string> {
   if (typeof schema !== 'object' || schema === null) return yield `${path} is no schema`;
   const { type, anyOf, properties = {}, items, format, additionalProperties } = schema;

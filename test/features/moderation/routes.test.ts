@@ -14,7 +14,7 @@ import { t } from '../../help/tap.js';
 import { allow, until } from '../../help/until.js';
 import { makeContent } from '../comments/texts.js';
 
-/** Content that admins hide is nowhere to be read; agents they suspend can do nothing. */
+/** Content that admins hide cannot be read anywhere, and suspended agents can do nothing. */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],
@@ -181,7 +181,7 @@ const post = async (agent: Agent, path: string, content = makeContent()): Promis
   return body.comment.id;
 };
 
-/** Comments as the question counts them, as its list counts them, and as rows not hidden. */
+/** The number of comments in the question, in its list, and as visible rows. */
 const countsOf = async (question_id: string) => {
   const [question, list, rows] = await Promise.all([
     app.call('GET', `/api/questions/${question_id}`),
@@ -200,7 +200,7 @@ const untilCounted = (question_id: string, count: number) =>
     return Object.values(counts).every((one) => one === count);
   });
 
-/** Replies of each comment as counted, beside those that are there and not hidden. */
+/** Comments whose count of replies differs from the number of visible replies. */
 const findWrongReplies = (question_id: string) => app.sql`
   select c.id, c.replies
   from comments c

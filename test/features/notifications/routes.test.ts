@@ -17,7 +17,7 @@ import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/s
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Notifications: one a cause, for the agent concerned only, and bounded in number. */
+/** Notifications: one per cause, only for the agent concerned, and limited in number. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 await settleEagerly(t, app);
@@ -192,7 +192,7 @@ t.test('a changed tier is notified once, also when many look at once', async (t)
   t.equal(notifications.length, 2);
 });
 
-/** In the transaction that pays. */
+/** Written in the transaction that pays. */
 const makeClosed = async () => {
   const question_id = await makeOpenQuestion(app, { weight: 5 });
   const stated = [

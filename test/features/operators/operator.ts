@@ -10,8 +10,8 @@ import { directory_path, thumbprintOf } from '../../../src/features/operators/ru
 import { makeAuthority } from '../../help/authority.js';
 
 /**
- * An operator of agents: a key directory on 127.0.0.1 over TLS, and requests signed by a library that
- * is not the one of the service.
+ * An operator of agents: a key directory on 127.0.0.1 over TLS, and requests signed by a different
+ * library than the service's.
  */
 
 export interface OperatorKey {
@@ -26,7 +26,7 @@ export const makeKey = (): OperatorKey => {
   return { private_key, keyid: thumbprintOf(x), jwk: { kty: 'OKP', crv: 'Ed25519', x } };
 };
 
-/** The pair of RFC 9421, appendix B.1.4. */
+/** The key pair of RFC 9421, appendix B.1.4. */
 export const rfc_key: OperatorKey = {
   keyid: 'poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U',
   jwk: { kty: 'OKP', crv: 'Ed25519', x: 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs' },
@@ -49,7 +49,7 @@ interface Signing {
   readonly key: OperatorKey;
   readonly fields?: readonly string[];
   readonly tag?: string;
-  /** Seconds from now. */
+  /** Seconds relative to now. */
   readonly created?: number;
   readonly expires?: number;
 }
@@ -88,7 +88,7 @@ export const directoryOf = (...keys: readonly OperatorKey[]): DirectoryAnswer =>
   body: JSON.stringify({ keys: keys.map(({ jwk, keyid: kid }) => ({ ...jwk, kid, use: 'sig' })) }),
 });
 
-/** A directory whose answer the test sets; null: it never answers. */
+/** A directory whose answer the test sets. If it is null, the directory never answers. */
 export const startOperator = async (t: Test, ...keys: readonly OperatorKey[]) => {
   const { ca_pem, issue } = await makeAuthority();
   const folder = mkdtempSync(path.join(tmpdir(), 'operator-'));

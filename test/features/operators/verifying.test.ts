@@ -32,7 +32,7 @@ interface Change extends Partial<Parameters<typeof signRequest>[0]> {
   readonly send?: { readonly key?: string; readonly body?: unknown; readonly path?: string };
 }
 
-/** A call that an agent signs; `send` differs from what was signed. */
+/** Makes a call that an agent signs. `send` replaces parts of it after signing. */
 const call = async (
   { app, operator, agent }: { app: TestApp; operator: Operator; agent: Agent },
   { send = {}, ...signing }: Change = {},
@@ -56,7 +56,7 @@ const call = async (
 const badgeOf = async (app: TestApp, { id }: Agent) =>
   (await app.call('GET', `/api/agents/${id}`)).body.agent.operator;
 
-/** Signs once and waits for the badge. */
+/** Signs one request and waits for the badge. */
 const earn = async (world: { app: TestApp; operator: Operator; agent: Agent }) => {
   await call(world);
   return until('the badge', () => badgeOf(world.app, world.agent));

@@ -11,7 +11,7 @@ const near = (t: Test, found: number | undefined, wanted: number, digits: number
 };
 
 t.test('the calibration errors are those of torchmetrics', async (t) => {
-  // 0.25 twice, which did not happen; 0.55 once and 0.75 twice, which did.
+  // Two forecasts at 0.25 that did not come true. One at 0.55 and two at 0.75 that did.
   const error = calibrationError([
     { n: 2, stated: 0.5, hits: 0 },
     { n: 3, stated: 2.05, hits: 3 },
@@ -26,7 +26,7 @@ t.test('empty bins count for nothing', async (t) => {
 });
 
 t.test('the interval of a share is that of Wilson', async (t) => {
-  // 8 of 10, as R's prop.test(8, 10, correct = FALSE) and statsmodels give it.
+  // 8 of 10, as computed by R's prop.test(8, 10, correct = FALSE) and by statsmodels.
   near(t, wilson(8, 10).low, 0.4901625, 7);
   near(t, wilson(8, 10).high, 0.9433178, 7);
   near(t, wilson(0, 10).high, 0.2775328, 7);

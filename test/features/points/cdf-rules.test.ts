@@ -15,7 +15,7 @@ const uniform: Curve = [
   { x: 0, f: 0 },
   { x: 1, f: 1 },
 ];
-/** All of it at one value. */
+/** All probability at one value. */
 const sure = (x: number): Curve => [
   { x: 0, f: 0 },
   { x, f: 0 },
@@ -23,7 +23,7 @@ const sure = (x: number): Curve => [
   { x: 1, f: 1 },
 ];
 
-/** F at a value as it is defined, without a walk. */
+/** F at a value by its definition, without a walk. */
 const shareBelow = (curve: Curve, at: number): number => {
   const next = curve.findIndex(({ x }) => x > at);
   if (next === 0) return 0;
@@ -32,7 +32,7 @@ const shareBelow = (curve: Curve, at: number): number => {
   return before.f + ((at - before.x) / (after.x - before.x)) * (after.f - before.f);
 };
 
-/** The integral as it is written, by the midpoints of many short steps. */
+/** The integral by its definition, from the midpoints of many short steps. */
 const plainCrps = (curve: Curve, outcome: number, steps = 200_000): number => {
   const x = Math.min(1, Math.max(0, outcome));
   let sum = 0;
@@ -62,11 +62,11 @@ t.test('the score of known distributions', async (t) => {
   // ∫₀^x z² dz + ∫ₓ¹ (1 − z)² dz
   same(crps(uniform, 0.3), (0.027 + 0.343) / 3, 'uniform');
   same(crps(uniform, 0.5), 1 / 12, 'uniform at its middle');
-  // |x − y| of a forecast that is sure
+  // |x − y| for a forecast with all probability at one value.
   same(crps(sure(0.25), 0.75), 0.5, 'sure and wrong');
   same(crps(sure(0.4), 0.4), 0, 'sure and right');
   same(crps(sure(1), 0), 1, 'sure of the other end');
-  // Half at 0.2 and half at 0.6, outcome 0.3: 0.1·0.25 + 0.3·0.25
+  // Half at 0.2, half at 0.6, and outcome 0.3: 0.1·0.25 + 0.3·0.25
   const two: Curve = [
     { x: 0, f: 0 },
     { x: 0.2, f: 0 },
@@ -76,7 +76,7 @@ t.test('the score of known distributions', async (t) => {
     { x: 1, f: 1 },
   ];
   same(crps(two, 0.3), 0.1, 'two values');
-  // Uniform on 0.2 to 0.4: F = 5(z − 0.2); at 0.3 both halves are 0.1·0.25/3.
+  // Uniform from 0.2 to 0.4: F = 5(z − 0.2). At 0.3 both halves are 0.1·0.25/3.
   const narrow: Curve = [
     { x: 0, f: 0 },
     { x: 0.2, f: 0 },
@@ -84,7 +84,7 @@ t.test('the score of known distributions', async (t) => {
     { x: 1, f: 1 },
   ];
   same(crps(narrow, 0.3), (0.1 * 0.25 * 2) / 3, 'uniform on a part');
-  // A tenth below the range and a fifth above it, linear between: F = 0.1 + 0.7z.
+  // A tenth below the range and a fifth above it, linear in between: F = 0.1 + 0.7z.
   const open: Curve = [
     { x: 0, f: 0.1 },
     { x: 1, f: 0.8 },
@@ -116,7 +116,10 @@ t.test('the uniform forecast earns nothing, 100 is the best, -200 the worst', as
 
 t.test('no report has a higher expectation than the belief', async (t) => {
   const steps = 200;
-  /** By the density of the belief: jumps and slopes alike, outcomes at the middle of each step. */
+  /**
+   * Integrates over the belief's density, jumps and slopes alike, with outcomes at the middle of
+   * each step.
+   */
   const expected = (belief: Curve, report: Curve): number => {
     let sum = 0;
     for (let i = 0; i < steps; i += 1) {

@@ -31,7 +31,8 @@ t.test(
     const find = (kind: string, name: string) =>
       found.find((one) => one.kind === kind && one.name === name);
 
-    // 0.8, then 0.6 of one owner; with another (0.6 + 0.1)/2; at last ((0.6 + 0.4)/2 + 0.1)/2.
+    // First 0.8, then 0.6 for one owner, then (0.6 + 0.1)/2 with another, and finally ((0.6 +
+    // 0.4)/2 + 0.1)/2.
     const gpt = find('family', 'gpt');
     const mean = (of: (p: number) => number): number =>
       (10 * of(0.8) + 20 * of(0.6) + 40 * of(0.35) + 30 * of(0.3)) / 100;
@@ -49,12 +50,12 @@ t.test(
     near(t, gpt?.baseline, 100 * (1 + mean(ln) / ln(2)));
     t.match(gpt, { n_agents: 3, correct: false, hit: false });
     near(t, gpt?.stated, 0.7);
-    // Against the other family alone, and only while both stand.
+    // Only against the other family, and only while both have a forecast.
     const apart = (20 * ln(0.35) + 30 * ln(0.3)) / 50 - ln(0.75);
     near(t, gpt?.relative, 100 * apart);
     near(t, find('family', 'claude')?.relative, -100 * apart);
 
-    // The model of both owners: 0.8, then (0.8 + 0.1)/2, at last (0.6 + 0.1)/2.
+    // The model of both owners: 0.8, then (0.8 + 0.1)/2, finally (0.6 + 0.1)/2.
     const model = find('model', 'gpt-5');
     near(t, model?.brier, (30 * 0.04 + 40 * 0.3025 + 30 * 0.4225) / 100);
     t.equal(model?.n_agents, 2);
@@ -74,7 +75,7 @@ t.test(
     const after = [0.1, 0.4, 0.2, 0.3];
     groups.change(5, { ...one, after, headline: after });
     const [family, , crowd, even] = await groups.end(5, rest);
-    // No time has passed: what stands at the end. (0.01 + 0.01 + 0.04 + 0.04)/2.
+    // No time has passed, so the final forecasts count: (0.01 + 0.01 + 0.04 + 0.04)/2.
     near(t, family?.brier, 0.05);
     near(t, family?.forecast, 0.35);
     near(t, crowd?.brier, 0.05);

@@ -34,7 +34,7 @@ t.test('of forecasts that all stand all the time it is the spot peer score, by h
     [0.1, 0.5, 0.9].map((p, who) => ({ who, at: 0, p })),
     10,
   );
-  // 100 · (ln 0.1 − (ln 0.5 + ln 0.9)/2) and so on.
+  // 100 · (ln 0.1 − (ln 0.5 + ln 0.9)/2), and so on.
   near(t, of(0), -190.33312448852);
   near(t, of(1), 51.0825623766);
   near(t, of(2), 139.25056211192);
@@ -56,7 +56,7 @@ t.test('it is the mean over the time in which others stood', async (t) => {
     50,
   );
   const ln = Math.log;
-  // From 10 to 20 against one, from 20 to 30 with another forecast, then 20 against two.
+  // From 10 to 20 against one agent, from 20 to 30 with another forecast, then 20 against two.
   const own =
     10 * (ln(0.6) - ln(0.3)) + 10 * (ln(0.8) - ln(0.3)) + 20 * (ln(0.8) - ln(0.3 * 0.725) / 2);
   near(t, of(0), (100 * own) / 40);
@@ -75,7 +75,10 @@ t.test('alone there is nothing to compare with, and at the end the moment decide
   t.equal(of(1), null, 'nobody else stood for any time');
 });
 
-/** The definition, moment by moment: all times are whole, so a unit of time has no change inside. */
+/**
+ * The definition, computed moment by moment. All times are integers, so nothing changes within a
+ * unit.
+ */
 const plain = (forecasts: readonly Forecast[], end: number, who: number): number | null => {
   const standing = (other: number, at: number): number | undefined => {
     const stated = forecasts.filter((one) => one.who === other && one.at <= at);
@@ -101,7 +104,7 @@ t.test('it is what a program that looks at each moment finds', async (t) => {
     at: fc.nat(39),
     p: fc.integer({ min: 1, max: 9_999 }).map((bp) => bp / 10_000),
   });
-  // One agent states one thing at a time.
+  // An agent states one thing at a time.
   const keyOf = ({ who, at }: Forecast) => `${who} ${at}`;
   const seasons = fc.uniqueArray(forecast, { selector: keyOf, minLength: 1, maxLength: 30 });
   await holds(

@@ -16,7 +16,7 @@ import {
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** Basis points over n options. */
+/** Distributions of basis points over n options. */
 const shares = (n: number): fc.Arbitrary<number[]> =>
   fc
     .array(fc.integer({ min: 0, max: 10_000 }), { minLength: n - 1, maxLength: n - 1 })
@@ -25,7 +25,7 @@ const shares = (n: number): fc.Arbitrary<number[]> =>
       return edges.slice(1).map((edge, i) => edge - edges[i]!);
     });
 
-/** Every form in which a forecast can be stated, sure ones and even ones among them. */
+/** Every form in which a forecast can be stated, including certain and even ones. */
 const distributionsOf = (n: number): fc.Arbitrary<Distribution> =>
   fc.oneof(
     shares(n).map(percentDistribution),
@@ -44,7 +44,7 @@ const nonEmptySubsets = (n: number): number[][] =>
 const paid = (weight: number, distribution: Distribution, correct: readonly number[]): number =>
   net({ weight, distribution, correct });
 
-/** The formula as written, in floating point, to compare the integer form with. */
+/** The formula in floating point, to compare with the integer form. */
 const plainNet = ({ weight, distribution, correct, rule }: Scored): number => {
   const { units, whole } = distribution;
   const n = units.length;
@@ -160,9 +160,9 @@ t.test('a tier begins exactly at its threshold', async (t) => {
 });
 
 /**
- * Honesty pays best: for beliefs over 2 to 10 options no report has a higher expectation than the
- * belief itself. Paid are whole points, so that two expectations can differ by rounding, at most
- * half a point each; without the rounding the belief wins by 100 · weight · |p − q|² / U exactly.
+ * Honesty pays best: for beliefs over 2 to 10 options, no report has a higher expectation than the
+ * belief itself. Points are rounded to integers, so rounding can change two expectations by up to
+ * half a point each. Without rounding, the belief wins by exactly 100 · weight · |p − q|² / U.
  */
 const cases = fc
   .integer({ min: 2, max: 10 })
@@ -174,7 +174,7 @@ const cases = fc
     }),
   );
 
-/** Expected points of a report times `belief.whole`, in whole numbers. */
+/** Expected points of a report times `belief.whole`, as an integer. */
 const expected = (weight: number, belief: Distribution, report: Distribution): number =>
   belief.units.reduce(
     (sum, unit, i) => sum + unit * net({ weight, distribution: report, correct: [i] }),
@@ -203,7 +203,7 @@ t.test('for yes/no a report six points away costs more than the rounding', async
     for (let report = 0; report <= 100; report += 1) {
       const other = expected(1, at(belief), at(report));
       if (other > own + 10_000) beaten.push(`${belief} by ${report}`);
-      // The exact cost of a report d away from the belief is 400·d².
+      // A report that differs from the belief by d costs exactly 400·d².
       if (Math.abs(report - belief) >= 6 && other >= own) beaten.push(`${belief} ties ${report}`);
     }
   }
@@ -246,7 +246,7 @@ t.test('with several correct options the expected outcome is the best report', a
   await holds(
     t,
     fc.property(two_outcomes, ({ one, other, report, weight }) => {
-      // Either outcome is as likely: on average each of k correct options has 1/k.
+      // Both outcomes are equally likely. On average each of k correct options has 1/k.
       const share = (set: readonly number[], i: number): number =>
         set.includes(i) ? (one.length * other.length) / set.length : 0;
       const belief: Distribution = {

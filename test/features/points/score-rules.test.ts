@@ -23,7 +23,7 @@ const near = (t: Test, found: number | null, wanted: number, digits: number): vo
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** A yes/no forecast of this chance of YES in percent, scored for the outcome. */
+/** Scores a yes/no forecast with this probability of YES, in percent. */
 const scoreYes = (chance: number, happened: boolean) =>
   scoreForecast({
     distribution: binaryDistribution(Math.round(chance * 100)),
@@ -50,7 +50,7 @@ t.test('baseline scores are the published ones', async (t) => {
 });
 
 t.test('tenths and hundredths of a percent are scored as such, by hand', async (t) => {
-  // 0.4 %: (0.996)² and 0.004²; ln 0.004 = −5.521460917862246, 100 · (1 + log₂ 0.004).
+  // 0.4 %: (0.996)² and 0.004². ln 0.004 = −5.521460917862246, 100 · (1 + log₂ 0.004).
   near(t, scoreYes(0.4, true).brier, 0.992016, 12);
   near(t, scoreYes(0.4, false).brier, 0.000016, 12);
   near(t, scoreYes(0.4, true).log_score, -5.521460917862246, 12);
@@ -116,7 +116,7 @@ const belief_and_report = fc
   .integer({ min: 2, max: 10 })
   .chain((n) => fc.tuple(shares(n), shares(n)));
 
-/** Expected score of a report when each option has the chance that the belief gives it. */
+/** Expected score of a report if each option has the probability that the belief gives it. */
 const expected = (
   belief: readonly number[],
   report: Distribution,
@@ -137,7 +137,7 @@ t.test('no report has a better expected score than the belief itself', async (t)
       const other = percentDistribution(report);
       const brier_gain = expected(belief, own, 'brier') - expected(belief, other, 'brier');
       if (brier_gain > 1e-9) return false;
-      // The clip favours nobody by more than the basis point that it stands for.
+      // Clipping helps no report by more than the one basis point that it changes.
       return expected(belief, other, 'baseline') - expected(belief, own, 'baseline') < 0.02;
     }),
     { numRuns: 1_000 },

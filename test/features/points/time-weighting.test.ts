@@ -27,11 +27,11 @@ const hour = 3_600_000;
 const start = Date.UTC(2030, 0, 1);
 const at = (hours: number): Date => new Date(start + hours * hour);
 
-/** Closes after 100 hours, unless it says otherwise. */
+/** Closes after 100 hours unless `times` says otherwise. */
 const timeOf = (times: Partial<QuestionTimes> = {}) =>
   scoringTime({ closes_at: at(100), closed_at: null, known_at: null, closed_times: [], ...times });
 
-/** Chances of YES in percent, by hour. */
+/** Probabilities of YES in percent, by hour. */
 const yes = (...stated: readonly (readonly [number, number])[]) =>
   stated.map(([hours, percent]) => ({
     distribution: binaryDistribution(Math.round(percent * 100)),
@@ -52,7 +52,7 @@ t.test('forecasts count for the time for which they stood', async (t) => {
   near(t, found.brier, mean(0.156816, 0.04, 0.00005625));
   near(t, found.log_score, mean(Math.log(0.604), Math.log(0.8), Math.log(0.9925)));
   near(t, found.baseline, 100 + (100 * found.log_score) / Math.log(2));
-  // B has two terms here: 100 · (0.5 − 2 · brier)/0.5 = 100 − 400 · 0.0852…
+  // In this case B has two terms: 100 · (0.5 − 2 · brier)/0.5 = 100 − 400 · 0.0852…
   t.equal(found.net, Math.round(100 - 400 * mean(0.156816, 0.04, 0.00005625)));
   t.equal(found.correct, true);
 });
@@ -60,15 +60,15 @@ t.test('forecasts count for the time for which they stood', async (t) => {
 t.test(
   'time in which the question was closed is left out, and so is what follows the end',
   async (t) => {
-    // Closed from 20 to 60 and known at 80: ten hours at 30 %, then 10 + 20 at 90 %.
+    // Closed from 20 to 60, and known at 80: ten hours at 30 %, then 10 + 20 at 90 %.
     const stated = yes([0, 30], [10, 90], [85, 99]);
     const closed_times = [[at(20).getTime(), at(60).getTime()]] as const;
     const found = score(stated, { known_at: at(80), closed_times });
     near(t, found.brier, (10 * 0.49 + 30 * 0.01) / 40);
     t.equal(found.parts.length, 2, 'the last one came too late');
-    // Closed by hand at 15: five hours at 90 %.
+    // Closed manually at 15: five hours at 90 %.
     near(t, score(stated, { closed_at: at(15) }).brier, (10 * 0.49 + 5 * 0.01) / 15);
-    // The timer and an import close after the time is up.
+    // The timer and an import close after the closing time.
     near(
       t,
       score(stated, { closed_at: at(5_000) }).brier,
@@ -89,7 +89,7 @@ t.test('at or after the moment when the outcome was known nothing is scored', as
 
 t.test('a life of no length takes the last forecast', async (t) => {
   near(t, score(yes([80, 30], [80, 60], [80, 70.5]), { closed_at: at(80) }).brier, 0.295 ** 2);
-  // All of its life falls into a time in which the question was closed.
+  // The question was closed during the forecast's whole life.
   const closed_times = [[at(20).getTime(), at(60).getTime()]] as const;
   const found = score(yes([20, 30], [20, 60]), { known_at: at(55), closed_times });
   near(t, found.brier, 0.16);
@@ -159,10 +159,11 @@ t.test(
 );
 
 /**
- * Honesty with revisions. An agent's belief moves as a martingale: at each step some signal splits
- * it in two, so that the chance now is the mean of the chances next. The strategy states anything
- * in each state, or says nothing new; the honest one states the belief. How long each step lasts is
- * drawn without regard to the outcome. Expectations are worked out over the whole tree, unrounded.
+ * Honesty with revisions. An agent's belief is a martingale: at each step a signal splits it in
+ * two, so that the current probability is the mean of the next ones. The strategy states anything
+ * in each state, or keeps its forecast. The honest agent states its belief. The length of each step
+ * is drawn independently of the outcome. Expectations are computed over the whole tree, without
+ * rounding.
  */
 interface Node {
   readonly belief: number;
@@ -194,7 +195,7 @@ const trees = fc.record({
   lasts: fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 4, maxLength: 4 }),
 });
 
-/** Time-weighted B of a path and an outcome, in plain numbers. */
+/** Time-weighted B of a path and an outcome, in floating point. */
 const meanB = (stood: readonly (readonly [number, number])[], happened: boolean): number => {
   const total = stood.reduce((sum, [, time]) => sum + time, 0);
   const o = happened ? 1 : 0;
@@ -203,7 +204,10 @@ const meanB = (stood: readonly (readonly [number, number])[], happened: boolean)
 
 type Report = (node: Node, standing: number | undefined) => number | undefined;
 
-/** Over all paths of beliefs and both outcomes. The first forecast fixes when the time begins. */
+/**
+ * Expectation over all paths of beliefs and both outcomes. Scored time starts with the first
+ * forecast.
+ */
 const expectedB = (
   node: Node,
   lasts: readonly number[],
@@ -226,7 +230,7 @@ const expectedB = (
 
 t.test('no strategy of revisions beats stating what is believed whenever it changes', async (t) => {
   const honest: Report = ({ belief }) => belief;
-  // Both begin at the first node: when an agent comes is not what it is paid for.
+  // Both start at the first node, because an agent is not paid for when it arrives.
   const strategic: Report = ({ belief, report }, standing) => report ?? standing ?? belief;
   await holds(
     t,
@@ -258,7 +262,7 @@ t.test('no report over options beats the belief while each is weighted by its ti
         );
       const own = percentDistribution(belief);
       const stood = stated.map((distribution, n) => ({ distribution, weight_ms: lasts[n]! }));
-      // Paid are whole points: two expectations differ by rounding by a point at most.
+      // Points are rounded to integers, so rounding can change two expectations by up to a point.
       return of(stood) <= of([{ distribution: own, weight_ms: 1 }]) + 10_000;
     }),
     { numRuns: 2_000 },
@@ -268,8 +272,9 @@ t.test('no report over options beats the belief while each is weighted by its ti
 t.test(
   'a close that waits for the outcome would pay a lie, and known_at takes that away',
   async (t) => {
-    // A question closes on the first day if it comes true by then, and else after 30 days. With a
-    // chance of 30 % of that, "it is today" pays: the miss is diluted by 29 days at 1 %.
+    // A question closes on the first day if it comes true by then, otherwise after 30 days. If the
+    // probability of that is 30 %, claiming "it is today" pays: a miss is diluted by 29 days at 1
+    // %.
     const stated = (first: number) => yes([0, first], [24, 1]);
     const expected = (first: number, known_at: Date | null): number => {
       const happened = spansOf(stated(first), timeOf({ closed_at: at(24), known_at }));
@@ -279,7 +284,7 @@ t.test(
       return 0.3 * brierOf(happened, 0) + 0.7 * brierOf(not, 1);
     };
     t.ok(expected(90, null) < expected(30, null), 'it pays to exaggerate');
-    // Scored to the same moment whatever came: the day on which it is known either way.
+    // Scored up to the same moment for both outcomes: the day on which either outcome is known.
     t.ok(expected(30, at(24)) < expected(90, at(24)), 'and no longer');
   },
 );

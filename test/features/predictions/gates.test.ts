@@ -3,7 +3,7 @@ import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
-/** The gates that compare with other predictions, over HTTP. */
+/** The gates that compare a prediction with others, over HTTP. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
@@ -21,7 +21,7 @@ const predict = (
   });
 
 const urls = (text: string): string[] => text.match(/https:\/\/\S*[^\s.]/g) ?? [];
-/** Text `text` with these two sources in the place of its own. */
+/** Replaces the sources of `text` with these two. */
 const citing = (text: string, sources: readonly string[]): string =>
   urls(text).reduce((made, url, i) => made.replace(url, sources[i] ?? url), text);
 

@@ -12,8 +12,8 @@ import { t } from '../../help/tap.js';
 import { in_scripts } from './scripts.js';
 
 /**
- * Gate 6 beside its definition, written down once more and differently: the words of the text in
- * NFKC as texts, and every pair compared.
+ * Gate 6 compared with its definition, implemented again in another way: words of the NFKC text as
+ * strings, and every pair compared.
  */
 
 const blank = (text: string, from: number, to: number): string =>
@@ -23,13 +23,13 @@ const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=K
 const dense = /\p{sc=Hang}/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
-/** What the script of a run takes for words. */
+/** Words of a run, which depend on its script. */
 const cut = (run: string): string[] =>
   unspaced.test(run) ? [...segmenter.segment(run)].map(({ segment }) => segment) : [run];
 
 /**
- * Four letters or more, or two of some scripts; marks and invisible characters belong to a word and
- * count as none.
+ * Words have at least four letters, or two in some scripts. Marks and invisible characters belong
+ * to a word but do not count as letters.
  */
 const wordsOf = (reasoning: string): Set<string> => {
   let text = reasoning.normalize('NFKC');
@@ -73,7 +73,7 @@ const text = fc
   .array(fc.tuple(word, separator), { minLength: 1, maxLength: 90 })
   .map((parts) => parts.flat().join(''));
 
-/** The text itself with its words in another order, some left out and some put in. */
+/** A variant of the text with its words reordered, some removed and some added. */
 const variant = fc.record({
   of: fc.nat(30),
   seed: fc.nat(1_000),
@@ -141,7 +141,7 @@ t.test('one word makes the difference, in either direction', async (t) => {
     const letters = 'abcdefghijklmnop';
     return `word${letters[i >> 4]}${letters[i & 15]}`;
   });
-  // 60 of 100 is similar; with one more word of its own it is 60 of 101.
+  // 60 of 100 words are similar. With one more different word it is 60 of 101.
   const earlier = names.slice(0, 80).join(' ');
   const sets = new SimilarSets();
   sets.add(readWords(earlier));
@@ -168,10 +168,10 @@ t.test('texts without blanks are compared by their words', async (t) => {
   }
 });
 
-/** Numbers in the place of hashes. The lowest byte is the bit of the sketch. */
+/** Numbers in place of hashes. The lowest byte selects the bit in the sketch. */
 const setOf = (words: Iterable<number>): Float64Array => Float64Array.from(new Set(words)).sort();
 
-/** What everybody agrees the answer is: each set beside each, in fractions. */
+/** The reference answer: compares each set with each other, in exact fractions. */
 const bruteForce = (
   kept: readonly ReadonlySet<number>[],
   set: ReadonlySet<number>,
@@ -199,7 +199,7 @@ const run = (steps: readonly Step[]): string | null => {
   for (const [at, step] of steps.entries()) {
     let words = new Set(step.kind === 'add' ? step.words : []);
     if (step.kind === 'like' && kept.length > 0) {
-      // The nearer to the threshold the better: some words out, some words in.
+      // Stays near the threshold: some words removed, some words added.
       const base = [...(kept[step.of % kept.length] ?? [])].reverse();
       words = new Set(base.slice(Math.min(step.drop, base.length)));
       for (let i = 0; i < step.more; i += 1) words.add(fresh++ % 7 === 0 ? i : fresh);
@@ -244,12 +244,12 @@ t.test('what is found is what comparing with every set finds', async (t) => {
   await holds(t, property, { numRuns: 300 });
 });
 
-/** Sets that a sketch tells apart badly: of up to 1,000 words, and of words that share a bit. */
+/** Sets that sketches distinguish badly: sets of up to 1,000 words, and words that share a bit. */
 const hard_set = fc
   .record({
     from: fc.integer({ min: 0, max: 400 }),
     size: fc.oneof(fc.constantFrom(0, 1, 3, 5, 36, 60, 100, 600, 1_000), fc.nat(40)),
-    /** Numbers 256 apart share a bit. */
+    /** Numbers that differ by 256 share a bit. */
     step: fc.constantFrom(1, 1, 3, 64, 256),
   })
   .map(({ from, size, step }) => Array.from({ length: size }, (_, n) => step * (from + n)));

@@ -7,7 +7,7 @@ import {
   makeReasoning,
 } from '../../help/story.js';
 
-/** Many predictions of one agent, and what they leave in its books. */
+/** Many predictions of one agent, and the rows that they leave. */
 
 export interface Ask {
   readonly id: string;
@@ -26,7 +26,7 @@ export const bodyOf = (ask: Ask) => ({
 export const predict = (at: TestApp, { key }: Agent, ask: Ask): Promise<Answered> =>
   at.call('POST', `/api/questions/${ask.id}/predict`, { key, body: bodyOf(ask) });
 
-/** Open questions that the process knows, so that nothing has to be read when they are asked. */
+/** Open questions that the process already knows, so that asking reads nothing. */
 export const openQuestions = async (
   app: TestApp,
   human: Human,
@@ -42,7 +42,7 @@ export const openQuestions = async (
   );
 };
 
-/** How many predictions an agent has, and by how many transactions they were stored. */
+/** The number of an agent's predictions, and of the transactions that stored them. */
 export const countStored = async (app: TestApp, { id }: Agent) => {
   const [row] = await app.sql<{ transactions: number; predictions: number }[]>`
     select count(distinct xmin::text)::int as transactions, count(*)::int as predictions

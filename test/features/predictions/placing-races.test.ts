@@ -11,9 +11,9 @@ import { t } from '../../help/tap.js';
 import { untilLocked } from '../../help/until-locked.js';
 
 /**
- * Three api processes on one database, each with a memory of its own, as on three hosts that know
- * nothing of each other: each takes itself for the home of every question. `RACES=3400` makes so
- * many rounds of each race.
+ * Three api processes on one database, each with its own memory, as on three hosts that do not know
+ * each other: each considers itself the home process of every question. `RACES=3400` runs this many
+ * rounds of each race.
  */
 const rounds = Number(process.env['RACES'] ?? 8);
 
@@ -37,14 +37,14 @@ const predict = (at: TestApp, id: string, { key }: Agent, reasoning: string, mor
 const codes = (answers: readonly Answered[]): string[] =>
   answers.map(({ status, body }) => body.code ?? String(status)).sort();
 
-/** The text with sources that nobody else has, and a few words of its own. */
+/** The text with unique sources and a few words of its own. */
 const alike = (text: string, mark: string): string =>
   `${text.replaceAll(/(https:\/\/\S*[^\s.])/g, `$1-${mark}`)} Said by ${mark} alone.`;
 
 t.test('of similar texts by eight clients over three processes exactly one wins', async (t) => {
   for (let round = 0; round < rounds; round += 1) {
     const id = await makeOpenQuestion(app);
-    // In every other round both processes know the question already.
+    // In every other round both processes already know the question.
     if (round % 2 === 1) {
       const other = await makeAgent(app, { human });
       await predict(apps[0], id, other, makeReasoning());
@@ -71,7 +71,8 @@ t.test('what is stored since a question was read as a new one counts all the sam
   );
   const id = await makeOpenQuestion(app);
   const text = makeReasoning('since');
-  // A refusal for its form alone: the process knows the question and has compared nothing with it.
+  // Refused for its form alone: the process knows the question, but has not compared any text with
+  // it.
   t.equal((await predict(apps[1], id, other!, 'too short')).status, 400);
   t.equal((await predict(apps[0], id, one!, text)).status, 201);
   const similar = await predict(apps[1], id, other!, alike(text, 'other'));

@@ -15,7 +15,10 @@ import { untilLocked } from '../../help/until-locked.js';
 import { findPort } from '../log/log-server.js';
 import { type Ask, bodyOf, countStored, openQuestions, predict } from './own-predictions.js';
 
-/** Many predictions of one agent at once: stored together, judged as one after the other. */
+/**
+ * Many predictions of one agent at once are stored together, and judged as if they came one after
+ * another.
+ */
 
 const stores = await openStores(t);
 const metrics_ports: number[] = [];
@@ -27,7 +30,7 @@ const start = async () => {
 const apps = [await start(), await start()] as const;
 const [app] = apps;
 const redis = await openTestRedis(t, stores.redis_url);
-/** Until when each of the processes counts; each says so anew when it looks who else lives. */
+/** Expiry of each process's presence. A process renews it when it checks which others are alive. */
 const readPresence = async (): Promise<readonly number[]> => {
   const key = `${stores.redis_prefix}:{hand-over}:processes`;
   const flat = await redis.zrange(key, 0, '-1', 'WITHSCORES');
@@ -45,7 +48,7 @@ const questions = (count: number) => openQuestions(app, human, count);
 
 const outcome = ({ status, body }: Answered): string => body.code ?? String(status);
 
-/** In the queues of both processes, as they say themselves. */
+/** Predictions in the queues of both processes, as their metrics report. */
 const countWaiting = async (): Promise<number> => {
   const counts = metrics_ports.map(async (port) => {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -55,8 +58,8 @@ const countWaiting = async (): Promise<number> => {
 };
 
 /**
- * The asks over a socket, which keeps their order, behind a first one, while that is held up: so
- * all are one batch.
+ * Sends the predictions over a socket, which keeps their order, while an earlier one is blocked, so
+ * that all of them form one batch.
  */
 const predictTogether = async (
   t: Pick<Test, 'teardown'>,
@@ -77,7 +80,7 @@ const predictTogether = async (
       }),
     );
     await until('all wait', async () => {
-      // Postgres ends a transaction that says nothing for seconds.
+      // Postgres ends a transaction that is idle for seconds.
       await tx`select`;
       return (await countWaiting()) === asks.length;
     });
@@ -116,7 +119,7 @@ t.test('what is refused for itself refuses none behind it', async (t) => {
     { id: a, reasoning: used },
     { id: closing },
     { id: d },
-    // Only what is before it in the batch cites these two.
+    // Only earlier predictions in the same batch cite these two.
     { id: b, reasoning: other.replace(u, x).replace(v, y) },
     { id: a },
     { id: c },
@@ -136,7 +139,7 @@ t.test('through two processes at once nothing is lost or stored twice', async (t
   for (let round = 0; round < 4; round += 1) {
     const agent = await makeAgent(app, { human });
     const ids = await questions(16);
-    // Half of the questions are asked through both: one of two is a duplicate.
+    // Half of the questions are asked through both processes, so one of the two is a duplicate.
     const answers = await Promise.all(
       ids.flatMap((id, n) =>
         (n % 2 === 0 ? [0, 1] : [n % 4 === 1 ? 0 : 1]).map((at) =>

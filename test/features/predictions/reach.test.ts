@@ -8,7 +8,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Sources that have to be reachable, over HTTP and a name server of the test's own. */
+/** Sources that must be reachable, over HTTP and with the test's own name server. */
 
 const asked: string[] = [];
 const held: ServerResponse[] = [];
@@ -64,7 +64,7 @@ const open = async (app: TestApp) => {
     const body = { prediction: true, confidence: 70, reasoning, ...more };
     return app.call('POST', `/api/questions/${question_id}/predict`, { key: agent.key, body });
   };
-  // A machine that stands still for seconds makes pages late that are there; then once more.
+  // If the machine stalls for seconds, reachable pages answer too late. Then it tries again.
   const place = (make: () => string, more = {}) =>
     until('an answer in time', async () => {
       const answer = await once(make(), more);

@@ -4,7 +4,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { empty_in_scripts, in_scripts } from './scripts.js';
 
-/** Reasonings in scripts without blanks, and in Korean, over HTTP and by two processes. */
+/** Reasoning in scripts without spaces, and in Korean, over HTTP and with two processes. */
 
 const stores = await openStores(t);
 const app = await startApp(t, { stores, roles: ['api', 'relay'] });
@@ -19,7 +19,7 @@ const bodyOf = (reasoning: string, more = {}) => ({
   ...more,
 });
 
-/** With sources of its own. */
+/** The text with unique sources. */
 const citing = (text: string, mark: string): string =>
   text.replaceAll(/https:\/\/[^\s()（）]+/g, (url) => `${url}-${mark}`);
 

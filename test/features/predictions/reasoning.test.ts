@@ -51,7 +51,7 @@ t.test('the checked text is trimmed and in NFC, and it is what is handed back', 
 });
 
 t.test('a reasoning has 200 to 10,000 characters after trimming', async (t) => {
-  // Words and sections are beside the point at the lower bound, so they fail along with it.
+  // These texts are about the lower bound, so the checks of words and sections fail too.
   const short = (length: number): string => 'z'.repeat(length);
   t.match(messageOf(`  ${short(199)}\n`, 'REASONING_TOO_SHORT'), /200 characters .* not 199/);
   t.notMatch(messageOf(short(200), 'REASONING_TOO_SHORT'), /characters of reasoning/);
@@ -63,7 +63,7 @@ t.test('a reasoning has 200 to 10,000 characters after trimming', async (t) => {
   t.same(codes(`${long.slice(0, -1)}😀c`), [], '10,000 code points in 10,001 units');
   t.same(codes(`${long}cc`), ['INVALID_REQUEST'], '10,001');
   t.match(messageOf(`${long}cc`, 'INVALID_REQUEST'), /at most 10000 characters.*not 10001/);
-  // A composition exclusion doubles under NFC, so the length of what is stored is what counts.
+  // A composition exclusion doubles in length under NFC, so the stored length counts.
   t.ok(codes(`${write()}${'\u0958'.repeat(9_000)}`).includes('INVALID_REQUEST'));
 });
 
@@ -344,7 +344,7 @@ t.test('no text is slow or breaks a gate', async (t) => {
     const { citations, citation_keys } = checkReasoning(text);
     if (citations.length > 50 || citation_keys.some((key) => key.length > 2_200)) slow.push('size');
   };
-  // A text that is slow by nature is slow each time; one that only met a busy machine is not.
+  // A slow text is slow on every try. A text that only met a busy machine is not.
   const timed = (text: string): void => {
     if (timeAtBest(() => check(text), 50) > 50) slow.push(text.slice(0, 60));
   };

@@ -3,7 +3,7 @@ import { openCalls } from '../../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
-/** Forms of a prediction that clients of services like this one send, by every transport. */
+/** Prediction formats that clients of similar services send, over every transport. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);

@@ -75,7 +75,10 @@ const surfacesOf = ({ id, pid, author, comment_id }: World): readonly string[] =
 ];
 const telling = 4;
 
-/** How many surfaces show the reasoning; each that tells of predictions shows it, or none does. */
+/**
+ * Counts the surfaces that show the reasoning. Either every surface with predictions shows it, or
+ * none does.
+ */
 const countSeen = async (
   world: World,
   asker: { key?: string; token?: string; admin?: boolean },

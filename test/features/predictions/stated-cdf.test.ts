@@ -11,7 +11,10 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Forecasts of a number or a date: what is understood, what is refused and where, what is kept. */
+/**
+ * Numeric and date forecasts: the accepted forms, the refusals with their fields, and the stored
+ * values.
+ */
 
 const asked = { ...no_range, question_type: 'numeric', options: [] } as const;
 const closed = { ...asked, range_min: 0, range_max: 100 };
@@ -51,7 +54,8 @@ t.test('quantiles and a distribution, by fractions and percent, with their ends'
 });
 
 t.test('noise of a calculation changes neither the scale nor the ends', async (t) => {
-  // A plain cumulative sum of 0.1 ends at 0.9999999999999999, one of 0.7, 0.1, 0.2 above 1.
+  // A plain cumulative sum of ten times 0.1 ends at 0.9999999999999999. One of 0.7, 0.1, 0.2 ends
+  // above 1.
   const summed = (shares: readonly number[]) =>
     shares.map((_, n) => shares.slice(0, n + 1).reduce((sum, share) => sum + share, 0));
   const tenths = summed(Array<number>(10).fill(0.1));

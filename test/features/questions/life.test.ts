@@ -11,7 +11,7 @@ const hour_ms = 3_600_000;
 const inHours = (hours: number): string => new Date(Date.now() + hours * hour_ms).toISOString();
 const inDays = (days: number): string => inHours(24 * days);
 
-/** No timer: what is seen here comes from the calls alone. Each test has questions of its own. */
+/** Runs without a timer, so all effects come from the calls. Each test has its own questions. */
 const app = await startApp(root, { roles: ['api'] });
 
 const patch = (id: string, body: unknown) =>
@@ -69,7 +69,7 @@ const ways: Readonly<Record<QuestionStatus, readonly Step[]>> = {
   voided: ['publish', 'void'],
 };
 
-/** Where each step leads from a status; what is not here is refused. */
+/** The status that each step leads to. Any other step is refused. */
 const allowed: Readonly<Record<string, Partial<Record<Step, string>>>> = {
   draft: { publish: 'open', delete: 'gone' },
   open: { close: 'closed', void: 'voided' },
@@ -306,7 +306,7 @@ const fields = {
   resolution_date: inDays(40),
 };
 
-/** Another value for each field. */
+/** A different value for each field. */
 const edits = (): Required<Omit<QuestionEdit, 'question_type' | 'options' | 'range'>> => ({
   question: 'Will the reading room close its doors in the evening?',
   description: 'Evening means after six.',

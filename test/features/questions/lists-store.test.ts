@@ -13,7 +13,7 @@ import { holds } from '../../help/property.js';
 import { makeAgent } from '../../help/story.js';
 import { t as root } from '../../help/tap.js';
 
-/** Lists over questions that are written straight into the tables, with ties and many pages. */
+/** Lists of questions that are written directly into the tables, with ties and many pages. */
 
 interface Seeded {
   readonly status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
@@ -49,7 +49,7 @@ const seedOne = (fields: Partial<Seeded>): Seeded => ({
   ...fields,
 });
 
-/** Gives the ids, in the order of the rows. */
+/** Stores the rows and returns their ids in the same order. */
 const seed = async (rows: readonly Seeded[]): Promise<readonly string[]> => {
   const given = rows.map((row) => ({ id: makeId(), ...row }));
   await app.sql`
@@ -88,7 +88,7 @@ const seed = async (rows: readonly Seeded[]): Promise<readonly string[]> => {
 
 const statuses = ['open', 'open', 'closed', 'resolved', 'voided', 'draft'] as const;
 
-/** Rows with many equal keys: the id has to decide between them. */
+/** Rows with many equal sort keys, so that the id breaks ties. */
 const many = (count: number): readonly Seeded[] =>
   Array.from({ length: count }, (_, n) => {
     const status = statuses[n % statuses.length] as Seeded['status'];
@@ -108,7 +108,7 @@ const many = (count: number): readonly Seeded[] =>
     });
   });
 
-/** Read with a key, because answers to anonymous callers are cached for a second. */
+/** Reads with a key, because answers to anonymous callers are cached for a second. */
 const app = await startApp(root, { roles: ['api'], env: { LIMIT_KEY: '1000000' } });
 const { key } = await makeAgent(app);
 const list = (query: string) => app.call('GET', `/api/questions?${query}`, { key });
@@ -119,7 +119,7 @@ const get = async (query: string) => {
   return body;
 };
 
-/** Each test has these questions alone; gives their ids. */
+/** Replaces all questions with these and returns their ids. */
 const begin = async (rows: readonly Seeded[]): Promise<readonly string[]> => {
   await app.sql`delete from question_counts`;
   await app.sql`delete from questions`;
@@ -134,7 +134,7 @@ interface Shown {
   readonly prediction_count: number;
 }
 
-/** Every page to the end, with what `meanwhile` does after each. */
+/** Reads every page to the end, and runs `meanwhile` after each. */
 const walk = async (
   query: string,
   meanwhile: (page: number) => Promise<unknown> = async () => undefined,
@@ -159,7 +159,7 @@ const contestOf = (row: Seeded): number => {
   return runner_up === 0 ? 0 : Math.round(1000 * total ** (runner_up / leader));
 };
 
-/** The key a row is sorted by, ascending; ids break ties in the same direction. */
+/** The ascending sort key of a row. Ids break ties in the same direction. */
 const sortKey: Readonly<Record<string, (row: Seeded) => number>> = {
   newest: () => 0,
   closing_soon: (row) => Date.parse(row.closes_at),
@@ -341,7 +341,7 @@ root.test('any search is answered with a list', async (t) => {
   await holds(t, property, { numRuns: 200 });
 });
 
-/** Puts `explain` before the statement of the outermost call; fragments are left alone. */
+/** Prepends `explain` to the outermost statement. Fragments stay unchanged. */
 const explaining = (sql: Sql): Db => {
   const call = (strings: TemplateStringsArray, ...values: readonly unknown[]) => {
     const is_statement = strings[0]?.trimStart().startsWith('with keys') === true;
@@ -353,7 +353,7 @@ const explaining = (sql: Sql): Db => {
   return Object.assign(call, { unsafe: sql.unsafe }) as unknown as Db;
 };
 
-/** The plan of the first page of a list, or of the one after so many rows. */
+/** The plan of the first page of a list, or of the page after this many rows. */
 const readPlan = async (query: string, after = 0) => {
   const request = readListQuery(Object.fromEntries(new URLSearchParams(query)), false);
   const page = { limit: 20, after: null, offset: 0 };

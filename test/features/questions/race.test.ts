@@ -13,7 +13,7 @@ const other = await startApp(root, { roles: ['api'], stores: app.stores });
 const human = await makeHuman(app);
 let calls = 0;
 
-/** Takes a step; what it answered, as a word. */
+/** Takes a step and returns the answer as one word. */
 const take = async (id: string, step: string): Promise<string> => {
   if (step === 'resolve' || step === 'void') {
     const ended = { id, note: null, at: new Date() };

@@ -4,7 +4,7 @@ import { startApp } from '../../help/app.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
-/** Questions for a number or a date: their range, and what it is shown as. */
+/** Numeric and date questions: their range, and how it is shown. */
 
 const app = await startApp(t, { roles: ['api'] });
 

@@ -13,7 +13,7 @@ const suggestion = (fields: Readonly<Record<string, unknown>> = {}) => ({
   ...fields,
 });
 
-/** Suggestions of agents, and what admins make of them. Each test has an agent of its own. */
+/** Suggestions of agents, and the decisions of admins about them. Each test has its own agent. */
 const app = await startApp(root, { roles: ['api'] });
 const human = await makeHuman(app);
 

@@ -8,14 +8,17 @@ import { openParts } from '../../help/parts.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** What the routes do not show; readings that overlap a change, or fail, are those of `kit/cache`. */
+/**
+ * Behaviour that the routes do not show. Tests of `kit/cache` cover reads that overlap a change or
+ * fail.
+ */
 
 const { deps } = await openParts(t);
 await seed(deps.sql, { keys: [], questions: 4 });
 const ids = [0, 1, 2].map(questionId);
 const [id = ''] = ids;
 
-/** A cache that counts its readings of rows. */
+/** A cache that counts how often it reads rows. */
 const makeCache = () => {
   const readings = { made: 0 };
   const forgotten: string[] = [];
@@ -83,7 +86,7 @@ t.test(
         on(three, 5, { prediction: true }),
         on(three, 6, { prediction: false }),
         on(three, 4, { prediction: true }),
-        // A revision: from NO to YES.
+        // A revision from NO to YES.
         { question_id: three, offset: 8, forecasts: 1, prediction: true },
         { question_id: three, offset: 8, forecasts: -1, prediction: false },
       ]),

@@ -13,7 +13,9 @@ import { until } from '../../help/until.js';
 
 const hour_ms = 3_600_000;
 
-/** Open questions that close when `closesAt` says, in milliseconds since 1970. */
+/**
+ * Adds open questions that close at the time that `closesAt` returns, in milliseconds since 1970.
+ */
 const addOpen = async (sql: Sql, count: number, closesAt: (n: number) => number) => {
   const times = Array.from({ length: count }, (_, n) => new Date(closesAt(n)).toISOString());
   await sql`
@@ -30,7 +32,7 @@ const addOpen = async (sql: Sql, count: number, closesAt: (n: number) => number)
     ) with ordinality as given (id, closes_at, n)`;
 };
 
-/** How often each event was made for each question: `event × times → questions`. */
+/** How often each event was emitted per question: `event × times → questions`. */
 const countEvents = async (sql: Sql) => {
   const rows = await sql<{ event: string; times: number; questions: number }[]>`
     select event, times, count(*)::int as questions
@@ -85,7 +87,7 @@ root.test('many turns at once close and announce each question once', async (t) 
   const parts = [await openParts(t, { stores }), await openParts(t, { stores })] as const;
   const [{ deps }] = parts;
   const now = deps.clock().getTime();
-  // The two timers' clocks differ by a moment, so that no closing time lies between them.
+  // The two timers' clocks differ slightly, so no closing time lies between them.
   await addOpen(deps.sql, 1_500, (n) => now + (n % 2 === 0 ? -1 - n : 1 + n) * 10_000);
   const changed: number[] = [];
   for (let round = 0; round < 5; round += 1) {
@@ -162,7 +164,7 @@ root.test('two processes, one killed in the middle: everything once', async (t) 
   t.equal(await countOpen(deps.sql), 1_000);
 });
 
-/** Questions open and close by the clock of Postgres, not by that of the process that looks. */
+/** Questions open and close by the clock of Postgres, not by the clock of the process. */
 const startSkewed = async (t: Test, hours: number): Promise<TestApp> => {
   const stores = await openStores(t);
   await withSkewedClock(stores.database_url, hours);

@@ -16,7 +16,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Decisions of an admin, and what they do to accounts and scores. */
+/** Decisions of an admin, and their effects on accounts and scores. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 await settleEagerly(t, app);
@@ -33,7 +33,8 @@ t.test('resolving pays the net once and scores every prediction', async (t) => {
     { prediction: true, confidence: 50 },
     { prediction: true, confidence: 90 },
   ]);
-  // As if they had come at once: relative scores are weighted by the time in which others stood.
+  // As if all were placed at the same time, because relative scores are weighted by the time in
+  // which others have forecasts.
   await app.sql`update predictions set created_at = now() where question_id = ${id}`;
   await closeQuestion(app, id);
   const decision = {
@@ -364,7 +365,7 @@ t.test('another outcome reverses what was paid, below zero too', async (t) => {
   const [right, wrong] = await makeForecasts(app, id, [{ probability: 90 }, { probability: 20 }]);
   await closeQuestion(app, id);
   await decideAndSettle(app, id, 'resolve', { outcome: true });
-  // The winner has lost nearly everything since.
+  // The winner has lost nearly all its points since then.
   await app.sql.begin(async (tx) => {
     await tx`
       insert into ledger (agent_id, id, reason, amount, balance_after)

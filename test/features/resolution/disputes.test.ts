@@ -14,7 +14,7 @@ import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/s
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Which agents may dispute a resolution and until when, and what a decision about it does. */
+/** Which agents may dispute a resolution, until when, and the effects of the decision. */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { LIMIT_COMMENTS: '100000' } });
 await settleEagerly(t, app);
@@ -59,7 +59,7 @@ const uphold = (id: string, more: object = { outcome: false }) =>
 const rejectIt = (id: string) => decide(id, { status: 'rejected', note: 'The register is wrong.' });
 const codeOf = ({ status, body }: Answered): string => `${status} ${body?.code ?? ''}`.trim();
 
-/** Events about a dispute, as of outbox and log together. */
+/** Events about a dispute, from the outbox and the log together. */
 const eventsOf = async (id: string): Promise<readonly { event: string; data: object }[]> => {
   const rows = await app.sql<{ body: string }[]>`
     select body from (select id, body from outbox union select id, body from events) e

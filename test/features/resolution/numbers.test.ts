@@ -16,11 +16,11 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** What a forecast of a number or a date earns; figures by hand. */
+/** The points of numeric and date forecasts, with hand-computed figures. */
 
 const near = (found: number, wanted: number) => Math.abs(found - wanted) < 1e-9;
 
-/** A distribution over tenths of the range, as the chance of each. */
+/** A distribution over tenths of the range, as the probability of each. */
 const chances = fc
   .array(fc.integer({ min: 0, max: 20 }), { minLength: 11, maxLength: 11 })
   .filter((weights) => weights.some((weight) => weight > 0))
@@ -29,7 +29,7 @@ const chances = fc
     return weights.map((weight) => weight / sum);
   });
 
-/** With all of it at these eleven values. */
+/** A distribution with all probability at these eleven values. */
 const cdfOf = (shares: readonly number[]): readonly number[] => {
   let p = 0;
   const jumps = shares.flatMap((share, value) => {
@@ -42,7 +42,7 @@ const cdfOf = (shares: readonly number[]): readonly number[] => {
 
 t.test('nothing beats honesty, also with a revision after news', async (t) => {
   const range = { min: 0, max: 10, open_min: false, open_max: false, is_date: false };
-  // News says which of two beliefs is right; before it the honest one is their mixture.
+  // News reveals which of two beliefs is right. Before that, the honest forecast is their mixture.
   await holds(
     t,
     fc.property(
@@ -173,7 +173,8 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
     entries_total: -1,
   });
 
-  // Above the range it counts at its end: B is wrong by 1 − F², C by 0.2 and then 0.7.
+  // An outcome above the range counts as its upper end. B is wrong by 1 − F², C by 0.2 and then
+  // 0.7.
   await decideAndSettle(app, id, 'resolve', { outcome_value: 150 });
   const nets = (await scoresOf()).map(({ net }) => net);
   t.same(nets, [0, -200, -145]);
@@ -188,7 +189,7 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
   t.match((await receiptOf()).result, { outcome_value: 150, x: 1, net: -145 });
   t.same(await checkRecord(app.sql, 60_000), []);
 
-  // No chance was stated, so there is none to be right about.
+  // No probability was stated, so accuracy does not apply.
   const { body: profile } = await app.call('GET', `/api/agents/${own.user_id}`);
   t.match(profile.performance, { resolved: 0, correct: 0, accuracy: null, brier: null });
   const { body: calibration } = await app.call('GET', '/api/export/calibration?by=family');
@@ -222,7 +223,7 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
     },
   );
   const history = await rowsOf('consensus-history');
-  // 50 and 30; 80 as well; 30 in its place.
+  // 50 and 30, then also 80, then 30 replaces it.
   t.same(
     history.map(({ quantiles }) => quantiles.p50),
     [50, 40, 53.3333333, 36.6666667],

@@ -14,8 +14,8 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
 /**
- * Ledgers with stakes and loans, which no agent can have any more, and decisions of the rules of
- * points 1 and 2: some were half settled when rule 3 came.
+ * Ledgers with stakes and loans, which agents can no longer have, and decisions under versions 1
+ * and 2 of the points rules. Some were half settled when version 3 was introduced.
  */
 
 const options = ['Rises', 'Stays', 'Falls', 'Nobody can tell'];
@@ -82,7 +82,7 @@ const settle = async (sql: Sql, agent: number, question: number, net: number): P
     )`;
 };
 
-/** Decided; `cursor` is the last agent that was settled, or null if all of the three were. */
+/** Decides the question. `cursor` is the last agent that was settled, or null if all three were. */
 const decide = async (
   sql: Sql,
   ...[question, cursor, kind = 'resolve']: [number, number | null, ('resolve' | 'void')?]
@@ -112,7 +112,7 @@ const decide = async (
 };
 
 const [stake_of_yes, stake_of_option] = [96, 150];
-/** 70 % and YES; and on one of four options, of which two are right: divided by U. */
+/** First 70 % on YES, then one of four options, of which two are right: divided by U. */
 const [net_of_yes, older_net] = [64, 12];
 
 const makeOlder = async (sql: Sql): Promise<void> => {
@@ -136,7 +136,7 @@ const makeOlder = async (sql: Sql): Promise<void> => {
   await decide(sql, settled, null);
   await settle(sql, 0, half_multi, older_net);
   await decide(sql, half_multi, 0);
-  // A reversal took more than the agents had. They got a loan, which was taken back later.
+  // A reversal took more points than the agents had. They got a loan, which was repaid later.
   for (const agent of [2, 3]) {
     const [account] = await sql<{ balance: number }[]>`
       select balance from accounts where agent_id = ${agentId(agent)}`;

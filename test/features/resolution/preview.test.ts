@@ -9,7 +9,7 @@ const app = await startApp(t);
 const preview = (id: string, body: Readonly<Record<string, unknown>>) =>
   app.call('POST', `/api/admin/questions/${id}/resolve/preview`, { admin: true, body });
 
-/** The nets that were paid, once all are. */
+/** Waits until all agents are paid and returns their nets. */
 const untilPaid = (id: string, revision: number) =>
   until('all are paid', async () => {
     const [job] = await app.sql`

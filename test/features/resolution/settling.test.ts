@@ -12,7 +12,7 @@ import { openParts, type Parts, type PartsOptions } from '../../help/parts.js';
 import { closeQuestion, findWrongAccounts, untilSettled } from '../../help/settling.js';
 import { t } from '../../help/tap.js';
 
-/** The settling by itself: several at once, stale ones, and a question that cannot be settled. */
+/** Settling alone: several at once, stale ones, and a question that cannot be settled. */
 
 const agents = 1_500;
 
@@ -43,7 +43,7 @@ const startSettling = async (t: Test, { deps }: Parts, options: SettlingOptions 
   t.teardown(() => settling.stop());
 };
 
-/** Every prediction of the question has its net once. */
+/** Checks that every prediction of the question was paid its net exactly once. */
 const findUnpaid = ({ deps }: Parts, question: number) => deps.sql`
   select p.agent_id, p.probability, l.total, l.count
   from predictions p
@@ -94,7 +94,7 @@ t.test('a question that cannot be settled does not hold up another', async (t) =
   const said: string[] = [];
   const parts = await makeWorld(t, { log: pino({}, { write: (line) => void said.push(line) }) });
   const { sql } = parts.deps;
-  // Nobody but a bug or a damaged record makes this.
+  // Only a bug or a damaged database could cause this.
   const [lost] = await sql`
     delete from accounts
     where agent_id = (select agent_id from predictions order by agent_id limit 1)
@@ -102,7 +102,7 @@ t.test('a question that cannot be settled does not hold up another', async (t) =
   await sql`
     delete from predictions
     where agent_id = ${lost?.['agent_id']} and question_id = ${questionId(1)}`;
-  // The smaller question comes first, so it is the one that fails.
+  // The smaller question is processed first, so it is the one that fails.
   await sql`
     delete from predictions
     where question_id = ${questionId(0)}

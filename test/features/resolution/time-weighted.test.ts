@@ -11,7 +11,9 @@ import { openParts, type Parts } from '../../help/parts.js';
 import { findWrongAccounts, untilSettled } from '../../help/settling.js';
 import { t } from '../../help/tap.js';
 
-/** Settling held against SQL: a small random season with revisions, reopenings and `known_at`. */
+/**
+ * Compares settling with SQL on a small random season with revisions, reopenings and `known_at`.
+ */
 
 const agents = 23;
 const questions = 12;
@@ -79,7 +81,7 @@ const insertRows = async (sql: Sql, forecasts: readonly Row[]): Promise<void> =>
     where id = ${id}`;
 };
 
-/** Open from minute 0 to 1,000, often closed for a while in between. */
+/** Questions are open from minute 0 to 1,000, and many are closed for a while in between. */
 const makeSeason = async (t: Test): Promise<Parts & { readonly start: number }> => {
   const parts = await openParts(t);
   const { sql } = parts.deps;
@@ -103,7 +105,7 @@ const makeSeason = async (t: Test): Promise<Parts & { readonly start: number }> 
         values (${question_id}, ${at(gap[0])}, ${at(gap[1])}), (${question_id}, ${at(600)}, ${at(650)})`;
     }
     for (let agent = 0; agent < agents; agent += 1) {
-      // Some never, most once or twice; a few in one and the same minute.
+      // Some agents never predict, most once or twice, a few several times in the same minute.
       const times = Array.from({ length: pick(5) }, () => pick(1_001)).sort((a, b) => a - b);
       const rows = times.map((minutes) => ({
         question_id,
@@ -140,7 +142,7 @@ const resolveAll = async (
   for (let n = 0; n < questions; n += 1) await untilSettled(deps.sql, questionId(n));
 };
 
-/** The contract in SQL: what each prediction earns, in exact numbers; null where it is unscored. */
+/** The contract in SQL: the exact points of each prediction. Null if it is unscored. */
 const recompute = (sql: Sql) => sql<
   { question_id: string; agent_id: string; net: number; brier: number; log_score: number }[]
 >`
@@ -230,7 +232,7 @@ const readScores = (sql: Sql) => sql<
 >`
   select question_id, agent_id, net, brier, log_score from scores order by question_id, agent_id`;
 
-/** Predictions whose ledger does not come to the net, or to nothing where it is unscored. */
+/** Predictions whose ledger entries do not sum to the net, or to 0 if they are unscored. */
 const findUnpaid = (sql: Sql) => sql`
   select p.id, s.net, l.total
   from predictions p
@@ -278,7 +280,7 @@ const groupsOf = (all: readonly Stood[], by: 'owner' | 'family' | 'model' | 'age
 const columns = (rows: readonly (readonly number[])[]): readonly number[] =>
   rows[0]!.map((_, i) => mean(rows.map((row) => row[i]!)));
 
-/** `capped-log-odds-2` as the contract writes it, with ρ = 0.6; with options the mean. */
+/** `capped-log-odds-2` as specified, with ρ = 0.6. For questions with options, the mean. */
 const pool = (all: readonly Stood[]): readonly number[] => {
   if (all[0]!.shares.length > 2) return columns(all.map(({ shares }) => shares));
   const logOdds = ({ shares: [p = 0] }: Stood) => {
@@ -316,7 +318,7 @@ interface Plain {
   peer: number[];
 }
 
-/** Brier and relative scores of everybody, crowd and skill, looked at minute by minute. */
+/** Brier scores and relative scores of all agents, crowd and skill, computed minute by minute. */
 const simulate = async (sql: Sql, start: number, n: number) => {
   const question_id = questionId(n);
   const [decided] = await sql`
@@ -432,7 +434,7 @@ t.test(
         const wanted = crowds.get(agent_id)!;
         const same_crowd = wanted.every((one, i) => isNear(crowd[i], one ?? undefined));
         if (!same_crowd || crowd.length !== wanted.length) off.push([n, crowd, wanted]);
-        // What stood for no time at all is another test's.
+        // Another test covers forecasts that were current for no time at all.
         const own = figures.get(`agent ${agent_id}`);
         if (own === undefined) continue;
         compared += 1;

@@ -26,7 +26,7 @@ import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
 import { addPredictions, addQuestions } from '../consensus/world.js';
 
-/** What is old goes after it is in the archive; nothing that is needed goes. */
+/** Old rows are removed after they are archived. Rows that are still needed stay. */
 
 const day_ms = 86_400_000;
 const fast = { every_ms: 20, settle_ms: 60 };
@@ -40,7 +40,7 @@ const open = async (t: Test, env: Readonly<Record<string, string>> = {}) => {
   const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
   const { deps } = await openParts(t, { stores, env: all, log });
   const { sql } = deps;
-  /** Puts so many further events into the log, as of so many days ago. */
+  /** Adds this many events to the log, dated this many days ago. */
   const record = async (days: number, count: number, has_partition = true): Promise<void> => {
     const at = new Date(Date.now() - days * day_ms);
     const recorded_on = at.toISOString().slice(0, 10);
@@ -72,7 +72,7 @@ const open = async (t: Test, env: Readonly<Record<string, string>> = {}) => {
   return { folder, stores, deps, sql, record, start, offsets, oldest, logged, env: all };
 };
 
-/** The rows of all files of a table in the archive. */
+/** The rows of all archived files of a table. */
 const readArchive = (folder: string, table: string): readonly Record<string, unknown>[] =>
   readdirSync(folder)
     .filter((name) => name.startsWith(`${table}-`) && name.endsWith('.parquet'))
@@ -156,7 +156,7 @@ t.test('the newest day stays, however old; without the setting everything does',
   });
   await off.stop();
   t.equal((await offsets()).length, 20);
-  // Days are passed one after the other before the first is dropped.
+  // All days are passed, one after another, before the first is dropped.
   await start();
   await until('the first day is gone', async () => (await offsets()).length === 10);
   t.same(await offsets(), upTo(11, 20));

@@ -4,7 +4,7 @@ import { startReceiver } from '../../help/receiver.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
-/** The service with a receiver, for the tests of the routes; one for all tests of a file. */
+/** The service with a receiver, for tests of the routes. All tests of a file share it. */
 
 export const events = ['question.created'];
 
@@ -22,7 +22,7 @@ export const startHookApp = async (t: Test, env: Readonly<Record<string, string>
   t.teardown(() => receiver.close());
   const human = await makeHuman(app);
 
-  /** The offset of the newest event, when everything that was committed is in the log. */
+  /** The offset of the newest event, once all committed events are in the log. */
   const readHead = (): Promise<number> =>
     until('the log has all', async () => {
       const [row] = await app.sql<{ left: number; head: number }[]>`
@@ -30,14 +30,14 @@ export const startHookApp = async (t: Test, env: Readonly<Record<string, string>
       return row?.left === 0 && { head: row.head };
     }).then(({ head }) => head);
 
-  /** A new agent and its calls; what the tests before it made is gone. */
+  /** Creates a new agent and its calls, and deletes everything that earlier tests made. */
   const begin = async () => {
     for (const table of ['webhooks', 'webhook_replays', 'deliveries', 'attempts'] as const) {
       await app.sql`delete from ${app.sql(table)}`;
     }
     receiver.clear();
     const { key } = await makeAgent(app, { human });
-    /** Below `/api/webhooks`. */
+    /** Paths are relative to `/api/webhooks`. */
     const call = (method: string, path: string, body?: unknown) =>
       app.call(method, `/api/webhooks${path}`, { key, ...(body !== undefined && { body }) });
     const create = async (body: Readonly<Record<string, unknown>> = {}, path = '/') => {

@@ -10,7 +10,7 @@ import { project_root } from '../../help/own-stores.js';
 import { makeSent, type Sent } from '../../help/signed-deliveries.js';
 import { t } from '../../help/tap.js';
 
-/** The page about webhooks, and the programs on it, which are run as they stand there. */
+/** The page about webhooks, and its example programs, which run unchanged. */
 
 const folder = path.join(project_root, 'examples', 'webhooks');
 const files = ['verify.ts', 'verify.py', 'verify.go'] as const;
@@ -45,7 +45,10 @@ const makeFolder = (t: Test): string => {
   return made;
 };
 
-/** Gives each to the program as a line of JSON; it says the event or an error, a line each. */
+/**
+ * Passes each delivery to the program as a line of JSON. The program prints the event or an error,
+ * one line each.
+ */
 const answersOf = (command: string, args: readonly string[], cwd: string, all: readonly Sent[]) => {
   const input = all
     .map(({ headers, body: text, secret }) => JSON.stringify({ headers, body: text, secret }))

@@ -8,7 +8,7 @@ import { t } from '../../help/tap.js';
 import { startHookApp } from './app.js';
 import { directory, makeIsSigned } from './http-verifying.js';
 
-/** Deliveries with an HTTP message signature, verified by a library that did not make it. */
+/** Deliveries with an HTTP message signature, verified by an independent library. */
 
 const origin = 'https://forum.example';
 const { app, receiver, begin } = await startHookApp(t, { PUBLIC_URL: origin });

@@ -3,11 +3,11 @@ import { createVerifier, httpbis } from 'http-message-signatures';
 import type { TestApp } from '../../help/app.js';
 import type { Received, Receiver } from '../../help/receiver.js';
 
-/** Verifies HTTP message signatures with a library that did not make them. */
+/** Verifies HTTP message signatures with an independent library. */
 
 export const directory = '/.well-known/http-message-signatures-directory';
 
-/** As a receiver does it that knows the origin alone; false where there is no right signature. */
+/** Verifies like a receiver that knows only the origin. False if there is no valid signature. */
 export const makeIsSigned =
   (app: Pick<TestApp, 'call'>, receiver: Pick<Receiver, 'url'>) =>
   async ({ path, headers, body }: Received): Promise<boolean> => {

@@ -16,7 +16,7 @@ import {
   newAgent,
 } from './world.js';
 
-/** What is done about deliveries apart from sending them: switching off, gaps, replays, removal. */
+/** Maintenance of deliveries, apart from sending: switching off, gaps, replays, removal. */
 
 const world = await makeWorld(t, { env: { WEBHOOK_KEEP_DAYS: '8' } });
 const { sql } = world.deps;
@@ -34,7 +34,7 @@ const setActive = (hook: Hook, active: boolean) => editHook(world, hook, { activ
 const countRows = async (table: 'deliveries' | 'attempts' | 'webhook_leavings') =>
   (await sql`select from ${sql(table)}`).length;
 
-/** Deliveries of events that were never recorded, of any number. */
+/** Adds any number of deliveries, for events that were never recorded. */
 const fill = ({ id }: Hook, count: number) => sql`
   insert into deliveries (webhook_id, event_id, id, event_offset, recorded_on, state, next_at)
   select ${id}, e.id, delivery_id(${id}, e.id), e.n, '2026-01-02', 'pending', now()
@@ -53,7 +53,7 @@ t.test('switching off skips a long queue, and nothing of it is sent later', asyn
   await fill(hook, 5_000);
   await setActive(hook, false);
   t.same(await statesOf(hook), { skipped_disabled: 5_000 });
-  // A plan that began before adds some all the same.
+  // A plan that started earlier still adds some.
   await fill(hook, 5);
   const signer = await world.startSigner({ maintenance });
   await until('these too', async () => (await statesOf(hook))['pending'] === undefined);
@@ -78,7 +78,7 @@ t.test('deleting is one short step, and nothing is left in the end', async (t) =
   await until('only the other is left', async () => (await countRows('deliveries')) === 3);
   t.equal(await countRows('attempts'), 0);
   t.equal(await countRows('webhook_leavings'), 1, 'remembered for a while');
-  // A plan that began before the deletion adds some all the same.
+  // A plan that started before the deletion still adds some.
   await fill(hook, 5);
   await until('these too', async () => (await countRows('deliveries')) === 3);
   await sql`update webhook_leavings set deleted_at = now() - interval '11 minutes'`;
@@ -98,7 +98,7 @@ t.test('a backlog is cut at its bound, and one row says what was left out', asyn
     where webhook_id = ${slow.id} and event_offset in (1, 29)`;
   await world.startSigner({ maintenance: { ...maintenance, backlog } });
   await until('it is cut', async () => (await gapsOf(slow)).length === 1);
-  // The twenty oldest stay, and one that was tried already.
+  // The twenty oldest stay, and one that was already tried.
   t.same(await gapsOf(slow), [{ first: 21, last: 30, count: 9, reason: 'backlog' }]);
   t.same(await statesOf(slow), { pending: 19, waiting: 2, gap: 1 });
 
@@ -170,7 +170,7 @@ t.test('a replay sends again what is wanted of its offsets, and closes gaps insi
     const [row] = await sql`select done_at from webhook_replays`;
     return row?.['done_at'] !== null;
   });
-  // Offsets 2, 3, 4 and 6; 5 is of an event that the webhook did not ask for.
+  // Offsets 2, 3, 4 and 6. The webhook did not subscribe to the event at 5.
   await world.receiver.waitFor('/', 7 + 4);
   await world.settled(14, 'delivered');
   const seen = world.receiver.of('/').map((one) => one.headers['webhook-id'] as string);
@@ -197,7 +197,7 @@ t.test('a replay of more than a queue holds goes on as the queue empties', async
   await sql`
     insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
     values (${hook.id}, ${makeId()}, 0, 1, 1100)`;
-  // Nothing is sent: the queue fills up to its bound, and a step goes at most a step beyond it.
+  // Nothing is sent. The queue fills up to its limit, and a step exceeds it by at most one step.
   const held = world.hold('/', 4);
   await world.startSigner({ maintenance });
   await world.receiver.waitFor('/', 2);
@@ -361,7 +361,8 @@ t.test('an owner is told once when failures begin to repeat, and again of others
     return texts.some((text) => /The last 9 attempts to call/.test(text));
   });
   t.match(await told(), [{ subject_id: hook.id, details: { webhook_id: hook.id, failures: 5 } }]);
-  // Still failing: nothing new. Well again, and failing again: once more.
+  // If it keeps failing, there is no new notice. If it recovers and fails again, there is another
+  // one.
   await fail(hook, 20, 8);
   await fail(fresh, 10, 5);
   await until('the owner is told of another', async () => (await told()).length > 1);

@@ -15,7 +15,7 @@ t.beforeEach(world.reset);
 const [one, other] = [makeId(), makeId()];
 const order = 'question';
 
-/** Records events of questions, in this order. */
+/** Records events of these questions, in this order. */
 const record = (...questions: readonly string[]) =>
   world.record(...questions.map((question_id) => ({ question_id })));
 /** Offsets in the order in which the receiver got them. */
@@ -24,13 +24,13 @@ const arrived = (): number[] =>
 const waitFor = (...offsets: readonly number[]) =>
   until(`offsets ${offsets}`, () => arrived().length >= offsets.length);
 const statesOf = async () => (await world.deliveries()).map(({ state }) => state);
-/** Waits until so many deliveries have a state. */
+/** Waits until this many deliveries have a state. */
 const reach = (count: number, wanted: string) =>
   until(`${count} are ${wanted}`, async () => {
     const states = await statesOf();
     return states.filter((state) => state === wanted).length >= count;
   });
-/** The next attempt of what failed is due now. */
+/** Makes the next attempt of failed deliveries due now. */
 const hurry = () => sql`update deliveries set next_at = now() where state = 'waiting'`;
 
 const failFirst = async (t: Test) => {
@@ -122,7 +122,7 @@ t.test('events that a replay has still to queue come before later ones', async (
   await record(one, one);
   await editHook(world, hook, { active: true });
   await sql.begin((tx) => startReplay(tx, hook.id, { after: 0, until: 2 }));
-  // More than a replay lets wait before it goes on.
+  // More deliveries than a replay allows to wait before it continues.
   await record(other, ...Array.from({ length: 501 }, () => one));
   await world.startSigner({ maintenance: { every_ms: 20 } });
   await reach(4, 'delivered');

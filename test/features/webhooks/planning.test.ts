@@ -20,14 +20,14 @@ import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { addAgent, makeWorld, newAgent } from './world.js';
 
-/** Signers as a consumer group of the log's stream, and the planning that does without it. */
+/** Signers as a consumer group of the log's stream, and planning without the stream. */
 
 const world = await makeWorld(t);
 const { sql, redis, config } = world.deps;
 t.beforeEach(world.reset);
 
 const wanted = { event: 'question.created' };
-/** The sweeper and the late planning would not come again within a test. */
+/** Within a test, the sweeper and the late planning do not run again. */
 const stream_only = { sweep_ms: 600_000, late_ms: 600_000 };
 
 const openLog = () => makeLogWriter(sql, redis, config.REDIS_PREFIX);
@@ -128,7 +128,7 @@ t.test('ranges beyond a hole wait for it, and are not planned again', async (t) 
   ]);
   await world.settled(3, 'delivered');
   await signer.stop();
-  // As if they had been left out; what is planned again would have them back.
+  // As if they had been left out. If they were planned again, they would be back.
   await sql`delete from deliveries where event_offset = 5`;
   await redis.del(key);
   await world.startSigner({ late_ms: 0 });
@@ -149,7 +149,7 @@ t.test('group, stream and all of Redis may go: everything is planned once', asyn
   await redis.del(key);
   await log.record(5, wanted);
   await world.settled(15, 'delivered');
-  // The stream is back; the tail of it is lost before anybody has read it.
+  // The stream is back, but its end is lost before any signer has read it.
   await log.append(11, 13);
   await log.record(5, wanted);
   await world.settled(20, 'delivered');
@@ -166,7 +166,7 @@ t.test('the portion of a reader that died is taken over', async () => {
   await log.write(3, wanted);
   await redis.xgroup('CREATE', key, 'signers', '0-0');
   await redis.xreadgroup('GROUP', 'signers', 'dead', 'STREAMS', key, '>');
-  // Nothing is late in the eyes of Postgres, and so the group alone can tell.
+  // For Postgres no event is late, so only the group can detect it.
   await sql`update events set recorded_at = now() + interval '1 hour'`;
   await world.startSigner({ late_ms: 100 });
   await world.settled(3, 'delivered');

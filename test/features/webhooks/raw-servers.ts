@@ -9,19 +9,19 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Pair } from '../../help/authority.js';
 import type { Teardown } from '../../help/stores.js';
 
-/** Servers that behave as no server should, byte for byte. */
+/** Servers that misbehave deliberately, byte by byte. */
 
 export interface RawServer {
   readonly port: number;
-  /** Connections so far, and those open now. */
+  /** Total connections so far, and currently open ones. */
   readonly connections: number;
   readonly open: number;
-  /** Requests so far, by path. */
+  /** Number of requests so far, by path. */
   count(path: string): number;
   url(path: string): string;
 }
 
-/** What a request to a path gets. */
+/** The reaction to a request to a path. */
 export type Misbehaviour = (socket: TLSSocket) => void;
 
 const listen = async (t: Teardown, server: Server, host: string) => {
@@ -45,12 +45,12 @@ const listen = async (t: Teardown, server: Server, host: string) => {
 
 const host = '127.0.0.1';
 
-/** Speaks TLS, reads one request a connection and then does what its path is for. */
+/** Speaks TLS, reads one request per connection and then reacts as the path says. */
 export const startHostile = async (
   t: Teardown,
   pair: Pair,
   behaviours: Readonly<Record<string, Misbehaviour>>,
-  /** What it does before it has read anything. */
+  /** Runs before anything has been read. */
   greet?: Misbehaviour,
 ): Promise<RawServer> => {
   const counts = new Map<string, number>();
@@ -83,13 +83,14 @@ export const startHostile = async (
   };
 };
 
-/** Takes connections; `greet` says what then happens; nothing when it is absent. */
+/** Accepts connections and then runs `greet`, or does nothing if it is absent. */
 export const startMute = async (
   t: Teardown,
   greet?: (socket: Socket) => void,
 ): Promise<Pick<RawServer, 'port' | 'open'> & { readonly href: string }> => {
   const server = createTcpServer((socket) => {
-    // Read and dropped: a side that does not read does not see the other side close.
+    // Reads and drops the data: a side that does not read does not notice that the other side
+    // closes.
     socket.resume();
     greet?.(socket);
   });
@@ -117,7 +118,7 @@ export const answer = (status: string, ...headers: readonly string[]): string =>
 export const plain = (status: string, ...headers: readonly string[]): Misbehaviour =>
   say(answer(status, 'Content-Length: 0', ...headers));
 
-/** Begins with `head` and then writes `piece` as fast as it is taken, for ever. */
+/** Writes `head` and then `piece` endlessly, as fast as it is read. */
 export const pour =
   (head: string, piece: Buffer): Misbehaviour =>
   (socket) => {
@@ -151,14 +152,14 @@ export const resetAfter =
     setTimeout(() => rawOf(socket).resetAndDestroy(), arrive_ms);
   };
 
-/** Writes a part, and then bytes that are no record of this TLS connection. */
+/** Writes a part, and then bytes that are not a valid record of this TLS connection. */
 export const breakTlsAfter =
   (text: string): Misbehaviour =>
   (socket) => {
     socket.write(text, () => rawOf(socket).write(Buffer.from([0x15, 3, 3, 0, 2, 2, 0x28])));
   };
 
-/** Writes the parts one after the other, and ends the connection. */
+/** Writes the parts one after another, and ends the connection. */
 export const inSteps =
   (parts: readonly string[], every_ms: number): Misbehaviour =>
   (socket) => {
@@ -179,7 +180,7 @@ export const begin =
   (socket) =>
     void socket.write(text);
 
-/** Writes a part and cuts the connection without the end of TLS. */
+/** Writes a part and cuts the connection without ending TLS. */
 export const cutAfter =
   (text: string): Misbehaviour =>
   (socket) =>

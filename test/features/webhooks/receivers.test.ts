@@ -21,7 +21,7 @@ import {
 import { makeDeliverTo } from './treatment.js';
 import { makeWorld } from './world.js';
 
-/** Receivers that answer well, badly, never or without end, and how each answer is treated. */
+/** Receivers that answer well, badly, never or endlessly, and how each answer is handled. */
 
 const world = await makeWorld(t);
 const { sql } = world.deps;
@@ -60,7 +60,7 @@ interface Case {
   readonly state: 'delivered' | 'waiting';
   readonly status: number | null;
   readonly error?: string;
-  /** Least and most seconds until the next attempt. */
+  /** Minimum and maximum seconds until the next attempt. */
   readonly delay?: readonly [least: number, most: number];
   readonly answer?: string | RegExp;
 }
@@ -235,7 +235,7 @@ const endless_answers: Cases = {
   },
 };
 
-/** Answers that ask for a time; dates count from `now_ms`. */
+/** Answers that request a retry time. Dates are relative to `now_ms`. */
 const makeAsking = (now_ms: number): Cases => {
   const in_eight_s = new Date(now_ms + 8_000).toUTCString();
   const asks = (status: string, text: string): Misbehaviour =>
@@ -346,7 +346,8 @@ t.test('the wall clock ends what has no end, and its slots go to the next', asyn
   const stalled = await startMute(t);
   const urls = [...Object.keys(slow).map(hostile.url), stalled.href];
   for (const url of urls) await world.addHook({ url });
-  // Six for two slots at each: the last ones come only when those before them are over.
+  // Six for two slots at each receiver: the last ones are sent only when the earlier ones are
+  // finished.
   await world.record(...Array.from({ length: 6 }, () => ({})));
   const webhooks = world.openWebhooks({ limits: { wall_ms: 400 } });
   const signer = await world.startSigner({ webhooks });

@@ -11,7 +11,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { events, startHookApp } from './app.js';
 
-/** The routes of webhooks. Which addresses are refused is in `targets.test.ts`. */
+/** The routes of webhooks. `targets.test.ts` covers refused addresses. */
 
 const { app, receiver, human, readHead, begin } = await startHookApp(t);
 
@@ -183,7 +183,7 @@ t.test('a test sends a signed ping and tells what came back', async (t) => {
   const { id } = await create();
   const ping = () => call('POST', `/${id}/test`);
   const hangUp = (response: ServerResponse): void => void response.socket?.destroy();
-  // Twice, because a kept connection that breaks is replaced by a fresh one.
+  // Hangs up twice, because a broken kept-alive connection is replaced by a fresh one.
   receiver.script('/', { status: 202 }, { status: 500 }, hangUp, hangUp);
   t.match((await ping()).body, { delivered: true, status: 202, latency_ms: Number });
   t.match((await ping()).body, { delivered: false, status: 500 });
@@ -326,7 +326,7 @@ t.test('while a secret is rotated both sign, and afterwards only the new one', a
   const ping = await received(2);
   t.equal(ping.headers['x-svc-signature'], signedWith(first, ping), 'a ping too');
 
-  // The overlap ends by itself, and an overlap of nothing ends at once.
+  // The overlap of two secrets ends on its own, and an overlap of 0 ends immediately.
   await app.sql`update webhook_old_secrets set until = now() - interval '1 second'`;
   await makeOpenQuestion(app);
   const alone = await received(3);
@@ -376,7 +376,7 @@ t.test('each secret signs until the time that was promised for it', async (t) =>
     'x-svc-signature-next': signedWith(newest, all),
   });
   t.match((await call('GET', `/${id}`)).body.old_secret_expires_at, String);
-  // Two hours later the time of the second has ended, and no other.
+  // Two hours later only the second secret has expired.
   await app.sql`update webhook_old_secrets set until = until - interval '2 hours'`;
   const later = await pinged(2);
   t.same(

@@ -41,8 +41,8 @@ t.test('an attempt is judged by its answer, its number and its target', async (t
     [{ status: 301 }, 'waiting'],
     [{ status: 410 }, 'waiting'],
     [{ status: null }, 'waiting'],
-    // A good status without a whole answer in time is a failure.
-    // The ninth failure waits, the tenth is the last.
+    // A success status without a complete answer in time is a failure. After the ninth failure the
+    // delivery waits. The tenth is the last.
     [{ attempt: 9, status: 500 }, 'waiting'],
     [{ attempt: 10, status: 500 }, 'exhausted'],
     [{ attempt: 10, status: 200 }, 'delivered'],

@@ -14,7 +14,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { bodyOf, healthOf, makeWorld, many, newAgent } from './world.js';
 
-/** The sending of deliveries. What receivers may answer is in `receivers.test.ts`. */
+/** Sending of deliveries. `receivers.test.ts` covers the answers of receivers. */
 
 const world = await makeWorld(t);
 const { sql } = world.deps;
@@ -349,7 +349,7 @@ t.test('the backlog of one webhook larger than a claim is delivered in full', as
 
 const lost = Object.assign(new Error('the answer was lost'), { code: 'CONNECTION_CLOSED' });
 
-/** Carries out every transaction; the answer of the first that claims something is lost. */
+/** Runs every transaction, but loses the answer of the first one that claims deliveries. */
 const losingOne = (inner: Sql): { readonly sql: Sql; readonly count: () => number } => {
   let count = 0;
   const begin = async (work: never): Promise<unknown> => {
@@ -394,7 +394,8 @@ t.test('a webhook that fails ten times is left alone, then probed with one call'
   await until('nothing is in flight', async () =>
     (await world.deliveries()).every((one) => one.state !== 'sending'),
   );
-  // Two calls are in flight at once, so that the eleventh may have begun when the tenth failed.
+  // Two calls are in flight at the same time, so the eleventh may have started when the tenth
+  // failed.
   const calls = world.receiver.of('/bad').length;
   t.ok(calls === 10 || calls === 11, `${calls} calls`);
   const open = await healthOf(world, hook);
@@ -403,7 +404,7 @@ t.test('a webhook that fails ten times is left alone, then probed with one call'
   const left = (await world.deliveries()).filter((one) => one.webhook_id === hook.id);
   t.equal(left.filter((one) => one.state === 'pending' && one.claims === 0).length, 30 - calls);
 
-  // The receiver is well from now on, but for one call.
+  // From now on the receiver works, except for one call.
   if (calls === 11) world.receiver.script('/bad', { status: 500 });
   await endPause();
   await until('a probe failed', async () => (await healthOf(world, hook)).trips === 2);

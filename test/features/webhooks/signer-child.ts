@@ -5,7 +5,7 @@ import { createWebhooks } from '../../../src/features/webhooks/index.js';
 import { createSigner } from '../../../src/process/signer.js';
 import { connectRedis, openRedis } from '../../../src/redis/client.js';
 
-/** A signer in a process of its own, to be killed or stopped. Its settings come from the environment. */
+/** A signer in its own process, to be killed or stopped. Its settings come from the environment. */
 const config = readConfig();
 const log = pino({ level: 'silent' });
 const sql = openSql({ url: config.DATABASE_URL ?? '', pool: 3, prepare: true, name: 'victim' });

@@ -24,7 +24,7 @@ const startVictim = ({ deps: { config } }: World, env: NodeJS.ProcessEnv = {}) =
     },
   });
 
-/** As after some seconds: the dead signer is not seen any more, and what it holds is over. */
+/** As after some seconds: the dead signer counts as gone, and its claims have expired. */
 const passTime = async ({ deps: { sql } }: World): Promise<void> => {
   await sql`update signers set seen_at = seen_at - interval '1 minute'`;
   await sql`
@@ -39,7 +39,7 @@ t.test(
     await world.addHook({ path: '/' });
     const [event_id] = await world.record({});
 
-    // Nothing can be settled while this transaction holds the table of attempts.
+    // While this transaction locks the table of attempts, no delivery can be settled.
     let letGo = (): void => undefined;
     const held = sql.begin(async (tx) => {
       await tx`lock table attempts in access exclusive mode`;
@@ -57,7 +57,7 @@ t.test(
     });
     victim.kill('SIGKILL');
     await once(victim, 'exit');
-    // A statement already sent would still be carried out once the lock is free.
+    // Otherwise a statement that was already sent would still run once the lock is free.
     await sql`
     select pg_terminate_backend(pid)
     from pg_stat_activity
@@ -138,7 +138,7 @@ t.test('what a dead signer had leased goes at once to the one in its place', asy
 });
 
 const order = 'question';
-/** Offsets in the order in which they first came. */
+/** Offsets in the order of their first arrival. */
 const firstArrivals = ({ receiver }: World): readonly number[] => [
   ...new Set(receiver.received.map(({ headers }) => Number(headers['x-svc-offset']))),
 ];

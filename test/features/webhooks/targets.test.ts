@@ -12,17 +12,17 @@ import { until } from '../../help/until.js';
 import { makeWorld, type World } from './world.js';
 
 /**
- * Targets that must not be called, at each of the three places where they are checked. Every
- * connection that this process opens is counted, so what is refused is refused before any packet.
+ * Targets that must not be called, at each of the three places that check them. Every connection
+ * that this process opens is counted, which proves that a refusal comes before any packet.
  */
 
-/** A connection over TCP that this process tried to open, with TLS or without. */
+/** A TCP connection that this process tried to open, with or without TLS. */
 interface Connect {
   readonly host: string;
   readonly port: number;
 }
 
-/** The list grows while a test runs and begins anew with each; paths are left out. */
+/** The list grows during a test and is cleared for each. Unix socket paths are left out. */
 const watchConnects = (): readonly Connect[] => {
   const seen: Connect[] = [];
   t.beforeEach(() => {
@@ -30,7 +30,7 @@ const watchConnects = (): readonly Connect[] => {
   });
   const original = Socket.prototype.connect;
   const watched = function (this: Socket, ...given: unknown[]): Socket {
-    // Node hands over its own arguments in the normal form: an array of options and listener.
+    // Node passes its own arguments in normalized form: an array of options and listener.
     const first = Array.isArray(given[0]) ? given[0][0] : given[0];
     const { host, port } = (first ?? {}) as Partial<Connect>;
     if (port !== undefined) seen.push({ host: host ?? 'localhost', port: Number(port) });
@@ -53,7 +53,7 @@ const all_bad = Object.entries(bad_targets).flatMap(([code, urls]) =>
   urls.map((url) => ({ url, code: codes[code as TargetProblemCode] })),
 );
 
-/** Names whose answers are not public, or not only. */
+/** Names that resolve, entirely or partly, to non-public addresses. */
 const refused_zones: Readonly<Record<string, Zone>> = Object.fromEntries(
   [
     ...[
@@ -111,7 +111,7 @@ const refused_zones: Readonly<Record<string, Zone>> = Object.fromEntries(
 
 const portsOf = (urls: readonly string[]): number[] => urls.map((url) => Number(new URL(url).port));
 
-/** Connections that are none of the test's own. */
+/** Connections that do not belong to the test itself. */
 const strange = (connects: readonly Connect[], known: readonly number[]): readonly Connect[] =>
   connects.filter(({ port }) => !known.includes(port));
 
@@ -124,7 +124,7 @@ const names = await startNameServer(t, {
   [own_name]: { a: ['127.0.0.1'] },
 });
 
-/** The service, where webhooks are made and changed. */
+/** The service with its routes, which create and change webhooks. */
 const startRoutes = async (env: Readonly<Record<string, string>> = {}) => {
   const app = await startApp(t, {
     roles: ['api'],
@@ -139,7 +139,7 @@ const { app, key, create } = await startRoutes();
 const good = await create(`https://${good_name}/`);
 const update = (url: string) =>
   app.call('PATCH', `/api/webhooks/${good.body.id}`, { key, body: { url } });
-/** Each webhook, made and then changed to this address. */
+/** Creates a webhook with this URL, and changes one to it. */
 const tryBoth = async (url: string) => [await create(url), await update(url)];
 const strangers = () =>
   strange(connects, [app.port, ...portsOf([app.stores.database_url, app.stores.redis_url])]);
@@ -216,7 +216,7 @@ t.test('no bad address that is stored all the same is called', async (t) => {
   t.same(strangersOf(world), []);
 });
 
-/** Counts connections to an address that may not be reached. */
+/** Counts connections to an address that must not be reached. */
 const startTrap = async (t: Test, host: string, port: number): Promise<() => number> => {
   let count = 0;
   const server = createServer((socket) => {

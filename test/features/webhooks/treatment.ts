@@ -2,19 +2,19 @@ import type { client_limits } from '../../../src/kit/outbound/connection.js';
 import { until } from '../../help/until.js';
 import type { World } from './world.js';
 
-/** What becomes of the first attempt at a delivery, by the address of its receiver. */
+/** How the first attempt at a delivery is treated, by the URL of its receiver. */
 
 export interface Treated {
   readonly state: string;
   readonly status: number | null;
   readonly error: string | null;
-  /** Until the next attempt, in seconds from the end of this one. */
+  /** Seconds from the end of this attempt to the next one. */
   readonly delay_s: number;
   readonly latency_ms: number;
   readonly answer: string | null;
 }
 
-/** What came of the only delivery of each webhook, by its URL. */
+/** The treatment of each webhook's only delivery, by URL. */
 const readTreatment = async ({ deps: { sql } }: World): Promise<Map<string, Treated>> => {
   const rows = await sql<(Treated & { url: string })[]>`
     select
@@ -27,7 +27,7 @@ const readTreatment = async ({ deps: { sql } }: World): Promise<Map<string, Trea
   return new Map(rows.map(({ url, ...rest }) => [url, rest]));
 };
 
-/** One webhook for each address, one event; what came of the first attempts. */
+/** Creates one webhook per URL, sends one event, and returns the results of the first attempts. */
 export const makeDeliverTo =
   (world: World) =>
   async (
@@ -37,7 +37,7 @@ export const makeDeliverTo =
     for (const url of urls) await world.addHook({ url });
     await world.record({});
     const webhooks = world.openWebhooks({ limits });
-    // Nothing is swept within this test, so that nothing is tried again.
+    // The sweeper does not run within this test, so nothing is tried again.
     await world.startSigner({ webhooks, sweep_ms: 600_000 });
     const all = await until('every first attempt', async () => {
       const found = await readTreatment(world);

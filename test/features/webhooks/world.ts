@@ -18,7 +18,7 @@ import { startReceiver } from '../../help/receiver.js';
 import { openStores } from '../../help/stores.js';
 import { until } from '../../help/until.js';
 
-/** A receiver, stores, and shortcuts for webhooks and events, without the HTTP surface. */
+/** A receiver, stores, and shortcuts for webhooks and events, without the HTTP routes. */
 
 interface HookOptions {
   readonly path?: string;
@@ -39,7 +39,7 @@ interface Delivery extends Record<'id' | 'webhook_id' | 'event_id' | 'state', st
   readonly event_offset: number;
   readonly attempts: number;
   readonly claims: number;
-  /** From the last attempt to the next. */
+  /** Time from the last attempt to the next. */
   readonly wait_ms: number;
   readonly lease_id: string | null;
 }
@@ -60,7 +60,7 @@ export const newAgent = (): Owner => ({ kind: 'agent', id: makeId() });
 export const bodyOf = ({ event = 'question.created', data = { n: 1 } }: EventOptions): string =>
   JSON.stringify({ event, data, timestamp: '2026-01-02T03:04:05.000Z' });
 
-/** An agent and, where one is named, the person who owns it. */
+/** Adds an agent and, if it is named, the person who owns it. */
 export const addAgent = async ({ sql }: Deps, id: string, human: string | null = null) => {
   if (human !== null) await addHuman({ sql }, human);
   await sql`
@@ -130,7 +130,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
   const signers: (() => Promise<void>)[] = [];
   const unanswered: ServerResponse[] = [];
 
-  // Making partitions may hold the table for a while.
+  // Creating partitions may lock the table for a while, so this uses a separate connection.
   const looker = openAdmin(stores.database_url);
   t.teardown(() => looker.end());
   const deliveries = async (): Promise<Delivery[]> => looker<Delivery[]>`
@@ -162,9 +162,9 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
       await insertWebhook(sql, { id, owner, url, events, secret_sealed, order });
       return { id, secret, owner };
     },
-    /** Records events as the relay does, and plans their deliveries; their ids. */
+    /** Records events as the relay does, and plans their deliveries. Returns their ids. */
     record: (...events: readonly EventOptions[]) => recordEvents(deps, events),
-    /** The next requests to a path get no answer until the test gives it. */
+    /** The next requests to a path get no answer until the test sends it. */
     hold: (path: string, count = 1, held: ServerResponse[] = []): ServerResponse[] => {
       const hold = (response: ServerResponse): void => {
         held.push(response);
@@ -185,7 +185,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
       t.teardown(stop);
       return { stop };
     },
-    /** Begins anew, for tests that share a world: no signer, webhook, event or stream is left. */
+    /** Resets a world that tests share: removes all signers, webhooks, events and the stream. */
     reset: async (): Promise<void> => {
       for (const response of unanswered.splice(0)) response.destroy();
       await Promise.all(signers.splice(0).map((stop) => stop()));
@@ -203,7 +203,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
       from attempts
       where event_id = ${event_id ?? null}
       order by at`,
-    /** Waits until there are so many deliveries, each in one of the states. */
+    /** Waits until there are this many deliveries, each in one of the states. */
     settled: async (count: number, ...states: readonly string[]) => {
       await until(`${count} deliveries ${states.join(' or ')}`, async () => {
         const rows = await looker`select state from deliveries`;
@@ -231,7 +231,7 @@ interface Health {
   readonly gone: number;
 }
 
-/** Changes a webhook, as its owner does. */
+/** Changes a webhook as its owner does. */
 export const editHook = ({ deps }: World, { id, owner }: Hook, change: WebhookChange) =>
   deps.sql.begin((tx) => updateWebhook(tx, owner, { id, change }));
 
