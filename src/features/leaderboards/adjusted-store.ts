@@ -4,9 +4,9 @@ import type { BoardClass, Detail } from './rules.js';
 import type { Coverage } from './schema.js';
 import { type BoardPage, type BoardQuery, type BoardRow, isRanked, kindOf } from './store.js';
 
-/** The boards adjusted for difficulty, in Postgres: what they are made of, their rows and pages. */
+/** The boards adjusted for difficulty, in Postgres: their scores, rows and pages. */
 
-/** A score of a forecaster; `name` of what is no agent. */
+/** A score of a forecaster. `name` is null for agents. */
 export interface ScoreRow {
   readonly id: string;
   readonly question_id: string;
@@ -18,7 +18,7 @@ export interface ScoreRow {
 const rows_of_a_page = 10_000;
 const how = { mode: 'isolation level repeatable read read only', statement_ms: 60_000 };
 
-/** Calls `take` with the scores of a class and of what it is compared with, by question. */
+/** Calls `take` with the scores of a class and of its references, ordered by question. */
 export const readScores = (sql: Sql, of: BoardClass, take: (row: ScoreRow) => void) =>
   sql.begin(how, async (tx) => {
     const rows = tx<ScoreRow[]>`
@@ -61,7 +61,7 @@ export const putAdjusted = (
       on conflict (class) do update set total = excluded.total, coverage = excluded.coverage`;
   });
 
-/** A page; agents that were suspended or unlinked since the board was made are left out. */
+/** Reads a page. Skips agents that were suspended or unlinked after the board was made. */
 export const readAdjusted = async (db: Db, query: BoardQuery): Promise<BoardPage> => {
   const { of = 'agent', limit, offset, after } = query;
   const [boards, rows] = await Promise.all([
@@ -83,8 +83,8 @@ export const readAdjusted = async (db: Db, query: BoardQuery): Promise<BoardPage
 };
 
 /**
- * Whether the boards are due and nobody is at it; the caller is, then. They are due an hour after
- * the last beginning, and a quarter of an hour after one that came to no end.
+ * Claims a run. Returns false if the boards are not due or another process makes them. They are due
+ * an hour after the last run started, or a quarter of an hour after a run that did not finish.
  */
 export const claimRun = async (db: Db, at: Date): Promise<boolean> => {
   const rows = await db`

@@ -10,15 +10,15 @@ import type { BoardRow } from './store.js';
 import { fitTwoWay, type Scores } from './two-way.js';
 
 /**
- * The boards adjusted for difficulty (`two-way.ts`), made anew each hour. A timer claims the run and
- * a thread of its process, with a connection of its own, reads the scores, makes the boards and
- * stores them, so that nothing waits for the arithmetic.
+ * The boards adjusted for difficulty (`two-way.ts`), made again each hour. A timer claims the run.
+ * A worker thread with a separate connection reads the scores, makes the boards and stores them, so
+ * that the arithmetic does not block the process.
  */
 
 export const least = { least_questions: 20, least_agents: 3 } as const;
 const resamples = 1_000;
 
-/** The number of an id, in the order of their first sight. */
+/** Returns the number of an id. Ids are numbered in the order in which they first appear. */
 const numberOf = (numbers: Map<string, number>, id: string): number => {
   if (!numbers.has(id)) numbers.set(id, numbers.size);
   return numbers.get(id)!;
@@ -43,7 +43,7 @@ const gather = async (sql: Sql, of: BoardClass) => {
 
 const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
 
-/** Where references would be: the mean of their Brier scores less the effects of the questions. */
+/** Returns the references' values: the mean of their Brier scores minus the questions' effects. */
 const placeCompared = (compared: Scores, difficulty: ReadonlyMap<number, number>) => {
   const sums = new Map<number, { n: number; sum: number }>();
   for (const [i, forecaster] of compared.forecasters.entries()) {
@@ -88,7 +88,7 @@ const makeBoard = async (sql: Sql, of: BoardClass, until_ms: number) => {
 
 const longest_ms = 10 * 60_000;
 
-/** Makes the boards of all classes, models last; resamples end after ten minutes, however many were made. */
+/** Makes the boards of all classes, models last. Resampling stops after ten minutes in all. */
 export const makeAdjustedBoards = async (sql: Sql, at: Date): Promise<void> => {
   const until_ms = performance.now() + longest_ms;
   for (const of of board_classes) {
@@ -100,7 +100,7 @@ export const makeAdjustedBoards = async (sql: Sql, at: Date): Promise<void> => {
 const heap_mb = 1_024;
 const looks_every_ms = 60_000;
 
-/** Makes the boards when an hour has passed, in a thread. */
+/** Creates the timer that makes the boards each hour, in a worker thread. */
 export const createAdjustedTimer = ({ sql, log, clock, config }: Deps): Loop => {
   let worker: Worker | null = null;
   let is_stopped = false;

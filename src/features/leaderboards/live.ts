@@ -7,14 +7,13 @@ import type { BoardClass, BoardName } from './rules.js';
 import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './store.js';
 
 /**
- * Boards in Redis: each a sorted set whose members are in the order of their texts. A member is the
- * key as 16 digits that sort as the number does, the id of the agent (of others one made of the name),
- * and the row as JSON. The
- * first member is the head, which says what the board is of. A board is never changed: it is made
- * anew under another name and renamed. All share one hash tag.
+ * Boards in Redis. Each is a sorted set whose members are sorted as text. A member is the sort key
+ * as 16 hex digits that sort like the number, the agent's id (for others, an id made from the
+ * name), and the row as JSON. The first member is the head, which describes the board. A board is
+ * never changed: a new one is written under another name and renamed. All keys share one hash tag.
  */
 
-/** So many agents of a board are in Redis; others are read from the record. */
+/** Maximum rows of a board in Redis. Further rows are read from Postgres. */
 export const most_in_redis = 10_000;
 
 const tagged = (prefix: string, rest: string): string => `${prefix}:{boards}:${rest}`;
@@ -25,23 +24,23 @@ export interface BoardId {
   readonly of?: BoardClass | undefined;
 }
 
-/** `points:all:all`, `brier:society:30d:model`, `accuracy:all:7d:imported`. */
+/** For example `points:all:all`, `brier:society:30d:model` or `accuracy:all:7d:imported`. */
 export const boardKey = (prefix: string, { kind, slot, of = 'agent' }: BoardId): string =>
   tagged(prefix, `${kind}:${slot}${of === 'agent' ? '' : `:${of}`}`);
 
-/** The stamp of each slice, by slot. */
+/** The key of a hash with the stamp of each slice, by slot. */
 export const builtKey = (prefix: string): string => tagged(prefix, 'built');
 
 interface Head {
   readonly total: number;
   readonly held: number;
-  /** Resolutions from this time on; null: all. */
+  /** The board covers resolutions from this time on. Null for all. */
   readonly since: string | null;
 }
 
 const writeHead = (head: Head): string => `!${JSON.stringify(head)}`;
 
-/** The sign goes first, and negative numbers are turned around. */
+/** Encodes a number as hex that sorts like it: flips the sign bit, or all bits if negative. */
 const sortable = (key: number): string => {
   const bytes = Buffer.alloc(8);
   bytes.writeDoubleBE(key === 0 ? 0 : key);
@@ -69,7 +68,7 @@ export const membersOf = ({ total, rows }: BoardPage, since: string | null): rea
 
 const members_a_write = 1_000;
 
-/** False when members are missing in the end: Redis was emptied meanwhile. */
+/** Returns false if members are missing at the end, because Redis was emptied meanwhile. */
 export const writeBoard = async (
   redis: RedisClient,
   key: string,
@@ -91,7 +90,7 @@ const readHead = async (redis: RedisClient, key: string): Promise<Head | null> =
   return head?.startsWith('!') ? JSON.parse(head.slice(1)) : null;
 };
 
-/** Null where the board is not in Redis, is of another day, or does not reach so far. */
+/** Returns null if Redis has no such board, has one of another day, or has too few of its rows. */
 const readLive = async (
   redis: RedisClient,
   prefix: string,
@@ -113,7 +112,7 @@ const shared_ms = 1_000;
 
 export const createBoards = ({ reads: sql, redis, log, config }: Deps) => {
   const prefix = config.REDIS_PREFIX;
-  /** A read from Postgres passes over all scores: equal reads within a second share one. */
+  /** A read from Postgres scans all scores, so equal reads within a second share one. */
   const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
   const readRedis = async (query: BoardQuery): Promise<BoardPage | null> => {
     if (redis.status !== 'ready') return null;
@@ -125,7 +124,7 @@ export const createBoards = ({ reads: sql, redis, log, config }: Deps) => {
     }
   };
   return {
-    /** A page of a board, from Redis, or from the record where Redis does not have it. */
+    /** Reads a page of a board from Redis, or from Postgres if Redis does not have it. */
     async page(query: BoardQuery): Promise<BoardPage> {
       if (query.kind === 'adjusted') return readAdjusted(sql, query);
       const found = await readRedis(query);

@@ -1,7 +1,7 @@
 import { grouped, percentText } from '../../kit/format.js';
 import type { BoardName } from './rules.js';
 
-/** How a board is called, what it measures and how its values are shown. */
+/** A board's label, its explanation, and how its values are shown. */
 export interface Metric {
   readonly label: string;
   readonly about: string;

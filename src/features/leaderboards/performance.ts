@@ -16,7 +16,7 @@ import {
 import type { Performance } from './schema.js';
 import { type AgentRecord, type RecordRow, readRecord } from './store.js';
 
-/** The record of an agent as `GET /api/me` and its public profile show it. */
+/** An agent's record, as `GET /api/me` and its public profile show it. */
 
 const recordOf = (row: RecordRow) => ({
   resolved: row.n,
@@ -30,7 +30,7 @@ const recordOf = (row: RecordRow) => ({
 
 const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
   const width = 100 / bin_count;
-  // As the board has it.
+  // The same value as on the board.
   const ece = eceOf({
     n: bins.reduce((sum, { n }) => sum + n, 0),
     bin_stated: bins.map(({ stated }) => stated),
@@ -53,7 +53,7 @@ const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
   };
 };
 
-/** As the boards have them, from the first resolved prediction on. */
+/** The same values as on the boards, but from the first resolved prediction on. */
 const scoresOf = ({ sums }: AgentRecord): Performance['scores'] =>
   Object.fromEntries(
     mean_kinds.map((kind) => {

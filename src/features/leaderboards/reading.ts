@@ -10,7 +10,7 @@ import { type BoardQuery, type BoardRow, type NamedRow, readNames } from './stor
 
 export type LeaderboardParts = { readonly boards: Boards };
 
-/** Where the page before ended: its key and its agent. */
+/** Reads the end of the previous page: its last key and agent. */
 const readAfter = (after: readonly unknown[] | null): BoardQuery['after'] | Fault => {
   if (after === null) return null;
   const key = Number(after[0]);
@@ -24,7 +24,7 @@ const member_of: Readonly<Record<BoardName, keyof Entry>> = {
   ...({ adjusted: 'adjusted_brier', debaters: 'upvotes' } as const),
 };
 
-/** Who stands in a row: an agent by its id, others by what the row says. */
+/** Returns the names of a row: from `named` for an agent, else from the row itself. */
 const namesOf = (of: BoardClass, { detail, agent_id }: BoardRow, named?: NamedRow) => {
   const { name, reference } = detail;
   if (named !== undefined) {
@@ -50,7 +50,7 @@ export interface PageOf {
   readonly query: Pick<Static<typeof debaters_query>, 'limit' | 'cursor' | 'offset'>;
 }
 
-/** A page of a board as the API answers it. */
+/** Reads a page of a board as the API returns it. */
 export const readLeaderboard = async (
   deps: Deps & LeaderboardParts,
   { by, of, category, period, query }: PageOf,

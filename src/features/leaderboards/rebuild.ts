@@ -9,21 +9,21 @@ import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice }
 import * as store from './store.js';
 
 /**
- * Makes the boards in Redis from the record. Redis holds a stamp for each slice: the form of the
+ * Makes the boards in Redis from Postgres. Redis holds a stamp for each slice: the format of the
  * boards, the UTC day (periods move with it), the run of the Redis server, and an id that is lost
- * when Redis is emptied. A slice with another stamp is due.
+ * when Redis is emptied. A slice with a different stamp is due.
  *
- * A turn deletes the rows that say what changed and, before it commits, the stamps of the slices
- * they concern; then it makes what is due, one slice in a transaction. Any number of timers may run
- * this: each transaction locks the row `board_head`, so nothing is made from what was read before
- * a change was taken.
+ * A turn deletes the rows that record changes and, before it commits, the stamps of the slices that
+ * they affect. Then it makes the due slices, one per transaction. Any number of timers may run
+ * this. Each transaction locks the row `board_head`, so no board is made from data that was read
+ * before a change was taken.
  */
 
-/** Names the form of boards and members; boards of another form are made anew. */
+/** The format of boards and members. Boards in another format are made again. */
 const boards_form = 'classes';
 
 const most_changes = 50_000;
-/** Others need the stores too: the loop rests for so many times as long as it worked. */
+/** The loop rests this many times longer than it worked, because others need the stores too. */
 const rest_of_turn = 9;
 const longest_rest_ms = 5_000;
 const longest_turn_ms = 3_000;
@@ -58,7 +58,7 @@ const makeBoards = async (db: Db, prefix: string, { slice, kinds }: BoardSet) =>
 
 const readRun = loadScript('run-1.lua');
 
-/** The stamp that a slice must have, and the stamps by slot. */
+/** Returns the stamp that a slice must have, and the current stamps by slot. */
 const readBuilt = async (redis: RedisClient, prefix: string, day: number) => {
   const key = builtKey(prefix);
   await redis.hsetnx(key, 'life', makeId());
@@ -70,7 +70,7 @@ interface Due extends BoardSet {
   readonly stamp: string;
 }
 
-/** Takes the changes; what is due then: nothing while another process is at it. */
+/** Takes the changes and returns the due sets, or none while another process has the lock. */
 const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly Due[]> => {
   if (!(await store.lockBoards(tx))) return [];
   const prefix = config.REDIS_PREFIX;
@@ -131,7 +131,7 @@ export const createBoardRebuild = (deps: Deps, every_ms = 1_000): Loop => {
 
 const look_again_ms = 100;
 
-/** Makes every board anew, together with timers that are at it too; gives how many slices. */
+/** Makes every board again, together with timers that do the same. Returns the number of slices. */
 export const rebuildBoards = async (deps: Deps): Promise<number> => {
   const { sql, redis, config, clock } = deps;
   await redis.del(builtKey(config.REDIS_PREFIX));
@@ -149,7 +149,7 @@ export const rebuildBoards = async (deps: Deps): Promise<number> => {
 
 const shown = 5;
 
-/** The first difference between a board in Redis and the board from Postgres. */
+/** Describes the first difference between a board in Redis and the board from Postgres. */
 const compare = (name: string, has: readonly string[], wanted: readonly string[]): string[] => {
   if (has.length === 0) return [`Redis has no board ${name}`];
   const of = (members: readonly string[]) =>
@@ -164,9 +164,9 @@ const compare = (name: string, has: readonly string[], wanted: readonly string[]
 };
 
 /**
- * Compares the boards in Redis with the record, for `prediction-forum verify`. Sentences about what differs,
- * at most `shown`; none: all is right. A change of the last seconds may not have arrived yet and
- * shows until it has.
+ * Compares the boards in Redis with Postgres, for `prediction-forum verify`. Returns at most
+ * `shown` sentences about differences. If it is empty, all boards are right. A change of the last
+ * seconds can show as a difference until it has reached Redis.
  */
 export const findBoardDifferences = async (
   parts: Pick<Deps, 'sql' | 'redis'> & { readonly prefix: string; readonly now: Date },

@@ -88,15 +88,15 @@ const debaters = route({
 export const routes = [leaderboard, debaters];
 
 /**
- * `leaderboard:{by}` and `leaderboard:{by}:{period}`: the first twenty of a board as a state topic.
- * The boards follow the record within about a second, so they are looked at as often.
+ * `leaderboard:{by}` and `leaderboard:{by}:{period}`: the first twenty rows of a board as a state
+ * topic. The boards follow the record within about a second, so they are read once a second.
  */
 
 const topic_prefix = 'leaderboard:';
 const every_ms = 1_000;
 const most_listed = 20;
 
-/** Null for a board that there is not. */
+/** Returns null if there is no such board. */
 const readName = (topic: string): { by: BoardName; period: Period } | null => {
   const [name, given = 'all', ...rest] = topic.slice(topic_prefix.length).split(':');
   const by = boards.find((board) => board === name);

@@ -4,15 +4,15 @@ import { calibrationError, type Interval, meanInterval, wilson } from '../points
 
 /**
  * Leaderboards: the boards and their order. A board is one kind of ranking, of one class of
- * forecasters, over one slice of the resolved predictions; a slice is a category (or all) in a
+ * forecasters, over one slice of the resolved predictions. A slice is a category (or all) in a
  * period.
  *
- * On the boards are agents that are linked to a person and not suspended: only these can predict,
- * and a board of accounts that nobody answers for could be filled at will. An agent that is
- * unlinked leaves the boards, keeps its record, and is back as soon as it is linked again. Imported
- * agents, which belong to nobody, have boards of their own, and so have families and models, each
- * one forecaster. Among the rows of each class stand, without a rank, those that it is compared
- * with: the crowd, always 50 %, and imported markets, which are imported agents of the model `market`.
+ * The boards rank agents that are linked to a person and not suspended. Only these agents can
+ * predict, and anyone could fill a board with unlinked accounts. An agent that is unlinked leaves
+ * the boards, keeps its record, and returns when it is linked again. Imported agents have no
+ * person, so they have separate boards. So do families and models, each of which counts as one
+ * forecaster. For comparison, the boards also show rows without a rank: the crowd, always 50 %, and
+ * imported markets, which are imported agents of the model `market`.
  */
 
 export const agent_kinds = ['agent', 'imported'] as const;
@@ -30,7 +30,7 @@ export type BoardName = (typeof boards)[number];
 
 export const isGroup = (of: BoardClass): boolean => of === 'family' || of === 'model';
 
-/** Boards that have no categories and no periods. */
+/** True if the board has no categories and no periods. */
 export const isWhole = (by: BoardName): boolean => by === 'adjusted' || by === 'debaters';
 
 export const periods = ['all', '30d', '7d'] as const;
@@ -46,20 +46,20 @@ export const readPeriod = (name: (typeof period_names)[number] = 'all'): Period 
 const day_ms = 86_400_000;
 const days_of: Readonly<Record<Period, number | null>> = { all: null, '30d': 30, '7d': 7 };
 
-/** The whole UTC day, as a number of days since 1970. */
+/** Returns the UTC day as a number of days since 1970. */
 export const dayOf = (at: Date): number => Math.floor(at.getTime() / day_ms);
 
-/** Whole UTC days by the time of resolution, so a board changes by itself only at midnight. */
+/** A period is whole UTC days by time of resolution, so its start moves only at midnight. */
 const sinceOf = (period: Period, day: number): string | null => {
   const days = days_of[period];
   return days === null ? null : new Date((day - days + 1) * day_ms).toISOString();
 };
 
 export interface Slice {
-  /** Names the slice in Redis: `all:all`, `society:30d`. */
+  /** Name of the slice in Redis, such as `all:all` or `society:30d`. */
   readonly slot: string;
   readonly category: string | null;
-  /** Resolutions from this time on; null: all. */
+  /** The slice has resolutions from this time on. Null for all. */
   readonly since: string | null;
 }
 
@@ -68,7 +68,7 @@ interface Chosen {
   readonly period: Period;
 }
 
-/** Why there is no such board; null where there is. */
+/** Returns why there is no such board, or null if there is one. */
 export const findMissing = ({
   by,
   of,
@@ -92,7 +92,7 @@ export const sliceOf = ({ category, period }: Chosen, day: number): Slice => ({
   since: sinceOf(period, day),
 });
 
-/** Of everything; the boards of debaters have no other. */
+/** The slice of all resolved predictions. The boards of debaters have no other slice. */
 export const whole_slice = sliceOf({ category: null, period: 'all' }, 0);
 
 export const slicesOf = (categories: readonly string[], day: number): readonly Slice[] =>
@@ -100,16 +100,16 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
     periods.map((period) => sliceOf({ category, period }, day)),
   );
 
-/** The sums of a forecaster's scores in one slice, as far as a board shows them. */
+/** The sums of a forecaster's scores in one slice, as far as the board needs them. */
 export interface Sums {
-  /** Of a mean: how many have such a score. */
+  /** Number of predictions. On a board of means, only those with that score. */
   readonly n: number;
   readonly correct: number;
   readonly net: number;
-  /** Of a mean, in billionths. */
+  /** Sum of the scores of a mean, in billionths. */
   readonly sum: number;
   readonly squares: number;
-  /** Of the bins that hold anything, in their order. */
+  /** Only the bins with predictions, in order. */
   readonly bin_n: readonly number[];
   readonly bin_stated: readonly number[];
   readonly bin_hits: readonly number[];
@@ -118,7 +118,7 @@ export interface Sums {
 const billion = 1e9;
 const halfUp = (value: number): number => Math.floor(value + 0.5);
 
-/** The expected calibration error to six places, from whole numbers alone, as in SQL. */
+/** Returns the expected calibration error to six decimals, computed from integers as in SQL. */
 export const eceOf = (sums: Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>): number => {
   const { n, bin_stated, bin_hits } = sums;
   const distance = bin_hits.reduce(
@@ -128,7 +128,7 @@ export const eceOf = (sums: Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>): number
   return halfUp((distance * 100) / n) / 1e6;
 };
 
-/** A mean to six places, from the sum in billionths, as in SQL. */
+/** Returns a mean to six decimals, from the sum in billionths, as in SQL. */
 export const meanOf = (sum: number, n: number): number => halfUp(sum / (n * 1000)) / 1e6;
 
 const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
@@ -141,9 +141,9 @@ export const fractions = (interval: Interval): Interval => map(interval, fractio
 export const percents = (interval: Interval): Interval => map(interval, percent);
 
 /**
- * How a mean is summed and shown: from `low` on, within a range of `width`. `relative` is summed in
- * units of ln, a hundredth of what is shown, so that the squares of all predictions of one agent fit
- * into 64 bits.
+ * How a mean is summed and shown. Its scores start at `low` and span `width`. `relative` is summed
+ * in units of ln, a hundredth of the shown value, so that one agent's sum of squares fits into 64
+ * bits.
  */
 export const means = {
   brier: { best_first: 1, unit: 1, low: 0, width: 1 },
@@ -152,21 +152,21 @@ export const means = {
   skill: { best_first: -1, unit: 1, low: -1, width: 2 },
 } as const;
 
-/** What is shown of a row besides its name; values and intervals in the unit of their board. */
+/** The fields shown in a row. Values and intervals are in the unit of the board. */
 export interface Detail {
   readonly n: number;
   readonly value: number;
-  /** 95 % interval; null where there is nothing to estimate, as of points. */
+  /** 95 % interval. Null if there is nothing to estimate, as for points. */
   readonly interval: Interval | null;
   readonly net?: number;
-  /** On the board of debaters. */
+  /** Only on the board of debaters. */
   readonly comments?: number;
   readonly replies?: number;
-  /** On adjusted boards: the 95 % interval of the rank. */
+  /** Only on adjusted boards: the 95 % interval of the rank. */
   readonly rank_interval?: Interval;
-  /** Of what is no agent. */
+  /** Name of a family, model or reference. Missing for agents. */
   readonly name?: string | null;
-  /** Of what is shown for comparison: `crowd`, `even`. */
+  /** Set on rows that are shown for comparison: `crowd`, `even` or `market`. */
   readonly reference?: string | null;
 }
 

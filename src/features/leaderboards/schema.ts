@@ -9,7 +9,7 @@ import {
 } from '../../http/schemas.js';
 import { agent_kinds, board_classes, boards, period_names, periods } from './rules.js';
 
-/** The wire of leaderboards and of an agent's record. */
+/** Wire schemas of leaderboards and of an agent's record. */
 
 export const whose = ['agents', 'families', 'models'] as const;
 
@@ -30,7 +30,7 @@ export const leaderboard_query = Type.Object({
   ...page_query,
 });
 
-/** The crowd, always 50 % (`even`) and markets have no rank. */
+/** Kinds of rows. The crowd, always 50 % (`even`) and markets have no rank. */
 export const row_kinds = [...board_classes, 'crowd', 'even', 'market'] as const;
 
 const entry_schema = named(
@@ -84,7 +84,7 @@ const pageOf = <R extends TSchema>(row: R) => ({
   next_cursor: nullable(Type.String()),
 });
 
-/** What an adjusted board was made of. */
+/** The data that an adjusted board was made from. */
 export const coverage_schema = Type.Object({
   made_at: time_schema,
   least_questions: Type.Integer({ description: 'Of a forecaster, to be ranked.' }),
@@ -147,7 +147,7 @@ const record = {
   relative_score: score,
 };
 
-/** A mean with what is known of it. */
+/** A mean with its number of predictions and its interval. */
 const mean_schema = nullable(
   Type.Object({ n: Type.Integer(), value: Type.Number(), interval: interval('as on the boards') }),
 );

@@ -17,15 +17,15 @@ import {
 } from './rules.js';
 import type { Coverage } from './schema.js';
 
-/** Boards and the records of agents, from Postgres; and which of them changed. */
+/** Reads boards and agents' records from Postgres, and marks the boards that changed. */
 
-/** Stands for families, models and references where no score of an agent changed with theirs. */
+/** Used as the agent if only the scores of families, models or references changed. */
 const no_agent = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Says that the scores, link or suspension of these agents changed in this transaction, so that the
- * boards follow within seconds of its commit. Scores of one category move only its boards and those
- * of all categories; of a category without agents the scores of groups moved.
+ * Marks that the scores, link or suspension of these agents changed in this transaction. The boards
+ * follow within seconds of its commit. Scores of one category affect only its boards and the boards
+ * of all categories. A category without agents means that the scores of groups changed.
  */
 export const markStanding = async (
   tx: Tx,
@@ -39,7 +39,7 @@ export const markStanding = async (
     select distinct unnest(${marked as string[]}::uuid[]), ${category}::text`;
 };
 
-/** Says that comments of these agents, votes on them, or the status of the agents changed. */
+/** Marks that comments of these agents, votes on them, or the status of the agents changed. */
 export const markDebaters = async (tx: Tx, agent_ids: readonly string[]): Promise<void> => {
   if (agent_ids.length === 0) return;
   await tx`
@@ -48,16 +48,16 @@ export const markDebaters = async (tx: Tx, agent_ids: readonly string[]): Promis
     from unnest(${agent_ids as string[]}::uuid[]) as d (agent_id)`;
 };
 
-/** Locks the boards until the transaction ends; false while another process does. */
+/** Locks the boards until the transaction ends. Returns false if another process has the lock. */
 export const lockBoards = async (tx: Tx): Promise<boolean> => {
   const rows = await tx`select from board_head where only_row for update skip locked`;
   return rows.count === 1;
 };
 
 /**
- * Deletes rows of `standing_changes` and updates `standings`, by which ranks are counted; what is
- * not committed yet stays for another turn. Returns the categories in which scores changed; null
- * stands for all of them.
+ * Deletes rows of `standing_changes` and updates `standings`, from which ranks are counted. Changes
+ * that are not committed yet stay for another turn. Returns the categories in which scores changed.
+ * Null means all of them.
  */
 export const takeStandingChanges = async (
   tx: Tx,
@@ -72,7 +72,7 @@ export const takeStandingChanges = async (
   return new Set(taken.map(({ category }) => category));
 };
 
-/** A statement of its own after the changes are taken, so that it sees their scores. */
+/** Runs as a separate statement after the changes are taken, so that it sees the new scores. */
 const putStandings = async (tx: Tx, agents: readonly string[]): Promise<void> => {
   await tx`
     with changed as (select unnest(${agents as string[]}::uuid[]) as agent_id),
@@ -102,13 +102,13 @@ export const readPillars = async (db: Db): Promise<readonly string[]> => {
   return rows.map(({ slug }) => slug);
 };
 
-/** The agents that boards rank: linked and not suspended. */
+/** SQL condition for the agents that boards rank: linked and not suspended. */
 export const isRanked = (db: Db) => db`a.owner_id is not null and a.suspended_at is null`;
 
 export const kindOf = (db: Db) => db`
   case when is_imported(a.owner_id) then 'imported' else 'agent' end`;
 
-/** How ranked agents stand, in all. */
+/** Query for the standings of ranked agents, over all categories and times. */
 const standingsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
   select *, accuracy_low(correct, resolved)
   from (
@@ -138,9 +138,9 @@ const means_sql = mean_kinds
   .join();
 
 /**
- * The sums of each agent, family, model and reference in a slice. Fractions are summed as whole
- * billionths and means are rounded half up, here and in `rules.ts` alike: whatever the order in
- * which Postgres meets the rows, boards and the record of an agent agree to the last digit.
+ * Query for the sums of each agent, family, model and reference in a slice. Fractions are summed as
+ * whole billionths and means are rounded half up, both here and in `rules.ts`. So boards and
+ * records agree to the last digit, in whichever order Postgres reads the rows.
  */
 const standing = (db: Db, { category, since }: Slice) => db`
   binned as (
@@ -201,7 +201,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
       on c.of = kind or kind in ('crowd', 'even') or (kind = 'market' and c.of <> 'imported')
   )`;
 
-/** Visible comments of ranked agents, counted. */
+/** Query that counts the visible comments of ranked agents. */
 const debaters = (db: Db) => db`
   standing as (
     select
@@ -219,7 +219,7 @@ const debaters = (db: Db) => db`
     group by c.agent_id, a.owner_id
   )`;
 
-/** By board its sort key, the lowest first, null for what is not on it; and the sums of its mean. */
+/** By board: the sort key (lowest first, null if the row is not on it) and the sums of its mean. */
 const forecast_keys = `
   ('points', case when name is null then -net::float8 end, null, null, null),
   (
@@ -245,14 +245,14 @@ const forecast_keys = `
     )
     .join()}`;
 
-/** What a row shows; bins only where they count, because many rows are read at once. */
+/** Columns of a row. Bins are read only for calibration, because a query reads many rows. */
 const figures_sql = `
   coalesce(mean_n, n) as n, correct, net, k.sum, squares,
   case k.kind when 'calibration' then bin_n end as bin_n,
   case k.kind when 'calibration' then bin_stated end as bin_stated,
   case k.kind when 'calibration' then bin_hits end as bin_hits`;
 
-/** All forecasters on some boards of a slice, of every class. References take no rank from others. */
+/** Query for all forecasters on some boards of a slice, in every class. References get no rank. */
 const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
   const is_debaters = kinds.includes('debaters');
   return db`
@@ -281,16 +281,16 @@ const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
 export interface BoardRow {
   readonly agent_id: string;
   readonly key: number;
-  /** Null of what is shown for comparison. */
+  /** Null for rows that are shown for comparison. */
   readonly rank: number | null;
   readonly detail: Detail;
 }
 
 export interface BoardPage {
   readonly total: number;
-  /** One more than the page when there is more. */
+  /** Has one row more than the page if there are more rows. */
   readonly rows: readonly BoardRow[];
-  /** Of adjusted boards that were made. */
+  /** Only for adjusted boards, once they are made. */
   readonly coverage?: Coverage | undefined;
 }
 
@@ -320,7 +320,7 @@ const rowOf = (row: RankedRow): BoardRow => {
 
 export interface BoardQuery {
   readonly kind: BoardName;
-  /** Left out: agents that are not imported. */
+  /** Defaults to agents that are not imported. */
   readonly of?: BoardClass | undefined;
   readonly slice: Slice;
   readonly limit: number;
@@ -328,7 +328,7 @@ export interface BoardQuery {
   readonly after: { readonly key: number; readonly agent_id: string } | null;
 }
 
-/** A page of a board from the record alone: as Redis has it, to the last digit. */
+/** Reads a page of a board from Postgres alone. It equals the board in Redis to the last digit. */
 export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> => {
   const { kind, of = 'agent', slice, limit, offset, after } = query;
   const rows = await db<RankedRow[]>`
@@ -349,11 +349,11 @@ export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> =
   return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };
 };
 
-/** The boards that a class has. */
+/** Returns the boards that a class has. */
 export const kindsOf = (of: BoardClass, kinds: readonly BoardName[]): readonly BoardName[] =>
   isGroup(of) ? kinds.filter((kind) => (group_kinds as readonly string[]).includes(kind)) : kinds;
 
-/** The first of some boards of a slice, for all classes; by one pass over its scores. */
+/** Reads the top rows of some boards of a slice, for all classes, in one pass over its scores. */
 export const readTops = async (
   db: Db,
   { slice, kinds, most }: { slice: Slice; kinds: readonly BoardName[]; most: number },
@@ -388,7 +388,7 @@ export const readNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** One more than the ranked agents of the agent's kind that won more, found by the index. */
+/** Returns the agent's rank: 1 + the ranked agents of its kind that won more. Uses the index. */
 export const readRank = async (db: Db, agent_id: string): Promise<number> => {
   const [row] = await db<{ rank: number }[]>`
     select 1 + count(b.agent_id)::integer as rank
@@ -403,7 +403,7 @@ export const readRank = async (db: Db, agent_id: string): Promise<number> => {
   return row?.rank ?? 1;
 };
 
-/** How many of `standings` differ from the scores, for `prediction-forum verify`. */
+/** Counts the rows of `standings` that differ from the scores, for `prediction-forum verify`. */
 export const countWrongStandings = (db: Db) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total
@@ -412,7 +412,7 @@ export const countWrongStandings = (db: Db) =>
     where (n.kind, n.net, n.resolved, n.correct, n.accuracy_low) is distinct from
       (b.kind, b.net, b.resolved, b.correct, b.accuracy_low)`);
 
-/** The resolved predictions of one agent in a category, or in all (null). */
+/** One agent's resolved predictions in one category, or in all of them (null). */
 export interface RecordRow {
   readonly category: string | null;
   readonly n: number;
@@ -425,7 +425,7 @@ export interface RecordRow {
   readonly relative: number | null;
 }
 
-/** The row of all first, then the categories that have any. */
+/** Returns the row of all categories first, then each category with resolved predictions. */
 const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
   select
     category,
@@ -441,7 +441,7 @@ const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
   group by grouping sets ((), (category))
   order by category nulls first`;
 
-/** `stated`: the sum of the stated percents. */
+/** `stated` is the sum of the stated confidences in basis points. */
 const readBins = (db: Db, agent_id: string) => db<
   { readonly bin: number; readonly n: number; readonly stated: number; readonly hits: number }[]
 >`
@@ -455,7 +455,7 @@ const readBins = (db: Db, agent_id: string) => db<
   group by bin
   order by bin`;
 
-/** Whether each was correct, in the order of resolution; UTC days with a prediction since 1970. */
+/** Reads the results by time of resolution, and the days with a prediction (UTC, since 1970). */
 const readRuns = (db: Db, agent_id: string) => db<
   { readonly results: readonly boolean[]; readonly days: readonly number[] }[]
 >`
@@ -474,7 +474,7 @@ type MeanSums = Readonly<
   Record<`${MeanKind}_n`, number> & Record<`${MeanKind}_${'sum' | 'squares'}`, number | null>
 >;
 
-/** What the boards of means are made of, of one agent. */
+/** Reads one agent's sums for the boards of means. */
 const readMeans = (db: Db, agent_id: string) => db<MeanSums[]>`
   select ${db.unsafe(means_sql)} from scores where agent_id = ${agent_id}`;
 

@@ -1,24 +1,25 @@
 /**
- * Brier scores adjusted for the difficulty of the questions: the two-way model Brier = μ + a + b, with
- * an effect a of each forecaster and b of each question, Σb = 0, by least squares. A forecaster's
- * value is μ + a, its Brier score on a question of mean difficulty. Pure.
+ * Brier scores adjusted for the difficulty of the questions. The two-way model Brier = μ + a + b
+ * has an effect a of each forecaster and b of each question, Σb = 0, fitted by least squares. A
+ * forecaster's value is μ + a, its Brier score on a question of mean difficulty. Pure functions.
  *
- * Only forecasters with enough questions and questions with enough forecasters take part; each
- * that drops out may make others drop out. Of parts that no forecaster connects only the largest
- * is kept, since values of different parts cannot be compared.
+ * Only forecasters with enough questions and questions with enough forecasters take part. Each that
+ * drops out may make others drop out. If no forecaster connects two parts of the rest, only the
+ * largest part stays, because values of different parts cannot be compared.
  *
- * Within a question b is the mean of what the values leave of the scores, so the values x alone
- * solve Σ over the questions of a forecaster of ((y − ȳ) − (x − x̄)) = 0, means being those of the
+ * For each question, b is the mean of score y minus value x. So the values alone solve, for each
+ * forecaster, Σ ((y − ȳ) − (x − x̄)) = 0 over its questions, with ȳ and x̄ as means of the
  * question. These equations are solved by conjugate gradients with the diagonal as preconditioner,
- * which passes over the scores once a step and needs no matrix. Intervals come from resamples of the
- * questions: as many drawn with replacement, solved from the values of all, and ranked.
+ * which reads the scores once per step and needs no matrix. Intervals come from resamples: the same
+ * number of questions is drawn with replacement, solved starting from the values of all, and
+ * ranked.
  *
  * Sources: H. Scheffé, "The Analysis of Variance", 1959, chapter 4; M. R. Hestenes and E. Stiefel,
  * "Methods of conjugate gradients for solving linear systems", 1952; B. Efron, "Bootstrap methods",
  * 1979.
  */
 
-/** By score: its forecaster and its question, numbered from 0, and Brier score; by question in order. */
+/** One entry per score, sorted by question. Forecasters and questions are numbered from 0. */
 export interface Scores {
   readonly forecasters: number[];
   readonly questions: number[];
@@ -29,7 +30,7 @@ export interface FitOptions {
   readonly least_questions: number;
   readonly least_agents: number;
   readonly resamples: number;
-  /** Ends the resamples before their number is reached. */
+  /** Stops the resampling early when it returns true. */
   readonly isOver?: () => boolean;
 }
 
@@ -60,7 +61,7 @@ const keepEnough = ({ forecasters, questions }: Scores, least: FitOptions): Uint
   return kept;
 };
 
-/** Drops the scores outside of the largest connected part. */
+/** Drops the scores outside the largest connected part. */
 const keepLargestPart = ({ forecasters, questions }: Scores, kept: Uint8Array): void => {
   const first_question = sizeOf(forecasters);
   const parents = new Int32Array(first_question + sizeOf(questions)).map((_, node) => node);
@@ -78,12 +79,12 @@ const keepLargestPart = ({ forecasters, questions }: Scores, kept: Uint8Array): 
   }
 };
 
-/** The scores that take part, those of a question from `starts[q]` to `starts[q + 1]`. */
+/** The scores that take part. Question q has the scores from `starts[q]` to `starts[q + 1]`. */
 interface Panel {
   readonly who: Int32Array;
   readonly briers: Float64Array;
   readonly starts: Int32Array;
-  /** The numbers that forecasters and questions had, and the scores of each forecaster. */
+  /** The original numbers of forecasters and questions, and the number of scores per forecaster. */
   readonly forecasters: readonly number[];
   readonly questions: readonly number[];
   readonly n: readonly number[];
@@ -110,8 +111,8 @@ const arrange = (scores: Scores, kept: Uint8Array): Panel => {
 };
 
 /**
- * By forecaster the sum of (y − ȳ), or of (x − x̄) where values are given, over its questions, each
- * as often as `times` says.
+ * Returns for each forecaster the sum of (y − ȳ), or of (x − x̄) if `values` is given, over its
+ * questions. Question q counts `times[q]` times.
  */
 const sumWithin = (panel: Panel, times: Int32Array, values?: Float64Array): Float64Array => {
   const { who, briers, starts } = panel;
@@ -130,7 +131,7 @@ const sumWithin = (panel: Panel, times: Int32Array, values?: Float64Array): Floa
   return sums;
 };
 
-/** One over the diagonal of the equations; 0 for a forecaster of none of the questions. */
+/** Returns the inverse of the equations' diagonal, or 0 for a forecaster without a question. */
 const inverseDiagonal = ({ who, starts, n }: Panel, times: Int32Array): Float64Array => {
   const diagonal = new Float64Array(n.length);
   for (const [q, often] of times.entries()) {
@@ -151,10 +152,10 @@ const addTimes = (to: Float64Array, factor: number, added: Float64Array): void =
 };
 
 const whole_effort = { precision: 1e-12, most_steps: 5_000 };
-/** The guess is good already, and ranks need no more. */
+/** The guess is already good, and ranks need no higher precision. */
 const resample_effort = { precision: 1e-5, most_steps: 50 };
 
-/** The values, from a first guess on, to a relative precision. */
+/** Solves for the values, starting from a guess, to a relative precision. */
 const solve = (panel: Panel, times: Int32Array, guess: Float64Array, effort = resample_effort) => {
   const values = guess.slice();
   const inverse = inverseDiagonal(panel, times);
@@ -179,7 +180,7 @@ const solve = (panel: Panel, times: Int32Array, guess: Float64Array, effort = re
   return values;
 };
 
-/** The effects, and the values with the constant that makes Σb = 0: to six places, so that equals are equal. */
+/** Returns the effects, and the values with Σb = 0, rounded so that equal values compare equal. */
 const centre = ({ who, briers, starts }: Panel, times: Int32Array, solved: Float64Array) => {
   let level = 0;
   let count = 0;
@@ -198,7 +199,7 @@ const centre = ({ who, briers, starts }: Panel, times: Int32Array, solved: Float
   };
 };
 
-/** One more than how many are lower. */
+/** Returns the ranks. A rank is one more than the number of lower values. */
 const ranksOf = (values: Float64Array): Int32Array => {
   const ranks = new Map<number, number>();
   for (const [i, value] of values.slice().sort().entries()) {
@@ -207,7 +208,7 @@ const ranksOf = (values: Float64Array): Int32Array => {
   return Int32Array.from(values, (value) => ranks.get(value)!);
 };
 
-/** Keeps the least of many numbers, ascending, in a part of an array: all are too many to keep. */
+/** Adds a value to an ascending array that holds only the smallest ones, to save memory. */
 const keepLeast = (least: Int32Array, value: number): void => {
   let at = least.length - 1;
   if (value >= least[at]!) return;
@@ -215,7 +216,7 @@ const keepLeast = (least: Int32Array, value: number): void => {
   least[at] = value;
 };
 
-/** Numbers from 0 up to below `most`, the same ones each time (mulberry32). */
+/** Returns integers from 0 to `most` − 1, the same sequence for the same seed (mulberry32). */
 const makeRandom = (seed: number) => {
   let state = seed;
   return (most: number): number => {
@@ -226,7 +227,7 @@ const makeRandom = (seed: number) => {
   };
 };
 
-/** As much is left out at each end of the 95 % interval of a rank. */
+/** The share that the 95 % interval of a rank leaves out at each end. */
 const tail = 0.025;
 
 const resample = (panel: Panel, start: Float64Array, { resamples, isOver }: FitOptions) => {
@@ -258,7 +259,7 @@ const resample = (panel: Panel, start: Float64Array, { resamples, isOver }: FitO
   return { made, ofForecaster: made === 0 ? () => unknown : ofForecaster };
 };
 
-/** The forecasters, and the effect of each question that takes part, by its number. */
+/** Returns the forecasters, and the effect of each question that takes part, by its number. */
 export const fitTwoWay = (scores: Scores, options: FitOptions) => {
   const kept = keepEnough(scores, options);
   if (kept.includes(1)) keepLargestPart(scores, kept);

@@ -57,7 +57,7 @@ export const windowsFor = (
   });
 };
 
-/** Returns the agent's windows of all limits per key. */
+/** Returns an agent's windows for all limits that count per key. */
 export const windowsOfAgent = (config: Config, agent_id: string): readonly Window[] =>
   limit_names
     .filter((name) => limit_table[name].per === 'key')

@@ -3,7 +3,7 @@ import * as catalogue from '../events/catalogue.js';
 import { entryColumns, eventNames } from '../events/index.js';
 import type { LogEntry } from '../events/log-entry.js';
 
-/** The newest events of the log that feeds tell of; the conditions are those of their indexes. */
+/** Reads the newest log events for feeds, with the same conditions as the partial indexes. */
 
 const most_entries = 50;
 
@@ -23,7 +23,7 @@ const life_events = [
   catalogue.dispute_resolved,
 ];
 
-/** Questions published, resolved and voided, of one category or of all. */
+/** Reads questions published, resolved and voided, in one category or in all. */
 export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events
@@ -33,7 +33,7 @@ export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
   order by "offset" desc
   limit ${most_entries}`;
 
-/** The life of one question; predictions and comments are too many for a feed. */
+/** Reads the life of one question. Predictions and comments would be too many for a feed. */
 export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events

@@ -10,7 +10,7 @@ import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
 import { readLife, readNews } from './feed-store.js';
 
-/** Feeds for people and their readers: Atom, from the same log as everything else. */
+/** Atom feeds for people and their feed readers, from the same log as everything else. */
 
 const route = routeFor<Deps & TaxonomyParts>();
 
@@ -80,14 +80,14 @@ const escapes: Readonly<Record<string, string>> = {
   '>': '&gt;',
   '"': '&quot;',
   "'": '&apos;',
-  // Otherwise a parser would make a line feed of it.
+  // Otherwise a parser would turn it into a line feed.
   '\r': '&#13;',
 };
 
-/** Characters that XML 1.0 does not allow, lone surrogates included. */
+/** Characters that XML 1.0 does not allow, including lone surrogates. */
 const not_xml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
-/** Text as the content of an element, or as the value of an attribute between double quotes. */
+/** Escapes text for the content of an element, or for an attribute value in double quotes. */
 export const escapeXml = (text: string): string =>
   text
     .replaceAll(not_xml, '\u{fffd}')
@@ -98,7 +98,7 @@ const element = (name: string, text: string): string => `<${name}>${escapeXml(te
 const link = (rel: string, type: string, href: string): string =>
   `<link rel="${rel}" type="${type}" href="${escapeXml(href)}"/>`;
 
-/** The id is that of the event, so an entry stays the same entry after a deployment. */
+/** The entry has the id of the event, so it stays the same entry after a deployment. */
 const writeEntry = (entry: LogEntry, public_url: string): string => {
   const { id, event, offset, question_id, category, subcategory } = entry;
   const data = readData(entry);
@@ -115,7 +115,7 @@ const writeEntry = (entry: LogEntry, public_url: string): string => {
       .filter((term) => term !== null)
       .map((term) => `<category term="${escapeXml(term)}"/>`),
     element('content', content),
-    // For programs: the offset is the cursor of the log.
+    // For programs. The offset is a cursor of the log.
     element('log:offset', String(offset)),
     element('log:event', event),
     element('log:data', JSON.stringify(data)),
@@ -128,15 +128,15 @@ interface Feed {
   readonly title: string;
   readonly subtitle: string;
   readonly href: string;
-  /** The page of what it tells of. */
+  /** Path of the web page about the same subject. */
   readonly page: string;
   readonly public_url: string;
   readonly events: readonly LogEntry[];
-  /** Stands for the time of an event while there is none. */
+  /** The time of the feed while it has no events. */
   readonly since: Date;
 }
 
-/** Atom (RFC 4287), written so that no text can become markup. */
+/** Writes Atom (RFC 4287), escaped so that no text can become markup. */
 export const writeFeed = (feed: Feed): string => {
   const [newest] = feed.events;
   return [
@@ -203,7 +203,7 @@ const life = route({
   async handle({ params }, deps) {
     const { sql, public_url } = deps;
     const id = params.id.toLowerCase();
-    // A feed is read by programs without a credential, so it shows what everybody sees.
+    // Feed readers have no credential, so a feed shows only public content.
     const question = await findVisible(deps, id, anonymous);
     if (isFault(question)) return question;
     return answer({

@@ -29,13 +29,13 @@ import * as wire from './schema.js';
 import { readWanted, type Wanted } from './wanted.js';
 import type { LogConnection, LogPage, LogParts, LogWatch } from './watch.js';
 
-/** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
+/** The event log over HTTP: pages, long polls and a stream, with the websocket's cursor. */
 
 type Parts = Deps &
   LogParts &
   TaxonomyParts & {
     readonly digests: DigestTracker;
-    /** How often a quiet stream says that it is alive, ± 10 %. */
+    /** How often a quiet stream sends a tick, ± 10 %. */
     readonly tick_ms: number;
   };
 
@@ -62,8 +62,8 @@ const to_narrow = `is not known here: narrow by ${narrowing_names.join(', ')}`;
 const to_place = 'is not known here: send after, the offset of the last event that you have';
 
 /**
- * Refuses names that ask for a part of the log, or a place in it, and are not known here. A known name
- * without a value is refused too: it must not mean everything.
+ * Refuses unknown parameters that ask for a part of the log or a place in it. A known parameter
+ * without a value is refused too, because it must not mean everything.
  */
 const refuseUnknownNames = (
   { request, body }: Pick<Context, 'request' | 'body'>,
@@ -80,10 +80,10 @@ const refuseUnknownNames = (
   return refuseUnknown('query', fields);
 };
 
-/** Private events are for the eyes of one caller, and for no cache. */
+/** True if the answer can have private events. These are for one caller and must not be cached. */
 const isPrivate = ({ refs }: Wanted): boolean => refs.some(({ label }) => label === 'me');
 
-/** The gap where the answer does not go on right after `after`; null where it does. */
+/** Returns the gap, or null if the answer continues right after `after`. */
 const findGap = async (watch: LogWatch, after: number | undefined): Promise<wire.Gap | null> => {
   if (after === undefined) return null;
   if (!(await watch.hasReached(after))) return { reason: 'epoch', after, until: watch.head() };
@@ -97,7 +97,7 @@ const readAfter = (text: string): number | Fault =>
 
 type EventsContext = Context<unknown, wire.EventsQuery>;
 
-/** Waits for something wanted; what there is then, or why the caller may no longer have it. */
+/** Waits for a wanted event. Returns the new page, or a fault if the caller may no longer read. */
 const awaitPage = async (
   ctx: EventsContext,
   watch: LogWatch,
@@ -139,7 +139,7 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
   const head = Math.max(watch.head(), next);
   const next_cursor = next < head ? String(next) : null;
   const state = { gap, next, next_cursor, head, oldest: watch.oldest() };
-  // Such a page never changes; only its `head` and `oldest` are those of the moment.
+  // The events of such a page never change. Only `head` and `oldest` do.
   const is_behind = given !== undefined && gap === null && page.entries.length === query.limit;
   const is_final = is_behind && next < head && !isPrivate(wanted);
   const { cursor: _cursor, after: _after, wait: _wait, ...kept } = query;
@@ -152,7 +152,7 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
     ...(isPrivate(wanted) && { 'Cache-Control': 'no-store' }),
     ...(is_final && { 'Cache-Control': 'public, immutable, max-age=31536000' }),
   };
-  // Text, because an event is the bytes of the record, whatever is written around it.
+  // Text, because each event must stay exactly the bytes in the record.
   const texts = page.entries.map(eventText);
   const etag = is_final ? { etag: etagOf(`${next} ${texts.join('\n')}`) } : {};
   if (wantsLines(ctx)) {
@@ -228,19 +228,19 @@ const digest = route({
 });
 
 /**
- * A stream of server-sent events: what was missed, then what happens, in order, without a hole and
- * without a repeat. It is made at the pace of its reader and stands at an offset at any time, so
- * nothing is queued: a slow reader is further back in the log, and one that stands still is cut and
- * resumes from the last id it has seen.
+ * A stream of server-sent events: missed events first, then new ones, in order, without gaps or
+ * repeats. It runs at the pace of its reader and only tracks an offset, so nothing is queued. A
+ * slow reader is further back in the log. A stalled reader is disconnected and resumes after the
+ * last id that it has seen.
  */
 
-/** ± 20 %. */
+/** How long a stream lives, ± 20 %. */
 const lifetime_ms = 4 * 3_600_000;
-/** Reconnections after a shutdown are spread over this. */
+/** Reconnections after a shutdown are spread over this time. */
 const spread_ms = 5_000;
 const page_size = 100;
 const retry_ms = 1_000;
-/** A stream that gave its place away comes back later, so that live ones do not chase each other. */
+/** A replaced stream reconnects later, so that live streams do not keep replacing each other. */
 const replaced_retry_ms = 30_000;
 
 interface StreamOptions {
@@ -248,7 +248,7 @@ interface StreamOptions {
   readonly tick_ms: number;
   readonly digests: DigestTracker;
   readonly wanted: Wanted;
-  /** The topics by the names that the client sent. */
+  /** The topics, as the client named them. */
   readonly labels: readonly string[];
   readonly after: number;
   readonly gap: wire.Gap | null;
@@ -257,10 +257,10 @@ interface StreamOptions {
   readonly connection: LogConnection;
 }
 
-/** An event of the log has no name, so that a listener for messages gets all of them. */
+/** Log events have no SSE name, so that a listener for messages gets all of them. */
 const logEvent = (entry: LogEntry): string => `id: ${entry.offset}\ndata: ${eventText(entry)}\n\n`;
 
-/** JSON has no line breaks, so its data is one line. */
+/** JSON has no line breaks, so the data is one line. */
 const namedEvent = (name: string, data: object, fields = ''): string =>
   `${fields}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
@@ -316,7 +316,7 @@ async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
   }
 }
 
-/** A client that comes back names the last id it has seen, in the header or in its address. */
+/** Returns where to start. A client that reconnects sends its last id, by header or query. */
 const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined | Fault => {
   const header = ctx.header('last-event-id').trim();
   const { lastEventId = '', after } = ctx.query;
@@ -331,9 +331,9 @@ const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined | 
 
 const stream_headers = {
   'Cache-Control': 'no-store',
-  // Proxies that gather answers would hold a stream back for ever.
+  // Proxies that buffer responses would hold a stream back forever.
   'X-Accel-Buffering': 'no',
-  // After a shutdown clients must not come back over the connection to the process that ends.
+  // After a shutdown, clients must not reuse their connection to the process that ends.
   Connection: 'close',
 };
 
@@ -388,7 +388,7 @@ const stream = route({
   handle: openStream,
 });
 
-/** A websocket does not come here; other requests are answered why they got none. */
+/** Websockets do not reach this route. Other requests learn that they must upgrade. */
 const plainSocket = route({
   id: 'plainSocket',
   method: 'GET',

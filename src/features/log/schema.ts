@@ -12,7 +12,7 @@ import { defineFaults } from '../../kit/fault.js';
 import { catalogue } from '../events/catalogue.js';
 import { filter_query } from '../events/filter.js';
 
-/** The wire of the log over HTTP. */
+/** Wire schemas of the log over HTTP. */
 
 export const log_faults = defineFaults({
   UPGRADE_REQUIRED: [
@@ -27,7 +27,7 @@ export const log_faults = defineFaults({
   ],
 });
 
-/** Longest that a call may wait for an event, in seconds. */
+/** Maximum time that a call may wait for an event, in seconds. */
 export const wait_most_s = 50;
 
 const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -49,7 +49,7 @@ const wanted = {
 
 export const events_query = Type.Object({
   ...wanted,
-  /** The same as `after`, as lists have it. */
+  /** The same as `after`, under the name that lists use. */
   cursor: Type.Optional(Type.String({ maxLength: 20 })),
   limit: limit_query,
   wait: Type.Integer({
@@ -73,17 +73,17 @@ export const stream_query = Type.Object({
 });
 export type StreamQuery = Static<typeof stream_query>;
 
-/** Why the events do not begin right after the offset of the request. */
+/** Why the events do not start right after the requested offset. */
 const gap_schema = Type.Object({
-  /** `expired`: older events are no longer kept. `epoch`: this log has never come so far. */
+  /** `expired`: older events are no longer stored. `epoch`: the log never reached this offset. */
   reason: textEnum(['expired', 'epoch'] as const),
   after: offset,
-  /** The answer goes on after this offset. */
+  /** The answer continues after this offset. */
   until: offset,
 });
 export type Gap = Static<typeof gap_schema>;
 
-/** The schemas that members of this name have in the events that have one, each once. */
+/** Returns the distinct schemas of the members with this name, over all events. */
 const schemasOf = (name: string): TSchema[] => {
   const all = catalogue.flatMap(({ data }) => data.properties[name] ?? []);
   return [...new Map(all.map((schema) => [JSON.stringify(schema), schema])).values()];
@@ -91,7 +91,7 @@ const schemasOf = (name: string): TSchema[] => {
 
 const member_names = new Set(catalogue.flatMap(({ data }) => Object.keys(data.properties)));
 
-/** Members of all events in one type: from a union of types no member could be read at once. */
+/** Members of all events in one type. With a union, clients could not read members directly. */
 const event_data = named(
   'EventData',
   'What it holds depends on the name of the event; `asyncapi.json` has each of them.',
@@ -118,9 +118,9 @@ export const event_schema = named(
 export const events_answer = Type.Object({
   events: Type.Array(event_schema),
   gap: nullable(gap_schema),
-  /** Everything up to here was looked at: the `after` of the next call. */
+  /** All events up to this offset were checked. It is the `after` of the next call. */
   next: offset,
-  /** The same, while there is more to be had at once. */
+  /** The same offset if more events are available now, else null. */
   next_cursor: nullable(Type.String()),
   head: offset,
   oldest: offset,
@@ -133,7 +133,7 @@ export const digest_query = Type.Object({
     default: 0,
     description: 'Digests at this offset and after it.',
   }),
-  /** The same as `from`, as lists have it. */
+  /** The same as `from`, under the name that lists use. */
   cursor: Type.Optional(Type.String({ maxLength: 20 })),
   limit: limitQuery(1_000, 100),
   at: Type.Optional({
@@ -149,7 +149,7 @@ const digest_point = Type.Object({
 });
 
 export const digest_answer = Type.Object({
-  /** Stored ones: at every thousand, and where the log began to be kept. */
+  /** Stored digests: at every thousandth offset, and at the start of the stored log. */
   digests: Type.Array(digest_point),
   at: digest_point,
   head: offset,

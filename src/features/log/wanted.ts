@@ -7,10 +7,10 @@ import { resolveTopic } from '../events/topics.js';
 /** The part of the log that a caller wants: topics, and one filter for all of them. */
 
 export interface Wanted {
-  /** Those of `resolveTopic`, each with the filter. */
+  /** The topics from `resolveTopic`, each with the filter. */
   readonly refs: readonly TopicRef[];
   readonly topics: ReadonlySet<string>;
-  /** Null lets everything pass. */
+  /** Null if every event passes. */
   readonly filter: Filter | null;
 }
 
@@ -19,7 +19,7 @@ interface Given {
   readonly filter: unknown;
 }
 
-/** The topics and the filter, as far as this caller may have them. */
+/** Reads the topics and the filter. Refuses them if this caller may not have them. */
 export const readWanted = (
   { labels, filter: given }: Given,
   { caller, ...context }: FilterContext & { readonly caller: Caller },

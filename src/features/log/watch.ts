@@ -15,32 +15,32 @@ import type { PublishedEvent } from '../events/topics.js';
 import type { Wanted } from './wanted.js';
 
 /**
- * The log as the HTTP routes of one process see it, fed by its follower: a reader at the head is
- * woken from memory, and waiting costs no query.
+ * The log as the HTTP routes of one process see it. The process's follower feeds it. A reader at
+ * the head is woken from memory, so waiting costs no query.
  *
  *   within the newest events    read from memory
  *   further back                pages of the record, a bounded part of the log at a time
- *   at the head                 wait: woken by the first event that is wanted
+ *   at the head                 wait until the first wanted event
  *
- * Publishing, reading from memory and beginning to wait are synchronous, so nothing can happen
- * between the last event that was read and the moment from which the next one wakes.
+ * Publishing, reading from memory and starting to wait are synchronous. So no event can be missed
+ * between the last event that was read and the start of the wait.
  */
 
 export interface LogPage {
   readonly entries: readonly LogEntry[];
-  /** Everything up to here was looked at. */
+  /** All events up to this offset were checked. */
   readonly next: number;
 }
 
 interface Wait {
   readonly woken: 'event' | 'late' | 'ended';
-  /** Up to here nothing was wanted. */
+  /** No event up to this offset was wanted. */
   readonly up_to: number;
 }
 
 type Finish = (woken: Wait['woken'], up_to: number) => void;
 
-/** Offsets that one query looks at: sparse topics are searched in parts. */
+/** Maximum offsets that one query scans. Sparse topics are searched in parts. */
 const span_most = 100_000;
 const readers_most = 4;
 const read_deadline_ms = 15_000;
@@ -49,7 +49,7 @@ const isWanted = ({ topics, filter }: Wanted, publication: Publication): boolean
   publication.topics.some(({ topic }) => topics.has(topic)) &&
   (filter === null || filter.matches(publication));
 
-/** Calls that wait, by topic: an event looks at those alone that may want it. */
+/** Creates the waiting calls, by topic, so that an event checks only calls that may want it. */
 const makeWaiters = (head: () => number) => {
   const all = new Map<Finish, Wanted>();
   const by_topic = new Map<string, Set<Finish>>();
@@ -64,7 +64,7 @@ const makeWaiters = (head: () => number) => {
   return {
     count: () => all.size,
     hasEnded: () => has_ended,
-    /** The wait, and a way to end it: the client is gone, or its key no longer holds. */
+    /** Starts a wait. `end` ends it early, if the client is gone or its key is no longer valid. */
     begin(wanted: Wanted, within_ms: number) {
       let resolve = (_: Wait): void => undefined;
       const wait = new Promise<Wait>((done) => {
@@ -84,7 +84,7 @@ const makeWaiters = (head: () => number) => {
       if (has_ended) end();
       return { wait, end };
     },
-    /** Wakes those who want it; nothing before `up_to` was wanted by anybody who still waits. */
+    /** Wakes the calls that want this event. No waiting call wanted an event up to `up_to`. */
     wake(publication: Publication, up_to: number): void {
       for (const { topic } of publication.topics) {
         for (const finish of by_topic.get(topic) ?? []) {
@@ -99,40 +99,40 @@ const makeWaiters = (head: () => number) => {
   };
 };
 
-/** A connection that stays open; `revoked` says why its key no longer holds. */
+/** A connection that stays open. `revoked` says why its key is no longer valid. */
 export interface LogConnection {
   revoked: Fault | null;
-  /** A newer connection has its place. */
+  /** True if a newer connection took its place. */
   is_replaced: boolean;
-  /** Ends the wait under way; called when the key no longer holds, or a newer one has its place. */
+  /** Ends the current wait, because the client is gone or the connection is revoked or replaced. */
   endWait: () => void;
   close(): void;
 }
 
 interface Opened {
-  /** Under which it is counted. */
+  /** The names under which it is counted. */
   readonly names: readonly string[];
-  /** The SHA-256 of the key in hex; a person has nothing of its own in the log. */
+  /** The SHA-256 of the key in hex. Null for people, because no event is private to them. */
   readonly credential: string | null;
   readonly opened_ms: number;
 }
 
-/** Open at once, in this process. */
+/** Maximum open connections, in this process. */
 type ConnectionLimits = Pick<typeof default_limits, 'connections_key' | 'connections_ip'>;
 
-/** A connection keeps its place for this long at least. */
+/** Minimum time that a connection keeps its place. */
 const kept_s = 5;
 
 /**
- * Limits the connections per caller and address, and ends those whose key is revoked. An HTTP client
- * that vanished cannot be told from one that only listens, because it cannot be asked. So when all
- * places are taken, a newcomer gets that of the oldest connection.
+ * Limits the connections per caller and address, and ends connections whose key is revoked. An HTTP
+ * client cannot be pinged, so a vanished one looks like one that only listens. So if all places are
+ * taken, a new connection takes the place of the oldest one.
  */
 const createConnections = ({ connections_key, connections_ip }: ConnectionLimits) => {
-  /** The oldest first. */
+  /** Oldest first. */
   const open = new Map<LogConnection, Opened>();
   const counts = makeCounts();
-  /** The oldest connection under a name, if it is not too young to give its place away. */
+  /** Returns the oldest connection under a name, or null if it is too young to be replaced. */
   const findOldest = (name: string): LogConnection | null => {
     for (const [connection, { names, opened_ms }] of open) {
       if (!names.includes(name)) continue;
@@ -151,7 +151,7 @@ const createConnections = ({ connections_key, connections_ip }: ConnectionLimits
       const { caller, ip } = request;
       const address = `ip ${readAddressText(ip).limit_key}`;
       const key = callerKey(caller);
-      // A caller's own connection goes before one of somebody else at the same address.
+      // A caller's own connection is replaced before another caller's at the same address.
       const names = key === null ? [address] : [key, address];
       const isFull = (name: string): boolean =>
         counts.of(name) >= (name === key ? connections_key : connections_ip);
@@ -189,7 +189,7 @@ const createConnections = ({ connections_key, connections_ip }: ConnectionLimits
   };
 };
 
-/** `recent` holds the newest events; it may be shared. */
+/** `recent` holds the newest events. It may be shared. */
 export const createLogWatch = (
   sql: Sql,
   recent: Recent<PublishedEvent>,
@@ -204,7 +204,7 @@ export const createLogWatch = (
     gate(() => withDeadline(work(), read_deadline_ms, 'Reading the log'));
 
   return {
-    /** To be called before the first batch. */
+    /** Call this before the first batch. */
     begin(started: Pick<Follower, 'head' | 'oldest'>): void {
       follower = started;
       head = follower.head;
@@ -215,7 +215,7 @@ export const createLogWatch = (
       const first = fresh[0];
       if (first === undefined) return;
       const before = first.offset - 1;
-      // A hole is not in memory: a reader before it reads the record.
+      // Events in a hole are not in memory, so a reader before it reads the record.
       if (before > head) recent.reset(before);
       for (const event of fresh) recent.push(event);
       head = first.offset + fresh.length - 1;
@@ -223,7 +223,7 @@ export const createLogWatch = (
     },
     head: () => head,
     oldest: () => follower.oldest,
-    /** Wanted events after an offset, at most `limit`. Throws while Postgres is needed and away. */
+    /** Reads up to `limit` wanted events after an offset. Throws if Postgres is needed but down. */
     async read(wanted: Wanted, after: number, limit: number): Promise<LogPage> {
       let entries: readonly LogEntry[];
       let until = Math.max(head, after);
@@ -237,12 +237,12 @@ export const createLogWatch = (
       const last = entries.length === limit ? entries[limit - 1] : undefined;
       return { entries, next: last?.offset ?? until };
     },
-    /** To be called in the turn in which everything up to the head was read. */
+    /** Call this synchronously after everything up to the head was read. */
     awaitNext: waiters.begin,
-    /** Whether the record has come so far, though this process may not have. */
+    /** True if the record has reached this offset, even if this process has not. */
     hasReached: async (offset: number): Promise<boolean> =>
       offset <= head || offset <= (await query(() => readHead(sql))),
-    /** Ends every stream and every wait; those that come later end at once. */
+    /** Ends every stream and every wait. Later ones end immediately. */
     end: waiters.end,
     hasEnded: waiters.hasEnded,
     waiting: waiters.count,

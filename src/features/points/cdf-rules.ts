@@ -2,14 +2,14 @@
  * Forecasts of a number: a cumulative distribution F over the question's range, linear between its
  * points. Values are scaled so that the range is 0 to 1; F is 0 to 1 as well. Pure functions.
  *
- * The score is the continuous ranked probability score of the outcome x, CRPS = ∫₀¹ (F(z) − 1{z ≥
- * x})² dz. An outcome outside the range counts as the nearer end. The CRPS takes the place of the
- * Brier score: **net = round(100 · weight · (x³ + (1 − x)³ − 3 · CRPS))**. The terms before the
- * CRPS do not depend on the forecast, so the rule is strictly proper. They make the uniform
- * forecast, whose CRPS is (x³ + (1 − x)³)/3, earn nothing. With weight 1 the best net is 100 and
- * the worst is −200. Sources: J. E. Matheson and R. L. Winkler, "Scoring rules for continuous
- * probability distributions", 1976; T. Gneiting and A. E. Raftery, "Strictly proper scoring rules,
- * prediction, and estimation", 2007.
+ * The score is the continuous ranked probability score of the outcome x,
+ * CRPS = ∫₀¹ (F(z) − 1{z ≥ x})² dz. An outcome outside the range counts as the nearer end. With the
+ * CRPS in place of the Brier score, **net = round(100 · weight · (x³ + (1 − x)³ − 3 · CRPS))**. The
+ * terms before the CRPS do not depend on the forecast, so the rule is strictly proper. They make
+ * the uniform forecast, whose CRPS is (x³ + (1 − x)³)/3, earn nothing. With weight 1 the best net
+ * is 100 and the worst is −200. Sources: J. E. Matheson and R. L. Winkler, "Scoring rules for
+ * continuous probability distributions", 1976; T. Gneiting and A. E. Raftery, "Strictly proper
+ * scoring rules, prediction, and estimation", 2007.
  */
 
 /** Points from x = 0 to x = 1. Both `x` and `f` ascend. Two points with the same x are a jump. */

@@ -3,12 +3,12 @@
  * of 100 · (own log score − mean log score of the other active forecasters), over the time in which
  * there are others, and null if there never are. At each moment these scores sum to 0.
  *
- * If N forecasters are active and S is the sum of their log scores, the mean of the others is (S −
- * l)/(N − 1) for one with log score l. So three integrals over time, the same for all forecasters,
- * describe the others: of 1, of S/(N − 1) and of 1/(N − 1), over the time when N > 1. Each is
- * stored from every change to the end, because no forecaster leaves earlier. Integrals for late
- * forecasters are then small numbers, so they lose no digits. Changes must be added in the order of
- * their times, in any unit of time.
+ * If N forecasters are active and S is the sum of their log scores, the mean of the others is
+ * (S − l)/(N − 1) for one with log score l. So three integrals over time, the same for all
+ * forecasters, describe the others: of 1, of S/(N − 1) and of 1/(N − 1), over the time when N > 1.
+ * Each is stored from every change to the end, because no forecaster leaves earlier. Integrals for
+ * late forecasters are then small numbers, so they lose no digits. Changes must be added in the
+ * order of their times, in any unit of time.
  *
  * Source: Metaculus, "Scores FAQ" (peer score), in the form without coverage.
  */

@@ -6,17 +6,17 @@ import { whole_bp } from '../../kit/percent.js';
  *
  * The rule is the quadratic (Brier) score, set so that the even forecast earns nothing. With the
  * stated distribution p over n options and the outcome vector o (1/k on each of the k correct
- * options), B = Σ(pᵢ − oᵢ)², U = Σ(1/n − oᵢ)² and **net = round(100 · weight · (U − B)/(1 −
- * 1/n))**. The divisor does not depend on the outcome, so the rule is strictly proper however many
- * options turn out correct: no report has a higher expectation than the forecaster's true belief.
- * Source: G. W. Brier, "Verification of forecasts expressed in terms of probability", 1950. If a
- * forecast was revised, B is the mean over time: each forecast counts until the next one.
+ * options), B = Σ(pᵢ − oᵢ)², U = Σ(1/n − oᵢ)² and
+ * **net = round(100 · weight · (U − B)/(1 − 1/n))**. The divisor does not depend on the outcome, so
+ * the rule is strictly proper however many options turn out correct: no report has a higher
+ * expectation than the forecaster's true belief. If a forecast was revised, B is its mean over
+ * time. Source: G. W. Brier, "Verification of forecasts expressed in terms of probability", 1950.
  *
- * Every step is integer arithmetic. A share is `units[i] / whole`; with W = whole, S = Σ(k·uᵢ −
- * W·cᵢ)² (cᵢ is 1 on a correct option, else 0) and U = (n − k)/(n·k) follows (U − B)/(1 − 1/n) =
- * (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). Numerator and denominator are below 2^43 (n = 10, W =
- * 90,000). Multiplied by milliseconds they can exceed 2^53, so the code uses BigInt and rounds only
- * in the last step.
+ * Every step is integer arithmetic. A share is `units[i] / whole`. Let W be `whole`,
+ * S = Σ(k·uᵢ − W·cᵢ)² (cᵢ is 1 on a correct option, else 0) and U = (n − k)/(n·k). Then
+ * (U − B)/(1 − 1/n) = (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). Numerator and denominator are below
+ * 2^43 (n = 10, W = 90,000). Multiplied by milliseconds they can exceed 2^53, so the code uses
+ * BigInt and rounds only in the last step.
  */
 
 /** Shares in option order: option i has `units[i] / whole`. The units sum to `whole`. */
@@ -173,9 +173,7 @@ export const pointsFor = (tier: Tier): number =>
 
 export const hasTier = (points: number, needed: Tier): boolean => points >= pointsFor(needed);
 
-/**
- * Returns the tier, the next one and the points missing for it. At the top the last two are null.
- */
+/** Returns the tier, and the next one with the points missing for it (null at the top). */
 export const tierProgress = (points: number) => {
   const rank = rankOf(points);
   const next = tiers[rank + 1];

@@ -2,11 +2,11 @@ import { type Distribution, netOverTime } from './rules.js';
 import { type ForecastScore, isCorrect, scoreForecast } from './score-rules.js';
 
 /**
- * Scores of an agent that revised its forecast. Each forecast counts until the next one: B = Σ
- * Bⱼ·(tⱼ₊₁ − tⱼ)/(E − t₁). t₁ is the time of the first forecast. E is the close, or the moment when
- * the outcome became public if that was earlier. Periods in which the question was closed and later
- * reopened do not count. Pure functions. A time is in milliseconds since 1970. A time called
- * `open_ms` does not include the closed periods before it.
+ * Scores of an agent that revised its forecast. Each forecast counts until the next one:
+ * B = Σ Bⱼ·(tⱼ₊₁ − tⱼ)/(E − t₁). t₁ is the time of the first forecast. E is the close, or the
+ * moment when the outcome became public if that was earlier. Periods in which the question was
+ * closed and later reopened do not count. Pure functions. A time is in milliseconds since 1970. A
+ * time called `open_ms` does not include the closed periods before it.
  *
  * Source: Metaculus, "Scores FAQ" (time-averaged scores), without its coverage: time counts from
  * the agent's first forecast on, so that joining late is not penalized.

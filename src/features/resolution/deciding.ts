@@ -9,18 +9,18 @@ import { type Decision, isSameDecision } from './rules.js';
 import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from './store.js';
 
 /**
- * A decision takes effect at once: in one transaction the question changes its status and revision,
- * the event goes out, and a row tells the job what to settle. The job pays the agents afterwards,
- * in chunks.
+ * A decision takes effect immediately. One transaction changes the question's status and revision,
+ * emits the event and inserts a row for the settling job. The job pays the agents afterwards, in
+ * chunks.
  *
- * Predictions are placed under a lock of the question while it is open, and a decision takes the
- * exclusive one: a prediction before it is settled with the others, one after it is refused.
+ * Placing a prediction locks the open question, and a decision locks it exclusively. A prediction
+ * before the decision is settled with the others. A prediction after it is refused.
  */
 
 export interface Decided {
   readonly question: QuestionRow;
   readonly resolution: ResolutionRow;
-  /** False: the question had exactly this decision already. */
+  /** False if the question already had exactly this decision. */
   readonly changed: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface DecisionRequest {
   /** `admin`, `human:<id>` or `dispute:<id>`. */
   readonly decided_by: string;
   readonly at: Date;
-  /** Made from the question as it is under the lock. */
+  /** Makes the decision from the question as it is under the lock. */
   decide(question: QuestionRow, at: Date): Decision | Fault;
 }
 

@@ -24,7 +24,7 @@ import {
 import { type DecideBody, dispute_faults, type FileBody, note_limits } from './schema.js';
 import * as store from './store.js';
 
-/** Disputes are filed and withdrawn by agents, and decided by an admin. */
+/** Agents file and withdraw disputes. An admin decides them. */
 
 type Call<B, C extends Caller = AgentCaller> = Context<{ readonly id: string }, unknown, B, C>;
 
@@ -69,7 +69,7 @@ const end = async (tx: Tx, ending: store.Ending): Promise<store.DisputeRow | Fau
   return dispute;
 };
 
-/** For agents that did not file it, the dispute is not there. */
+/** Agents that did not file the dispute get DISPUTE_NOT_FOUND. */
 export const withdrawDispute = (call: Call<unknown>, { sql, clock }: Deps): Promise<Answer> =>
   call.write(sql, async (tx) => {
     const { id } = call.params;
@@ -86,7 +86,7 @@ interface Made {
   readonly at: Date;
 }
 
-/** The outcome as far as it is stated, without undefined members. */
+/** Returns the stated members of the outcome, without undefined ones. */
 const outcomeOf = (body: DecideBody) => {
   const { outcome, correct_options, outcome_value, known_at } = body;
   return {
@@ -112,8 +112,8 @@ const decisionOf = (
 };
 
 /**
- * The revision that holds the outcome of an upheld dispute. That outcome may have been reached
- * already, by another dispute of the same resolution: then nothing is resolved once more.
+ * Resolves the question again for an upheld dispute and returns the revision. If another dispute of
+ * the same resolution already led to this outcome, returns the revision that the question has.
  */
 const resolveAnew = async (tx: Tx, row: store.DisputeRow, made: Made): Promise<number | Fault> => {
   const { body, note, at } = made;
@@ -174,9 +174,9 @@ const record = async (
 };
 
 /**
- * Upheld means that the question is resolved anew, as a new revision decided by `dispute:<id>`; the
- * job then reverses what the earlier one paid. All of it is one transaction under the question's
- * lock: of several decisions at once one wins, and the others are refused.
+ * Upholding a dispute resolves the question again, as a new revision decided by `dispute:<id>`. The
+ * job then reverses the payments of the earlier revision. This is one transaction under the
+ * question's lock: if several decisions arrive together, one wins and the others are refused.
  */
 export const decideDispute = async (
   call: Call<DecideBody, Caller>,

@@ -7,7 +7,7 @@ import { curveOf } from '../predictions/stated-cdf.js';
 import { exactValue, type Range } from '../questions/range.js';
 import { value_schema } from '../questions/schema.js';
 
-/** Scores and payouts of forecasts of a number or a date; `x` is the outcome in the range, 0 to 1. */
+/** Scores and payouts for numbers and dates. `x` is the outcome's place in the range, 0 to 1. */
 
 export const number_formula =
   'net = round(100 * weight * (x^3 + (1 - x)^3 - 3 * CRPS)), CRPS weighted by time over the intervals';
@@ -18,14 +18,14 @@ interface Decided {
   readonly weight: number;
 }
 
-/** `cdf` is null for other questions only. */
+/** `cdf` is null only for other question types. */
 type Stood = Pick<Span, 'weight_ms'> & Pick<Stated, 'cdf'>;
 
-/** An outcome outside of the range counts at its end. */
+/** Returns `x`. An outcome outside the range counts as the nearer end. */
 const placeOf = ({ range: { min, max }, outcome_value }: Decided): number =>
   Math.min(1, Math.max(0, (outcome_value - min) / (max - min)));
 
-/** At least one forecast; `hit`: the outcome lies between the quartiles of the last. */
+/** Scores one or more forecasts. `hit`: the outcome is between the last one's quartiles. */
 export const scoreNumber = (stood: readonly Stood[], decided: Decided) => {
   const x = placeOf(decided);
   const curves = stood.map(({ cdf }) => curveOf(cdf!));
@@ -39,12 +39,12 @@ export const scoreNumber = (stood: readonly Stood[], decided: Decided) => {
 export const number_payout_schema = Type.Object({
   outcome_value: value_schema,
   x: Type.Number({ description: 'Its place in the range, 0 to 1.' }),
-  /** Null where nothing is scored. */
+  /** Null if no forecast is scored. */
   crps: nullable(Type.Number()),
   net: Type.Integer(),
 });
 
-/** No forecast: it came too late. */
+/** `stood` is empty if the prediction came too late. Then the net is 0. */
 export const numberPayout = (
   stood: readonly Stood[],
   decided: Decided,

@@ -17,10 +17,10 @@ import { distributionOf } from '../predictions/distribution.js';
 import type { ForecastRow } from './settling-store.js';
 
 /**
- * What the scores of one agent need of everybody else on the question: the peers, and the crowd (the
- * pool of the headline, by the fit in force then) just before each forecast; and the scores of
- * families, models and the crowd itself. All of it comes from one pass over the forecasts in the
- * order of their times, which is the same each time it is made, so it is kept in memory alone.
+ * The data about other agents that one agent's scores need: its peers, and the crowd just before
+ * each forecast (the pool of the headline, with the fit in force then). The result also has the
+ * scores of families, models and the crowd itself. It comes from one pass over the forecasts in
+ * time order. Each pass gives the same result, so it is only kept in memory.
  */
 
 interface Of {
@@ -34,14 +34,15 @@ interface Of {
 interface Standing {
   shares: readonly number[];
   log_score: number;
-  /** Place of its latest forecast in the `Crowd`. */
+  /** Index of its latest forecast in `Crowd`. */
   place: number;
 }
 
 /**
- * The crowd without the agent, just before each forecast: what it put on what happened, its Brier
- * score, and the place of the agent's forecast before. NaN, or −1, is none. Columns of numbers,
- * because hundreds of thousands of small objects would keep the garbage collector busy.
+ * The crowd without the agent, just before each forecast: its share on the actual outcome, its
+ * Brier score (both NaN without a crowd), and the index of the agent's previous forecast (−1 at
+ * first). Columns of numbers, because hundreds of thousands of objects would burden the garbage
+ * collector.
  */
 interface Crowd {
   readonly forecasts: number[];
@@ -51,11 +52,11 @@ interface Crowd {
 
 export type Others = ReturnType<typeof endPass>;
 
-/** `pages` come in the order of times, then agents, then revisions. */
+/** `pages` must be ordered by time, then agent, then revision. */
 export const passOver = async (
   pages: AsyncIterable<readonly ForecastRow[]>,
   { question_type, n_options, correct, time, fits }: Of,
-  /** Between pages, so that nothing else waits long. */
+  /** Called between pages, so that other work does not wait long. */
   rest: () => Promise<void>,
 ) => {
   const standings = new Map<string, Standing>();
@@ -64,7 +65,7 @@ export const passOver = async (
   const groups = createGroupScores(correct);
   const is_binary = question_type === 'binary';
   const pool = createPool(is_binary ? 0 : n_options);
-  /** What the pool reads, as shares of 1. */
+  /** Converts percents from the pool to shares of 1. */
   const sharesOf = (percents: readonly number[] | null): readonly number[] | null => {
     if (percents === null) return null;
     const chances = percents.map((percent) => percent / 100);
@@ -87,7 +88,7 @@ export const passOver = async (
 
     const at = openTime(time, at_ms);
     peers.add(at, known?.log_score ?? null, log_score);
-    // Whole numbers: what is taken away again leaves nothing.
+    // Whole numbers, so that removing a value leaves no rounding error.
     const given = is_binary ? [] : units.map((unit) => (unit * whole_bp * (n_options - 1)) / whole);
     pool.put({ owner, agent: agent_id, family, value: row.probability ?? 0, given });
     const headline = sharesOf(pool.read(rho))!;
@@ -115,7 +116,7 @@ interface Pass {
 
 const endPass = ({ standings, crowd, peers, groups }: Pass) => ({
   groups,
-  /** Of an agent, by the forecasts of it that are scored. */
+  /** Returns an agent's scores against the others. `spans` are its scored forecasts. */
   scoresOf(agent_id: string, spans: readonly Span<TimedForecast>[], { parts }: TimedScore) {
     const places: number[] = [];
     let place = standings.get(agent_id)?.place ?? -1;

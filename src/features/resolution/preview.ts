@@ -13,11 +13,11 @@ import * as wire from './schema.js';
 import { netOfPrediction } from './settling.js';
 import { read_at_once, readNext, readTimes } from './settling-store.js';
 
-/** What a decision would pay, by the functions that settle it, before anybody is paid. */
+/** Previews the payments of a decision, with the functions that settle it, without paying. */
 
 const route = routeFor<Deps & ConsensusParts>();
 
-/** So many are counted at most, so that a call has an end. */
+/** Maximum predictions that a preview counts, to limit the time of a call. */
 const most_counted = 30_000;
 
 const preview_answer = Type.Object({
@@ -83,7 +83,7 @@ export const preview = route({
       nets.length === 0 ? null : nets.reduce((a, b) => pick(a, b));
     const as_resolved = { ...question, ...decision, status: 'resolved' as const };
     return reply(200, {
-      // The counter follows the log, a moment later.
+      // The counter follows the log, so it can be a moment behind.
       predictions: Math.max(question.prediction_count, nets.length),
       counted: nets.length,
       winners: nets.filter((net) => net > 0).length,

@@ -43,7 +43,7 @@ import {
 } from './store.js';
 import { scoringTimeOf, toTimed } from './timed.js';
 
-/** Receipts and simulations: the net of a forecast, with everything needed to do the sum again. */
+/** Receipts and simulations: the net of a forecast, and everything needed to compute it again. */
 
 const route = routeFor<Deps>();
 const tag = 'points';
@@ -62,17 +62,17 @@ const shares_schema = Type.Array(
 const payout_schema = Type.Object({
   correct: Type.Array(Type.String()),
   outcome_vector: Type.Array(Type.Number()),
-  /** Null where nothing is scored. */
+  /** Null if no forecast is scored. */
   b: nullable(Type.Number()),
   u: Type.Number(),
   net: Type.Integer(),
 });
 
 interface Forecasted {
-  /** Of the question; none for a yes/no question, whose distribution is of YES and NO. */
+  /** The question's options. Empty for a yes/no question, whose distribution has YES and NO. */
   readonly options: readonly string[];
   readonly weight: number;
-  /** None: it came too late. */
+  /** Empty if the prediction came too late. */
   readonly stood: readonly Stood[];
   readonly rule: PointsRule;
 }
@@ -80,7 +80,7 @@ interface Forecasted {
 const namesOf = (options: readonly string[]): readonly string[] =>
   options.length === 0 ? ['YES', 'NO'] : options;
 
-/** Twelve digits: as exact as anybody can check, and 0.64 instead of 0.6400000000000001. */
+/** Rounds to twelve decimals: exact enough to check, and 0.64 instead of 0.6400000000000001. */
 const roundShare = (value: number): number => Number(value.toFixed(12));
 
 const payoutOf = ({ options, weight, stood, rule }: Forecasted, correct: readonly number[]) => {
@@ -114,18 +114,18 @@ const receipt_schema = Type.Object({
   weight: Type.Integer(),
   /** The latest forecast over all options. */
   distribution: shares_schema,
-  /** Of a number or a date in place of the distribution. */
+  /** The forecast of a number or a date, in place of the distribution. */
   cdf: cdf_schema,
   formula: Type.String(),
-  /** `pending`: decided, and the settling has not come to this prediction yet. */
+  /** `pending`: the question is decided, but the job has not settled this prediction yet. */
   state: textEnum(['open', 'pending', 'settled', 'voided'] as const),
-  /** Of the question: how often it was decided. */
+  /** How often the question was decided. */
   revision: Type.Integer(),
   placed_at: time_schema,
   /** Scoring ends at the close, or when the outcome became public, if that was earlier. */
   ends_at: time_schema,
   known_at: nullable(time_schema),
-  /** Each forecast that counts and how long it stood, without times in which the question was closed. */
+  /** Each scored forecast and how long it was the latest while the question was open. */
   intervals: Type.Array(
     Type.Object({
       revision: Type.Integer(),
@@ -133,20 +133,20 @@ const receipt_schema = Type.Object({
       from: time_schema,
       to: time_schema,
       open_ms: Type.Integer(),
-      /** Of the decided outcome; null while there is none. */
+      /** For the decided outcome. Null if there is no outcome yet. */
       b: nullable(Type.Number()),
       cdf: cdf_schema,
       crps: nullable(Type.Number()),
     }),
   ),
   /**
-   * The net of the decided outcome, worked out again; null while there is none. A prediction that
-   * came when scoring had ended has no interval, no `b`, and the net 0.
+   * The net for the decided outcome, computed again. Null if there is no outcome yet. A prediction
+   * that was placed after scoring ended has no interval, no `b`, and a net of 0.
    */
   result: nullable(Type.Union([payout_schema, number_payout_schema])),
   /**
-   * While the question is undecided: for each option, the net if it alone is right and the latest
-   * forecast stands until the close.
+   * While the question is undecided: the net for each option if it alone is correct and the latest
+   * forecast is not revised before the close.
    */
   outcomes: Type.Array(payout_schema),
   decisions: Type.Array(
@@ -162,7 +162,7 @@ const receipt_schema = Type.Object({
     }),
     { description: 'Every decision on the question, the first one first.' },
   ),
-  /** Ledger entries about this prediction, oldest first, and what they come to. */
+  /** Ledger entries about this prediction, oldest first, and their sum. */
   entries: Type.Array(
     Type.Object({
       id: uuid_schema,
@@ -270,12 +270,12 @@ const makeReceipt = (
 };
 
 const simulate_body = Type.Object({
-  /** Takes type, options and weight from a question; without it they are stated here. */
+  /** Question whose type, options and weight are used. Without it, the body states them. */
   question_id: Type.Optional(Type.String({ maxLength: 100 })),
   options: Type.Optional(
     Type.Array(textSchema({ minLength: 1, maxLength: 100 }), { minItems: 2, maxItems: 10 }),
   ),
-  /** For a number or a date, with the outcome to tell the net of. */
+  /** For a number or a date. Needs `outcome_value`, for which the net is computed. */
   range: Type.Optional(range_schema),
   outcome_value: Type.Optional(value_schema),
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
@@ -290,7 +290,7 @@ const simulation_schema = Type.Object({
   distribution: shares_schema,
   cdf: cdf_schema,
   formula: Type.String(),
-  /** For each option, the net if it alone is right; of a number that of the stated outcome. */
+  /** The net for each option if it alone is correct, or for the stated outcome of a number. */
   outcomes: Type.Union([Type.Array(payout_schema), Type.Array(number_payout_schema)]),
 });
 

@@ -14,18 +14,18 @@ import {
   type VoidBody,
 } from './schema.js';
 
-/** Rules of decisions and of disputes, without I/O and without a clock. */
+/** Rules of decisions and disputes, without I/O and without a clock. */
 
-/** A decision of an admin or of a dispute. */
+/** A decision by an admin, or by upholding a dispute. */
 export interface Decision {
   readonly kind: 'resolve' | 'void';
-  /** Of a yes/no question that is resolved; else null. */
+  /** Set if a yes/no question is resolved, else null. */
   readonly outcome: boolean | null;
-  /** Of a resolved question with options, in the question's order; else null. */
+  /** Set if a question with options is resolved, in the question's order. Else null. */
   readonly correct_options: readonly string[] | null;
-  /** Of a question for a number or a date that is resolved; else null. */
+  /** Set if a question about a number or a date is resolved, else null. */
   readonly outcome_value: number | null;
-  /** When the outcome became public; null where that is not stated. */
+  /** When the outcome became public. Null if that is not stated. */
   readonly known_at: Date | null;
   readonly resolution_note: string | null;
   readonly evidence_urls: readonly string[];
@@ -65,7 +65,7 @@ const readReasons = (
   const urls = (body.evidence_urls ?? []).map((url) => url.trim());
   const bad = urls.findIndex((url) => !isWebAddress(url));
   if (bad !== -1) return wrong(`body.evidence_urls.${bad}`, 'Evidence is an http(s) URL.');
-  // The normal form of a text can be longer than the text.
+  // Normalization can lengthen a text, so the maximum is checked again.
   const lengths = { min: 0, max: 5_000 };
   const note = readText(body.resolution_note ?? '', 'body.resolution_note', lengths);
   if (isFault(note)) return note;
@@ -82,7 +82,7 @@ const readKnown = (given: string | null, question: QuestionRow, now: Date): Date
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
-/** It may lie outside of the range, also where that is closed. */
+/** Reads the outcome of a number or a date. It may lie outside the range, even a closed one. */
 export const readOutcome = (
   given: Value | undefined,
   question: Parameters<typeof rangeOf>[0],
@@ -97,7 +97,7 @@ export const readOutcome = (
   return fitValue(value, range);
 };
 
-/** The outcome as stated, held against the question's type, options and opening. */
+/** Reads a decision and checks it against the question's type, options and opening time. */
 export const readDecision = (
   body: ResolveBody,
   question: QuestionRow,
@@ -132,7 +132,7 @@ export const readDecision = (
   return { ...none, kind: 'resolve', correct_options: right, known_at, ...reasons };
 };
 
-/** An outcome beside `void: true`. */
+/** Refuses an outcome that was sent together with `void: true`. */
 export const refuseBoth = (member: string): Fault =>
   wrong(`body.${member}`, 'A question is voided or gets an outcome; send one of them.');
 
@@ -145,23 +145,23 @@ export const readVoiding = (body: VoidBody): Decision | Fault => {
 
 type Outcome = Pick<Decision, 'outcome' | 'correct_options' | 'outcome_value'>;
 
-/** Correct options are in the order of the question. */
+/** Both outcomes must list correct options in the question's order. */
 export const isSameOutcome = (a: Outcome, b: Outcome): boolean => {
   const textOf = (o: Outcome) => JSON.stringify([o.outcome, o.correct_options, o.outcome_value]);
   return textOf(a) === textOf(b);
 };
 
-/** True when the second says nothing new, so that a repeated call makes no new revision. */
+/** True if the second decision adds nothing, so that a repeated call makes no new revision. */
 export const isSameDecision = (a: Decision, b: Decision): boolean => {
   const textOf = ({ kind, known_at, resolution_note, evidence_urls }: Decision) =>
     JSON.stringify([kind, known_at, resolution_note, evidence_urls]);
   return isSameOutcome(a, b) && textOf(a) === textOf(b);
 };
 
-/** A yes/no question has two: YES and NO. */
+/** Returns the number of options. A yes/no question has two: YES and NO. */
 export const countOptions = (options: readonly string[]): number => options.length || 2;
 
-/** Indices of the correct options; of a yes/no question YES is 0 and NO is 1. */
+/** Returns the indices of the correct options. In a yes/no question YES is 0 and NO is 1. */
 export const correctIndices = (
   decided: Omit<Outcome, 'outcome_value'>,
   options: readonly string[],
@@ -170,12 +170,12 @@ export const correctIndices = (
   return (decided.correct_options ?? []).map((option) => options.indexOf(option));
 };
 
-/** How long after a resolution it can be disputed; a new revision begins it anew. */
+/** How long a resolution can be disputed. A new revision restarts this time. */
 export const window_ms = 72 * 3_600_000;
 
 export interface Filing {
   readonly reason: string;
-  /** In the order given, each once. */
+  /** In the given order, without duplicates. */
   readonly evidence_urls: readonly string[];
 }
 
@@ -210,7 +210,7 @@ export interface Disputed {
   readonly has_predicted: boolean;
 }
 
-/** Why this agent cannot dispute the question now; null when it can. */
+/** Returns why this agent cannot dispute the question now, or null if it can. */
 export const whyNotDisputable = (question: Disputed, now: Date): Fault | null => {
   const { status, resolved_at, has_predicted } = question;
   if (status !== 'resolved' || resolved_at === null) {

@@ -12,7 +12,7 @@ import {
 import { defineFaults } from '../../kit/fault.js';
 import { value_schema } from '../questions/schema.js';
 
-/** The wire of decisions about questions, and of disputes. */
+/** Wire schemas of decisions and disputes. */
 
 export const resolution_faults = defineFaults({
   INVALID_OUTCOME: [400, 'validation', 'The outcome does not fit the question.'],
@@ -22,7 +22,7 @@ const note = Type.Optional(nullable(textSchema({ maxLength: 5_000 })));
 const evidenceUrls = (most: number) =>
   Type.Optional(Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most }));
 
-/** Scoring ends there, so that nothing is won by a forecast of what everybody knows. */
+/** Scoring ends at this time, so that predicting an outcome that is already public wins nothing. */
 const known_at = Type.Optional(
   nullable(
     Type.String({
@@ -34,9 +34,9 @@ const known_at = Type.Optional(
 );
 
 export const resolve_body = Type.Object({
-  /** Of a yes/no question. */
+  /** For a yes/no question. */
   outcome: Type.Optional(Type.Boolean()),
-  /** Of a question with options, by their texts. */
+  /** For a question with options: the texts of the correct ones. */
   correct_options: Type.Optional(Type.Array(textSchema({ maxLength: 200 }), { maxItems: 10 })),
   outcome_value: Type.Optional(value_schema),
   known_at,
@@ -64,7 +64,7 @@ export const resolution_schema = named(
     decided_by: Type.String(),
     /** `running` until every prediction of the question is settled. */
     state: textEnum(['running', 'done'] as const),
-    /** Predictions in all, and those settled so far. */
+    /** Total predictions, and the number that is already settled. */
     total: Type.Integer(),
     done: Type.Integer(),
     created_at: time_schema,
@@ -86,11 +86,11 @@ export const dispute_faults = defineFaults({
 const dispute_statuses = ['open', 'withdrawn', 'upheld', 'rejected'] as const;
 export type DisputeStatus = (typeof dispute_statuses)[number];
 
-/** Characters after trimming. */
+/** Lengths in characters, after trimming. */
 export const reason_limits = { min: 50, max: 2_000 } as const;
 export const note_limits = { min: 3, max: 5_000 } as const;
 
-/** The wire counts UTF-16 units before trimming; the limits above are checked after it. */
+/** The schema counts UTF-16 units before trimming. The limits above are checked after trimming. */
 export const file_body = Type.Object({
   reason: textSchema({ minLength: reason_limits.min, maxLength: reason_limits.max }),
   evidence_urls: evidenceUrls(10),
@@ -105,10 +105,10 @@ export const decide_body = Type.Object({
   void: Type.Optional(
     Type.Boolean({ description: 'In place of an outcome: the question is voided.' }),
   ),
-  /** Without it, that of the resolution in dispute. */
+  /** Defaults to the time that the question's latest resolution states. */
   known_at,
   note: textSchema({ minLength: note_limits.min, maxLength: note_limits.max }),
-  /** Goes with the new resolution; without it, what the dispute cites. */
+  /** Stored with the new resolution. Defaults to the evidence that the dispute cites. */
   evidence_urls: evidenceUrls(10),
 });
 export type DecideBody = Static<typeof decide_body>;

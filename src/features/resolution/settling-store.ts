@@ -11,9 +11,9 @@ import type { RangeColumns } from '../questions/range.js';
 import type { Decision } from './rules.js';
 import type { StatedAt } from './timed.js';
 
-/** The SQL of the settling job; accounts and boards are written by their own features. */
+/** The SQL of the settling job. Other features write accounts and boards. */
 
-/** A decision, with what the question adds to it: what each prediction is paid follows from it. */
+/** A decision with the question's fields that determine the payment of each prediction. */
 export interface Decided
   extends Pick<Decision, 'outcome' | 'correct_options' | 'outcome_value'>,
     Pick<QuestionRow, 'question_type' | 'options' | 'weight'>,
@@ -22,23 +22,23 @@ export interface Decided
   readonly points_rule: PointsRule;
 }
 
-/** One that is under way. */
+/** A decision that is being settled. */
 export interface Job extends Decided, Pick<Decision, 'kind'>, Pick<QuestionRow, 'category'> {
   readonly question_id: string;
   readonly revision: number;
-  /** `rescoring`: it is paid and everybody was notified; the scores are made anew. */
+  /** `rescoring`: agents are already paid and notified. Only the scores are computed again. */
   readonly state: 'running' | 'rescoring';
-  /** The last agent that is settled; null at the beginning. */
+  /** The last settled agent. Null before the first. */
   readonly cursor_agent: string | null;
   readonly total: number;
   readonly created_at: Date;
 }
 
-/** Milliseconds since 1970; what is finer is cut off, as in a `Date`. */
+/** Milliseconds since 1970. Fractions are cut off, as in a `Date`. */
 export const toMs = (db: Db, time: string) =>
   db.unsafe(`floor(extract(epoch from ${time}) * 1000)::bigint`);
 
-/** Of a question `q`: when it closed; the times before a reopening in milliseconds, as pairs. */
+/** Columns of question `q`: when it closed, and earlier closed times as pairs of milliseconds. */
 export const questionTimes = (db: Db) => db`
   q.closes_at, q.closed_at, (
     select coalesce(
@@ -49,12 +49,12 @@ export const questionTimes = (db: Db) => db`
     where t.question_id = q.id
   ) as closed_times`;
 
-/** The times of a question that is not decided yet, or is decided anew. */
+/** Reads the times of a question before a decision, whether the first or a later one. */
 export const readTimes = (db: Db, question_id: string) =>
   firstRow(db<Omit<QuestionTimes, 'known_at'>[]>`
     select ${questionTimes(db)} from questions q where q.id = ${question_id}`);
 
-/** Of a prediction `p`: every forecast that stood, as `StatedAt`, in their order. */
+/** Column with all forecasts of prediction `p`, as `StatedAt`, in order. */
 export const statedForecasts = (db: Db) => db`
   (
     select
@@ -71,8 +71,8 @@ export const statedForecasts = (db: Db) => db`
   ) as forecasts`;
 
 /**
- * The decision to work on: the one with the least left, so that a large question does not hold up
- * small ones. Revisions of one question follow each other. Those in `set_aside` have to wait.
+ * Reads the decision to work on: the one with the fewest predictions left, so that large questions
+ * do not delay small ones. A question's revisions are settled in order. Skips `set_aside`.
  */
 export const readJob = (db: Db, set_aside: readonly string[]) =>
   firstRow(db<Job[]>`
@@ -95,13 +95,13 @@ export const readJob = (db: Db, set_aside: readonly string[]) =>
 
 export interface ForecastRow extends Stated, Pick<StatedAt, 'at_ms'> {
   readonly agent_id: string;
-  /** The owner; an agent without one counts as an owner of its own. */
+  /** The owner's id. An agent without an owner counts as its own owner. */
   readonly owner: string;
   readonly model_family: string;
   readonly model: string;
 }
 
-/** All forecasts that ever stood, in the order of their times. No more come: it is decided. */
+/** Reads all forecasts ever made, by time. The question is decided, so no more can come. */
 export const readForecasts = (tx: Tx, question_id: string) =>
   readPages<ForecastRow>(
     tx,
@@ -120,19 +120,19 @@ export const readForecasts = (tx: Tx, question_id: string) =>
 export interface SettledPrediction {
   readonly agent_id: string;
   readonly id: string;
-  /** The net that the revision before paid; null when none did. */
+  /** The net that the previous revision paid. Null if none paid. */
   readonly paid_net: number | null;
-  /** All that stood, in their order. */
+  /** All forecasts, in order. */
   readonly forecasts: readonly StatedAt[];
 }
 
-/** As many are read at a time; a number in the statement, so that its plan is made once. */
+/** Predictions read at a time. A literal in the statement, so that it is planned only once. */
 export const read_at_once = 300;
 
 /**
- * The next predictions in the order of their agents; fewer than `read_at_once` only at the end.
- * Scores are read from the cursor on as well: all that were stored before would be walked through
- * again each time. Rows are found by indexes, also by a plan made while a table was small.
+ * Reads the next predictions in the order of agents. Returns fewer than `read_at_once` only at the
+ * end. It reads scores from the cursor on too; otherwise each call would scan all earlier scores.
+ * Rows are found by indexes, even with a plan that was made while a table was small.
  */
 export const readNext = (
   sql: Sql,
@@ -154,13 +154,13 @@ export const readNext = (
   });
 
 /**
- * Moves the cursor, in the transaction that settles the chunk; false when another process has moved
- * it, or holds the lease. The cursor alone makes
- * every chunk count once: the second process waits for the row, finds it moved, changes nothing.
+ * Moves the cursor, in the transaction that settles the chunk. Returns false if another process has
+ * moved it or holds the lease. The cursor alone makes every chunk count once: a second process
+ * waits for the row, finds the cursor moved, and changes nothing.
  *
- * The commit does not wait for the disk, so that accounts are held for less time: what a crash of
- * Postgres takes away goes with its cursor and is done again. Rows are found by indexes, also by a
- * cached plan that was made while a table was small.
+ * The commit does not wait for the disk, so that accounts are locked for less time. A crash of
+ * Postgres can lose a chunk only together with its cursor, and then the chunk is settled again.
+ * Rows are found by indexes, even with a cached plan that was made while a table was small.
  */
 export const moveCursor = async (
   tx: Tx,
@@ -190,7 +190,7 @@ export const moveCursor = async (
   return rows.length === 1;
 };
 
-/** Of a number there is `crps` in place of the scores of chances, and otherwise these alone. */
+/** Forecasts of a number have `crps`. Others have the scores of probabilities instead. */
 type Scores =
   | (ForecastScore & { readonly crps?: null })
   | ({ readonly crps: number } & Pick<ForecastScore, 'correct' | 'hit'>);
@@ -201,7 +201,7 @@ export type ScoreRow = Scores & {
   readonly stated: number;
   readonly relative: number | null;
   readonly net: number;
-  /** As an array literal: JSON has none of numbers and nulls that SQL would take. */
+  /** A Postgres array literal. SQL cannot read numbers and nulls from a JSON array here. */
   readonly crowd: string;
   readonly skill: number | null;
 };
@@ -211,7 +211,7 @@ interface Made {
   readonly at: Date;
 }
 
-/** Stores the scores of a chunk, after what an earlier revision scored these agents is gone. */
+/** Stores the scores of a chunk, after deleting these agents' scores of an earlier revision. */
 export const putScores = async (
   tx: Tx,
   job: Job,
@@ -243,7 +243,7 @@ export const putScores = async (
     )`;
 };
 
-/** The groups' scores, in place of those of an earlier revision. */
+/** Replaces the groups' scores of an earlier revision. */
 export const putGroupScores = async (
   tx: Tx,
   job: Job,

@@ -19,20 +19,20 @@ import * as store from './settling-store.js';
 import { scoringTimeOf, toTimed } from './timed.js';
 
 /**
- * Settles what was decided: for each prediction of the question, in the order of agent ids, what
- * an earlier revision paid is reversed, the net is paid, the score stored. A chunk is one
- * transaction with the cursor that says how far this is, so that a process may be killed at any
- * moment: a chunk has happened or it has not, and nobody is settled twice or left out.
+ * Settles decisions. For each prediction of the question, in the order of agent ids, it reverses
+ * the payment of an earlier revision, pays the net and stores the score. A chunk is one transaction
+ * with the cursor that records the progress. So a process may be killed at any moment: a chunk
+ * happens completely or not at all, and no agent is settled twice or left out.
  *
  *   decided ──a pass over all forecasts (resolve only)──▶ chunk by chunk ──▶ done
  *
- * The pass makes, in memory, what the scores of one agent need of the others; a process that takes
- * over makes it again. The last chunk stores the scores of families, models and the crowd.
+ * The pass computes, in memory, the data about others that each agent's scores need. A process that
+ * takes over repeats it. The last chunk stores the scores of families, models and the crowd.
  *
- * One timer works at it, by a lease with a fence that every chunk checks; the others wait for the
- * lease to run out. Chunks are small and not faster than a set rate, because a chunk holds accounts
- * that a prediction of the same agents waits for, and because answers to clients come first.
- * Measured by `bench -- resolve`.
+ * One timer at a time does the work, under a lease with a fence that every chunk checks. The others
+ * wait for the lease to expire. Chunks are small and rate-limited, because a chunk locks accounts
+ * that new predictions of the same agents need, and because clients come first. `bench -- resolve`
+ * measures it.
  */
 export interface SettlingOptions {
   readonly poll_ms?: number;
@@ -43,13 +43,13 @@ export interface SettlingOptions {
 
 interface Settled {
   readonly settlement: Settlement;
-  /** None for a voided question, and for what was not predicted in time. */
+  /** Null if the question is voided or the agent did not predict in time. */
   readonly score: store.ScoreRow | null;
 }
 
 /**
- * The net; where an earlier revision paid something else, that is reversed first. What it paid
- * already, to the point, moves nothing: the score alone gets the new revision.
+ * Computes the payment and the score. If an earlier revision paid a different net, that is reversed
+ * first. If it paid exactly this net, no points move and only the score gets the new revision.
  */
 const settlePrediction = (
   job: store.Job,
@@ -85,7 +85,7 @@ const settlePrediction = (
   };
 };
 
-/** What a decision says of the forecasts of one agent; null: none came in time. */
+/** Scores one agent's forecasts by a decision. Returns null if none came in time. */
 const scoreChancesOf = (job: store.Decided, prediction: store.SettledPrediction) => {
   const { weight, options, points_rule: rule } = job;
   const correct = correctIndices(job, options);
@@ -98,7 +98,7 @@ const scoreChancesOf = (job: store.Decided, prediction: store.SettledPrediction)
   return { score, spans, last, net };
 };
 
-/** What a decision pays for a prediction, whether it is made or only thought of. */
+/** Returns the net that a real or previewed decision pays for a prediction. */
 export const netOfPrediction = (
   job: store.Decided,
   prediction: store.SettledPrediction,
@@ -134,13 +134,13 @@ const scoreNumberOf = (
 
 const chunk_size = 40;
 
-/** How long a decision that failed to settle is left alone. */
+/** How long the job leaves a question alone after settling it failed. */
 const set_aside_ms = 5_000;
 
-/** More lateness than this is not made up for. */
+/** Maximum delay that the pacer makes up for. */
 const most_late_ms = 100;
 
-/** Rests so that no more are settled than the rate allows; lateness makes for shorter rests. */
+/** Creates a pacer that waits to stay within the rate, and waits less if it is behind. */
 const createPacer = (per_second: number) => {
   let due_ms = 0;
   return async (settled: number): Promise<void> => {
@@ -151,12 +151,12 @@ const createPacer = (per_second: number) => {
   };
 };
 
-/** Another timer holds the lease, or has moved the cursor, or will: this one stops. */
+/** Stops this timer: another one holds the lease or has moved the cursor, or soon will. */
 class NotOurs extends Error {}
 
 interface Chunk {
   readonly job: store.Job;
-  /** Null for a voided question. */
+  /** Null for a voided question, and for a number or a date. */
   readonly others: Others | null;
   readonly lease: Lease;
   readonly predictions: readonly store.SettledPrediction[];
@@ -177,7 +177,7 @@ const noticeOf = (
   details: { revision, net: score?.net ?? 0 },
 });
 
-/** One transaction; rolled back where another timer holds the lease or has moved the cursor. */
+/** Settles a chunk in one transaction, unless another timer holds the lease or moved the cursor. */
 const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
   const { job, others, lease, predictions, is_last } = chunk;
   const settled = predictions.map((one) => settlePrediction(job, others, one));
@@ -224,7 +224,7 @@ interface Work {
   readonly rest: (settled: number) => Promise<void>;
 }
 
-/** The next few chunks: then another decision may have its turn. */
+/** Settles the next few chunks. After that another decision may have its turn. */
 const workOn = async (deps: Deps, { job, others, lease, rest }: Work): Promise<'more' | 'done'> => {
   const read = await store.readNext(deps.sql, job);
   let { cursor_agent } = job;
@@ -246,10 +246,10 @@ const workOn = async (deps: Deps, { job, others, lease, rest }: Work): Promise<'
   return 'more';
 };
 
-/** Decisions whose passes are kept: a small one comes between the chunks of a large one. */
+/** Maximum cached passes. Small decisions are settled between the chunks of a large one. */
 const most_passes = 3;
 const renew_every_ms = 500;
-/** A pass over a question with a million forecasts. */
+/** Enough for a pass over a question with a million forecasts. */
 const longest_pass_ms = 120_000;
 
 export const createSettling = (deps: Deps, options: SettlingOptions = {}): Service => {
@@ -301,7 +301,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
     const job = await store.readJob(sql, [...set_aside.keys()]);
     if (job === undefined) return 'rest';
     try {
-      // A turn is much shorter than the lease, which each turn renews.
+      // Each turn renews the lease, and a turn is much shorter than the lease.
       await renew();
       const others = await findOthers(job);
       const work = { job, others, lease: await renew(), rest };
@@ -313,7 +313,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
         lease = undefined;
         return 'rest';
       }
-      // The other decisions go on: the cause may last.
+      // Other decisions continue, because the cause of the failure may last.
       if (!isOutage(error)) set_aside.set(job.question_id, Date.now() + set_aside_ms);
       throw error;
     }

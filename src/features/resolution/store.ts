@@ -11,12 +11,12 @@ import { questionTimes, statedForecasts } from './settling-store.js';
 import type { StatedAt } from './timed.js';
 
 /**
- * Decisions about questions, what a receipt is made from, and disputes. Locks are taken in this
- * order: the question, then the dispute; so a question is not resolved anew while a dispute of its
- * resolution is being filed.
+ * Decisions, disputes and the data of receipts. Locks are taken in this order: the question, then
+ * the dispute. So a question is not resolved again while a dispute of its resolution is being
+ * filed.
  */
 
-/** As on the wire; times become texts when they are written as JSON. */
+/** As on the wire, but with dates, which become strings in JSON. */
 export type ResolutionRow = Omit<
   ResolutionWire,
   'outcome_value' | 'known_at' | 'created_at' | 'finished_at'
@@ -40,18 +40,18 @@ export const readLatest = (tx: Tx, question_id: string) =>
     order by revision desc
     limit 1`);
 
-/** Holds the question against other decisions and against predictions until the commit. */
+/** Locks the question against other decisions and predictions until the commit. */
 export const lockQuestion = async (tx: Tx, id: string): Promise<boolean> => {
   const rows = await tx`select id from questions where id = ${id} for update`;
   return rows.length === 1;
 };
 
-/** Stores a decision for the job. No predictions come any more, so their number is final. */
+/** Stores a decision for the job. No more predictions can come, so their number is final. */
 export const insertResolution = async (
   tx: Tx,
   made: Decision & { question_id: string; revision: number; decided_by: string; at: Date },
 ): Promise<ResolutionRow> => {
-  // What is decided anew is not scored anew by the decision before.
+  // The new decision makes rescoring by an earlier decision unnecessary.
   await tx`
     update resolutions
     set state = 'done', done = total
@@ -89,7 +89,7 @@ export interface ReceiptRow extends QuestionTimes, Pick<QuestionRow, OfQuestion>
   readonly agent_id: string;
   readonly placed_at: Date;
   readonly forecasts: readonly StatedAt[];
-  /** Of the latest decision. */
+  /** The rule of the latest decision. */
   readonly points_rule: PointsRule | null;
   readonly is_resolved: boolean;
   readonly state: 'open' | 'pending' | 'settled' | 'voided';
@@ -130,7 +130,7 @@ export const readDecisions = (db: Db, question_id: string) => db<DecisionRow[]>`
   order by revision
   limit 100`;
 
-/** The ledger's entries of a prediction, oldest first. None is older than the prediction. */
+/** Reads a prediction's ledger entries, oldest first. None is older than the prediction. */
 export const readEntries = (db: Db, { agent_id, id }: Pick<ReceiptRow, 'agent_id' | 'id'>) => db<
   { readonly id: string; reason: string; amount: number; created_at: Date }[]
 >`
@@ -153,7 +153,7 @@ export const readDispute = (db: Db, id: string) =>
   firstRow(db<DisputeRow[]>`
     select ${disputeColumns(db)} from disputes d join agents g on g.id = d.agent_id where d.id = ${id}`);
 
-/** The question as it stays until this transaction ends, and whether the agent predicted on it. */
+/** Locks and reads the question. `has_predicted` says whether this agent predicted on it. */
 export const lockDisputedQuestion = (tx: Tx, question_id: string, agent_id: string) =>
   firstRow(tx<(Disputed & { readonly id: string; author_id: string | null; revision: number })[]>`
     select
@@ -165,7 +165,7 @@ export const lockDisputedQuestion = (tx: Tx, question_id: string, agent_id: stri
     where q.id = ${question_id}
     for share of q`);
 
-/** Undefined when the agent has an open dispute on the question: the unique index decides. */
+/** Returns undefined if the unique index finds an open dispute of the agent on the question. */
 export const insertDispute = async (
   tx: Tx,
   made: Filing &
@@ -187,7 +187,7 @@ export const insertDispute = async (
   return row;
 };
 
-/** Locks the question and the dispute, so that of several decisions at once one is made. */
+/** Locks the question and the dispute, so that only one of several parallel decisions is made. */
 export const lockForDecision = async (tx: Tx, id: string): Promise<DisputeRow | undefined> => {
   await tx`
     select id
@@ -204,7 +204,7 @@ export interface Ending extends Pick<DisputeRow, 'id' | 'note' | 'new_revision'>
   readonly at: Date;
 }
 
-/** open → withdrawn, upheld or rejected; undefined when it is not open any more. */
+/** open → withdrawn, upheld or rejected. Returns undefined if it is no longer open. */
 export const endDispute = async (tx: Tx, ending: Ending): Promise<DisputeRow | undefined> => {
   const { id, status, note, decided_by, new_revision, at } = ending;
   const [row] = await tx<DisputeRow[]>`
@@ -224,7 +224,7 @@ export const endDispute = async (tx: Tx, ending: Ending): Promise<DisputeRow | u
 };
 
 export interface DisputeFilter {
-  /** Null: of all questions. */
+  /** Null for all questions. */
   readonly question_id: string | null;
   readonly status: DisputeStatus | undefined;
 }

@@ -2,9 +2,9 @@ import { type PointsRule, points_rule } from '../points/rules.js';
 import { type QuestionTimes, type ScoringTime, scoringTime } from '../points/time-weighting.js';
 import { distributionOf, type Stated } from '../predictions/distribution.js';
 
-/** Stated forecasts as scores take them: with the time for which they count. */
+/** Stated forecasts in the form that scoring needs, and the time for which they are scored. */
 
-/** A forecast as it was stated, and when. */
+/** A forecast as it was stated, and its time. */
 export interface StatedAt extends Stated {
   readonly revision: number;
   readonly at_ms: number;
@@ -16,7 +16,7 @@ export const toTimed = (one: StatedAt, n_options: number) => {
   return { distribution: distributionOf(one, n_options), selected, stated, at_ms, revision };
 };
 
-/** Decisions from before there were revisions paid for every prediction, whatever its time. */
+/** Decisions from before revisions existed paid for every prediction, whenever it was made. */
 export const scoringTimeOf = (
   decided: QuestionTimes & { readonly points_rule: PointsRule | null },
   forecasts: readonly { readonly at_ms: number }[],
