@@ -165,7 +165,7 @@ const compare = (name: string, has: readonly string[], wanted: readonly string[]
 
 /**
  * Compares the boards in Redis with Postgres, for `prediction-forum verify`. Returns at most
- * `shown` sentences about differences. If it is empty, all boards are right. A change of the last
+ * `shown` sentences about differences, or none if all boards are right. A change of the last
  * seconds can show as a difference until it has reached Redis.
  */
 export const findBoardDifferences = async (

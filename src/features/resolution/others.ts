@@ -39,10 +39,9 @@ interface Standing {
 }
 
 /**
- * The crowd without the agent, just before each forecast: its share on the actual outcome, its
- * Brier score (both NaN without a crowd), and the index of the agent's previous forecast (−1 at
- * first). Columns of numbers, because hundreds of thousands of objects would burden the garbage
- * collector.
+ * The crowd without the agent, just before each forecast: its share on the actual outcome and its
+ * Brier score (NaN without a crowd), and the index of the agent's previous forecast (−1 at first).
+ * Columns of numbers, because hundreds of thousands of objects would slow down garbage collection.
  */
 interface Crowd {
   readonly forecasts: number[];
