@@ -17,7 +17,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** Kind 8: bytes and request lines, the same on every Node. */
+/** Kind 8: bytes and request lines, the same on every version of Node. */
 
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
@@ -25,7 +25,7 @@ const app = await startApp(t, {
   env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.ca_file },
 });
 const human = await makeHuman(app);
-/** One to four bytes a letter, in both directions, and one beyond the BMP. */
+/** Letters of one to four bytes, in both directions, and one beyond the BMP. */
 const odd = 'Größe ñandú Привет עברית 漢字 한국어 📈 “é”';
 const title = `Will ${odd} be measured before the next winter?`;
 const question_id = await makeOpenQuestion(app, { question: title, description: `${odd}\n${odd}` });
@@ -56,7 +56,7 @@ await until('the agent is listed', async () => {
 });
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
-/** Whether a text stands in bytes, letter for letter; and whether nothing was replaced on the way. */
+/** Checks that the bytes contain the text unchanged, and no replacement characters. */
 const checkBytes = (t: Test, bytes: Buffer, text: string, what: string): void => {
   t.ok(bytes.includes(bytesOf(text)), `${what}: has the text, byte for byte`);
   t.notOk(bytes.includes(bytesOf('\ufffd')), `${what}: nothing was replaced`);
@@ -64,7 +64,7 @@ const checkBytes = (t: Test, bytes: Buffer, text: string, what: string): void =>
   t.equal(Buffer.compare(bytesOf(bytes.toString('utf8')), bytes), 0, `${what}: it is UTF-8`);
 };
 
-/** With node:http, which shows Content-Length also of HEAD. */
+/** Uses node:http, which exposes Content-Length for HEAD too. */
 const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
   new Promise<{ status: number; headers: http.IncomingHttpHeaders; bytes: Buffer }>(
     (resolve, reject) => {
@@ -262,7 +262,7 @@ t.test('many sockets, streams, waits and lines hear the same bytes', async (t) =
   t.equal(tailOf(stream.bytes()), tailOf(frames[0]!));
 });
 
-/** A socket whose frames are kept as the bytes they are. */
+/** A socket that stores the raw bytes of its frames. */
 const openListener = async (t: Test) => {
   const ws = new WebSocket(`ws://127.0.0.1:${app.port}/ws`);
   t.teardown(() => ws.terminate());
@@ -454,7 +454,7 @@ t.test(
     const whole = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
     const expected = await ask('GET', path);
     t.equal(expected.status, 200);
-    /** Sends the parts, each when the service has surely read the ones before. */
+    /** Sends each part after the service has certainly read the previous one. */
     const sendParts = async (...parts: readonly string[]): Promise<string> => {
       const tcp = await openTcp(t, app.port);
       for (const [n, part] of parts.entries()) {

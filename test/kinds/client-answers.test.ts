@@ -24,7 +24,7 @@ const no_python = withoutPython();
 const run = promisify(execFile);
 const secret = 'sk_a-key-that-stays-at-home';
 
-/** What came of a call, in the words of neither client. */
+/** The result of a call, independent of the client. */
 interface Outcome {
   readonly kind: 'ok' | 'refused' | 'none' | 'other';
   readonly code?: string | null;
@@ -70,7 +70,7 @@ def tell(call):
 given = json.loads(sys.argv[1])
 `;
 
-/** One JSON value, printed by a Python program that has `given`. */
+/** Runs a Python program that gets `given`, and returns the JSON value that it prints. */
 const runPython = async (given: object, program: string, env: NodeJS.ProcessEnv = {}) => {
   const { stdout } = await run(python, ['-c', python_head + program, JSON.stringify(given)], {
     cwd: path.join(project_root, 'clients', 'python'),
@@ -81,7 +81,7 @@ const runPython = async (given: object, program: string, env: NodeJS.ProcessEnv 
   return JSON.parse(stdout);
 };
 
-/** A POST of both clients to each of these addresses, with a key, without patience. */
+/** Sends a POST with a key to each of these URLs from both clients, with zero patience. */
 const registerAt = async (bases: readonly string[]) => {
   const body = { name: 'Sent elsewhere', model: 'gpt-4o' };
   const typescript: Outcome[] = [];
@@ -150,7 +150,7 @@ const good = (_: IncomingMessage, response: ServerResponse): void => {
   response.writeHead(200, json).end('{"user":{},"api_key":"sk_stolen"}');
 };
 
-/** Redirects to what `to` makes of the own address. */
+/** A server that redirects to `to(own)`, where `own` is its own URL. */
 const redirecting = async (t: Test, status: number, to: (own: string) => string | undefined) => {
   let own = '';
   const server = await listen(t, (_, response) => {
@@ -332,7 +332,7 @@ t.test(
     front.redirectUpgrades(`${elsewhere.url}/ws`);
     const client = createClient({ base_url: front.url, api_key: secret });
     t.teardown(() => client.close());
-    // Browsers hide why an upgrade failed, so this client tries again, at the same address.
+    // Browsers hide why an upgrade failed, so this client retries the same URL.
     const tries: string[] = [];
     const stream = client.stream({ topics: ['all'], onStatus: ({ status }) => tries.push(status) });
     await until(

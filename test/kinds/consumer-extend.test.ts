@@ -2,7 +2,10 @@ import { makeAgent } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { serveMembers } from './consumer-world.js';
 
-/** A member keeps an event longer: from now on, never shorter, only what it has, and for itself alone. */
+/**
+ * A member can extend the lease of an event: from now on, never to an earlier time, only for events
+ * that it holds, and only for itself.
+ */
 
 const world = await serveMembers(t);
 const { app, human, as, make, open, pass, left, makeCaller } = world;

@@ -3,8 +3,8 @@ import { t } from '../help/tap.js';
 import { serveMembers } from './consumer-world.js';
 
 /**
- * An event that is delivered in vain again and again is parked, so that its question goes on. Healthy
- * events are never parked for its sake, and what is parked is lost to nobody.
+ * An event that repeatedly fails is parked, so that its question continues. Healthy events are
+ * never parked because of it, and a parked event can still be read.
  */
 
 const world = await serveMembers(t);
@@ -12,7 +12,7 @@ const { app, log, human, as, make, open, pass, left, makeCaller } = world;
 
 type Consumer = Awaited<ReturnType<typeof make>>;
 
-/** Takes and gives back one event so often; every rest passes. */
+/** Takes and releases one event this many times. Every delay passes immediately. */
 const poison = async (t: Tester, c: Consumer, offset: number, times: number) => {
   for (let n = 1; n <= times; n += 1) {
     t.match(await c.take('w', { limit: 1 }), [{ offset, deliveries: n }]);
@@ -170,7 +170,7 @@ t.test('an event that is acknowledged at its last chance is done', async (t) => 
   t.match(await c.get(), { cursor: u, lag: 0 });
 });
 
-/** How a member fails at the first of what it has. */
+/** The ways in which a member fails at the first of its events. */
 const failures: Readonly<Record<string, (c: Consumer, u: number) => Promise<unknown>>> = {
   'gives it back': (c, u) => c.act('nack', 'w', [u]),
   'dies at it': () => pass(600),

@@ -6,8 +6,9 @@ import { connect } from '../help/ws-client.js';
 import { serveMembers } from './consumer-world.js';
 
 /**
- * What a connection was given and not acknowledged is free when it ends, however it ends: at once, in
- * order, for the same member first. Leases of ten minutes show that nothing here ends by itself.
+ * When a connection ends in any way, its unacknowledged events are released: immediately, in order,
+ * and first to the same member. The leases last ten minutes, so no event is released because its
+ * lease expired.
  */
 
 const world = await serveMembers(t);

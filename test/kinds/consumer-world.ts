@@ -4,14 +4,17 @@ import { pluck } from '../help/pluck.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** One consumer of two questions for each test, its members on sockets, and time that passes at once. */
+/** One consumer of two questions per test, members on sockets, and time that a test can skip. */
 
 export const serveMembers = async (t: Test) => {
   const server = await serveConsumers(t);
   const { app, as, take, write } = server;
   let made = 0;
 
-  /** A new consumer of two new questions; leases are long, so what comes early was released. */
+  /**
+   * A new consumer of two new questions. Its leases are long, so events that arrive early were
+   * released.
+   */
   const make = async (more: object = {}, call = as) => {
     made += 1;
     await app.sql`delete from consumers`;
@@ -23,9 +26,9 @@ export const serveMembers = async (t: Test) => {
       pluck(await write(questions), 'offset') as number[];
     return {
       name,
-      /** Writes so many events of the first question. */
+      /** Writes this many events of the first question. */
       u: (count: number) => update(Array(count).fill(one)),
-      /** And of the second. */
+      /** Writes this many events of the second question. */
       v: (count: number) => update(Array(count).fill(other)),
       act: async (act: string, member: string, offsets: readonly unknown[], rest: object = {}) =>
         call('POST', `/${name}/${act}`, { member, offsets, ...rest }),
@@ -70,13 +73,13 @@ export const serveMembers = async (t: Test) => {
     };
   };
 
-  /** Lets so many seconds pass for every lease and rest. */
+  /** Moves every lease and delay this many seconds forward. */
   const pass = (seconds: number) =>
     app.sql`
       update consumer_events
       set leased_until = leased_until - make_interval(secs => ${seconds})`.then(() => undefined);
 
-  /** Seconds for which an event is leased or rests; negative if that is over. */
+  /** Seconds left of an event's lease or delay. Negative if it is over. */
   const left = async (offset: number): Promise<number> => {
     const [row] = await app.sql<{ left: number }[]>`
       select extract(epoch from leased_until - now())::float8 as left

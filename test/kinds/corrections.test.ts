@@ -23,7 +23,7 @@ import { makeVisitor } from '../help/visitor.js';
 import { connect } from '../help/ws-client.js';
 import { type Any, placeOrThrow } from './world.js';
 
-/** Corrections: what was decided is taken back, and everything that follows from it. */
+/** Corrections: a decision is taken back, with everything that followed from it. */
 
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
@@ -35,7 +35,7 @@ const admin = { admin: true } as const;
 const read = async (path: string): Promise<Any> => (await app.call('GET', path)).body;
 const receiptOf = async (pid: string): Promise<Any> =>
   (await read(`/api/predictions/${pid}/receipt`)).receipt;
-/** All events about a question, of one name, once there are so many. */
+/** All events with one name about a question, once there are this many. */
 const eventsOf = async (id: string, name: string): Promise<readonly Any[]> =>
   (await read(`/api/events?topic=question:${id}&events=${name}&limit=100`)).events;
 const untilEvents = (id: string, name: string, count: number): Promise<readonly Any[]> =>
@@ -195,7 +195,7 @@ t.test('every change of state emits its event, once, and a repeat emits none', a
     const [notices] = await untilEvents(id, event, 1);
     t.match(notices.data, data, event);
   }
-  // What comes later in the log than all of them.
+  // An event that comes after all of these in the log.
   await decideAndSettle(app, id, 'void');
   await untilEvents(id, 'question.voided', 1);
   for (const [event] of steps) {
@@ -462,7 +462,7 @@ t.test('lists, pages, refusals and the client follow a question back and forth',
     const recent = await isListed({ sort: 'recently_resolved' });
     t.equal(recent, status === 'resolved', `${status}: recently resolved`);
     const said = status === 'resolved' ? /resolved/i : /void/i;
-    // Answers may be kept for a second.
+    // Answers may be cached for a second.
     await until(`${status}: the page says so`, async () =>
       said.test((await makeVisitor(app.url).open(`/questions/${id}`)).text),
     );

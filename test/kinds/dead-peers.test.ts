@@ -16,7 +16,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect, type Frame } from '../help/ws-client.js';
 
-/** Kind 5: quotas that count dead peers. Each test has addresses and agents of its own. */
+/** Kind 5: quotas that count dead peers. Each test has its own addresses and agents. */
 
 const most_key = 3;
 const most_ip = 6;
@@ -33,7 +33,7 @@ const no_python = withoutPython();
 type Headers = Readonly<Record<string, string>>;
 
 let addresses = 0;
-/** An address that no other test has. */
+/** An address that no other test uses. */
 const newAddress = (): string => {
   addresses += 1;
   return `198.51.100.${addresses}`;
@@ -45,8 +45,8 @@ const from = (address: string, key?: string): Headers => ({
 const newKey = async (): Promise<string> => (await makeAgent(app, { human })).key;
 
 /**
- * A peer that is gone without a word: `mute` goes on reading and answers no ping, `stopped` reads
- * nothing any more.
+ * A peer that vanished silently. `mute` still reads but answers no ping. `stopped` does not read
+ * any more.
  */
 const openDead = async (
   t: Test,
@@ -82,7 +82,9 @@ const openDead = async (
 
 const isIn = (client: Client): boolean => client.frames[0]?.op === 'welcome';
 
-/** One try to get in; whoever is sent away hears when to come back, and by 4104 alone. */
+/**
+ * Tries once to connect. A refused client is told when to come back, and only by close code 4104.
+ */
 const tryIn = async (t: Test, headers: Headers, port = app.port) => {
   const client = await connect(t, port, { headers });
   const first = await client.get('a first frame', () => true);
@@ -93,7 +95,7 @@ const tryIn = async (t: Test, headers: Headers, port = app.port) => {
   return null;
 };
 
-/** Tries until there is a place; how often there was none. */
+/** Tries until a connection is free. Returns how often it was refused. */
 const comeBack = async (t: Test, headers: Headers, port = app.port) => {
   let refusals = 0;
   const client = await until(
@@ -203,7 +205,7 @@ t.test('where all are alive all stay, however often somebody knocks', async (t) 
     if (client !== null) living.push(client);
   }
   t.equal(living.length, most_key);
-  // It answers pings of the protocol late in the list of its work, and says something itself.
+  // This client answers protocol pings late, and also sends frames of its own.
   const begun = Date.now();
   let knocks = 0;
   await until(
@@ -243,7 +245,7 @@ t.test('a quota counts over two processes, and so do the signs of life', async (
   await comeBack(t, from(newAddress(), key), other.port);
 });
 
-/** A request whose client never reads a byte and never says goodbye. */
+/** Sends a request whose client never reads a byte and never closes. */
 const sendAndVanish = async (t: Test, head: readonly string[], body = ''): Promise<void> => {
   const tcp = connectTcp(app.port, '127.0.0.1');
   t.teardown(() => tcp.destroy());
@@ -294,7 +296,7 @@ t.test(
     for (const [head, body] of vanished) await sendAndVanish(t, head, body);
     const refusals: unknown[] = [];
     const open: (() => void)[] = [];
-    /** A newcomer at each transport; all hold their places. */
+    /** A new client on each transport. All keep their connections. */
     const transports: Readonly<
       Record<string, () => Promise<{ status: number; refusal?: unknown }>>
     > = {

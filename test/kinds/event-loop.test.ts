@@ -15,9 +15,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Kind 7: no request holds the event loop. Nothing here is measured in milliseconds: other requests
- * that were answered in between are counted, and of the work of the processor the greatest part that
- * was done in one turn.
+ * Kind 7: no request blocks the event loop. Nothing here is measured in milliseconds. The tests
+ * count the other requests that were answered in between, and compute the largest part of the CPU
+ * work that was done in one turn.
  */
 
 const count = 5_000;
@@ -26,7 +26,7 @@ const app = await startApp(t, { env: no_limits, check_answers: false });
 await seed(app.sql, { keys: range(1, count).map(() => makeApiKey()), questions: 1 });
 const human = await makeHuman(app);
 
-/** `count` predictions on a question, each a copy of one that was placed, with an event of its own. */
+/** Adds `count` predictions to a question, each a copy of a placed one, with its own event. */
 const copyPrediction = async (question_id: string, prediction_id: string): Promise<void> => {
   const body = await until('its event is in the log', async () => {
     const [row] = await app.sql<{ body: string }[]>`
@@ -120,8 +120,8 @@ const cpu = (): number => {
 };
 
 /**
- * Does some work, and asks /livez again and again beside it. `share`: the greatest part of the work
- * of this process that was done in one turn of its event loop.
+ * Does some work while repeatedly requesting /livez. `share` is the largest part of this process's
+ * work that was done in one turn of its event loop.
  */
 const watch = async <T>(work: () => Promise<T>) => {
   let is_over = false;
@@ -158,14 +158,17 @@ const watch = async <T>(work: () => Promise<T>) => {
 
 interface Watched<T> {
   readonly work: () => Promise<T>;
-  /** How many others are answered in between. */
+  /** Minimum number of other requests answered in between. */
   readonly least?: number;
-  /** The greatest part of the work for one turn. */
+  /** The largest allowed part of the work in one turn. */
   readonly most?: number;
   readonly runs?: number;
 }
 
-/** Others are answered in between, and no turn does most of the work; the best of some runs. */
+/**
+ * Checks that other requests are answered in between, and that no turn does most of the work. Takes
+ * the best of several runs.
+ */
 const letsOthersIn = async <T>(
   t: Test,
   what: string,
@@ -174,12 +177,12 @@ const letsOthersIn = async <T>(
   const seen: Awaited<ReturnType<typeof watch<T>>>[] = [];
   for (const _ of range(1, runs)) seen.push(await watch(work));
   const { result, delay_ms } = seen.at(-1)!;
-  // Of what is kept after its first run, only that run says anything.
+  // If the result is cached after the first run, only that run counts.
   const heaviest = Math.max(...seen.map(({ work_us }) => work_us));
   const made = seen.filter(({ work_us }) => work_us >= heaviest / 2);
   const answered = Math.max(...made.map((one) => one.answered));
   const share = Math.min(...made.map((one) => one.share));
-  // A turn may take 50 ms of CPU; what takes two of them altogether has nothing to divide.
+  // A turn may take 50 ms of CPU. Work below two such turns needs no splitting.
   if (heaviest < 100_000) {
     t.pass(`${what}: hardly any work`);
     return result;
@@ -359,7 +362,7 @@ t.test('boards, calibration and a record of thousands of scores let others in', 
 });
 
 t.test('the log, feeds, own exports, batches and imports let others in', async (t) => {
-  /** Every page of the log, one after the other. */
+  /** Reads every page of the log, one after another. */
   const readLog = async (format: string): Promise<number> => {
     let [after, events] = [0, 0];
     for (;;) {

@@ -9,7 +9,10 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Exports as the tools of researchers read them: all six of them with DuckDB, and net from them alone. */
+/**
+ * Exports as researchers' tools read them: all six with DuckDB, and the net recomputed from them
+ * alone.
+ */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],
@@ -25,7 +28,7 @@ const [first, second, third] = [
   await makeAgent(app, { human }),
 ];
 
-/** Digits, whose order in an object of JavaScript would be another. */
+/** Digits, which a JavaScript object would put in another order. */
 const options = ['2', '10', '1'];
 const day = (n: number): string => new Date(Date.UTC(2031, 0, n)).toISOString();
 const ids = {
@@ -50,7 +53,7 @@ const points = (from: unknown, to: unknown) => [
 await predict(app, first, ids.numeric, { quantiles: points(-5, 42.5) });
 await predict(app, second, ids.date, { quantiles: points(day(5), day(9)) });
 
-/** Forecasts of hours ago, on questions that opened before them. */
+/** Makes forecasts hours older, on questions that opened before them. */
 const grow = async (hours: number): Promise<void> => {
   for (const table of ['predictions', 'earlier_forecasts'] as const) {
     await app.sql`
@@ -65,7 +68,7 @@ await app.call('PATCH', `/api/predictions/${revised}`, {
   body: { probability: 60.5, reason: 'The office announced the date of printing, a week earlier.' },
 });
 await grow(3);
-// As it was closed five hours ago and opened again an hour later.
+// As if it was closed five hours ago and reopened an hour later.
 await app.sql`
   insert into closed_times (question_id, from_at, to_at)
   values (${binary}, now() - interval '5 hours', now() - interval '4 hours')`;
@@ -100,7 +103,7 @@ t.teardown(() => duck.closeSync());
 const ask = async (sql: string): Promise<Row[]> =>
   (await duck.runAndReadAll(sql)).getRowObjectsJson() as Row[];
 
-/** The export as a table of DuckDB, by what it finds out about the file itself. */
+/** The export as a DuckDB table, with the format that DuckDB detects in the file itself. */
 const readers = {
   ndjson: (file: string) => `read_json('${file}')`,
   json: (file: string) => `read_json('${file}')`,
@@ -197,7 +200,7 @@ t.test('a list goes back in as it came out, to predict and to check', async (t) 
 });
 
 const no = 'refused';
-/** What is sent as `probabilities`, with what beside it, and what becomes of it in percent. */
+/** The value sent as `probabilities`, other members sent with it, and the resulting percentages. */
 const lists: readonly (readonly [unknown, object, readonly number[] | typeof no])[] = [
   [[50, 30, 20], {}, [50, 30, 20]],
   [{ '1': 20, '2': 50, '10': 30 }, {}, [50, 30, 20]],
@@ -299,7 +302,7 @@ t.test('excel=true: a byte order mark and semicolons; other formats refuse it', 
   t.match({ status, body }, { status: 400, body: { code: 'INVALID_REQUEST', error: /CSV/ } });
 });
 
-/** The distribution of a row of revisions, as the outcome vector is counted. */
+/** The distribution in a row of revisions, in the order of the outcome vector. */
 const statedBy = (row: Row): number[] => {
   if (typeof row['probability'] === 'number') {
     return [row['probability'] / 100, 1 - row['probability'] / 100];
@@ -312,7 +315,7 @@ const statedBy = (row: Row): number[] => {
   );
 };
 
-/** docs/scoring.md, from the rows of three exports and nothing else. */
+/** Computes docs/scoring.md from the rows of three exports and nothing else. */
 const netOf = (forecasts: readonly Row[], question: Row, decision: Row): number => {
   const ms = (value: unknown): number => (value === null ? Infinity : Date.parse(String(value)));
   const ends = [question['closes_at'], question['closed_at'], decision['known_at']].map(ms);
@@ -364,7 +367,7 @@ t.test('every net follows from the exports, also of a question that was reopened
     if (question_id === binary) t.equal((question['closed_times'] as unknown[]).length, 1);
   }
   t.equal(checked, 4);
-  // Without the time in which it was closed it would be another one.
+  // Without the closed times the result would be different.
   const own = revisions.filter((row) => row['prediction_id'] === revised);
   const never = { ...one(questions, binary), closed_times: null };
   const paid = predictions.find((row) => row['prediction_id'] === revised)?.['net'];

@@ -17,8 +17,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Owners of webhooks that fail: they are warned once in each row of failures that is long enough, and
- * not before. Minutes pass by moving the stored times.
+ * Owners of failing webhooks are warned once per sufficiently long run of failures, and not before.
+ * The tests move stored times to let minutes pass.
  */
 
 const world = await makeWorld(t);
@@ -48,7 +48,7 @@ const passMinutes = (minutes: number) => sql`
 
 const countAttempts = async (): Promise<number> => (await sql`select from attempts`).length;
 
-/** Answers of the receiver: a status, with what makes it one of another kind. */
+/** Answers of the receiver: a status, and the details that distinguish kinds of answers. */
 const answers = {
   fail: { status: 500, body: 'bytes of the receiver' },
   fine: { status: 204 },
@@ -60,17 +60,17 @@ const answers = {
 } as const;
 type Answer = keyof typeof answers;
 
-/** An event and one attempt at it at each webhook. */
+/** Sends an event, and attempts it once at each webhook. */
 const attempt = async (name: Answer, hooks = 1): Promise<void> => {
   const before = await countAttempts();
   await sql`update webhooks set paused_until = now() where paused_until > now()`;
   world.receiver.script('/', answers[name]);
-  // A kept connection that breaks is replaced by a fresh one, once.
+  // A broken kept-alive connection is replaced by a fresh one, once.
   if (name === 'hangs_up') world.receiver.script('/', answers[name]);
   await world.record({});
   await until('an attempt', async () => (await countAttempts()) === before + hooks);
   if (name === 'hangs_up') world.receiver.clear();
-  // Only what the test asks for is tried again.
+  // Only attempts that the test requests are made.
   await sql`update deliveries set next_at = now() + interval '1 day' where state = 'waiting'`;
 };
 
@@ -89,7 +89,7 @@ interface Notice {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Notices and mails about failing webhooks, after all of them have been looked at once more. */
+/** Notices and mails about failing webhooks, after every webhook was checked once more. */
 const warnings = async () => {
   const { id } = await world.addHook({ events: ['question.closed'] });
   await sql`
@@ -115,7 +115,7 @@ const countWarnings = async (): Promise<number> => {
 
 const eleven_minutes: Steps = ['fail', 3, 'fail', 3, 'fail', 3, 'fail', 2, 'fail'];
 
-/** Steps one after the other, and how many warnings there are after each. */
+/** Steps one after another, and the number of warnings after each. */
 const rows: readonly (readonly [what: string, ...(readonly [Steps, warnings: number])[]])[] = [
   ['five failures over eleven minutes', [eleven_minutes, 1]],
   [

@@ -4,20 +4,22 @@ import { until } from '../help/until.js';
 import { ask, openImports, past, source } from './records.js';
 import type { Any, Fields } from './world.js';
 
-/** Kind B: files as people have them: encodings, separators, headers, numbers, quotes, line ends. */
+/**
+ * Kind B: files as people have them: encodings, separators, headers, numbers, quotes, line ends.
+ */
 
 const { app, write, run, send, questionOf, predictionsOn } = await openImports(t);
 
 const head = 'question,subcategory,closes_at,source,source_id';
 let files = 0;
-/** Ids of each file are its own, because what is there already would hide a fault. */
+/** Each file has its own ids, because existing ids would hide a fault. */
 const idOf = (id: string): string => `${files}-${id}`;
 
 const placeholder = /<(\w+)(?:\|([^<>]*))?>/g;
 const unquote = (text: string): string => text.replace(/^ *"|" *$/g, '');
 const textOf = (id: string, text?: string): string => unquote(text ?? `Will ${id} be imported?`);
 
-/** `HEAD` is the header, and `<id>` or `<id|text>` a row, or a line of NDJSON. */
+/** `HEAD` becomes the header. `<id>` or `<id|text>` becomes a row, or a line of NDJSON. */
 const expand = (text: string, name: string, by = ','): string => {
   const row = (id: string, title = textOf(id)) =>
     [title, 'data', '2035-12-01', source, idOf(id)].join(by);
@@ -35,8 +37,8 @@ const countQuestions = async (): Promise<number> => {
 };
 
 /**
- * A file, the ids that go in, and what is said: a reason for each bad line, or the one reason why
- * nothing is sent at all.
+ * A file, the ids that are imported, and the messages: a reason for each bad line, or the only
+ * reason why nothing is sent.
  */
 type Case = readonly [
   what: string,

@@ -4,7 +4,7 @@ import { t } from '../help/tap.js';
 import { batch_path, openBatches } from './fleet.js';
 import { type Any, age, type Fields, reason } from './world.js';
 
-/** A batch of 100 predictions fits the limit of its agent. */
+/** A batch of 100 predictions fits within the rate limit of its agent. */
 
 const { app, start, itemsOf, predict, predictOne } = await openBatches(t, 130);
 

@@ -5,7 +5,7 @@ import { connect } from '../help/ws-client.js';
 import { namesOf, openBatches } from './fleet.js';
 import type { Any } from './world.js';
 
-/** What a person sees of a fleet: errors, limits and last calls, by the API and on the page. */
+/** A person's view of a fleet, in the API and on the page: errors, limits and last calls. */
 
 const { app, register, start, questions, itemsOf, predict, predictOne } = await openBatches(t, 6);
 const usage_path = '/api/me/agents/usage';

@@ -3,12 +3,12 @@ import { type Answered, startApp } from '../help/app.js';
 import { type Human, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import type { Any, Fields } from './world.js';
 
-/** What the files about fleets share: people with many agents, and batches of predictions. */
+/** Shared code of the tests about fleets: people with many agents, and batches of predictions. */
 
 export const batch_path = '/api/me/agents/batch';
 
 let made = 0;
-/** Items of a call that registers, with names that nobody has. */
+/** Items of a registration call, with unused names. */
 export const namesOf = (count: number): Fields[] =>
   Array.from({ length: count }, () => {
     made += 1;
@@ -25,7 +25,7 @@ export const openFleets = async (t: Test) => {
   const meOf = async (key: string): Promise<Any> =>
     (await app.call('GET', '/api/me', { key })).body.user;
 
-  /** A person with so many agents. */
+  /** A person with this many agents. */
   const start = async (count: number) => {
     const human = await makeHuman(app);
     const { body } = await register(human, namesOf(count));
@@ -40,7 +40,7 @@ export const openFleets = async (t: Test) => {
   return { app, register, meOf, start };
 };
 
-/** Batches of predictions on so many open questions. */
+/** Batches of predictions on this many open questions. */
 export const openBatches = async (t: Test, count: number) => {
   const fleets = await openFleets(t);
   const { app } = fleets;

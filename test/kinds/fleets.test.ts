@@ -3,7 +3,7 @@ import { t } from '../help/tap.js';
 import { batch_path, namesOf, openFleets } from './fleet.js';
 import type { Any } from './world.js';
 
-/** Many agents of one person, registered in one call: each is judged by itself. */
+/** Many agents of one person, registered in one call. Each is accepted or refused separately. */
 
 const { app, register, meOf, start } = await openFleets(t);
 
@@ -42,7 +42,7 @@ t.test('a hundred agents are registered, linked, and shown their key once', asyn
   t.same({ ...sums }, { agents: 100, points: 500_000 });
 });
 
-/** Items of one call, and for each the code that refuses it; '' for one that is registered. */
+/** Items of one call, and the error code of each. '' if it is registered. */
 const judged: readonly (readonly [what: string, items: readonly unknown[], codes: string[]])[] = [
   ['one agent', [{ name: 'Solo', model: 'openai/gpt-4o' }], ['']],
   ['unknown members', [{ name: 'Unknown members', model: 'm', foo: 1 }], ['']],

@@ -9,8 +9,8 @@ import { until } from '../help/until.js';
 import type { Any } from './world.js';
 
 /**
- * Kind: a cursor belongs to one list, which is one path with its filters and order. Each instance was
- * drawn up from the documents alone.
+ * Kind: a cursor belongs to one list, which is one path with its filters and order. Each case was
+ * written from the documentation alone.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: no_limits });
@@ -42,7 +42,7 @@ for (const [n, id] of [one, other, one, other, one, other].entries()) {
   if (said.status !== 201) throw new Error(JSON.stringify(said.body));
 }
 
-/** Two webhooks of one agent, with rows of deliveries. */
+/** Two webhooks of one agent, each with deliveries. */
 const hooks = await Promise.all(
   ['a', 'b'].map(async (name) => {
     const body = { url: `https://example.org/${name}`, events: ['question.created'] };

@@ -6,8 +6,8 @@ import { until } from '../help/until.js';
 import type { Any } from './world.js';
 
 /**
- * Kind: while content is hidden, notices that point to it are withdrawn. Each instance was drawn up
- * from the documents alone.
+ * Kind: while content is hidden, notices that point to it are withdrawn. Each case was written from
+ * the documentation alone.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { LIMIT_IP: '100000' } });
@@ -34,7 +34,7 @@ const act = (verb: string, what: string) =>
 const untilNotified = (agent: Agent, id: string) =>
   until('the notice of the reply', async () => (await repliesOf(agent)).includes(id));
 
-/** An author, another agent, and the reply of the other one that the author was told of. */
+/** An author, another agent, and that agent's reply, about which the author got a notice. */
 const makeReply = async () => {
   const [author, other] = [await newAgent(), await newAgent()];
   const id = await comment(author);

@@ -7,8 +7,9 @@ import { t } from '../help/tap.js';
 import { makeVisitor, problemAt } from '../help/visitor.js';
 
 /**
- * Kind 6: length before work. A text above four times its limit, in code units, is refused for its
- * length; then more than 30 combining marks in a row are refused; then it is normalised and counted.
+ * Kind 6: length before work. A text longer than four times its limit, in code units, is refused
+ * for its length. Then more than 30 combining marks in a row are refused. Only then is the text
+ * normalized and counted.
  */
 
 const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' } });
@@ -22,16 +23,16 @@ const nfd = (text: string): string => text.normalize('NFD');
 const accents = (count: number, mark = '\u0301'): string => `a${mark.repeat(count)}`;
 const is_accents = /more than 30 combining marks in a row/;
 let made = 0;
-/** Five words that no other text has, of ASCII. */
+/** Five unique ASCII words. */
 const words = (): string => {
   made += 1;
   const name = made.toString(26).replace(/\d/g, (digit) => 'qrstuvwxyz'[Number(digit)] ?? 'q');
   return ['weir', 'gauge', 'ferry', 'harbour', 'timetable'].map((one) => `${one}${name}`).join(' ');
 };
-/** Of exactly so many characters once it is composed. */
+/** A text with exactly this many characters once it is composed. */
 const fill = (character: string, length: number, begin = ''): string =>
   begin + character.repeat(length - begin.length);
-/** The same as different words, for texts whose quality is looked at. */
+/** The same as different words, for texts whose quality is checked. */
 const prose = (character: string, length: number): string => {
   let text = `${words()} `;
   for (let n = 0; text.length < length + 20; n += 1) {
@@ -52,7 +53,7 @@ const readMe = async () => (await app.call('GET', '/api/me', { key })).body.user
 t.test(
   'four code units a character pass at the exact limit, and one more unit does not',
   async (t) => {
-    // U+1F82 is four code units in NFD: a character and three marks.
+    // U+1F82 is four code units in NFD: a letter and three marks.
     const [character, units] = ['\u1f82', nfd('\u1f82').length];
     t.equal(units, 4, 'the character that the limit of four is about');
     const limits = { bio: 500, domain_focus: 500, philosophy: 280 };
@@ -80,7 +81,8 @@ t.test(
 );
 
 t.test('a text that is too long and full of marks is refused for its length', async (t) => {
-  // A comment counts what readers see, so a family of emoji is one: its first limit is one of bytes.
+  // A comment counts characters as readers see them, so a family emoji counts as one. Its first
+  // limit is in bytes.
   const cases = [
     ['comments', comments, 'content', 'COMMENT_TOO_LONG', 30_001],
     ['bio', null, 'bio', 'INVALID_REQUEST', 2_001],
@@ -153,7 +155,8 @@ t.test('a character that grows when it is normalised counts as what it grows to'
     const over = await patchMe({ bio: character.repeat(most + 1) });
     t.match(over, { status: 400, body: { fields: [{ path: 'body.bio' }] } }, `${what}: one more`);
   }
-  // 16 marks before, 32 after: what is taken can be sent back as it was answered.
+  // 16 marks before, 32 after. An accepted text must be accepted again in the form in which it was
+  // returned.
   const first = await patchMe({ bio: accents(16, '\u0344') });
   t.ok(first.status === 200 || first.status === 400);
   if (first.status === 400) {
@@ -183,7 +186,8 @@ t.test('marks of every block count in a row, whatever is no character between th
     t.match(refused.body, { fields: [{ path: 'body.philosophy' }] }, what);
     t.match(refused.body.error, is_accents, what);
   }
-  // A joiner or a control character between them: refused or taken, and taken means kept whole.
+  // With a joiner or a control character in between, the text is either refused or stored
+  // completely.
   for (const [what, between] of [
     ['a zero-width joiner', '\u200d'],
     ['a non-joiner', '\u200c'],

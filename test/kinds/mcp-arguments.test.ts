@@ -5,8 +5,8 @@ import { t } from '../help/tap.js';
 import { type Any, age, type Fields, reason } from './world.js';
 
 /**
- * Kinds: arguments of MCP that arrive as texts are read by their type, and unknown arguments are
- * refused by name. Each instance was drawn up from the documents alone.
+ * Kinds: MCP arguments sent as strings are parsed by their type, and unknown arguments are refused
+ * by name. Each case was written from the documentation alone.
  */
 
 const app = await startApp(t, { env: no_limits });
@@ -25,7 +25,7 @@ const unsure = { question_id, reasoning, dry_run: true };
 const multi = { question_id: options_id, reasoning, dry_run: true };
 const text = 'The second survey was published this morning, earlier than expected.';
 
-/** Rows of everything that a call could have stored. */
+/** The number of rows in all tables to which a call could write. */
 const countStored = async (): Promise<number> => {
   const [row] = await app.sql<{ count: number }[]>`
     select

@@ -8,8 +8,8 @@ import { until } from '../help/until.js';
 import { type Any, importQuestion } from './world.js';
 
 /**
- * Kind: answers of MCP are small. Each has at most 60 KB whatever is stored, nothing is skipped
- * between two pages, and what is left out can be had.
+ * Kind: MCP answers are small. Each has at most 60 KB regardless of the stored data, nothing is
+ * skipped between two pages, and omitted parts can be requested.
  */
 
 const most = 61_440;
@@ -45,7 +45,7 @@ for (const n of range(1, 100)) {
 
 const bytesOf = (text: string | undefined): number => Buffer.byteLength(text ?? '');
 
-/** The answer of a call, which fits. */
+/** Returns the answer of a call and checks that it fits. */
 const ask = async (t: Any, name: string, args: Any): Promise<Any> => {
   const { content, answer } = await callTool(name, args);
   const bytes = bytesOf(content[0]?.text);
@@ -54,7 +54,7 @@ const ask = async (t: Any, name: string, args: Any): Promise<Any> => {
   return { ...answer, bytes };
 };
 
-/** The rows of all pages, by the cursor of each. */
+/** The rows of all pages, read with each page's cursor. */
 const readAll = async (t: Any, name: string, args: Any, rows: string): Promise<Any[]> => {
   const found: Any[] = [];
   let most_seen = 0;
@@ -204,7 +204,7 @@ t.test('fields that are not there are refused by name', async (t) => {
 
 t.test('resources are as small', async (t) => {
   const seen: string[] = [];
-  // The client of the newer revision reads all pages at once.
+  // The client of the newer revision would read all pages at once.
   const { connect, client } = await openOld(t, app.url, key);
   await connect();
   for (let cursor: string | undefined; ; ) {

@@ -6,8 +6,8 @@ import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * Who asks for a part of the log gets this part or a refusal that names the word, over every transport. Nobody
- * gets everything because a word was misspelt or came from another service.
+ * A client that asks for a part of the log gets that part, or a refusal that names the bad word,
+ * over every transport. A misspelt word, or a word from another service, never returns everything.
  */
 
 const { app, log, as, take, ack, key, write } = await serveConsumers(t);
@@ -42,7 +42,7 @@ const offsetsAt = async (path: string) => {
   return status === 200 ? pluck(body.events, 'offset') : status;
 };
 
-/** Words that other services, other routes of this one, or a slip of the pen make of its words. */
+/** Variants of the names: from other services, from other routes of this service, or misspelt. */
 const words = [
   ...['topcis', 'topics', 'tpoic', 'model_familys', 'model', 'model_name', 'modelfamily'],
   ...['question_id', 'question_ids_', 'questionIds', 'qeustion_ids', 'question-ids', 'category'],

@@ -4,7 +4,10 @@ import { until } from '../help/until.js';
 import { ask, decision, openImports, past, source } from './records.js';
 import { type Any, eventOf, type Fields, place, placeOrThrow } from './world.js';
 
-/** Kind A: outcomes and options. An option is what its text says, before any word or number is. */
+/**
+ * Kind A: outcomes and options. The text of an option takes precedence over any special word or
+ * number.
+ */
 
 const { app, write, run, send, questionOf, predictionsOn } = await openImports(t);
 const agent = await makeAgent(app, { human: await makeHuman(app) });
@@ -12,7 +15,7 @@ const numeric: Fields = { question_type: 'numeric', range: { min: 0, max: 100 } 
 const bars = ['A|B', 'A', 'B'];
 const to = (resolved_to: unknown): Fields => ({ resolved_to });
 
-/** The correct options, a yes/no outcome, `void`, or why the line is refused. */
+/** The correct options, a yes/no outcome, `void`, or the reason why the line is refused. */
 type Right = readonly string[] | boolean | 'void' | RegExp;
 
 const resolutions: readonly [string, Fields | readonly string[], Fields, Right][] = [
@@ -69,7 +72,7 @@ t.test('resolved_to is an option first, then JSON, then a list, then a word', as
   }
 });
 
-/** A text with a meaning of its own, as an option. */
+/** Texts that have a special meaning, used as options. */
 const special = ['void', 'yes', '1', '0', 'true', 'A|B', '["A"]', 'null'];
 
 t.test('in CSV each of such texts is the option', async (t) => {
@@ -196,7 +199,7 @@ t.test('options that merely resemble each other stay two', async (t) => {
   }
 });
 
-/** Probabilities as a list in the order of the options. */
+/** Shows probabilities as a list in the order of the options. */
 const shown = (prediction: Any): Fields => ({
   ...prediction,
   probabilities: Object.values(prediction?.probabilities ?? {}),

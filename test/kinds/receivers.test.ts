@@ -22,8 +22,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Two kinds of receivers: those whose status line is right and the rest is not, or the other way
- * round, and those that send informational answers first. The status line alone decides.
+ * Two kinds of receivers: in one, only the status line or only the rest is valid. The other sends
+ * informational answers first. The status line alone decides.
  */
 
 const world = await makeWorld(t);
@@ -31,7 +31,9 @@ t.beforeEach(world.reset);
 const deliverTo = makeDeliverTo(world);
 const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
 
-/** An answer; the status that counts; what is noted, if anything. A status of 2xx is delivered. */
+/**
+ * An answer, the status that counts, and the note, if there is one. A 2xx status means delivered.
+ */
 type Row = readonly [
   what: string,
   does: Misbehaviour,
@@ -39,7 +41,7 @@ type Row = readonly [
   wanted?: {
     readonly error?: string | RegExp | null;
     readonly answer?: string | null;
-    /** Least and most seconds until the next attempt. */
+    /** Minimum and maximum seconds until the next attempt. */
     readonly delay?: readonly [least: number, most: number];
   },
 ];
@@ -73,7 +75,7 @@ const deliver = async (t: Test, rows: readonly Row[], wall_ms: number): Promise<
   await until('every connection is closed', () => hostile.open === 0);
 };
 
-/** The status line is whole; what comes after it is not as it should be. */
+/** The status line is complete, but the part after it is invalid. */
 const broken_after_line: readonly Row[] = [
   [
     'a body that is cut',
@@ -176,7 +178,7 @@ t.test('whatever follows a status line of 2xx: delivered, and noted', (t) =>
 
 const asking = answer('429 Slow', 'Retry-After: 9', 'Content-Length: 9');
 
-/** There is no whole status line, or none of 2xx. */
+/** The status line is incomplete, or its status is not 2xx. */
 const failures: readonly Row[] = [
   ['a line that ends in a status', say('HTTP/1.1 20'), null, lost],
   ['a line that is reset', resetAfter('HTTP/1.1 '), null, lost],
@@ -276,7 +278,7 @@ t.test('informational answers before the final one are skipped', (t) =>
 const wall_ms = 1_000;
 const late = { error: 'timeout' } as const;
 
-/** The wall clock of the call ends each of these. */
+/** Each of these ends by the time limit of the call. */
 const slow: readonly Row[] = [
   ['a body that never comes', begin(answer('200 OK', 'Content-Length: 5')), 200, late],
   ['a drip of body', drip(answer('200 OK', 'Content-Length: 1000'), 100), 200, late],

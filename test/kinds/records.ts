@@ -4,14 +4,16 @@ import type { t as Tap } from '../help/tap.js';
 import { openImport } from '../tools/import-files.js';
 import type { Any, Fields } from './world.js';
 
-/** What the tests of imported files share: an app, records in short, and what became of them. */
+/**
+ * Shared code of the tests of imported files: an app, short forms of records, and their results.
+ */
 
 export const source = 's42';
 
 /** A question of 2025, whose forecasts can be imported. */
 export const past: Fields = { opens_at: '2025-01-01', closes_at: '2025-12-01' };
 
-/** A yes/no question; with a list, a question with these options. */
+/** A yes/no question, or with a list, a question with these options. */
 export const ask = (source_id: string, more: Fields | readonly string[] = {}): Fields => ({
   question: `What will case ${source_id} turn out to be in the end?`,
   subcategory: 'data',
@@ -51,10 +53,10 @@ export const openImports = async (t: typeof Tap) => {
   return {
     app,
     ...files,
-    /** Imports records, or lines as they stand. */
+    /** Imports records, or lines as they are. */
     send: (records: readonly unknown[], ...argv: string[]) =>
       files.run(files.writeLines('in.ndjson', records), argv),
-    /** The published question with this id at the source. */
+    /** The published question with this id at its source. */
     questionOf: async (source_id: string): Promise<Any> =>
       (await listOf(`source=${source}&source_id=${encodeURIComponent(source_id)}`))[0],
     /** Predictions on a question, each with its latest revision. */

@@ -6,12 +6,15 @@ import { until } from '../help/until.js';
 import { ask, decision, forecast, openImports, past } from './records.js';
 import { type Any, eventOf, type Fields } from './world.js';
 
-/** Kind C: what is imported twice, at once, or after an answer that was lost, is there once. */
+/**
+ * Kind C: a record that is imported repeatedly, concurrently, or after a lost answer exists only
+ * once.
+ */
 
 const { app, send, run, writeLines, questionOf, predictionsOn } = await openImports(t);
 
 let questions = 0;
-/** A question of its own for each case, and its records. */
+/** A separate question for each case, and its records. */
 const open = (more: Fields | readonly string[] = {}) => {
   questions += 1;
   const id = `c${questions}`;
@@ -30,7 +33,7 @@ const open = (more: Fields | readonly string[] = {}) => {
 const decisionsOf = (id: string) => app.sql<{ revision: number; known_at: Date | null }[]>`
   select revision, known_at from resolutions where question_id = ${id}`;
 
-/** Resolutions one after the other in a file: what is stored, and why the last one is refused. */
+/** Resolutions one after another in a file: the stored result, and why the last one is refused. */
 const repeated: readonly [
   what: string,
   asked: Fields | readonly string[],
@@ -100,7 +103,7 @@ t.test('a question is decided once, and never anew', async (t) => {
   for (const [what, asked, first, more, stored, refusal] of repeated) {
     const one = open(asked);
     const records = [one.asked, one.decided(first), ...more.map(one.decided)];
-    // In one file, and then in files of their own.
+    // First in one file, and then in separate files.
     for (const file of [records, ...records.slice(1).map((record) => [record])]) {
       const is_refused = refusal !== undefined && file.at(-1) === records.at(-1);
       const { code, output } = await send(file);
@@ -117,7 +120,7 @@ t.test('a question is decided once, and never anew', async (t) => {
   }
 });
 
-/** Forecasts in one file: how many predictions are there then, and why the last is refused. */
+/** Forecasts in one file: the resulting number of predictions, and why the last one is refused. */
 t.test('a forecast is there once', async (t) => {
   const side: Fields = { probability: null, prediction: false, confidence: 60 };
   const cases: readonly [string, readonly Fields[], RegExp?][] = [
@@ -161,7 +164,7 @@ const whole = () => {
 const receiptOf = async (pid: string): Promise<Any> =>
   (await app.call('GET', `/api/predictions/${pid}/receipt`)).body.receipt;
 
-/** One question, one forecast, one decision, paid once. */
+/** Checks for one question, one forecast and one decision, paid once. */
 const checkOnce = async (id: string): Promise<void> => {
   const question = await questionOf(id);
   t.match(question, { status: 'resolved', outcome: true });
@@ -211,7 +214,10 @@ t.test('of two outcomes at once one wins, and the other is reported', async (t) 
   }
 });
 
-/** Passes requests on; `loses` says whose answer becomes a 503 although the work is done. */
+/**
+ * Forwards requests. `loses` selects the paths whose answer becomes a 503 although the work is
+ * done.
+ */
 const startLossy = async (loses: (path: string) => boolean, is_done = true) => {
   const server = http.createServer((request, reply) => {
     const { method, url: path = '', headers } = request;

@@ -35,7 +35,7 @@ import {
   yesterday,
 } from './world.js';
 
-/** What the service answers, exports and computes is taken back as the same forecast. */
+/** The service accepts everything that it returns, exports or computes as the same forecast. */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { ...no_limits } });
 const human = await makeHuman(app);
@@ -53,7 +53,7 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
-/** Each of them is where a second reading could go wrong. */
+/** In each of these, reading the forecast again could go wrong. */
 const awkward: readonly [string, Kind, Fields][] = [
   ['exactly one percent', 'yes_no', { probability: 1, scale: 'percent' }],
   ['half a percent', 'yes_no', { probability: 0.5, scale: 'percent' }],
@@ -101,7 +101,7 @@ interface Standing {
   readonly prediction: Any;
 }
 
-/** Each awkward forecast on a question of its own. */
+/** Places each awkward forecast on its own question. */
 const placeAll = async (): Promise<readonly Standing[]> => {
   const all: Standing[] = [];
   for (const [what, kind, stated] of awkward) {
@@ -255,7 +255,9 @@ const replayable = async (path: string): Promise<string> => {
   return body as string;
 };
 
-/** A mirror: a question of the same kind for each, and forecasts that were exported. */
+/**
+ * A mirror: one question of the same kind for each exported forecast, and those forecasts imported.
+ */
 const mirrorOf = async (rows: readonly Any[], mark: string) => {
   const lines: { what: string; line: Fields; id: string; agent: string; wanted: Any }[] = [];
   for (const [n, { what, kind, id: original, prediction }] of standing.entries()) {

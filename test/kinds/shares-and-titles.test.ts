@@ -5,8 +5,8 @@ import { t } from '../help/tap.js';
 import { type Any, consensusOf, type Fields } from './world.js';
 
 /**
- * Kinds: shares of a question that nobody forecast; titles and other names of one line. Each instance
- * was drawn up from the documents alone.
+ * Kinds: shares of a question without forecasts, and titles and other one-line names. Each case was
+ * written from the documentation alone.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: no_limits });

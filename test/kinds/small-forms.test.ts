@@ -11,8 +11,8 @@ import { connect } from '../help/ws-client.js';
 import { type Any, importQuestion } from './world.js';
 
 /**
- * Kinds: times with an offset in an address; bodies with a byte order mark or in gzip; keys that were
- * sent in another header. Each instance was drawn up from the documents alone.
+ * Kinds: times with an offset in a URL, bodies with a byte order mark or in gzip, and keys sent in
+ * another header. Each case was written from the documentation alone.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: no_limits });
@@ -38,14 +38,14 @@ for (const [name, forecast_at] of [
   if (body.results[0].status !== 'created') throw new Error(JSON.stringify(body));
 }
 
-/** How many forecasts a file has. */
+/** The number of forecasts in a file. */
 const countExported = async (query: string): Promise<number> => {
   const { status, body } = await get(`/api/export/predictions?format=ndjson&${query}`);
   if (status !== 200) throw new Error(`${query}: ${JSON.stringify(body)}`);
   return String(body).split('\n').filter(Boolean).length;
 };
 
-// An export has what was stored some seconds ago.
+// Exports include rows a few seconds after they are stored.
 await until('both forecasts are exported', async () => (await countExported('')) === 2);
 await until('the log has them', async () => {
   const [row] = await app.sql<{ left: number }[]>`select count(*)::integer as left from outbox`;
@@ -74,7 +74,7 @@ for (const [query, count] of moments) {
   });
 }
 
-/** Answers to the same moment: in UTC, with a raw plus and with an encoded one. */
+/** Paths that take the same moment in UTC, with a raw plus, and with an encoded plus. */
 const same_moments: readonly (readonly [name: string, path: (time: string) => string])[] = [
   ['the consensus as it stood', (time) => `/api/consensus?ids=${source.id}&at=${time}`],
   ['the snapshot of an export', (time) => `/api/export/predictions?as_of=${time}`],
@@ -192,7 +192,7 @@ const newcomer = () => {
   return { name: `Newcomer ${named}`, model: 'm' };
 };
 type Headers_ = Readonly<Record<string, string>>;
-/** Sends the bytes as they are. */
+/** Sends the bytes unchanged. */
 const sendBytes = async (
   method: string,
   path: string,

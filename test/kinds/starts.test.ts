@@ -16,12 +16,12 @@ import { endService, launch } from '../help/service.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 
-/** Starts that cannot work: why, in one sentence, and before anything is built. */
+/** Starts that cannot work report the reason in one sentence, before anything is built. */
 
 const machine = { platform: 'linux', node: '20.19.2', glibc: '2.36', descriptors: 65_536 };
 const embedded = '18.4.0-beta.17';
 
-/** One line that a person can read, without the stack of a program. */
+/** Checks for one line that a person can read, without a stack trace. */
 const checkSentence = (t: Test, said: string | null, what: string): void => {
   t.type(said, 'string', `${what}: it is a problem`);
   const text = said ?? '';
@@ -135,7 +135,8 @@ t.test('data of whatever other Postgres, also where the version is not readable'
     const said = startProblem({ DATA_DIR: folder }, embedded, machine);
     const direct = clusterProblem(path.join(folder, 'postgres'), embedded);
     for (const one of [said, direct]) {
-      // Postgres itself refuses such a folder later; here nothing may break or be echoed whole.
+      // Postgres itself refuses such a folder later. This check must neither fail nor print the
+      // whole value.
       if (one !== null) checkSentence(t, one, what);
     }
   }
@@ -253,7 +254,7 @@ t.test('doctor says the same, as JSON too, with the way out', async (t) => {
   }
 });
 
-/** How a start ends, or that it does not. */
+/** Returns how a start ends, or that it does not end. */
 const startHere = async (t: Test, folder: string, env: NodeJS.ProcessEnv) => {
   const launched = launch(folder, { API_PROCESSES: '1', ...env });
   t.teardown(async () => {

@@ -8,8 +8,9 @@ import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * Where a reader of the log goes on: exactly behind the id that it names, over every transport. An id that
- * cannot be read is refused, and one above the log is a gap. Nobody is live without what it missed.
+ * A reader of the log continues exactly after the id that it names, over every transport. An
+ * unreadable id is refused, and an id beyond the end of the log is a gap. No client goes live
+ * without the events that it missed.
  */
 
 const { app, log, as, take, key, write } = await serveConsumers(t);
@@ -23,7 +24,7 @@ const topic = `question:${questionId(1)}`;
 const T = `topic=${topic}`;
 const after = (n: number): number[] => e.slice(n + 1);
 
-/** What becomes of a request that may open a stream: a refusal, or the first offsets. */
+/** The result of a request that may open a stream: a refusal, or the first offsets. */
 const ask = (path: string, headers: Record<string, string> = {}, body?: object) =>
   fetch(`${app.url}${path}`, {
     headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
@@ -95,7 +96,7 @@ t.test('a stream at the head replays nothing, and goes live', async (t) => {
 
 t.test('bytes outside ASCII, and two headers from a proxy', async (t) => {
   const start = `GET /api/stream?${T} HTTP/1.1`;
-  // The engine cuts such bytes off both ends of a header, as it does with blanks.
+  // The engine trims such bytes from both ends of a header, like spaces.
   for (const id of ['5\xe2\x80\x935', '1\xd9\xa52', `${e[9]},${e[9]}`, `+${e[9]}`]) {
     const raw = openRaw(app.port);
     raw.write(writeRequest(start, [`Last-Event-ID: ${id}`]));
@@ -136,7 +137,10 @@ t.test('numbers that no log reaches are refused or a gap', async (t) => {
   }
 });
 
-/** Every other reader of a place, with what it is asked and the place that the refusal names. */
+/**
+ * All other places that take a position in the log: the request, and the name that the refusal
+ * mentions.
+ */
 const others: readonly [string, string, object | undefined, RegExp][] = [
   ['GET', '/api/events?after=1e2', undefined, /after/],
   ['GET', '/api/events?after=abc&format=ndjson', undefined, /after/],

@@ -4,12 +4,14 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** Nobody gets more of the log than was meant, or begins elsewhere, because a word was not read. */
+/**
+ * No client gets more of the log than intended, or starts elsewhere, because a word was ignored.
+ */
 
 const { app, log } = await serveLog(t);
 await log.write(5);
 
-/** What clients send as the last id that they have seen, and that is the id of no event. */
+/** Values that clients send as the last id they have seen, although no event has that id. */
 const unreadable = [
   'nonsense',
   '-1',
@@ -63,7 +65,7 @@ t.test('an id of later than the log is a gap, and one that is read is gone on fr
   await until('those after 2 have come', () => empty.offsets().length === 3);
 });
 
-/** Words by which others narrow, or say where they go on. */
+/** Words that other services use for filters or for the position to continue from. */
 const narrowing = [
   'question_id',
   'questionIds',
@@ -105,7 +107,7 @@ t.test(
 
 t.test('the same of a subscribe frame', async (t) => {
   const client = await connect(t, app.port);
-  // What a frame has itself is known: topics, filter, after and last.
+  // These are known members of a frame.
   const known = ['topics', 'filter', 'last'];
   for (const name of [...narrowing, ...placing].filter((one) => !known.includes(one))) {
     const answer = await client.ask({ op: 'subscribe', topics: ['all'], [name]: 'x' });

@@ -16,7 +16,7 @@ import { makeVisitor } from '../help/visitor.js';
 import { connect } from '../help/ws-client.js';
 import type { Any } from './world.js';
 
-/** People whose address is not verified own nothing, whichever transport they try. */
+/** People without a verified address cannot own anything, over any transport. */
 
 const app = await startApp(t, {
   env: {
@@ -28,7 +28,7 @@ const app = await startApp(t, {
 
 let people = 0;
 
-/** A person who signed up and logged in, and has not opened the mailed link. */
+/** A person who signed up and logged in, but has not opened the mailed link. */
 const makeNewcomer = async (email?: string) => {
   people += 1;
   const address = email ?? `newcomer-${process.pid}-${people}@people.dev`;
@@ -70,7 +70,7 @@ const consumerCalls: readonly Row[] = [
   ['DELETE', '/api/me/consumers/news'],
 ];
 
-/** Each call is answered with this, and by nothing that tells whether the thing is there. */
+/** Checks that each call gets this answer, which does not reveal whether the thing exists. */
 const expectAll = async (
   t: Any,
   calls: readonly Row[],

@@ -5,8 +5,8 @@ import { t } from '../help/tap.js';
 import { untilLocked } from '../help/until-locked.js';
 
 /**
- * Kind: votes of one agent on one target wait for each other. Each instance was drawn up from the
- * documents alone.
+ * Kind: votes of one agent on one target wait for each other. Each case was written from the
+ * documentation alone.
  */
 
 const app = await startApp(t, {
@@ -19,7 +19,7 @@ const makeVoter = () => makeAgent(app, { human: people[0] as (typeof people)[0] 
 const author = await makeAgent(app, { human: author_owner });
 const question_ids = await Promise.all(Array.from({ length: 12 }, () => makeOpenQuestion(app)));
 
-/** A prediction of the author that nobody has voted on. */
+/** A prediction of the author without votes. */
 const makeTarget = () =>
   predict(app, author, question_ids.pop() ?? '', { prediction: true, confidence: 60 });
 

@@ -15,7 +15,10 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { place } from './world.js';
 
-/** Webhooks with `order: "question"`: an event waits until those before it are delivered or given up. */
+/**
+ * Webhooks with `order: "question"`: an event waits until the earlier ones are delivered or given
+ * up.
+ */
 
 const world = await makeWorld(t);
 const { sql } = world.deps;
@@ -25,7 +28,7 @@ const order = 'question';
 const questions = range(1, 10).map(() => makeId());
 const [a = '', b = ''] = questions;
 
-/** Records events of questions, in this order; the first has offset 1. */
+/** Records events of these questions, in this order. The first has offset 1. */
 const record = (...ids: readonly string[]) =>
   world.record(...ids.map((question_id) => ({ question_id })));
 const offsetOf = ({ headers }: Received): number => Number(headers['x-svc-offset']);
@@ -33,7 +36,7 @@ const arrived = (path = '/'): number[] => world.receiver.of(path).map(offsetOf);
 const states = async () => (await world.deliveries()).map(({ state }) => state);
 const reach = (...wanted: readonly string[]) =>
   until(`states ${wanted}`, async () => String(await states()) === String(wanted));
-/** What waits is due now, also at a webhook that is left alone for a while. */
+/** Makes waiting deliveries due now, including those of paused webhooks. */
 const hurry = async (): Promise<void> => {
   await sql`update webhooks set paused_until = now() where paused_until > now()`;
   await world.makeDue();
@@ -42,7 +45,10 @@ const fail = (...paths: readonly string[]): void => {
   for (const path of paths) world.receiver.script(path, { status: 500 });
 };
 
-/** The first event of a question fails and waits for its next attempt; the second waits for it. */
+/**
+ * The first event of a question fails and waits for its next attempt. The second waits for the
+ * first.
+ */
 const failFirst = async (hook: Parameters<typeof world.addHook>[0] = { order }) => {
   const made = await world.addHook(hook);
   fail('/');
@@ -100,7 +106,7 @@ t.test('a body that never ends does not hold its question for ever', async (t) =
   t.equal(hostile.count('/'), 2);
 });
 
-/** How an event is given up, so that the next one goes. */
+/** Ways to give up an event, so that the next one is sent. */
 const given_up: Readonly<Record<string, () => Promise<unknown>>> = {
   exhausted: async () => {
     await failFirst();
@@ -144,7 +150,7 @@ for (const [state, giveUp] of Object.entries(given_up)) {
   });
 }
 
-/** Answers by a rule, and notes in which order events were first taken. */
+/** Answers by a rule, and records the order in which events first arrived. */
 const answerBy = (count: number, rule: (one: Received) => Promise<number> | number) => {
   const taken: number[] = [];
   const give = (response: ServerResponse, one: Received): void => {
@@ -156,7 +162,7 @@ const answerBy = (count: number, rule: (one: Received) => Promise<number> | numb
   world.receiver.script('/', ...Array<typeof give>(count).fill(give));
   return taken;
 };
-/** A question of the offsets 1, 2, 3 … in turn. */
+/** The questions of the offsets 1, 2, 3 …, in rotation. */
 const inTurn = (count: number, among: number) =>
   range(0, count - 1).map((n) => questions[n % among] ?? '');
 const ofQuestion = (offsets: readonly number[], n: number, among: number) =>

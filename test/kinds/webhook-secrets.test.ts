@@ -8,7 +8,7 @@ import type { Received } from '../help/receiver.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 
-/** Secrets of webhooks: each signs until the time that was promised when it was replaced. */
+/** Secrets of webhooks: each signs until the time that was announced when it was replaced. */
 
 const { app, receiver, human, readHead, begin } = await startHookApp(t);
 type Call = Awaited<ReturnType<typeof begin>>['call'];
@@ -21,7 +21,7 @@ const standardOf = (secret: string, { headers, body }: Received): string => {
 const olderOf = (secret: string, { body }: Received): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
-/** Whether exactly these secrets signed it, given with the newest first. */
+/** Checks that it is signed with exactly these secrets, given newest first. */
 const isSignedBy = (t: Tap, one: Received, secrets: readonly string[], what: string): void => {
   const { headers } = one;
   const [newest = '', oldest] = [secrets[0], secrets.at(-1) ?? ''];
@@ -33,7 +33,7 @@ const isSignedBy = (t: Tap, one: Received, secrets: readonly string[], what: str
 };
 type Tap = Pick<typeof t, 'equal'>;
 
-/** What is received after the calls so far. */
+/** The next delivery that is received because of `cause`. */
 const nextOf = async (cause: () => Promise<unknown>): Promise<Received> => {
   const before = receiver.of('/').length;
   await cause();
@@ -52,7 +52,7 @@ const rotateIn =
     return body.secret;
   };
 
-/** A webhook of a new agent that was rotated; its secrets, the oldest first. */
+/** A new agent's webhook whose secret was rotated. Returns its secrets, oldest first. */
 const rotated = async (...hours: readonly number[]) => {
   const made = await begin();
   const { id, secret } = await made.create();
@@ -64,7 +64,10 @@ const rotated = async (...hours: readonly number[]) => {
   return { ...made, id, rotate, secrets, pick };
 };
 
-/** Rotations at once, and which secrets sign so many hours later; 0 is the first. */
+/**
+ * Immediate rotations with these overlaps, and the secrets that sign after this many hours. 0 is
+ * the first secret.
+ */
 const promises: readonly (readonly [
   overlaps: readonly number[],
   ...later: readonly (readonly [hours: number, signing: readonly number[]])[],

@@ -2,7 +2,7 @@ import type { Answered, TestApp } from '../help/app.js';
 import { type Agent, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
-/** What the files of this folder share: forecasts in whatever form, and rows that are sent back. */
+/** Shared code of this folder's tests: forecasts in any form, and rows that are sent back. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -11,7 +11,7 @@ export type Any = any;
 
 export const reason = 'The operator published its timetable this morning, earlier than expected.';
 
-/** What a forecast says, without who said it and when. */
+/** The members that state a forecast, without its agent and its time. */
 export const stated_names = [
   'prediction',
   'probability',
@@ -46,7 +46,7 @@ export const placeOrThrow = async (
 export const revise = (app: TestApp, agent: Agent, pid: string, stated: Fields) =>
   app.call('PATCH', `/api/predictions/${pid}`, { key: agent.key, body: { ...stated, reason } });
 
-/** Its latest forecast has stood for more than a minute. */
+/** Makes its latest forecast more than a minute old. */
 export const age = async ({ sql }: Pick<TestApp, 'sql'>, pid: string): Promise<void> => {
   await sql`
     update predictions
@@ -54,7 +54,7 @@ export const age = async ({ sql }: Pick<TestApp, 'sql'>, pid: string): Promise<v
     where id = ${pid}`;
 };
 
-/** Predictions on a question by the names of their agents. */
+/** Predictions on a question by agent name. */
 export const byAgent = async (app: TestApp, id: string): Promise<ReadonlyMap<string, Any>> => {
   const { body } = await app.call('GET', `/api/questions/${id}/predictions?limit=100`);
   return new Map(body.predictions.map((one: Any) => [one.user_name, one]));
@@ -62,7 +62,7 @@ export const byAgent = async (app: TestApp, id: string): Promise<ReadonlyMap<str
 
 let imported = 0;
 
-/** An imported question that was open for the last ten days and still is. */
+/** An imported question that has been open for ten days. */
 export const importQuestion = async (app: TestApp, fields: Fields = {}) => {
   imported += 1;
   const known = { source: 'mirror', source_id: `m-${imported}` };
@@ -88,10 +88,10 @@ export const importQuestion = async (app: TestApp, fields: Fields = {}) => {
   return { ...known, id: questions[0].id as string };
 };
 
-/** A day ago, when the imported questions were open. */
+/** A day ago, when the imported questions were already open. */
 export const yesterday = (): string => new Date(Date.now() - 86_400_000).toISOString();
 
-/** The event of the log about a question, once it is there. */
+/** The event about a question in the log, once it is there. */
 export const eventOf = (app: TestApp, event: string, question_id: string): Promise<Any> =>
   until(`${event} in the log`, async () => {
     const path = `/api/events?topic=question:${question_id}&events=${event}&limit=100`;
@@ -112,7 +112,7 @@ const cell = (value: unknown): string => {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
-/** As a spreadsheet saves it. */
+/** CSV as a spreadsheet saves it. */
 export const csvOf = (rows: readonly Fields[]): string => {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const lines = [names, ...rows.map((row) => names.map((name) => row[name]))];

@@ -9,7 +9,7 @@ import { holds } from '../../help/property.js';
 import { openStores } from '../../help/stores.js';
 import { t } from '../../help/tap.js';
 
-/** Shown figures equal those of SQL to the last digit, including rounded halves. */
+/** Shown figures equal SQL's to the last digit, including rounded halves. */
 
 const question = { ...no_range, id: 'q', question_type: 'binary', options: [] } as const;
 

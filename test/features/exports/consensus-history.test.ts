@@ -40,7 +40,7 @@ for (const [n, model] of models.entries()) {
     if (n === 0 && question_id === binary) first = { agent, prediction_id };
   }
 }
-// A forecast cannot be revised for at least a minute.
+// A forecast cannot be revised within its first minute.
 await app.sql`
   update predictions set created_at = created_at - interval '1 hour'
   where id = ${first?.prediction_id ?? ''}`;

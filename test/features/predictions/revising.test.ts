@@ -4,7 +4,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Revised forecasts: what is stored, announced and refused. */
+/** Revised forecasts: their storage, their events, and refusals. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
