@@ -8,16 +8,18 @@ import { project_root } from './help/own-stores.js';
 
 /**
  * `npm run check [-- --set-budget]`: checks lint and format, and compares the size of the
- * repository with `budget.json`. The program is built by then. A change that adds a feature may
- * raise the budget by what the feature needs: `--set-budget` writes today's figures.
+ * repository with `budget.json`. Run it after the build. A change that adds a feature may raise the
+ * budget by the size of the feature: `--set-budget` writes today's figures.
  */
 
 interface Budget {
-  /** By folder: lines of the files that git knows. */
+  /** By folder: number of lines in tracked files. */
   readonly lines: Readonly<Record<string, number>>;
-  /** Files of `src` that one prediction enters, from the socket to the commit (`npm run walk`). */
+  /**
+   * Number of files in `src` that one prediction enters, from socket to commit (`npm run walk`).
+   */
   readonly files_of_a_prediction: number;
-  /** By rules file: files of `src` that are loaded with it. */
+  /** By rules file: number of files in `src` that are loaded with it. */
   readonly files_loaded_by_rules: Readonly<Record<string, number>>;
   readonly readme_words: number;
 }
@@ -29,7 +31,10 @@ const read = (name: string): string => readFileSync(path.join(project_root, name
 
 const isText = (name: string): boolean => !/\.(?:png|svg|ico|gz|woff2?|parquet)$/.test(name);
 
-/** `src/features/webhooks` or `src/http`; outside `src` the first folder, or `.` without one. */
+/**
+ * `src/features/webhooks` or `src/http`. Outside `src` the first folder, or `.` for files in the
+ * root.
+ */
 const folderOf = (name: string): string => {
   const [first = '', second = '', third = ''] = name.split('/');
   if (first !== 'src') return second === '' ? '.' : first;
@@ -68,7 +73,9 @@ const countEntered = async (): Promise<number> => {
   return Number(found[1]);
 };
 
-/** A timer that runs during the prediction adds its files, so a larger count is checked again. */
+/**
+ * If a timer runs during the prediction, its files are added, so a larger count is checked again.
+ */
 const countEnteredAtLeast = async (allowed: number): Promise<number> => {
   let least = await countEntered();
   for (let n = 0; n < 2 && least > allowed; n += 1) least = Math.min(least, await countEntered());
@@ -82,7 +89,7 @@ const measure = async (allowed: Budget): Promise<Budget> => ({
   readme_words: read('README.md').split(/\s+/).filter(Boolean).length,
 });
 
-/** Every figure, by its name. */
+/** Every figure by name. */
 const figuresOf = (budget: Budget): ReadonlyMap<string, number> =>
   new Map([
     ...Object.entries(budget.lines).map(([name, n]) => [`lines of ${name}`, n] as const),

@@ -6,8 +6,8 @@ import { withoutPython } from './help/python.js';
 import { makeOpenQuestion } from './help/story.js';
 
 /**
- * `npm run conformance -- [--events N] [--seed N]`: both clients follow a million events while they are
- * written, through connections that are cut at random; then the suite looks at the service itself.
+ * `npm run conformance -- [--events N] [--seed N]`: both clients follow a million events while they
+ * are written, over connections that are cut at random. Then the suite checks the service itself.
  */
 
 const { events, seed } = readNumbers('conformance', {

@@ -6,7 +6,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from './help/story.js';
 
 /** `npm run walk`: the files and functions that one prediction enters, from socket to commit. */
 
-/** The functions of one file of `src` that a request entered. */
+/** The functions in one file of `src` that a request entered. */
 interface EnteredFile {
   readonly file: string;
   readonly functions: readonly string[];
@@ -43,15 +43,15 @@ const without = (all: Coverage, other: Coverage): EnteredFile[] =>
   });
 
 /**
- * Places one prediction and tells which files and functions of `src` were entered between the
- * socket and the commit, by the coverage of that one request. The api process does nothing else
- * meanwhile; functions that it enters by the clock, without a request, are left out.
+ * Places one prediction and returns the files and functions of `src` that it entered between socket
+ * and commit, from the coverage of that one request. The api process does nothing else in the
+ * meantime. Functions that timers enter without a request are left out.
  */
 const enteredByPrediction = async (t: Test): Promise<readonly EnteredFile[]> => {
   const app = await startApp(t, { roles: ['api'], check_answers: false });
   const human = await makeHuman(app);
   const id = await makeOpenQuestion(app);
-  // The first ones read what a process reads once.
+  // The first ones read data that a process reads only once.
   for (let n = 0; n < 3; n += 1) await predict(app, await makeAgent(app, { human }), { id });
   const agent = await makeAgent(app, { human });
   const session = new Session();

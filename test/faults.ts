@@ -1,10 +1,11 @@
 /**
- * `npm run faults [-- hosts|cluster|pgbouncer] [PATH…]`: the tests of test/fault in their long
- * form. Signers sleep for 45 s, which is longer than a lease, and Redis for a minute; timers are killed and sleep
- * again and again; full disks, a read-only Postgres and lost connections last for 30 s; everything
- * is killed twice under 200 followers of three api processes. After `hosts` each service is two
- * hosts behind HAProxy; after `cluster` Redis is a cluster; after `pgbouncer` PgBouncer in
- * transaction mode is before Postgres. The wheel of the Python client is built on Debian 13, too.
+ * `npm run faults [-- hosts|cluster|pgbouncer] [PATH…]`: runs the tests of test/fault in their long
+ * form. Signers are paused for 45 s, which is longer than a lease, and Redis for a minute. Timers
+ * are killed and paused repeatedly. Full disks, a read-only Postgres and lost connections last for
+ * 30 s. Everything is killed twice with 200 followers and three api processes. With `hosts`, each
+ * service is two hosts behind HAProxy. With `cluster`, Redis is a cluster. With `pgbouncer`,
+ * PgBouncer in transaction mode is in front of Postgres. It also builds the wheel of the Python
+ * client on Debian 13.
  */
 process.env['LONG_FAULTS'] = 'true';
 const variants: Record<string, [name: string, value: string]> = {

@@ -5,9 +5,10 @@ import { startService } from './help/service.js';
 import { awaitAgreement, mixed_env, runMixed } from './walk/mixed-load.js';
 
 /**
- * `npm run mixed -- [--operations N] [--seed N]`: registering, linking, predicting, suggesting, deciding,
- * deciding anew, voiding, referrals, webhooks and comments by 32 clients at once against the whole
- * service with its own processes and stores; then everything is settled, and verify finds nothing.
+ * `npm run mixed -- [--operations N] [--seed N]`: 32 concurrent clients register, link, predict,
+ * suggest, decide, correct decisions, void, refer, use webhooks and comment, against the whole
+ * service with its own processes and stores. Afterwards everything is settled, and verify must find
+ * nothing.
  */
 
 const { operations, seed } = readNumbers('mixed', {

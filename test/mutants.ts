@@ -24,9 +24,9 @@ import { startFiles } from './help/run-files.js';
 
 interface Area {
   readonly name: string;
-  /** Source files, as `src/…`. */
+  /** Its source files, as `src/…`. */
   readonly holds: RegExp;
-  /** Beginnings of the paths of its tests. */
+  /** Path prefixes of its tests. */
   readonly tests: readonly string[];
 }
 
@@ -38,15 +38,15 @@ const feature = (name: string, holds: string, ...more: readonly string[]): Area 
 
 const areas: readonly Area[] = [
   ...['leaderboards', 'questions', 'resolution'].map((name) => feature(name, '.*rules|.*store')),
-  // Old snapshots are deleted by retention.
+  // Retention deletes old snapshots.
   feature('consensus', '.*rules|.*store', 'features/retention/'),
   feature('mail', 'store|mailer'),
   // Moderators suspend and hide through these stores.
   feature('accounts', '.*rules|.*store', 'features/moderation/'),
   feature('comments', '.*rules|.*store', 'features/moderation/'),
-  // Points move by registrations and settlements.
+  // Registrations and settlements move points.
   feature('points', '.*rules|.*store', 'features/resolution/', 'features/accounts/registration'),
-  // The shares that predictions give to options are read by the consensus.
+  // The consensus reads the shares that predictions give to options.
   feature(
     'predictions',
     'placing|placing-store|originality|gates|reasoning|citations|distribution|stated|store',
@@ -100,7 +100,7 @@ const edits: readonly Edit[] = [
 
 interface Mutant {
   readonly area: Area;
-  /** Below the root: `dist/src/…js`. */
+  /** Relative to the root: `dist/src/…js`. */
   readonly file: string;
   readonly line: number;
   readonly kind: string;
@@ -167,7 +167,7 @@ const makeCopy = (): string => {
   return folder;
 };
 
-/** The test files of a area, the one that is named after the source first. */
+/** The test files of an area. The file named after the source comes first. */
 const testsOf = ({ area, file }: Mutant): readonly string[] => {
   const name = path.basename(file, '.js');
   const folder = path.join(project_root, 'dist', 'test');
@@ -180,7 +180,7 @@ const testsOf = ({ area, file }: Mutant): readonly string[] => {
   );
 };
 
-/** The first test that fails, which noticed the bug. Null if all pass. */
+/** The first test that fails, which means that it noticed the bug. Null if all pass. */
 const runTests = async (mutant: Mutant, root: string, env: NodeJS.ProcessEnv) => {
   const lines: string[] = [];
   const running = startFiles(testsOf(mutant), {

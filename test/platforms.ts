@@ -6,9 +6,10 @@ import { project_root } from './help/own-stores.js';
 import { trixie, withoutTrixie } from './help/trixie.js';
 
 /**
- * `npm run test:platforms [-- PATH…]`: runs the suites that depend on Node and on the engine on this
- * machine's Node, and on Node 22 and 24 in a tree of Debian 13, whose glibc these need. A million
- * random texts go through every door of the engine on each. Ends with one line for each Node.
+ * `npm run test:platforms [-- PATH…]`: runs the suites that depend on Node and on the engine, on
+ * this machine's Node, and on Node 22 and 24 in a tree of Debian 13, whose glibc they need. On
+ * each, a million random texts pass through every interface of the engine. Prints one line per Node
+ * at the end.
  */
 
 const suites = ['test/http', 'test/socket', 'test/contract', 'test/client', 'test/clients'];
@@ -18,11 +19,11 @@ const texts = '1000000';
 
 interface Outcome {
   readonly node: string;
-  /** Null if the run did not get to its end. */
+  /** Null if the run did not finish. */
   readonly totals: string | null;
 }
 
-/** Runs the suites, shows what they say, and returns their last line. */
+/** Runs the suites, shows their output, and returns the last line. */
 const runSuites = (node: string, command: string, words: readonly string[]): Promise<Outcome> =>
   new Promise((resolve) => {
     console.log(`\nNode ${node}`);
@@ -39,7 +40,7 @@ const runSuites = (node: string, command: string, words: readonly string[]): Pro
     child.once('close', () => resolve({ node, totals }));
   });
 
-/** The folder with this version of Node and an npm, from the npm registry; null if it fails. */
+/** A folder with this version of Node and npm, from the npm registry. Null if that fails. */
 const fetchNode = (major: string): string | null => {
   const folder = path.join(project_root, '.data', 'node', major);
   const packages = [`node-linux-${process.arch}@${major}`, 'npm@10'];
@@ -51,7 +52,7 @@ const fetchNode = (major: string): string | null => {
   return status === 0 ? bin : null;
 };
 
-/** Mounts the checkout into the tree, under its own path, for as long as the command runs. */
+/** Mounts the checkout into the tree under its own path while the command runs. */
 const enter_tree = `
   mkdir -p "$TREE$ROOT"
   mount --bind "$ROOT" "$TREE$ROOT"

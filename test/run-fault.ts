@@ -1,3 +1,3 @@
-/** `npm run test:fault [-- PATH…]`: the slow tests; see `run.ts`. */
+/** `npm run test:fault [-- PATH…]`: the slow tests. See `run.ts`. */
 process.argv.splice(2, 0, '--fault');
 await import('./run.js');

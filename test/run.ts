@@ -15,12 +15,15 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
 /**
  * `npm test [-- PATH…]` and `npm run test:fault [-- PATH…]`: start Postgres and Redis for the tests,
  * run the compiled test files that the paths select, and end with `N passed, N failed`. Without a
- * path `test` runs all files except the slow ones, and `test:fault` runs those. With
+ * path, `test` runs all files except the slow ones, and `test:fault` runs the slow ones. With
  * `TEST_REDIS=cluster` Redis is a cluster of three masters with a replica each.
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/** Faults, backups, long logs, grown tables, pictures of every page, and the wheel of the Python client. */
+/**
+ * Faults, backups, long logs, grown tables, pictures of every page, and the wheel of the Python
+ * client.
+ */
 const slow = [
   'fault/',
   'features/webhooks/signer-kill',
@@ -104,7 +107,8 @@ const run = async (): Promise<void> => {
     return report(nothing);
   }
   try {
-    // Whole services keep the cores busy. Other files also wait for their stores, so one more fits.
+    // Whole services keep the cores busy. Other files also wait for their stores, so one more
+    // process fits.
     const at_once =
       availableParallelism() + (files.every((file) => beginsWith(file, slow)) ? 0 : 1);
     report(await runFiles(files, at_once));

@@ -15,21 +15,26 @@ import { watchMemory } from './soak/memory.js';
 
 /**
  * `npm run soak -- [--minutes N] [--seed N]`: two hosts on the stores of the first one, under
- * predictions, comments, votes, reads, sockets and webhooks, while faults are drawn one after the
- * other: each kind once, and then those again that end no process of the service. It lasts until the
- * time is over and every kind was drawn; then everything that was acknowledged is there once,
- * everything agrees with Postgres, and the memory of processes that lived on has not grown.
+ * predictions, comments, votes, reads, sockets and webhooks, while random faults strike one after
+ * another. Each kind strikes once. After that, only kinds that end no process of the service are
+ * repeated. It lasts until the time is over and every kind has struck. In the end everything
+ * acknowledged exists once, everything agrees with Postgres, and the memory of surviving processes
+ * has not grown.
  */
 
 const { minutes, seed } = readNumbers('soak', { minutes: 30, seed: 1 + (Date.now() % 1_000_000) });
-/** The longest rest after a fault. */
+/** The longest pause after a fault. */
 const rest_ms = 20_000;
 const predictions_per_second = 25;
 const recovery_ms = 90_000;
-/** A role that was watched for so long after its warm-up may grow so much. */
+/**
+ * If a role was watched this long after its warm-up, its memory may grow at most by `most_slope`.
+ */
 const judged_min = 10;
 const most_slope = 1;
-/** Caches and the room that the collector takes are full within the warm-up; the rest would be a leak. */
+/**
+ * Within the warm-up, caches fill and the heap reaches its size. Further growth would be a leak.
+ */
 const small_memory = { ORIGINALITY_MB: '8', PROCESS_HEAP_MB: '160' };
 const roles = ['api', 'relay', 'signer', 'timer'] as const;
 
@@ -52,10 +57,13 @@ const table = (t: Test, rows: readonly (readonly string[])[]): void => {
   }
 };
 
-/** They are drawn once: after that processes live on, so that their memory can be judged. */
+/** These strike only once. After that processes live on, so that their memory can be judged. */
 const ends_processes = /^(api|relay|signer|timer) killed|a role stands|host (killed|sleeps)/;
 
-/** Draws faults until the time is over and each was drawn; how often each was. */
+/**
+ * Strikes random faults until the time is over and each kind has struck. Returns how often each
+ * did.
+ */
 const strikeUntil = async (
   t: Test,
   end_ms: number,
@@ -88,7 +96,7 @@ const strikeUntil = async (
   return drawn;
 };
 
-/** Deliveries that were refused wait for minutes: at the end they are due at once. */
+/** Refused deliveries wait for minutes. At the end they are made due immediately. */
 const makeDue = async ({ service: { sql } }: FaultWorld): Promise<void> => {
   await sql`update webhooks set paused_until = now() where paused_until > now()`;
   await sql`update deliveries set next_at = now() where state = 'waiting' and next_at > now()`;

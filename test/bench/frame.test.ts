@@ -91,7 +91,7 @@ t.test('rounds become the medians of what all of them have', async (t) => {
 });
 
 t.test('subjects are compared within each round, and the median of that counts', async (t) => {
-  // Of the figures themselves the medians are 40 and 20.
+  // The medians of the subjects' figures are 40 and 20.
   const subjects = [
     makeSubject('new', samplesOf(80, 20, 40)),
     makeSubject('old', samplesOf(20, 5, 20)),

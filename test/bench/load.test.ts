@@ -134,7 +134,7 @@ t.test('an open loop keeps its rate and charges a stall to every request it dela
     }
     res.writeHead(201, { 'content-length': 0 }).end();
   });
-  // A machine that stalls itself leaves too few requests to tell anything; then once more.
+  // If the machine stalls, too few requests are left to judge. Then it tries again.
   const result = await until('a run with most of its requests', async () => {
     arrivals.length = 0;
     const one = await run(port, { in_flight: 1, rate: 100, seconds: 0.5 });
@@ -142,7 +142,7 @@ t.test('an open loop keeps its rate and charges a stall to every request it dela
   });
   t.equal(result.sent, arrivals.length);
   t.ok(result.sent <= 51, `${result.sent} were sent`);
-  // Request n was due 10 n ms after the first one, or earlier; it was not answered before it came.
+  // Request n was due at most 10 n ms after the first one, and was not answered before it arrived.
   const first_ms = arrivals[0] as number;
   const delays = arrivals.map((at_ms, n) => at_ms - first_ms - 10 * n).sort((a, b) => a - b);
   const half_ms = delays[(delays.length - 1) >> 1] as number;

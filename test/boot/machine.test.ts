@@ -10,7 +10,7 @@ import {
 } from '../../src/boot/machine.mjs';
 import { t } from '../help/tap.js';
 
-/** What keeps a service from ever starting, told before anything is built. */
+/** Conditions that prevent any start are reported before anything is built. */
 
 const machine = { platform: 'linux', node: '20.19.2', glibc: '2.36', descriptors: 65_536 };
 

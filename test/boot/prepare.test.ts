@@ -14,7 +14,7 @@ import { project_root } from '../help/own-stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Packages that are there already: those that the compiler needs, or what stands in for it. */
+/** Adds installed packages: the ones that the compiler needs, or the stand-in for it. */
 const addPackages = (folder: string, compiler: 'real' | 'stand-in'): void => {
   const packages = path.join(folder, 'node_modules');
   mkdirSync(packages);
@@ -53,7 +53,7 @@ const makeCheckout = (t: Test, compiler: 'real' | 'stand-in' = 'stand-in'): stri
   return folder;
 };
 
-/** Adds the client library; what is built of it stands in the folder that is returned. */
+/** Adds the client library and returns the folder of its build output. */
 const addClient = (folder: string): string => {
   const client = path.join(folder, 'clients', 'typescript');
   mkdirSync(path.join(client, 'src'), { recursive: true });
@@ -69,7 +69,7 @@ interface Outcome {
   readonly output: string;
 }
 
-/** What it said so far, and how it ended. */
+/** Returns its output so far, and how it ended. */
 const begin = (folder: string, ...words: string[]) => {
   const file = path.join(folder, 'src', 'boot', 'run.mjs');
   const child = spawn(process.execPath, [file, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -3,10 +3,10 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Stands where the compiler does in the small checkouts of `prepare.test.ts`, whose sources are
- * plain JavaScript. It behaves as the boot scripts know the compiler: it writes an output and a map
- * for each source, and compiles again only what changed since `.tsbuildinfo`, so an output that
- * somebody deleted stays missing until that file is gone. It waits while a file `hold` exists.
+ * Replaces the compiler in the small checkouts of `prepare.test.ts`, whose sources are plain
+ * JavaScript. It behaves as the boot scripts expect: it writes an output and a map for each source,
+ * and recompiles only sources that changed since `.tsbuildinfo`. A deleted output therefore stays
+ * missing until that file is gone. It waits while a file `hold` exists.
  */
 const [, , , project, ...flags] = process.argv;
 const is_program = path.resolve(project) === process.cwd();

@@ -16,14 +16,14 @@ import { until } from '../help/until.js';
 import { startFront } from './front.js';
 import { type SocketFront, startSocketFront } from './socket-front.js';
 
-/** Clients of a service that gives a part of its log only, and looks healthy. */
+/** Clients of a service that omits a part of its log but looks healthy. */
 
 type Tamper = NonNullable<SocketFront['tamper']>;
 
 /** The last events are compared at a tick. */
 const tick_ms = 2_000;
 
-/** Leaves events out, and lets the next one follow the one before. */
+/** Leaves events out, and links the next event to the one before the gap. */
 const leaveOut = (isOut: (offset: number) => boolean): Tamper => {
   let prev = 0;
   return (frame) => {
@@ -39,8 +39,8 @@ const leaveOut = (isOut: (offset: number) => boolean): Tamper => {
 const isThousandth = (offset: number): boolean => offset % 1_000 === 0;
 
 /**
- * Delays the frames of each connection, in their order, until an event with an offset that 9 divides,
- * or another frame.
+ * Delays the frames of each connection, in order, until an event whose offset is divisible by 9, or
+ * another kind of frame.
  */
 const holdBack = (): Tamper => {
   const held_of = new Map<object, Parameters<Tamper>[0][]>();
@@ -52,7 +52,7 @@ const holdBack = (): Tamper => {
   };
 };
 
-/** A client whose socket goes through what lies, and whose calls do not. */
+/** A client whose socket goes through the tampering proxy, and whose calls do not. */
 const openClient = async (t: Test, app: { port: number; url: string }, tamper: Tamper | null) => {
   const front = await startSocketFront(t, app.port);
   front.tamper = tamper;
@@ -76,14 +76,14 @@ const openClient = async (t: Test, app: { port: number; url: string }, tamper: T
   return { client, front, follow };
 };
 
-/** Waits until the process itself has followed the log up to its head. */
+/** Waits until the process has followed the log up to its head. */
 const untilFollowed = ({ call }: TestApp, head: number) =>
   until('the process knows all', async () => {
     return (await call('GET', '/api/events?limit=1')).body.head === head;
   });
 
 t.test('one of two processes drops every 1,000th event, and the client says so', async (t) => {
-  // All is written before the first tick, which would compare a part.
+  // Everything is written before the first tick, which would otherwise compare only a part.
   const options = { roles: ['api'], tick_ms: 6_000 } as const;
   const { app: honest, log } = await serveLog(t, options);
   const dropping = await startApp(t, { ...options, stores: honest.stores });
@@ -171,7 +171,7 @@ t.test('no honest process is accused, however late it starts or sends', async (t
 t.test('a lossy socket, a process with a wrong view and a wrong tick are told apart', async (t) => {
   const { app, log } = await serveLog(t);
   await log.write(10);
-  // A tick below speaks of all ten, so they have to come first.
+  // A tick below covers all ten events, so they must arrive first.
   await untilFollowed(app, 10);
   const digestWithout = (left_out: number): string =>
     log.entries

@@ -4,15 +4,15 @@ import { buffer } from 'node:stream/consumers';
 import type { Teardown } from '../help/stores.js';
 
 /**
- * A proxy before the service that behaves as bad networks and other people's proxies do: it loses
- * answers, keeps quiet, or answers by itself.
+ * A proxy in front of the service that behaves like bad networks and third-party proxies: it loses
+ * answers, never answers, or answers on its own.
  */
 
 export type Mood =
   | 'pass'
-  /** The service answers, and nobody hears of it. */
+  /** The service answers, but the answer is dropped. */
   | 'lose'
-  /** No answer ever. */
+  /** Never answers. */
   | 'hang'
   | {
       readonly status: number;
@@ -45,7 +45,7 @@ const behave = async (
 };
 
 export const startFront = async (t: Teardown, target: string) => {
-  /** For the next requests, one each; `pass` for all others. */
+  /** For the next requests, one each. All others use `pass`. */
   const moods: Mood[] = [];
   const seen: { readonly method: string; readonly path: string; readonly key: string }[] = [];
   const server = createServer((asked, answered) => {

@@ -12,7 +12,7 @@ import { installClient } from '../help/packed-client.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 
-/** The library as other programs get it: packed, and installed in an empty folder of theirs. */
+/** The library as other programs get it: packed, and installed in an empty folder. */
 
 const run = promisify(execFile);
 const folder = await installClient(t);
@@ -28,7 +28,7 @@ const compilerOptions = {
   module: 'nodenext',
 };
 
-/** What the compiler has to say of these files; it emits JavaScript beside them. */
+/** Compiles these files next to their sources and returns the compiler's messages. */
 const compileFiles = async (
   files: Readonly<Record<string, string>>,
   more: Readonly<Record<string, unknown>> = {},
@@ -43,7 +43,9 @@ const compileFiles = async (
   return stdout;
 };
 
-/** Compiles each text as a module of somebody else's program for browsers; errors by its name. */
+/**
+ * Compiles each text as a module of a third-party browser program. Returns errors by module name.
+ */
 const compile = async (t: Test, texts: readonly string[]): Promise<readonly string[][]> => {
   const said = await compileFiles(
     Object.fromEntries(texts.map((text, n) => [`module-${n}.ts`, text])),
@@ -126,7 +128,7 @@ t.test('wrong calls do not compile', async (t) => {
   }
 });
 
-/** The modules that one of them loads, directly and through others, and itself. */
+/** A module and all modules that it loads, directly or indirectly. */
 const loadedBy = (name: string): ReadonlyMap<string, string> => {
   const texts = new Map<string, string>();
   const names = new Set([name]);

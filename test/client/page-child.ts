@@ -3,12 +3,12 @@ import vm from 'node:vm';
 import { WebSocket } from 'ws';
 
 /**
- * A program of its own (`--experimental-vm-modules`): runs the module text of its first argument as
- * a page would, with what browsers have and nothing of Node. `given` in it is the JSON of the
- * second argument; its relative imports are resolved against the address of the third.
+ * A separate program (`--experimental-vm-modules`). It runs the module text in its first argument
+ * like a page, with browser features only and nothing from Node. Inside it, `given` is the JSON of
+ * the second argument. Relative imports are resolved against the URL in the third argument.
  */
 
-/** Takes no headers and cannot be cut, as in a browser. */
+/** Accepts no headers and cannot be terminated, as in a browser. */
 class PageSocket extends WebSocket {
   constructor(url: string, ...more: unknown[]) {
     if (more.length > 0) throw new Error('the websocket of a browser takes only an address');

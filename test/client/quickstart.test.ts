@@ -14,8 +14,9 @@ import { makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 
 /**
- * The command as a newcomer runs it: by npx from the packed library, in an empty folder. After the
- * first time it is run from where npm installs it, because npx itself takes longer than the command.
+ * The command as a newcomer runs it: with npx from the packed library, in an empty folder. After
+ * the first time it is run from the path where npm installs it, because npx itself takes longer
+ * than the command.
  */
 
 const open = async (t: Test) => {
@@ -168,7 +169,8 @@ t.test('mistakes end with one line and nothing done', async (t) => {
 });
 
 t.test('a trial is posted on a service elsewhere only with a yes', async (t) => {
-  // The same service by the name of this machine, which is no loopback address to the command.
+  // The same service under this machine's name, which the command does not treat as a loopback
+  // address.
   const relay = listenTcp((socket) => {
     const other = connect(Number(new URL(app.url).port), '127.0.0.1');
     socket.on('error', () => other.destroy()).pipe(other);

@@ -37,7 +37,7 @@ const start = async (t: Test, ...[limits, head, more]: StartArguments) => {
   return { ...hub, front, client };
 };
 
-/** Reads a stream of events into lists. */
+/** Collects the items of a stream in lists. */
 const follow = (client: Client, options: Partial<StreamOptions<Topic>> = {}) => {
   const offsets: number[] = [];
   const gaps: Gap[] = [];
@@ -200,7 +200,7 @@ t.test('close codes say whether and when to come back', async (t) => {
   await until('it is back', () => live() === 2);
   t.match(waits(), [{ code: 4100 }]);
   t.ok((waits()[0]?.wait_ms ?? 0) >= 500, 'not at once');
-  // Whoever is sent away is told how much time there is.
+  // A client that is sent away is told how long it may wait.
   await hub.drain();
   await until('it was sent away', () => waits().some(({ code }) => code === 4200));
   t.ok((waits().find(({ code }) => code === 4200)?.wait_ms ?? 9e9) <= 5_000);
@@ -319,7 +319,7 @@ t.test('a signal ends a stream quietly', async (t) => {
   t.match(await gone.next(), { done: true });
 });
 
-/** A hub with one state, the number of which each `next` makes larger. */
+/** A hub with one state. Each `next` increases the number in it. */
 const startStates = async (t: Test) => {
   let now: State = { version: 1, data: { n: 1, same: [1, { b: 2, a: 1 }], none: null, gone: 1 } };
   let reads = 0;
@@ -406,11 +406,11 @@ t.test('a state comes anew with each connection', async (t) => {
   );
 });
 
-/** More than the service gives in one replay, and its beginning is gone. */
+/** More than the service sends in one replay, and the first events are gone. */
 const length = 10_800;
 const gone = 500;
 
-/** A whole service on such a log, and a way to write on. */
+/** A whole service on such a log, and a function to write more events. */
 const startOnLongLog = async (t: Test) => {
   const stores = await openStores(t);
   const sql = openSql({ url: stores.database_url, pool: 1, prepare: true, name: 'test' });

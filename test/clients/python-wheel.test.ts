@@ -4,7 +4,10 @@ import { project_root } from '../help/own-stores.js';
 import { t } from '../help/tap.js';
 import { runInTrixie, trixie, withoutTrixie } from '../help/trixie.js';
 
-/** The Python client as others get it: built by the tools of Debian 13, because those of 12 are too old. */
+/**
+ * The Python client as users get it: built with the tools of Debian 13, because those in Debian 12
+ * are too old.
+ */
 
 const skip = withoutTrixie();
 

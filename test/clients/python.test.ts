@@ -21,7 +21,7 @@ import { t } from '../help/tap.js';
 import { trixie, withoutTrixie } from '../help/trixie.js';
 import { until } from '../help/until.js';
 
-/** The Python client's own tests against a running service, on the Python of Debian. */
+/** The Python client's own tests against a running service, on Debian's Python. */
 
 const run = promisify(execFile);
 const folder = path.join(project_root, 'clients', 'python');
@@ -38,7 +38,7 @@ const fillLog = async (app: TestApp, question_id: string, count: number): Promis
   await app.sql.begin((tx) => emitAll(tx, question_closed, drafts));
 };
 
-/** Forwards what is no websocket. */
+/** Forwards everything except websockets. */
 const startPlainProxy = async (t: Test, target: string): Promise<string> => {
   const server = createServer((request, response) => {
     if (request.headers.upgrade !== undefined) {
@@ -58,7 +58,7 @@ const startPlainProxy = async (t: Test, target: string): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
-/** Has no place for its first connection, and then passes everything on. */
+/** Refuses its first connection because it is full, and then forwards everything. */
 const startFull = async (t: Test, target: string): Promise<string> => {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   let is_full = true;
@@ -86,7 +86,7 @@ const startFull = async (t: Test, target: string): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
-/** Those that follow the stream, for other versions of websockets. */
+/** The tests that follow the stream, for other versions of websockets. */
 const stream_tests = [
   'a_stream_that_is_cut_at_random_has_each_event_once',
   'an_event_on_two_topics_comes_once',
@@ -138,7 +138,7 @@ t.test('the tests of the Python client pass', { skip }, async (t) => {
     full: await startFull(t, app.url),
     no_socket: await startPlainProxy(t, app.url),
     lost_once: await startLiar(t, app.url, (frame) => (loseOnce(frame.offset) ? [] : [frame])),
-    // Each thousandth, and the next one follows the one before it.
+    // Drops every thousandth event. The next one still names its real predecessor.
     lossy: await startLiar(t, app.url, (frame) => {
       if (frame.offset % 1_000 === 0) return [];
       return [

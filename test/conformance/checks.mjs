@@ -6,9 +6,9 @@ import { getJson, readAll, readState } from './log.mjs';
 import { followSse } from './sse.mjs';
 
 /**
- * What the stream of a service promises, one check each. A check gets the service and the newest
- * part of its log, read in pages; it throws where a promise is broken, and returns what it saw, or
- * `skip(why)` where this log cannot show it.
+ * The promises of a service's stream, one check each. A check gets the service and the newest part
+ * of its log, read in pages. It throws if a promise is broken. Otherwise it returns its findings, or
+ * `skip(why)` if this log cannot show it.
  */
 
 class Skipped {
@@ -20,7 +20,7 @@ const skip = (why) => new Skipped(why);
 
 const describe = (event) => (event === undefined ? 'nothing' : `${event.offset} ${event.id}`);
 
-/** Throws at the first difference; the same bytes of `data` count, whatever the way they came. */
+/** Throws at the first difference. `data` must have the same bytes on every transport. */
 const expectSame = (got, wanted, what) => {
   for (let at = 0; at < Math.max(got.length, wanted.length); at += 1) {
     const [one, other] = [got[at], wanted[at]];
@@ -41,7 +41,10 @@ const collect = (until) => {
   return { events, take };
 };
 
-/** Offsets of private events are missing among those of everybody; the digest knows which. */
+/**
+ * The topic of all events has no private events, so their offsets are missing. The digest accounts
+ * for them.
+ */
 const checkOrder = async ({ events, after, until }) => {
   const ids = new Set(events.map(({ id }) => id));
   if (ids.size < events.length) throw new Error('an id comes twice');
@@ -121,7 +124,7 @@ const checkSse = async ({ url, events, after, until }) => {
 };
 
 const withCuts = async ({ url, random, events }, run) => {
-  // Some ten cuts, whatever the length.
+  // About ten cuts, whatever the length.
   const bytes = events.length * 500;
   const cutter = await startCutter(url, { random, most_bytes: Math.max(20_000, bytes / 5) });
   try {
@@ -148,7 +151,7 @@ const checkSseCuts = (service) =>
     expectSame(got, events, 'over cut streams');
   });
 
-/** Filters that this part of the log can show, each with what passes it. */
+/** Filters that this part of the log can test, each with the events that pass it. */
 const filtersOf = (events) => {
   const names = [...new Set(events.map(({ event }) => event))];
   const [question] = events.flatMap(({ data }) => data.question_id ?? []);

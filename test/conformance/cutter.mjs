@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 
-/** Numbers from 0 to 1, the same again for the same seed (mulberry32). */
+/** Random numbers from 0 to 1, the same for the same seed (mulberry32). */
 export const makeRandom = (seed) => {
   let state = seed >>> 0;
   return () => {
@@ -16,8 +16,8 @@ export const makeRandom = (seed) => {
 const least_bytes = 2_000;
 
 /**
- * A way to the service on which every connection is cut after a random number of bytes, up to
- * `most_bytes`, wherever in a frame or an answer that is.
+ * A proxy to the service that cuts every connection after a random number of bytes, up to
+ * `most_bytes`, even in the middle of a frame or an answer.
  */
 export const startCutter = async (url, { random, most_bytes }) => {
   const { protocol, hostname, port } = new URL(url);

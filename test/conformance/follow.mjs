@@ -2,16 +2,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { readEvents } from './log.mjs';
 
-/** A follower as simple as can be: it remembers the newest offset, and connects again behind it. */
+/** The simplest possible follower: it remembers the newest offset, and reconnects after it. */
 
 const again_ms = 50;
 
-/** The address of the socket. */
+/** URL of the websocket. */
 export const socketUrl = (url) => `${url.replace(/^http/, 'ws')}/ws`;
 
 /**
- * Hands each event to `take` until that returns true; resolves with what happened on the way. Gaps
- * are filled over HTTP from `pages_url`. Rejects on an error frame, and on a wrong `prev`.
+ * Calls `take` with each event until it returns true. Resolves with statistics of the run. Gaps are
+ * filled over HTTP from `pages_url`. Rejects on an error frame, and on a wrong `prev`.
  */
 export const follow = async ({
   url,
@@ -25,7 +25,7 @@ export const follow = async ({
 }) => {
   const seen = { connections: 0, gaps: [], ticks: [] };
   let last = after;
-  /** The newest offset of the topic; null where it is not known. */
+  /** The newest offset of the topic. Null if unknown. */
   let newest = null;
   let is_done = false;
   const deliver = (event) => {
@@ -78,7 +78,7 @@ export const follow = async ({
         work = work.then(() => onFrame(JSON.parse(String(text)))).catch(fail);
       });
       socket.on('error', () => undefined);
-      // A cut in the middle of the upgrade is one like any other.
+      // A cut during the upgrade is treated like any other.
       socket.on('unexpected-response', (_, answer) => {
         if (answer.statusCode === 429 || answer.statusCode >= 500) socket.terminate();
         else fail(new Error(`the upgrade is answered with ${answer.statusCode}`));

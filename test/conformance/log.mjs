@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** The log as it is read over HTTP in pages, which everything else is compared with. */
+/** The log as read over HTTP in pages. Everything else is compared with it. */
 
 const page_size = 100;
 
-/** Waits where the service asks for it; throws for any other refusal. */
+/** Waits if the service asks for it. Throws on any other refusal. */
 export const getJson = async (url, headers = {}) => {
   for (let tries = 0; ; tries += 1) {
     const answer = await fetch(url, {
@@ -28,7 +28,7 @@ export const readState = async (url) => {
   return { head: body.head, oldest: body.oldest };
 };
 
-/** Events behind `after` up to `until`. */
+/** Events after `after` up to and including `until`. */
 export async function* readEvents(url, { after, until, query = '' }) {
   let next = after;
   while (next < until) {
@@ -47,7 +47,7 @@ export const readAll = async (url, part) => {
   return events;
 };
 
-/** The offset of the newest public event up to `until`: to a follower nothing comes after it. */
+/** The offset of the newest public event up to `until`. A follower gets nothing after it. */
 export const findLast = async (url, { after, until }) => {
   for (let from = until; from > after; ) {
     from = Math.max(after, from - page_size);

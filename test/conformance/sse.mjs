@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** The same over server-sent events: `Last-Event-ID` resumes. */
+/** Follows the log over server-sent events, and resumes with `Last-Event-ID`. */
 
 async function* messagesOf(body) {
   let rest = '';

@@ -14,14 +14,17 @@ const members = {
 
 const isSentence = (text: string): boolean => text.length <= 2_000 && /^\S.*[.!?]$/s.test(text);
 
-/** Where people look, and not programs, a page says what is wrong. */
+/** Routes for people, not programs, explain errors with a page. */
 const isPage = (headers: Headers, body: unknown): boolean =>
   headers.get('content-type') === 'text/html; charset=utf-8' &&
   headers.get('cache-control') === 'no-store' &&
   typeof body === 'string' &&
   /^<!doctype html>/i.test(body);
 
-/** An error of the Model Context Protocol; its data is the refusal of the API, unless its SDK refused. */
+/**
+ * An error of the Model Context Protocol. Its data is the refusal of the API, unless the SDK
+ * refused.
+ */
 const isOfJsonRpc = (body: Answered['body']): boolean =>
   body?.jsonrpc === '2.0' && typeof body.error?.code === 'number';
 
@@ -51,13 +54,16 @@ const problemOfError = (answer: Answered, known: readonly FaultDef[]): string | 
   return def.retryable === body.retryable ? null : `retryable: ${body.retryable}`;
 };
 
-/** The word of `/health` or `/readyz` when a probe took more than its second: this machine is busy. */
+/**
+ * `/health` or `/readyz` report this if a probe took longer than a second, because this machine is
+ * busy.
+ */
 const isProbeLate = ({ status, body }: Answered): boolean =>
   status === 503 && body?.status === 'down' && body.lag_ms !== undefined;
 
 /**
- * The problem with an answer, or null: never a 5xx, always a request id, and an error has the
- * shape of the contract and one of the codes that may be answered here.
+ * Returns the problem with an answer, or null. There must be no 5xx and always a request id. An
+ * error must have the contract's shape and a code that this route may answer.
  */
 export const findAnswerProblem = (answer: Answered, known: readonly FaultDef[]): string | null => {
   const { status, headers } = answer;

@@ -8,7 +8,9 @@ import { t } from '../help/tap.js';
 import { connect } from '../help/ws-client.js';
 import { findMismatches, lookAtAll, startMatrix, targetOf } from './matrix.js';
 
-/** Every route by every kind of caller: some are admitted, all others refused with the reason. */
+/**
+ * Every route with every kind of caller: some are admitted, all others are refused with the reason.
+ */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
@@ -18,11 +20,11 @@ const callAs = (principal: Principal, route: Route): Promise<Answered> =>
     ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { body: {} }),
   });
 
-/** An answer without what differs between any two. */
+/** An answer without the parts that always differ. */
 const bare = (answer: Answered | undefined): string =>
   JSON.stringify({ status: answer?.status, ...answer?.body, request_id: undefined });
 
-/** Somebody's things, by the beginning of the paths that lead to them. */
+/** Another user's objects, by the start of the paths that lead to them. */
 const makeForeignThings = async () => {
   const owner = await makeHuman(app);
   const agent = await makeAgent(app, { human: owner });
@@ -54,7 +56,7 @@ const makeForeignThings = async () => {
     '/api/me/agents/': agent.id,
     '/api/me/sessions/': session?.id ?? '',
     '/api/questions/': draft,
-    // Everybody may read a dispute; only its author may do anything with it.
+    // Everyone may read a dispute, but only its author may change it.
     '/api/disputes/{id}/withdraw': dispute?.id ?? '',
     '/api/comments/': hidden,
   };
@@ -154,7 +156,7 @@ t.test('a credential in the place of another is refused with the right header', 
   t.match(await socket.answer(1), { code: 'INVALID_API_KEY', error: as_key.body.error });
 });
 
-// Last, because some of these calls give up the credentials they are made with.
+// Last, because some of these calls revoke the credentials that they use.
 for (const principal of principals) {
   t.test(`${principal.name}: every route admits or refuses as it says`, async (t) => {
     const call = (route: Route) => callAs(principal, route);

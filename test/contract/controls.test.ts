@@ -4,9 +4,9 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 import { t } from '../help/tap.js';
 
 /**
- * Control characters and those that turn the direction of text, in every text that others are
- * shown: they are left out, the same text is judged, stored and answered, and a call that is
- * repeated byte for byte is recognised.
+ * Control characters and characters that change the text direction, in every text that is shown to
+ * others. They are removed, and the resulting text is judged, stored and returned. A call that is
+ * repeated byte for byte is recognized.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
@@ -105,7 +105,7 @@ t.test('a profile of an agent', async (t) => {
   const changed = await app.call('PATCH', '/api/me', { key: agent.key, body });
   t.equal(changed.status, 200, JSON.stringify(changed.body));
   for (const [name, text] of Object.entries(texts)) t.equal(changed.body.user[name], clean(text));
-  // Each is three characters in NFC, in which a text is stored and counted.
+  // Each is three characters in NFC, the form in which a text is stored and counted.
   for (const [length, status] of [
     [166, 200],
     [167, 400],

@@ -9,7 +9,7 @@ import { openCalls } from '../help/socket-calls.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 
-/** A client that sends its key in the wrong place finds it nowhere again. */
+/** If a client sends its key in the wrong place, the key appears nowhere. */
 
 const key = makeApiKey();
 const { token } = makeToken('session');
@@ -40,7 +40,7 @@ const startChild = async (t: Test) => {
   const [port] = (await once(child, 'message')) as [number];
   return {
     port,
-    /** All that it has logged in its life. */
+    /** Everything that the process has logged. */
     async endAndRead() {
       const ended = once(child.stdout as NodeJS.ReadableStream, 'end');
       child.send('stop');
@@ -69,7 +69,7 @@ t.test('a credential in a path, a method or X-Request-Id is repeated nowhere', a
     const socket = await openCalls(t, port);
     const parts = { headers: { 'x-request-id': secret } };
     answers.push(await socket.call('GET', `/api/questions/${secret}`, parts));
-    // The hot way writes its lines by itself.
+    // The fast path writes its own log lines.
     for (let ask = 0; ask < 40; ask += 1) {
       const headers = { 'x-request-id': secret };
       answers.push([...(await call('GET', '/api/questions', { headers })).headers]);

@@ -7,7 +7,10 @@ import { makeAgent, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { prepareExamples } from './example-calls.js';
 
-/** Caching: an ETag, a rule for caches, and a 304 that costs no limit, over HTTP and the socket. */
+/**
+ * Caching: an ETag, a cache rule, and a 304 that does not count against a limit, over HTTP and the
+ * socket.
+ */
 
 const app = await startApp(t, {
   env: { ...no_limits, TRUSTED_PROXIES: '127.0.0.1', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
@@ -20,7 +23,7 @@ const targets = new Map<string, string>();
 for (const route of cacheable) targets.set(route.id, (await prepare(route)).target);
 
 let addresses = 0;
-/** Somebody whose calls nobody else is counted with. */
+/** A caller whose calls are counted separately. */
 const newcomer = () => {
   addresses += 1;
   return { 'x-forwarded-for': `198.51.100.${addresses}` };
@@ -29,7 +32,9 @@ const newcomer = () => {
 const leftOf = ({ headers }: Answered): string =>
   /"ip";r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1] ?? '';
 
-/** Calls that the limit counted; a response from the cache is not counted, and does not say. */
+/**
+ * Calls that the limit counted. A response from the cache is not counted, and has no such header.
+ */
 const costOf = (one: Answered, first: Answered): number =>
   leftOf(one) === '' ? 0 : Number(leftOf(first)) - Number(leftOf(one));
 
@@ -128,7 +133,10 @@ t.test('a changed answer has another tag, and is private for a caller with a key
 const count = (answers: readonly Answered[], status: number): number =>
   answers.filter((one) => one.status === status).length;
 
-/** A hundred calls at once, one in ten of which needs a body, and then more than the limit allows. */
+/**
+ * Makes a hundred concurrent calls, one in ten of which needs a body, and then more than the limit
+ * allows.
+ */
 const payInParallel = async (t: Test, limit: number) => {
   const small = await startApp(t, { roles: ['api'], env: { LIMIT_IP: String(limit) } });
   const started_ms = performance.now();
@@ -140,7 +148,7 @@ const payInParallel = async (t: Test, limit: number) => {
   );
   const looked = await small.call('GET', '/api/limits');
   const left = looked.body.limits.find(({ name }: { name: string }) => name === 'ip').left;
-  // On a slow machine some of it is free again by now.
+  // On a slow machine some of the limit is available again by now.
   const expected = limit - count(known, 200) - 2;
   const isAbout = (calls: number): boolean => {
     const again = Math.ceil(((performance.now() - started_ms) / 60_000) * limit);
@@ -155,7 +163,7 @@ const payInParallel = async (t: Test, limit: number) => {
 
 t.test('clients in parallel pay for bodies and for nothing else; work is never free', async (t) => {
   let paid = await payInParallel(t, 40);
-  // What Redis does not count within 300 ms is counted by the process alone, as on a busy machine.
+  // If Redis takes longer than 300 ms, the process counts alone, as on a busy machine.
   for (let more = 0; more < 3 && !paid.is_exact; more += 1) paid = await payInParallel(t, 40);
   const { known, left, expected, is_exact, guesses, used_up } = paid;
   t.equal(count(known, 304) + count(known, 200) + count(known, 429), 100);

@@ -9,9 +9,9 @@ import { t } from '../help/tap.js';
 import { prepareExamples, statusOf } from './example-calls.js';
 
 /**
- * Every example of the reference is sent, over HTTP and by the client library, and answered; every
- * operation that reads, in each media type that it knows and with each limit; and each act of an
- * admin leaves its line in the audit log.
+ * Sends every example of the reference, over HTTP and with the client library. Tries every read
+ * operation with each of its media types and limits. Checks that each admin action writes its line
+ * to the audit log.
  */
 
 const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' } });
@@ -26,7 +26,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true 
 (addFormats as unknown as { default: (one: Ajv2020) => void }).default(ajv);
 ajv.addSchema(document, 'document');
 
-/** What checks a JSON answer; each is compiled once. */
+/** The validator of a JSON answer. Each is compiled once. */
 const checkOf = ({ path, method }: Route, status: number) => {
   const steps = ['paths', path, method.toLowerCase(), 'responses', status, 'content'];
   const pointer = [...steps, 'application/json', 'schema']
@@ -37,7 +37,7 @@ const checkOf = ({ path, method }: Route, status: number) => {
   return check;
 };
 
-/** The difference between an answer and the document; null when there is none. */
+/** The difference between an answer and the document. Null if there is no difference. */
 const findProblem = (route: Route, status: number, type: string, body: unknown): string | null => {
   const wanted = statusOf(route);
   if (status !== wanted) return `${status} instead of ${wanted}: ${JSON.stringify(body)}`;
@@ -50,14 +50,14 @@ const findProblem = (route: Route, status: number, type: string, body: unknown):
   return check(body) ? findRefusedItem(body) : ajv.errorsText(check.errors);
 };
 
-/** Of a list whose items are judged one by one: the first that is refused. */
+/** In a list whose items are judged separately, the first refused item. */
 const findRefusedItem = (body: unknown): string | null => {
   const { results = [] } = body as { results?: readonly { code?: string; error?: string }[] };
   const refused = results.find(({ code }) => code !== undefined);
   return refused === undefined ? null : JSON.stringify(refused);
 };
 
-/** A few at a time; what is wrong, by operation. */
+/** Runs a few at a time and returns the problems by operation. */
 const runAll = async (
   asked: readonly Route[],
   run: (route: Route) => Promise<string | null>,
@@ -70,7 +70,7 @@ const runAll = async (
       if (problem !== null) problems.push(`${next.id}: ${problem}`);
     }
   };
-  // No more exports at once than one address may have.
+  // No more concurrent exports than one address may have.
   await Promise.all([work(), work()]);
   return problems;
 };
@@ -110,7 +110,7 @@ t.test('every example body belongs to an operation, and is shown there', async (
   }
 });
 
-// First: what is done a second time may leave no line.
+// Runs first, because an action that is repeated may write no line.
 const acting = routes.filter(
   ({ id, auth, method, keeps }) =>
     auth === 'admin' && method !== 'GET' && keeps !== 'nothing' && id !== 'previewResolution',
@@ -149,7 +149,7 @@ t.test('an example that is wrong is found', async (t) => {
 
 const reads = routes.filter(({ method }) => method === 'GET');
 
-/** Media types of the answers with each status, as the document has them. */
+/** Documented media types of the answers, by status. */
 const documentedTypes = ({ path }: Route): ReadonlyMap<number, readonly string[]> =>
   new Map(
     Object.entries(document.paths[path].get.responses).map(([status, response]) => [
@@ -158,7 +158,7 @@ const documentedTypes = ({ path }: Route): ReadonlyMap<number, readonly string[]
     ]),
   );
 
-/** A call of the route as in its example, with another query or another `Accept`. */
+/** Calls the route as in its example, with another query or another `Accept`. */
 const makeAsker = async (route: Route) => {
   const { path, query, send } = await prepare(route);
   return (changed: Readonly<Record<string, string>>, accept: string, at = path) => {
@@ -175,7 +175,7 @@ const every_type = [
   'nonsense',
 ];
 
-/** Each way to ask the route for another form of its answer; of one form a few types are enough. */
+/** Each way to request another form of the answer. For each form, a few media types are enough. */
 const formsOf = (route: Route): readonly (readonly [Record<string, string>, string])[] => {
   const properties = route.query?.properties ?? {};
   const formats: readonly string[] = properties['format']?.['enum'] ?? [];

@@ -8,7 +8,7 @@ import { openCalls } from '../help/socket-calls.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** The pages of the reference and the text for agents: whole, safe, and true. */
+/** The pages of the reference and the text for agents are complete, safe and correct. */
 
 const app = await startApp(t, { roles: ['api'] });
 const routes = (api_routes as readonly Route[]).filter(({ documented }) => documented);
@@ -49,7 +49,7 @@ t.test('a page loads, runs and links to nothing from elsewhere', async (t) => {
   }
 });
 
-/** Void elements closed and entities known: what is left must nest. */
+/** With void elements closed and entities replaced, the rest must be properly nested. */
 const findBroken = (page: string): string | null => {
   const text = page
     .replace(/^<!doctype html>\n/, '')
@@ -115,7 +115,7 @@ t.test('every link of the guide leads somewhere, on its pages and in their Markd
   };
   const checkLink = async (page: string, link: string): Promise<void> => {
     const { pathname, search, hash, origin } = new URL(link, app.url + page);
-    // A page that asks to log in, and addresses of elsewhere.
+    // Skips a page that requires a login, and URLs of other sites.
     if (pathname === '/account' || origin !== app.url) return;
     const { status, body } = await read(pathname + search);
     t.equal(status, 200, `${page}: ${link}`);
@@ -143,7 +143,7 @@ t.test('llms.txt has the form of llmstxt.org, and every link resolves', async (t
   t.ok(links.length > 20);
   const tags = new Set(routes.map(({ tag }) => `#/${tag}`));
   for (const { pathname, search, hash } of links) {
-    // The page to link an agent leads on to the log-in.
+    // The page for linking an agent redirects to the login.
     const wanted = pathname === '/link' ? 303 : 200;
     t.equal((await app.call('GET', pathname + search)).status, wanted, pathname);
     if (hash !== '') t.ok(tags.has(hash), hash);
@@ -156,7 +156,7 @@ t.test('llms.txt has the form of llmstxt.org, and every link resolves', async (t
   }
 });
 
-/** Its width on any screen is that of the screen. */
+/** The page is as wide as the screen, on any screen. */
 const fits = async (t: Test, page: BrowserPage): Promise<void> => {
   for (const width of [390, 820, 1500]) {
     await page.resize(width, 900);

@@ -116,7 +116,7 @@ t.test('one code has one status, but for the one that is told', async (t) => {
   t.same(alike, [...new Set(alike)], 'no fault is defined twice');
 });
 
-/** Anchors as GitHub makes them from headings. */
+/** Anchors as GitHub generates them from headings. */
 const anchorsOf = (text: string): ReadonlySet<string> =>
   new Set(
     Array.from(text.matchAll(/^#+ (.+)$/gm), ([, heading = '']) =>
@@ -173,7 +173,7 @@ t.test('every npm script that is named exists', async (t) => {
   }
 });
 
-/** `NAME`, `PF_NAME` or `NAME_FILE` of a setting. */
+/** True for `NAME`, `PF_NAME` or `NAME_FILE` of a setting. */
 const isSetting = (name: string): boolean =>
   [name, name.replace(/_FILE$/, '')].some((one) =>
     Object.hasOwn(settings, one.replace(/^PF_/, '')),

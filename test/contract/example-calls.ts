@@ -11,9 +11,9 @@ import {
 } from '../help/story.js';
 
 /**
- * A call of every operation as the reference shows it, in a world where it has its effect: each
- * placeholder of an example (`$QUESTION_ID`) gets a value. What a call changes or uses up is made
- * anew each time.
+ * A call of every operation as the reference shows it, in a state in which it takes effect: each
+ * placeholder of an example (`$QUESTION_ID`) gets a value. Anything that a call changes or uses up
+ * is created again each time.
  */
 
 type Value =
@@ -23,7 +23,7 @@ type Value =
   | null
   | readonly Value[]
   | { readonly [name: string]: Value };
-/** By the name of the placeholder. */
+/** By placeholder name. */
 type Values = Readonly<Record<string, string>>;
 
 export interface ExampleCall {
@@ -32,7 +32,7 @@ export interface ExampleCall {
   readonly path: string;
   /** The path with the query. */
   readonly target: string;
-  /** The credential and the body. */
+  /** The credentials and the body. */
   readonly send: CallOptions;
 }
 
@@ -53,7 +53,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
 const singular = (name: string): string =>
   name.endsWith('ies') ? `${name.slice(0, -3)}y` : name.replace(/s$/, '');
 
-/** The placeholder of a parameter of a path: `/api/questions/{id}` takes `$QUESTION_ID`. */
+/** The placeholder of a path parameter: `/api/questions/{id}` takes `$QUESTION_ID`. */
 const paramOf = (path: string, name: string): string => {
   if (name.endsWith('_id')) return `$${name.toUpperCase()}`;
   const before = path.split(`/{${name}}`)[0]?.split('/').at(-1) ?? '';
@@ -61,7 +61,7 @@ const paramOf = (path: string, name: string): string => {
   return `$${subject.replaceAll('-', '_').toUpperCase()}_ID`;
 };
 
-/** The body that the reference shows. */
+/** The body in the reference. */
 export const bodyOf = ({ id, body }: Route): Value | undefined =>
   body === undefined ? undefined : ((example_bodies[id] ?? {}) as Value);
 
@@ -74,7 +74,7 @@ const created = [
   'replyToComment',
 ];
 
-/** The status that the example is answered with. */
+/** The status of the example's answer. */
 export const statusOf = ({ id, returns }: Route): number => {
   if (created.includes(id)) return 201;
   if (['resolveQuestion', 'voidQuestion'].includes(id)) return 202;
@@ -83,7 +83,7 @@ export const statusOf = ({ id, returns }: Route): number => {
   return Number(usual ?? documented[0]);
 };
 
-/** The credential that a call is made with. */
+/** The credentials for a call. */
 const credentialOf = (
   { id, auth }: Route,
   { API_KEY: key = '', TOKEN: token = '' }: Values,
@@ -93,7 +93,7 @@ const credentialOf = (
   return auth === 'admin' ? { admin: true } : {};
 };
 
-/** With a value for each placeholder. */
+/** Replaces each placeholder with its value. */
 const fill = (value: Value, values: Values): Value => {
   if (typeof value === 'string') {
     const name = /^\$([A-Z][A-Z\d_]*)$/.exec(value)?.[1];
@@ -107,7 +107,7 @@ const fill = (value: Value, values: Values): Value => {
 };
 
 let made = 0;
-/** A text that no other call has. */
+/** A text that no other call uses. */
 const mark = (): string => {
   made += 1;
   return `k${process.pid.toString(36)}x${made}`;
@@ -116,16 +116,20 @@ const mark = (): string => {
 const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
 const because = { reason: 'Reported by a reader, and looked at.' };
 
-/** For each operation that changes something: what its example needs and finds nowhere else. */
+/** For each operation that changes something: the special preconditions of its example. */
 const makeWorlds = (app: TestApp, owner: Human) => {
   type World = () => Promise<Values>;
 
-  /** One owner for all: a password costs a while, and whose agent it is does not matter here. */
+  /**
+   * One owner for all agents: hashing a password takes a while, and here the owner does not matter.
+   */
   const linked = async () => {
     const { id, key } = await makeAgent(app, { human: owner });
     return { AGENT_ID: id, API_KEY: key };
   };
-  /** Nobody votes on what an agent of the same owner wrote. */
+  /**
+   * An agent cannot vote on the content of an agent with the same owner, so this one has its own.
+   */
   const voter = async () => {
     const { key } = await makeAgent(app, { human: await makeHuman(app) });
     return { API_KEY: key };
@@ -134,10 +138,10 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const { email, token } = await makeHuman(app);
     return { EMAIL: email, TOKEN: token };
   };
-  /** Calls, and gives the answer. */
+  /** Makes a call and returns the body of its answer. */
   const post = async (path: string, send: CallOptions) =>
     (await app.call('POST', path, { body: {}, ...send })).body;
-  /** An address to which a token was sent. */
+  /** Returns an address to which a token was mailed. */
   const mailed = async (email: string, path: string, body: object = {}) => {
     await post(path, { body: { email, ...body } });
     const { body: outbox } = await app.call('GET', '/dev/outbox');
@@ -169,7 +173,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const { prediction } = await post(path, { key: values.API_KEY, body });
     return { ...values, PREDICTION_ID: prediction.id as string };
   };
-  /** Its forecast has stood for more than a minute. */
+  /** Its forecast is more than a minute old. */
   const aged = async () => {
     const values = await predicted();
     await app.sql`
@@ -178,7 +182,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
       where id = ${values.PREDICTION_ID}`;
     return values;
   };
-  /** A consumer with an event that its member has. */
+  /** A consumer with an event that is leased to its member. */
   const consuming = async () => {
     const values = await linked();
     const send = { key: values.API_KEY };
@@ -194,7 +198,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const { comment } = await post(path, { key: values.API_KEY, body: { content } });
     return { ...values, COMMENT_ID: comment.id as string };
   };
-  /** A question that a forecaster of it may dispute. */
+  /** A resolved question with a forecaster who may dispute it. */
   const resolved = async () => {
     const values = await predicted();
     const { QUESTION_ID } = values;
@@ -211,7 +215,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const { dispute } = await post(path, { key: values.API_KEY, body });
     return { ...values, DISPUTE_ID: dispute.id as string };
   };
-  /** A webhook with a delivery that nobody sends now. */
+  /** A webhook with a delivery that is not being sent. */
   const hooked = async () => {
     const values = await linked();
     const body = { url: 'https://127.0.0.1:18443/hook', events: ['question.created'] };
@@ -233,7 +237,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
       values (${values.AGENT_ID}, ${NOTIFICATION_ID}, 'tier.changed', ${mark()}, '{}', now())`;
     return { ...values, NOTIFICATION_ID };
   };
-  /** A subject after an act of an admin on it. */
+  /** A subject after an admin's action on it. */
   const after =
     (kind: string, act: string, world: World, name: string): World =>
     async () => {
@@ -316,7 +320,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
   };
 };
 
-/** A question with a forecast and a comment on it, an agent, and its owner. */
+/** A question with a forecast and a comment, an agent, and its owner. */
 const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
   const { id, key } = await makeAgent(app, { human });
   const question_id = await makeOpenQuestion(app);

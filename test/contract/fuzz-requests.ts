@@ -7,26 +7,26 @@ import { compileQuery } from '../../src/http/validation.js';
 import { type Known, oddText, shapedValue, weighted } from '../help/arbitrary.js';
 import { makeReasoning } from '../help/story.js';
 
-/** Requests for one route that range from right to nonsense, in every part of them. */
+/** Requests for one route, valid, nonsensical and everything in between, in every part. */
 
 export interface FuzzRequest {
   readonly method: string;
-  /** With the query, as it is sent: printable, and otherwise as wrong as can be. */
+  /** Path and query as sent: printable characters, but otherwise arbitrarily invalid. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | null;
-  /** Whose credentials go along. */
+  /** The caller whose credentials are sent. */
   readonly as: string;
 }
 
-/** Things that exist, for requests that reach behind the first checks. */
+/** Existing objects, for requests that pass the first checks. */
 export interface FuzzWorld {
-  /** By the name that stands before them in paths: `questions`, `webhooks`. */
+  /** By the name that precedes them in paths: `questions`, `webhooks`. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
   readonly keys: readonly string[];
   readonly tags: readonly string[];
   readonly callers: readonly string[];
-  /** Those who may use a route of this kind. */
+  /** Callers that may use a route with this kind of authorization. */
   readonly admitted: (auth: Auth) => readonly string[];
 }
 
@@ -76,7 +76,7 @@ const knownOf = (world: FuzzWorld, some_ids = allIds(world)): Known => ({
     .map((parts) => encodeCursor('', parts as string[])),
 });
 
-/** Characters of a path that the client itself does not refuse. */
+/** Path characters that the client itself does not reject. */
 const printable = fc.string({
   unit: fc.constantFrom(...'abAB09%./?&=;:@!$\'()*+,-_~#[]|^`{}"<>\\\u00e9\u00ff'),
   maxLength: 30,
@@ -109,7 +109,7 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
       4,
       shaped.map((query) =>
         Object.entries(query)
-          // Nothing happens here, so a long wait is in vain.
+          // No events occur here, so a long wait is pointless.
           .map(([name, value]) => [name, name === 'wait' && Number(value) > 1 ? 1 : value] as const)
           .map(([name, value]) => `${name}=${encodeURIComponent(String(value).toWellFormed())}`)
           .join('&'),
@@ -127,7 +127,7 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
   );
 };
 
-/** Marks a made-up cursor as one of this list, so that its parts are looked at. */
+/** Marks a made-up cursor as belonging to this list, so that its parts are checked. */
 const markCursor = (route: Route) => {
   const read = route.query === undefined ? null : compileQuery(route.query);
   return (path: string, query: string): string => {
@@ -160,7 +160,7 @@ const wrong_values = fc.constantFrom<unknown>(
   ...[null, true, 0, -1, 1.5, '', 'x', [], {}, [[]], { a: 1 }, '\u0000', '9'.repeat(400), 1e308],
 );
 
-/** One member made wrong, left out or added. */
+/** Makes one member invalid, removes it or adds one. */
 const spoil = (value: unknown, name: number, wrong: unknown): unknown => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong;
   const names = [...Object.keys(value), 'constructor', 'extra'];
@@ -178,7 +178,7 @@ const odd_bodies = fc.constantFrom(
   ...[`"${'x'.repeat(65_000)}"`, `{"name":"${'x'.repeat(70_000)}"}`, `[${'0,'.repeat(30_000)}0]`],
 );
 
-/** The body that the reference shows, with things that exist. */
+/** The body in the reference, with existing objects. */
 const exampleOf = (route: Route, { ids }: FuzzWorld): object => {
   const text = JSON.stringify(example_bodies[route.id] ?? {});
   const values: Readonly<Record<string, string | undefined>> = {
@@ -190,7 +190,7 @@ const exampleOf = (route: Route, { ids }: FuzzWorld): object => {
   return JSON.parse(text.replace(/\$([A-Z_]+)/g, (_, name: string) => values[name] ?? 'fuzzed'));
 };
 
-/** A right body but for a member or two. */
+/** A body that is valid except for one or two members. */
 const nearly = (example: object, shaped: fc.Arbitrary<unknown>) =>
   fc.tuple(shaped, fc.array(fc.nat(20), { maxLength: 2 })).map(([odd, members]) => {
     const entries = Object.entries(odd ?? {});
@@ -228,7 +228,7 @@ const bodyOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<Buff
   );
 };
 
-/** A value of a header: latin1 without control characters. */
+/** A header value: latin1 without control characters. */
 const headerText = fc.string({
   unit: fc.constantFrom(...'aZ09 ,;:="/*-_.()<>{}%\\\u00e9\u00ff\t'),
   maxLength: 40,
@@ -278,7 +278,7 @@ export const requestFor = (route: Route, world: FuzzWorld): fc.Arbitrary<FuzzReq
       method: methodOf(route),
       path: pathOf(route, world, known),
       type: content_type,
-      // Mostly few: of all of them together one is nearly always refused.
+      // Mostly few headers, because a request with all of them is nearly always refused.
       headers: weighted([3, fc.constant<Record<string, string>>({})], [1, headersOf]),
       body: bodyOf(route, world, known),
       as: weighted(

@@ -15,9 +15,9 @@ import {
 import { type FuzzRequest, requestFor } from './fuzz-requests.js';
 
 /**
- * Nothing a client can send makes a 5xx, a dead process or an error without the shape of the
- * contract. `FUZZ_RUNS` is the number of requests per route of a longer run, `FUZZ_SEED` repeats
- * one; success answers are checked against the route's `returns` all the while.
+ * No input of a client causes a 5xx, a dead process, or an error without the shape of the contract.
+ * `FUZZ_RUNS` sets the number of requests per route for a longer run, `FUZZ_SEED` repeats a run.
+ * Success answers are also checked against the route's `returns`.
  */
 const given_runs = Number(process.env['FUZZ_RUNS'] ?? 0);
 const seed = process.env['FUZZ_SEED'];
@@ -36,7 +36,7 @@ const isRefusedBody = (error: unknown, { body }: FuzzRequest): boolean =>
   body.length > 65_536 &&
   ['ECONNRESET', 'EPIPE'].includes(String((error as { code?: unknown }).code));
 
-/** To a head that is too long the native parser answers 431 by itself, with a body after HEAD too. */
+/** If a head is too long, the native parser answers 431 itself, with a body even for HEAD. */
 const isLongHead = (error: unknown, { method, path }: FuzzRequest): boolean =>
   method.toUpperCase() === 'HEAD' &&
   path.length > 4_096 &&
@@ -51,7 +51,7 @@ const checkOne = async (route: Route, request: FuzzRequest): Promise<void> => {
     const problem = findFuzzProblem(request, answer);
     if (problem !== null) throw new Error(problem);
   } catch (error) {
-    // The server closes the connection on a body that it will not read.
+    // The server closes the connection if it refuses to read a body.
     if (isRefusedBody(error, request) || isLongHead(error, request)) return;
     throw new Error(`${(error as Error).message}\n${describeRequest(request)}`);
   }

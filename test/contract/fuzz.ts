@@ -11,7 +11,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 import { findAnswerProblem } from './answers.js';
 import type { FuzzRequest, FuzzWorld } from './fuzz-requests.js';
 
-/** Sends fuzzed requests, and finds the problem with an answer. */
+/** Sends fuzzed requests and checks the answers. */
 
 export const fuzz_env = {
   ...no_limits,
@@ -20,7 +20,7 @@ export const fuzz_env = {
   TRUSTED_PROXIES: '127.0.0.1',
 };
 
-/** These take away what the calls of all others need, so they come last. */
+/** These remove objects that all other calls need, so they run last. */
 const destructive = [
   'closeQuestion',
   'publishQuestion',
@@ -44,7 +44,7 @@ export const fuzz_routes: readonly Route[] = [
 
 type HeaderLines = Readonly<Record<string, string>>;
 
-/** How a fuzzed request is sent, with the credentials of its caller among its headers. */
+/** Sends a fuzzed request with the credentials of its caller as headers. */
 export type FuzzExchange = (
   port: number,
   request: FuzzRequest,
@@ -60,17 +60,17 @@ const readAnswer = async (message: http.IncomingMessage, path: string): Promise<
     if (value !== undefined) headers.set(name, String(value));
   }
   const type = headers.get('content-type') ?? '';
-  // A stream without an end is left again once it has begun.
+  // An endless stream is closed as soon as it has started.
   if (type === 'text/event-stream') message.destroy();
   const text = type === 'text/event-stream' ? '' : await readText(message);
   const status = message.statusCode ?? 0;
-  // The rest of a file has its type and is not whole.
+  // The rest of a file has the same type, but is not complete JSON.
   const is_rest = status === 200 && /[?&]skip_bytes=/.test(path);
   const is_json = type.startsWith('application/json') && text !== '' && !is_rest;
   return { status, headers, body: is_json ? JSON.parse(text) : text };
 };
 
-/** Rejects when there is no answer. */
+/** Rejects if there is no answer. */
 export const overHttp: FuzzExchange = (port, { method, path, body, headers: given }, credentials) =>
   new Promise((resolve, reject) => {
     const length = body === null ? {} : { 'content-length': String(body.length) };
@@ -94,7 +94,7 @@ const admitted: Record<Auth, readonly string[]> = {
   admin: ['admin', 'admin_key'],
 };
 
-/** People, agents and things for a service with `fuzz_env`. */
+/** People, agents and objects for a service with `fuzz_env`. */
 export const makeFuzzWorld = async (app: TestApp) => {
   const human = await makeHuman(app);
   const admin = await makeHuman(app, admin_email);
@@ -147,23 +147,26 @@ export const makeFuzzWorld = async (app: TestApp) => {
   return { world, credentials };
 };
 
-/** Short enough to read, whole enough to send again. */
+/** Short enough to read, complete enough to send again. */
 export const describeRequest = ({ body, ...rest }: FuzzRequest): string =>
   JSON.stringify({ ...rest, body: body?.toString('utf8').slice(0, 2_000) ?? null });
 
 const all_faults = fuzz_routes.flatMap((route) => faultsOf(route));
 const router = makeRouter(fuzz_routes.map((route) => ({ route, entry: route })));
 
-/** The native parser answers by itself to a head that reaches it in two parts; see `garbage`. */
+/** The native parser answers directly if a head arrives in two parts. See `garbage.test.ts`. */
 const isOfParser = ({ status, headers }: Answered): boolean =>
   (status === 505 || status === 431) && headers.get('x-request-id') === null;
 
-/** The problem with an answer of the route that answers, which may be another than was meant. */
+/**
+ * The problem with an answer, judged by the route that answers, which may differ from the intended
+ * one.
+ */
 export const findFuzzProblem = (request: FuzzRequest, answer: Answered): string | null => {
   if (isOfParser(answer)) return null;
   const { method, path } = request;
   const found = router.find(method.toUpperCase(), path.replace(/\?.*$/s, ''));
-  // A page passes on what the API refused.
+  // A page passes on refusals of the API.
   const is_page = found.kind === 'route' && found.entry.is_page;
   const own = is_page ? all_faults : found.kind === 'route' ? faultsOf(found.entry) : [];
   const known = [...own, ...Object.values(common_faults)];

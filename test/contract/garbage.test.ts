@@ -6,9 +6,9 @@ import { openRaw, type RawAnswer, writeRequest } from '../help/raw-http.js';
 import { t } from '../help/tap.js';
 
 /**
- * Bytes that no HTTP client would send. A request that cannot be read is answered by the native
- * parser, without a body and without a request id, or the connection is just closed; everything
- * else gets the contract's errors.
+ * Bytes that no HTTP client would send. If a request is unreadable, the native parser answers
+ * without a body and a request id, or the connection is closed. All other requests get the errors
+ * of the contract.
  */
 const runs = Number(process.env['FUZZ_RUNS'] ?? 0);
 if (runs > 0) t.setTimeout(0);
@@ -20,7 +20,7 @@ const isAlive = async (): Promise<boolean> => {
   return status === 200;
 };
 
-/** The parser's answer to a first line that it cannot read, whole or not. */
+/** The parser's answer to a first line that is unreadable or incomplete. */
 const not_http = 505;
 
 const findProblem = ({ status, headers, text }: RawAnswer): string | null => {
@@ -37,14 +37,14 @@ interface Heard {
   readonly problem: string | null;
 }
 
-/** Sends the parts one after the other, and hears what comes back while others are served. */
+/** Sends the parts one after another, and returns the answers while other clients are served. */
 const sendRaw = async (...parts: readonly (string | Uint8Array)[]): Promise<Heard> => {
   const connection = openRaw(app.port);
   for (const part of parts) {
     connection.write(part);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  // Two round trips of somebody else: by then the server has read what is above.
+  // Two round trips of another client. By then the server has read everything above.
   const is_alive = (await isAlive()) && (await isAlive());
   const answers = connection.take();
   connection.reset();

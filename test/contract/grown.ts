@@ -2,12 +2,12 @@ import { openSql } from '../../src/db/client.js';
 import { makeDay } from '../../src/db/partition-store.js';
 
 /**
- * A database as it is after a long time: a million predictions on 100,000 questions, and as much of
- * everything else as goes with them. Rows that belong together lie apart, as they do when
- * many agents write at once. Texts are short, and no trigger or foreign key is obeyed.
+ * A database as after a long time: a million predictions on 100,000 questions, and other rows in
+ * proportion. Related rows are far apart, as when many agents write at the same time. Texts are
+ * short. Triggers and foreign keys are disabled.
  */
 
-/** Helpers of the statements below, in a schema that goes with the last of them. */
+/** Helper functions of the statements below, in a schema that is dropped at the end. */
 const functions = `
   create schema fill;
   create function fill.id(family text, n bigint) returns uuid language sql immutable return
@@ -21,7 +21,7 @@ const functions = `
   create function fill.at(n bigint) returns timestamptz language sql immutable return
     timestamptz '2025-01-01 00:00:00Z' + n * interval '20 seconds'`;
 
-/** In a session of their own: they take as long as all the rest. */
+/** In a separate session, because they take as long as everything else. */
 const predictions = [
   `insert into predictions (
     question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
@@ -189,7 +189,7 @@ const others = [
   select fill.id('800d', n), fill.agent(n), 'main', '{all}', 60, 190000 from generate_series(0, 4999) as n`,
   `insert into consumer_events (consumer_id, "offset", order_key)
   select fill.id('800d', n % 5000), n + 1, fill.question(n) from generate_series(0, 49999) as n`,
-  // Some want events of a question that has none, so that the signers have nothing to send for them.
+  // Some subscribe to a question without events, so that the signers have nothing to send for them.
   `insert into webhooks (id, owner_kind, owner_id, slot, url, events, filter_questions, secret_sealed, active)
   select
     fill.id('800e', n), 'agent', fill.agent(n), 1, 'https://127.0.0.1:9/hook', '{question.closed}',
@@ -219,10 +219,10 @@ const others = [
   from generate_series(0, 19999) as n`,
 ];
 
-/** Partitioned by days, which the rows above go back from today. */
+/** Tables partitioned by day. The rows above go back this many days from today. */
 const daily = { events: 7, attempts: 7 };
 
-/** Fills a migrated, empty database; the URL is that of a superuser. */
+/** Fills a migrated, empty database. The URL needs a superuser. */
 export const grow = async (url: string): Promise<void> => {
   const name = 'fill';
   const sql = openSql({ url, pool: 2, prepare: false, name, statement_timeout_ms: 120_000 });
@@ -233,7 +233,7 @@ export const grow = async (url: string): Promise<void> => {
       from generate_series(0, ${days}::integer) as n`;
     for (const { day } of past) await sql.begin((tx) => makeDay(tx, table, day));
   }
-  // An index is made faster from the whole table than row by row.
+  // Building an index from the whole table is faster than row by row.
   await sql.unsafe(`
     update pg_index
     set indisready = false

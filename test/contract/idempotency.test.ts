@@ -7,14 +7,19 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { type ExampleCall, prepareExamples } from './example-calls.js';
 
-/** Every POST route with an Idempotency-Key: one effect, one answer, in one transaction. */
+/**
+ * Every POST route with an Idempotency-Key: one effect and one answer, stored in one transaction.
+ */
 
 const posts = (api_routes as readonly Route[]).filter(
   (route) => route.method === 'POST' && takesKey(route) && !route.is_endless,
 );
 const inside = posts.filter(({ keeps }) => keeps === 'inside');
 
-/** No effect that counts twice, or the same one each time: these may keep their answer after it. */
+/**
+ * These have no effect that counts twice, or always the same one. They may store their answer
+ * afterwards.
+ */
 const after: Readonly<Record<string, string>> = {
   testWebhook: 'a ping goes to the receiver, outside of any transaction',
   addTaxonomyTags: 'a tag that is there stays',
@@ -67,7 +72,7 @@ const tablesOf = async ({ sql }: TestApp): Promise<readonly string[]> => {
 };
 const tables = await tablesOf(app);
 
-/** The transactions that wrote the rows there are, from one of them on. */
+/** The transactions that wrote the current rows, starting with `xid`. */
 const writtenSince = async (xid: string): Promise<readonly Written[]> => {
   const counts = tables.map(
     (name) => `select '${name}' as "table", xmin::text as xid, count(*)::int as rows

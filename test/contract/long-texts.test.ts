@@ -7,8 +7,8 @@ import { t } from '../help/tap.js';
 import { makeVisitor } from '../help/visitor.js';
 
 /**
- * Every text that comes in is refused by its length before any other work is done on it, then by
- * the combining marks it has in a row, and only then normalised and counted.
+ * Every incoming text is first checked for its length, before any other work, then for runs of
+ * combining marks, and only then normalized and counted.
  */
 
 const app = await startApp(t, { roles: ['api'] });
@@ -53,9 +53,9 @@ interface Place {
   /** The field that the refusal names. */
   readonly field: string;
   readonly body: (text: string) => object;
-  /** Most characters of the text. */
+  /** Maximum number of characters. */
   readonly max?: number;
-  /** What `body` puts before the text. */
+  /** Prefix that `body` adds to the text. */
   readonly prefix?: string;
 }
 
@@ -184,7 +184,7 @@ const places: readonly Place[] = [
       ['question', 500],
       ['description', 10_000],
       ['resolution_source', 500],
-      // Not normalised: a name for programs.
+      // Not normalized, because it is an identifier for programs.
       ['source', undefined],
     ] as const
   ).map(([name, max]) => ({
@@ -281,7 +281,7 @@ t.test('a batch and an import refuse such an item by itself', async (t) => {
   t.match(made.body.results, [{ status: 'refused' }, { status: 'created' }]);
 });
 
-/** Words with accents, so many characters long and without a blank at its ends; in NFD. */
+/** Accented words of exactly this many characters, without spaces at the ends, in NFD. */
 const accentedWords = (length: number): string =>
   `${'éàü '.repeat(length).slice(0, length - 1)}x`.normalize('NFD');
 
@@ -304,7 +304,7 @@ t.test('every limit counts the characters of the normal form', async (t) => {
   }
 });
 
-/** The same rules on every way in: which answer a text of some field gets, as text. */
+/** The same rules on every other path of input. Each returns the answer to a text as a string. */
 const ways: Readonly<
   Record<string, { readonly max: number; send(text: string): Promise<string> }>
 > = {

@@ -10,14 +10,14 @@ import { admin_email, makePrincipals, type Principal, refusalOf } from '../help/
 import { makeOpenQuestion } from '../help/story.js';
 import { findAnswerProblem, refusalIn } from './answers.js';
 
-/** Every route by every kind of caller, over HTTP or the socket. */
+/** Every route with every kind of caller, over HTTP or the socket. */
 
-/** The path with the open question or ids of nothing, and the query that a caller sends. */
+/** The path, filled with the open question's id or unknown ids, and the caller's query. */
 export const targetOf = ({ path, query }: Route, question_id: string, { send }: Principal) => {
   const filled = path
     .replace('{id}', path.startsWith('/api/questions/') ? question_id : makeId())
     .replace('{pid}', makeId());
-  // To a caller that may use it, an export costs a thread; a format that is none costs nothing.
+  // An admitted export costs a thread. An invalid format costs nothing.
   const queries = [
     ...(query?.properties['format'] === undefined ? [] : ['format=none']),
     ...(send.query === undefined ? [] : [send.query]),
@@ -25,7 +25,7 @@ export const targetOf = ({ path, query }: Route, question_id: string, { send }: 
   return queries.length === 0 ? filled : `${filled}?${queries.join('&')}`;
 };
 
-/** Calls after which the credentials they were made with are worth nothing: they come last. */
+/** Calls that revoke their own credentials. They run last. */
 const ends_credentials = ['rotateKey', 'logOut'];
 
 const every_fault = Object.values(common_faults);
@@ -57,7 +57,7 @@ const findMismatch = (principal: Principal, route: Route, answer: Answered): str
 
 const at_once = 8;
 
-/** Looks at every route, all of a few at once: a socket that is behind refuses further calls. */
+/** Checks every route, a few at a time, because a socket with too many open calls refuses more. */
 export const lookAtAll = async <T>(
   routes: readonly Route[],
   look: (route: Route) => Promise<T>,
@@ -69,7 +69,7 @@ export const lookAtAll = async <T>(
   return found;
 };
 
-/** Calls every route as this principal, a few at a time; what is not answered as it should be. */
+/** Calls every route as this principal, a few at a time, and returns the unexpected answers. */
 export const findMismatches = async (
   principal: Principal,
   routes: readonly Route[],
@@ -84,7 +84,10 @@ export const findMismatches = async (
   return mismatches.filter((one) => one !== null);
 };
 
-/** A service without limits, callers of every kind and a question: every route by everybody. */
+/**
+ * A service without limits, callers of every kind and a question, for trying every route as every
+ * caller.
+ */
 export const startMatrix = async (t: Test) => {
   const app = await startApp(t, {
     roles: ['api'],

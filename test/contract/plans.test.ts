@@ -13,12 +13,12 @@ import { grow } from './grown.js';
 import { type Executed, logPlans, readPlans, scannedBy } from './plans.js';
 
 /**
- * The plans of the statements of api, relay and signer on a database that has grown: none reads a
- * whole table that grows, and each is made once for all values. Not judged: exports, which read
- * everything, and the timer, which works on whole questions and boards.
+ * The query plans of api, relay and signer on a grown database: none reads a whole growing table,
+ * and each statement has one plan for all values. Excluded are exports, which read everything, and
+ * the timer, which works on whole questions and boards.
  */
 
-/** Tables that stay small, and why. */
+/** Tables that stay small, and the reason. */
 const bounded: Readonly<Record<string, string>> = {
   migrations: 'one row per migration',
   pillars: 'the taxonomy',
@@ -43,7 +43,7 @@ const bounded: Readonly<Record<string, string>> = {
   webhook_old_secrets: 'at most 20 per webhook',
 };
 
-/** Statements that read a whole table that grows: which, what of, and why they may. */
+/** Statements that may read a whole growing table: the statement, the tables, and the reason. */
 const allowed: readonly (readonly [RegExp, readonly string[], string])[] = [
   [
     /^select count\(\*\)::int(eger)? as total/,
@@ -105,7 +105,7 @@ const routes = (api_routes as readonly Route[]).filter(
     documented && !is_endless && !path.startsWith('/api/export/'),
 );
 
-/** Further values of filters; those with few values have each of them. */
+/** Additional values of filters. For filters with few values, all of them are tried. */
 const filters: Readonly<Record<string, readonly string[]>> = {
   q: ['median'],
   category: ['technology'],
@@ -120,9 +120,9 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   unread: ['true', 'false'],
 };
 
-/** The query of the example, and then each filter by itself. */
+/** The query of the example, and then each filter separately. */
 const queriesOf = (route: Route, query: Readonly<Record<string, string>>) => {
-  // Without the timer the other boards are made of all scores by each call.
+  // Without the timer, each call would compute the other boards from all scores.
   if (route.path.startsWith('/api/leaderboard')) return [query, { by: 'adjusted' }];
   if (route.auth === 'admin') return [query];
   const changes = Object.entries(route.query?.properties ?? {}).flatMap(([name, schema]) =>
@@ -140,7 +140,9 @@ const call = async (route: Route, target: string, send: CallOptions, refusable =
   return body;
 };
 
-/** Sends the example of a route; of one that reads with each filter, and also the second page. */
+/**
+ * Sends the example of a route. For a read operation, also tries each filter and the second page.
+ */
 const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepareExamples>>) => {
   const { path, query, send } = await prepare(route);
   if (route.method !== 'GET') {
@@ -150,7 +152,7 @@ const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepar
   }
   for (const [n, changed] of queriesOf(route, query).entries()) {
     const search = new URLSearchParams(changed);
-    // Some filters need another beside them.
+    // Some filters require another one.
     const body = await call(route, `${path}?${search}`, send, n > 0);
     if (typeof body?.next_cursor !== 'string') continue;
     search.set('cursor', body.next_cursor);
@@ -161,7 +163,7 @@ const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepar
 const isAllowed = (text: string, table: string): boolean =>
   allowed.some(([pattern, tables]) => pattern.test(text) && tables.includes(table));
 
-/** A statement with a table that it reads from end to end, and is not allowed to. */
+/** Statements that read a whole table without being allowed to. */
 const findScans = (plans: readonly Executed[]): readonly string[] =>
   plans.flatMap(({ role, text, plan }) =>
     scannedBy(plan, tables_of_indexes)

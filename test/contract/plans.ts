@@ -3,15 +3,15 @@ import path from 'node:path';
 import type { Sql } from '../../src/db/client.js';
 import type { PrivateStores } from '../help/stores.js';
 
-/** The plans that Postgres really ran, as its module `auto_explain` writes them to its log. */
+/** The plans that Postgres really executed, as its module `auto_explain` logs them. */
 
-/** A part of a plan, with the names that Postgres gives. */
+/** A node of a plan, with the member names of Postgres. */
 interface Step {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
   readonly 'Index Cond'?: string;
-  /** The name of a subquery, where this is its root. */
+  /** The name of the subquery if this is its root. */
   readonly 'Subplan Name'?: string;
   readonly Plans?: readonly Step[];
 }
@@ -25,7 +25,7 @@ export interface Executed {
   readonly is_generic: boolean;
 }
 
-/** For the sessions of a database that begin from now on; `sql` is of a superuser. */
+/** Applies to sessions that start from now on. `sql` must be a superuser's. */
 export const logPlans = async (sql: Sql): Promise<void> => {
   const settings = {
     session_preload_libraries: 'auto_explain',
@@ -41,29 +41,29 @@ export const logPlans = async (sql: Sql): Promise<void> => {
   }
 };
 
-/** `… [pid] prediction-forum api-0 LOG:  … plan:`, and the lines that continue it. */
+/** `… [pid] prediction-forum api-0 LOG:  … plan:`, and its continuation lines. */
 const entry = /\] prediction-forum (\w+)-\d+ LOG: {2}duration: [\d.]+ ms {2}plan:\n((?:\t.*\n)+)/g;
 
-/** Each statement with each of its plans, once. */
+/** Each distinct pair of statement and plan. */
 export const readPlans = ({ folder }: Pick<PrivateStores, 'folder'>): readonly Executed[] => {
   const log = readFileSync(path.join(folder, 'log', 'postgres.log'), 'utf8');
   const found = new Map<string, Executed>();
   for (const [, role = '', json = ''] of log.matchAll(entry)) {
     const { 'Query Text': query, Plan: plan, Settings: settings } = JSON.parse(json);
     const text = (query as string).trim().replace(/\s+/g, ' ');
-    // Then Postgres makes no other plan, whatever the values are.
+    // With this setting Postgres uses the same plan for all values.
     const is_generic = settings?.plan_cache_mode === 'force_generic_plan';
     found.set(`${role} ${json}`, { role, text, plan, is_generic });
   }
   return [...found.values()];
 };
 
-/** These take all that comes from below before a limit above them can end it. */
+/** These nodes read all their input, even if a limit above them stops early. */
 const takes_all = ['Sort', 'Aggregate', 'Hash', 'WindowAgg'];
 
 /**
- * The tables and partitions that a plan reads from one end to the other, also by an index; `indexes`
- * has the table of each index that is not partial.
+ * The tables and partitions that a plan reads completely, even through an index. `indexes` contains
+ * the table of each index that is not partial.
  */
 export const scannedBy = (
   step: Step,

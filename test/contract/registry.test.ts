@@ -9,7 +9,7 @@ import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/
 import { api_routes } from '../../src/routes.js';
 import { t } from '../help/tap.js';
 
-/** Rules for every route and every fault, so that the next one keeps them too. */
+/** Rules for every route and every fault, so that new ones follow them too. */
 
 const routes = api_routes as readonly Route[];
 
@@ -32,7 +32,7 @@ const faultsIn = (value: unknown): readonly FaultDef[] => {
   return members.every(isFault) ? members : [];
 };
 
-/** Every fault that some module defines, each once. */
+/** Every fault that any module defines, each once. */
 const faults = [
   ...new Set(
     (await Promise.all(modules.map((url) => import(url)))).flatMap((one) =>
@@ -51,12 +51,12 @@ const isPath = (path: string): boolean => {
 };
 const paramsIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
 /**
- * May name a failure as what they return: a probe says what is down, people see the widget, and the
- * Model Context Protocol has errors of its own.
+ * These may declare failures as normal answers: a probe reports an outage, people see the widget,
+ * and the Model Context Protocol has its own errors.
  */
 const may_return_failures = /^(?:health|readyz|embed|mcp)$/;
 
-/** True for a route that breaks it. */
+/** Each returns true for a route that breaks the rule. */
 const route_rules: Readonly<Record<string, (route: Route) => boolean>> = {
   'a route has a name in the form of an operationId': ({ id }) =>
     !/^[a-z][a-zA-Z0-9]{1,40}$/.test(id),
@@ -69,7 +69,7 @@ const route_rules: Readonly<Record<string, (route: Route) => boolean>> = {
     body !== undefined && ['GET', 'DELETE'].includes(method),
   'every route says what it does': ({ summary }) => !/^\S.{5,119}$/.test(summary),
   'every route has a tag': ({ tag }) => !/^[a-z][a-z-]*$/.test(tag),
-  // The address of the websocket has nothing but a refusal for requests.
+  // Plain requests to the websocket's path only get a refusal.
   'every route says what it returns': ({ id, returns }) =>
     Object.keys(returns).length === 0 && id !== 'plainSocket',
   'a route returns no failures': ({ id, returns }) =>
@@ -125,7 +125,7 @@ const statuses_of: Record<FaultCategory, readonly number[]> = {
   internal: [500],
 };
 
-/** True for a fault that breaks it. */
+/** Each returns true for a fault that breaks the rule. */
 const fault_rules: Readonly<Record<string, (def: FaultDef) => boolean>> = {
   'codes are written in one way': ({ code }) => !/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(code),
   'status and category fit together': ({ category, status }) =>
@@ -153,7 +153,7 @@ for (const [name, isBroken] of Object.entries(fault_rules)) {
 
 t.test('one code has one status for ever, and one sentence', async (t) => {
   t.ok(faults.length > 40, `${faults.length} faults`);
-  // The one exception: the key that a person wants to link is the subject of that call.
+  // The only exception: the key that a person wants to link is the subject of that call.
   const others = faults.filter((def) => def !== link_key_refused);
   t.same(repeated(others.map(({ code }) => code)), []);
   t.equal(link_key_refused.code, common_faults.INVALID_API_KEY.code);

@@ -18,7 +18,7 @@ const headersOf = ({ key, token, admin, headers }: Sent): Record<string, string>
   ...(admin === true ? { 'x-admin-key': app.admin_key } : {}),
 });
 
-/** How a socket with a credential that is refused is closed. */
+/** The close code for a socket whose credentials are refused. */
 const close_codes: Readonly<Record<string, number>> = { ACCOUNT_SUSPENDED: 4003 };
 
 for (const principal of principals) {
@@ -48,7 +48,8 @@ t.test('a repeat with the same key gets the first answer over either transport',
     const agent = await makeAgent(app, { human });
     const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
     const headers = { 'idempotency-key': makeId() };
-    // Not as JavaScript would write it: what counts is the text that the client has sent.
+    // Not formatted as JSON.stringify would by default, because the exact text that the client sent
+    // counts.
     const forecast = { prediction: true, confidence: 60, reasoning: makeReasoning() };
     const text = JSON.stringify(forecast, null, 1);
     const overHttp = (body: string) =>

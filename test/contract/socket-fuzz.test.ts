@@ -15,9 +15,9 @@ import {
 import { type FuzzRequest, requestFor } from './fuzz-requests.js';
 
 /**
- * The fuzzed requests of `fuzz.test.ts` as calls: whatever stands in a frame, the answer is a
- * reply, an error frame or a close code. `FUZZ_RUNS` and `FUZZ_SEED` are as there; the short form
- * sends the same ones each time, because new ones are looked for over HTTP.
+ * Sends the fuzzed requests of `fuzz.test.ts` as calls. For any content of a frame, the result is a
+ * reply, an error frame or a close code. `FUZZ_RUNS` and `FUZZ_SEED` work as in that file. The
+ * short form always sends the same requests, because the HTTP test looks for new ones.
  */
 const given_runs = Number(process.env['FUZZ_RUNS'] ?? 0);
 const seed = process.env['FUZZ_SEED'];
@@ -32,7 +32,7 @@ const app = await startApp(t, { roles: ['api'], env: fuzz_env });
 
 const sockets = new Map<string, CallSocket>();
 
-/** The socket of these credentials; null where they are refused. */
+/** The socket with these credentials. Null if they are refused. */
 const socketOf = async (
   port: number,
   credentials: Readonly<Record<string, string>>,
@@ -56,7 +56,7 @@ const nothing: Answered = {
   body: {},
 };
 
-/** The text of the body stands in the frame as it is, whatever that makes of the frame. */
+/** The body is inserted unchanged, even if that makes the frame invalid. */
 const frameOf = ({ method, path, headers, body }: FuzzRequest, id: number): Buffer => {
   const call = { op: 'call', id, route: `${method} ${path}`, headers };
   const head = JSON.stringify(call).slice(0, -1);
@@ -72,11 +72,11 @@ const overSocket: FuzzExchange = async (port, request, credentials) => {
   if (socket === null) return nothing;
   const frame = frameOf(request, socket.nextId());
   const first = await socket.askAnything(frame).catch(() => null);
-  // What is no frame at all has no id, and closes the socket.
+  // An invalid frame has no id, and closes the socket.
   if (first === null || (first.op === 'error' && first['id'] === undefined)) {
     const code = await socket.closed;
     count(`close ${code}`);
-    // The library itself closes on what is not UTF-8, and on frames above 96 KiB.
+    // The library itself closes the connection on invalid UTF-8, and on frames above 96 KiB.
     const expected = isUtf8(frame) && frame.length <= 98_304 ? [4000, 4001] : [1006];
     if (!expected.includes(code)) throw new Error(`closed with ${code}`);
     return nothing;

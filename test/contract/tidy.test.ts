@@ -3,11 +3,11 @@ import { type Import, importsIn, makeLoads, readSources, type Source } from '../
 import { t } from '../help/tap.js';
 
 /**
- * The style of the repository, as far as a program can check it. The length and names of files are
- * rules of biome (`npm run check`). Each rule must also find sources that break it.
+ * The style of the repository, as far as a program can check it. Biome checks the length and names
+ * of files (`npm run check`). Each rule is also tested on sources that break it.
  */
 
-/** One line for each place that breaks it. */
+/** Returns one line for each violation. */
 type Rule = (sources: readonly Source[]) => readonly string[];
 
 const code = ['.ts', '.tsx', '.mts', '.mjs'];
@@ -22,7 +22,7 @@ const file = (name: string, ...lines: readonly string[]): Source => ({
 const importing = (from: string, name: string): Source =>
   file(from, `import { x } from '${name}';`);
 
-/** `broken`: sources that break the rule, each by itself, or as a group. */
+/** `broken` lists sources that break the rule, each alone or as a group. */
 const check = (
   name: string,
   rule: Rule,
@@ -38,7 +38,7 @@ const check = (
   });
 };
 
-/** The rule that no import is refused. */
+/** A rule that reports imports for which `isRefused` is true. */
 const imports =
   (isRefused: (one: Import) => boolean): Rule =>
   (sources) =>
@@ -99,7 +99,7 @@ const betweenFeatures = (sources: readonly Source[]): readonly Import[] =>
     return own !== undefined && other !== undefined && own !== other;
   });
 
-/** Rules may not load these: stores, the engine, connections, and code that serves or sends. */
+/** Rules must not load these: stores, the engine, connections, and code that serves or sends. */
 const impure_packages =
   /^(?:node:(?!crypto$|url$|util$|buffer$)|ioredis$|postgres$|pino$|uWebSockets|undici$|nodemailer$)/;
 const impure_files =
@@ -196,7 +196,7 @@ check(
   [[file('src/kit/a.ts', "import type { X } from './b.js';"), importing('src/kit/b.ts', './a.js')]],
 );
 
-/** The parts that a feature's files are named after, and the parts that each may not import. */
+/** The parts that a feature's files are named after, and the parts that each must not import. */
 const not_known: Readonly<Record<string, RegExp>> = {
   schema: /^(?:.*store|live|events|routes|index)$/,
   rules: /^(?:.*store|live|events|routes|index)$/,
@@ -278,7 +278,7 @@ check(
     return ['relay', 'signer', 'timer'].flatMap((role) =>
       [...loads(`src/process/${role}.ts`)]
         .filter((name) =>
-          // `frames` has the schemas and faults of the protocol, `recent` a ring buffer.
+          // `frames` contains the schemas and faults of the protocol, `recent` a ring buffer.
           /^uWebSockets|^src\/web\/|^src\/socket\/(?!frames|recent)|^src\/http\/(?:uws|pipeline)|routes\.ts$/.test(
             name,
           ),
@@ -319,7 +319,7 @@ check(
   ],
 );
 
-/** Source without its comments; texts stay, because a rule may be about them. */
+/** Source without comments. Strings stay, because a rule may be about them. */
 const withoutComments = (text: string): string =>
   text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
 
@@ -330,7 +330,7 @@ const places = {
   console: [...commands, 'src/process/'],
 };
 
-/** Patterns that no source may have, except those whose path `isAllowed` accepts. */
+/** Patterns that no source may contain, except files whose path `isAllowed` accepts. */
 const bans: readonly (readonly [
   name: string,
   pattern: RegExp,
@@ -392,7 +392,7 @@ check('no check of types is suppressed', findText(/@ts-(?:ignore|expect-error|no
   file('src/kit/a.ts', '// @ts-expect-error', 'const a = 1;'),
 ]);
 
-// Written so that it does not find itself.
+// Written so that it does not match itself.
 check('nothing is left for later', findText(/\b(?:TO[D]O|FIX[M]E|HA[C]K)\b/), everything, [
   file('src/kit/a.ts', `// ${['TO', 'DO'].join('')}: later`),
 ]);
@@ -410,7 +410,7 @@ check(
   ],
 );
 
-/** Words of a private dialect. The field has others: cache, transport, job, queue, … */
+/** Words of a private dialect. Use the field's words instead: cache, transport, job, queue, … */
 const banned_words = new Set(
   [
     'shelf shelves door doors ear ears voice voices seat seats told roll rolls lot lots',
@@ -419,7 +419,7 @@ const banned_words = new Set(
   ].flatMap((words) => words.split(' ')),
 );
 
-/** The names in a source without its comments, texts and patterns, and its file name. */
+/** The names in a source without comments, strings and patterns, and its file name. */
 const namesIn = ({ path: at, text }: Source): readonly string[] => {
   const names = withoutComments(text)
     .replace(/`(?:[^`\\$]|\\.|\$(?!\{)|\$\{[^}]*\})*`/g, (template) =>
@@ -431,7 +431,7 @@ const namesIn = ({ path: at, text }: Source): readonly string[] => {
   return [path.basename(at), ...(names ?? [])];
 };
 
-/** Fields of the wire and tables, which keep their names. */
+/** Fields of the wire and of tables, which keep their names. */
 const wire_names = new Set(['voices', 'told_tiers']);
 
 const partsOf = (name: string): readonly string[] =>

@@ -21,7 +21,7 @@ const listMigrations = async (sql: Sql): Promise<readonly string[]> => {
   return rows.map(({ name }) => name);
 };
 
-/** Rows of every table, without the list of migrations and the partitions. */
+/** Row counts of all tables except the list of migrations and the partitions. */
 const countRows = async (sql: Sql): Promise<Readonly<Record<string, number>>> => {
   const tables = await sql<{ name: string }[]>`
     select relname as name from pg_class
@@ -36,7 +36,7 @@ const countRows = async (sql: Sql): Promise<Readonly<Record<string, number>>> =>
   return counts;
 };
 
-/** What the catalogs hold of everything that is not Postgres' own, with the migrations. */
+/** The catalog entries of everything that is not built into Postgres, and the migrations. */
 const readCatalogs = async (sql: Sql): Promise<readonly unknown[]> =>
   sql`
     with own as (select oid from pg_namespace where nspname !~ '^(pg_|information_schema)')

@@ -23,7 +23,7 @@ t.test('arrays of texts go there and come back as they were', async (t) => {
   const property = fc.asyncProperty(fc.array(fc.option(text), { maxLength: 8 }), async (texts) => {
     const [row] = await sql<{ back: string[]; json: string[] }[]>`
       select ${texts}::text[] as back, to_json(${texts}::text[]) as json`;
-    // The JSON is made by Postgres: it says what really arrived there.
+    // Postgres generates this JSON, so it shows the data that really arrived.
     return (
       JSON.stringify(row?.back) === JSON.stringify(texts) &&
       JSON.stringify(row?.json) === JSON.stringify(texts)
@@ -153,7 +153,7 @@ t.test('the clock is that of Postgres, however far off this process is', async (
     const [before] = await sql<{ now: Date }[]>`select clock_timestamp() as now`;
     const read = clock.now();
     const [after] = await sql<{ now: Date }[]>`select clock_timestamp() as now`;
-    // A reading may be off by as long as a question takes.
+    // A clock reading may be off by the duration of the query.
     t.ok(read.getTime() >= (before?.now.getTime() ?? 0) - 1_000, `${hours} hours`);
     t.ok(read.getTime() <= (after?.now.getTime() ?? 0) + 1_000, `${hours} hours`);
     t.ok(Math.abs(read.getTime() - Date.now() - hours * 3_600_000) < 5_000);

@@ -3,7 +3,10 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** The rows of a COPY as a stream: whole, or with an error, and never at the cost of others. */
+/**
+ * The rows of a COPY as a stream: complete or with an error, and never at the expense of other
+ * queries.
+ */
 
 const { database_url } = await openStores(t);
 const sql = openSql({ url: database_url, pool: 2, prepare: true, name: 'copy' });
@@ -67,7 +70,7 @@ t.test('a reader that is slow and goes on is not cut', async (t) => {
   let rows = 0;
   for await (const bytes of stream) {
     rows += await countRows([bytes] as never);
-    // The test must not sleep, so something else takes its time.
+    // Tests must not sleep, so Postgres passes the time.
     await sql`select pg_sleep(0.03)`;
   }
   t.equal(rows, 20_000);

@@ -18,7 +18,7 @@ interface Held {
   end(error?: Error): void;
 }
 
-/** Batches that have begun and wait for the test to say how they end. */
+/** Batches that have started and wait for the test to end them. */
 const makeHeld = (options: Partial<GroupCommitOptions<Draft, string>> = {}) => {
   const held: Held[] = [];
   const commit = (drafts: readonly Draft[]): Promise<string[]> =>

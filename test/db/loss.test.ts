@@ -10,14 +10,14 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Connections that end at the worst of times. Each pool has one, so that it must be used again. */
+/** Connections that end at the worst moment. Each pool has only one, so it must be replaced. */
 
 interface World {
-  /** Its one connection goes through the proxy. */
+  /** Its only connection goes through the proxy. */
   readonly sql: Sql;
-  /** Not through the proxy. */
+  /** A pool that does not use the proxy. */
   readonly other: Sql;
-  /** Cuts every connection: in order, or as a host that has forgotten it would. */
+  /** Cuts every connection, either cleanly or like a host that has lost its state. */
   cut(how: 'end' | 'reset'): void;
 }
 
@@ -63,7 +63,7 @@ const makeWorld = async (t: Test): Promise<World> => {
   return { sql, other, cut };
 };
 
-/** An endless wait would only show as a test that does not end. */
+/** Without this, an endless wait would only show as a test that never ends. */
 const inTime = async <T>(work: PromiseLike<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -72,7 +72,7 @@ const inTime = async <T>(work: PromiseLike<T>): Promise<T> => {
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 };
 
-/** The error of what fails; null otherwise. */
+/** Resolves with the error if the work fails, otherwise with null. */
 const errorOf = (work: PromiseLike<unknown>): PromiseLike<unknown> =>
   work.then(
     () => null,
@@ -113,7 +113,7 @@ for (const how of ['end', 'reset'] as const) {
       sql.begin(async (tx) => {
         await tx`insert into kept values (1)`;
         cut(how);
-        // By the time of the next statement the pool has made the connection anew, for another.
+        // By the time of the next statement, the pool has reconnected for another query.
         await until('the pool works', async () => (await errorOf(sql`select 1`)) === null);
         await tx`insert into kept values (2)`;
       }),

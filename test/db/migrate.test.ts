@@ -5,7 +5,7 @@ import { openAdmin } from '../help/own-stores.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 
-/** A migrated database whose server compiles statements, as Postgres does when it is installed. */
+/** A migrated database whose server uses JIT compilation, as Postgres does by default. */
 const openCompiling = async (t: Test): Promise<string> => {
   const { database_url } = await openStores(t);
   const admin = openAdmin(database_url);
@@ -15,7 +15,7 @@ const openCompiling = async (t: Test): Promise<string> => {
   return database_url;
 };
 
-/** What a new connection has. */
+/** The JIT setting of a new connection. */
 const readJit = async (url: string): Promise<string | undefined> => {
   const sql = openAdmin(url);
   const [row] = await sql<{ jit: string }[]>`select current_setting('jit') as jit`;
@@ -50,7 +50,7 @@ t.test('no other database and no other role is changed', async (t) => {
 t.test('where it may not be turned off, the transaction goes on and it is said why', async (t) => {
   const url = await openCompiling(t);
   const sql = openAdmin(url);
-  // A transaction that only reads is refused as a user without the right is.
+  // A read-only transaction is refused in the same way as a user without the privilege.
   const { why, after } = await sql.begin({ mode: 'read only' }, async (tx) => ({
     why: await setRole(tx),
     after: await tx`select 1 as one`,

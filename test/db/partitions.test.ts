@@ -9,8 +9,8 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 import { t } from '../help/tap.js';
 
 /**
- * The tables that grow with the forum are ready for Citus: their keys begin with the column that
- * would distribute them, and a request names that column. Hash partitions stand in for the nodes.
+ * The growing tables are ready for Citus: their keys start with the column that would distribute
+ * them, and a request names that column. Hash partitions stand in for the nodes.
  */
 
 const partitions = 8;
@@ -27,7 +27,7 @@ const leading_columns = {
 } as const;
 const tables = Object.keys(leading_columns);
 
-/** Why a table cannot be distributed by its leading column, by the rules of Citus. */
+/** Reasons why a table cannot be distributed by its leading column, by the rules of Citus. */
 const findObstacles = async (url: string): Promise<readonly string[]> => {
   const sql = openAdmin(url);
   const rows = await sql<{ name: string; why: string }[]>`
@@ -58,7 +58,7 @@ const findObstacles = async (url: string): Promise<readonly string[]> => {
   return rows.map(({ name, why }) => `${name}: ${why}`);
 };
 
-/** Divides the growing tables of an empty database by the hash of their leading columns. */
+/** Partitions the growing tables of an empty database by the hash of their leading columns. */
 const divide = async (sql: Sql): Promise<void> => {
   const views = await sql<{ name: string; text: string }[]>`
     select viewname as name, definition as text from pg_views where schemaname = 'public'`;
@@ -76,7 +76,7 @@ const divide = async (sql: Sql): Promise<void> => {
   for (const { name, text } of views) await sql.unsafe(`create view ${name} as ${text}`);
 };
 
-/** Own servers with a divided database, and where they write the plans of its statements. */
+/** Separate servers with a partitioned database, and the file where they log query plans. */
 const openDivided = async (t: Teardown) => {
   const stores = await startOwnStores(false);
   t.teardown(stores.stop);
@@ -94,7 +94,7 @@ const openDivided = async (t: Teardown) => {
     'auto_explain.log_analyze = on',
     'auto_explain.log_timing = off',
     "auto_explain.log_format = 'json'",
-    // As plans of large tables are.
+    // Produces the kinds of plans that large tables have.
     'enable_seqscan = off',
     'enable_hashjoin = off',
     'enable_mergejoin = off',
@@ -132,22 +132,24 @@ const listSpread = ({ Plan }: Explained): readonly string[] => {
   return tables.filter((table) => read.indexOf(table) !== read.lastIndexOf(table));
 };
 
-/** What `auto_explain` wrote of the statements of api processes. */
+/** The statements of api processes, as logged by `auto_explain`. */
 const readPlans = (file: string): readonly Explained[] =>
   readFileSync(file, 'utf8')
     .split(/^(?=\d{4}-\d\d-\d\d )/m)
     .filter((entry) => / api-0 LOG: {2}duration: .* plan:/.test(entry.slice(0, 200)))
     .map((entry) => JSON.parse(entry.slice(entry.indexOf('{'))));
 
-/** Statements that look once, by an index, into each partition: they know no question. */
+/**
+ * Statements that look once, by an index, into each partition, because they have no question id.
+ */
 const by_other_keys = [
-  /** The last comment of an agent, when it writes another. */
+  /** The last comment of an agent, read when it writes another. */
   /where c\.agent_id = d\.agent_id order by c\.id desc limit 1/,
-  /** What an agent cited in predictions that a process does not know. */
+  /** Sources that an agent cited in predictions unknown to the process. */
   /where agent_id = d\.agent_id and id > d\.known_id/,
-  /** How many predictions an agent has. */
+  /** The number of an agent's predictions. */
   /count\(\*\)::integer from predictions p where p\.agent_id = \w+\./,
-  /** A prediction or a comment of which only the id is given. */
+  /** A prediction or a comment given only by its id. */
   / where (\w+\.)?id = (any \()?\$\d/,
   /[pc]\.id = d\.subject_id/,
   /c\.prediction_id = \$1/,

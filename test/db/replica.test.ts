@@ -9,7 +9,10 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
-/** Reads from a real standby that lags, stands still, is silent or gone: each write is in them. */
+/**
+ * Reads from a real standby that lags, stalls, goes silent or disappears: every read includes every
+ * earlier write.
+ */
 
 const usual = { pool: 4, prepare: true, name: 'reader' };
 
@@ -24,7 +27,9 @@ interface Read {
 
 const reads_after = 100;
 
-/** Four clients write to the primary and read what they wrote at once, during `act` and after it. */
+/**
+ * Four clients write to the primary and immediately read their writes, during `act` and after it.
+ */
 const readOwnWrites = async (
   { sql, reads }: { readonly sql: Sql; readonly reads: Sql },
   act: () => Promise<unknown>,
@@ -123,7 +128,7 @@ const readThrough = async (t: Test, pair: Pair): Promise<void> => {
   });
 };
 
-/** Asks until a statement like this is the last one of a connection to the standby. */
+/** Repeats `ask` until a connection to the standby last ran a statement like this. */
 const untilSeen = async (pair: Pair, like: string, ask: () => Promise<unknown>): Promise<void> => {
   await until(`the standby is asked ${like}`, async () => {
     await ask();
@@ -142,7 +147,7 @@ const serve = async (t: Test, pair: Pair): Promise<void> => {
   const id = await makeOpenQuestion(app);
   const list = `/api/questions/${id}/comments?limit=100`;
   let posted = 0;
-  /** Looks for what was posted at once, in a list and on a board. */
+  /** Posts and immediately looks for the result in a list and on a board. */
   const postAndRead = async (): Promise<void> => {
     posted += 1;
     const content = `Traffic was seen ${posted} times so far, which is more than a month ago.`;

@@ -6,7 +6,7 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Sessions of processes that stand still in the middle of a statement, and keep their locks. */
+/** Sessions of processes that stall in the middle of a statement and keep their locks. */
 
 const isLocked = async (sql: Sql, key: number): Promise<boolean> => {
   const [row] = await sql<{ free: boolean }[]>`
@@ -38,7 +38,7 @@ t.test('a session that waits for the values of a statement is ended', async (t) 
         and query like '%::integer%'`;
     return waiting.length === 1;
   });
-  // What is at work, or is given rows, is left alone.
+  // A session that is working or receiving rows is left alone.
   const working = busy.begin(async (tx) => {
     await tx`create temporary table copied (n integer)`;
     const slowly = async function* () {

@@ -25,7 +25,7 @@ t.test('a service goes on with an adopted database, and everything is there', as
   const sql = openAdmin(stores.database_url);
   t.teardown(() => sql.end());
   await sql`update webhooks set url = ${receiver.url('/older')}`;
-  // Ended deliveries of 2025 would be removed.
+  // Otherwise the finished deliveries of 2025 would be removed.
   await sql`update deliveries set queued_at = now()`;
   t.match(await migrate(stores.database_url), { adopted: true });
 

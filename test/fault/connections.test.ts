@@ -8,11 +8,11 @@ import { until } from '../help/until.js';
 import { is_long } from './world.js';
 
 /**
- * A pool under load while its connections are ended at random, or Postgres as a whole is: nothing
- * is half committed, lost, doubled or waited for without an end, and no error goes astray.
+ * A pool under load while its connections, or all of Postgres, are ended at random. Nothing is half
+ * committed, lost, doubled or waited for endlessly, and every error reaches its caller.
  */
 
-/** Longer than any deadline of the pool. */
+/** Longer than any timeout of the pool. */
 const longest_ms = 20_000;
 
 interface Load {
@@ -22,7 +22,7 @@ interface Load {
   stop(): Promise<void>;
 }
 
-/** Writes both rows of a number, in one of the ways the service has. */
+/** Writes both rows of a number, in one of the service's ways. */
 const writeBoth = (sql: Sql, n: number): Promise<unknown> =>
   sql.begin(async (tx) => {
     if (n % 4 === 0) {
@@ -49,7 +49,7 @@ const readOne = async (sql: Sql, n: number): Promise<unknown> => {
   return bytes;
 };
 
-/** An endless wait would only show as a test that does not end. */
+/** Without this, an endless wait would only show as a test that never ends. */
 const inTime = async <T>(work: Promise<T>, what: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -6,9 +6,9 @@ import { allow, until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
 /**
- * A primary that turns read-only, is restarted, or dies and is replaced by its synchronous standby,
- * under a mixed load: 503 meanwhile and never a 500, nothing that was acknowledged is lost, and the
- * service finds the new primary by itself.
+ * A primary turns read-only, is restarted, or dies and is replaced by its synchronous standby,
+ * under a mixed load. Calls get 503 in the meantime and never 500, no acknowledged write is lost,
+ * and the service finds the new primary on its own.
  */
 
 t.setTimeout(fault_limits.timeout);
@@ -29,7 +29,7 @@ interface Asked {
 
 let calls = 0;
 
-/** One of each kind, so that every way to Postgres is taken. */
+/** One call of each kind, so that every path to Postgres is used. */
 const callsOf = ({ questions }: TestService): readonly Asked[] => {
   calls += 1;
   const question = `/api/questions/${questions[calls % questions.length]?.id}`;
@@ -50,7 +50,7 @@ const callsOf = ({ questions }: TestService): readonly Asked[] => {
   ];
 };
 
-/** Makes mixed calls while the work lasts; how many were refused for now. */
+/** Makes mixed calls while the work lasts, and returns how many were refused temporarily. */
 const callMeanwhile = async (t: Test, service: TestService, work: () => Promise<unknown>) => {
   const counts: Record<string, number> = {};
   const wrong: string[] = [];
@@ -83,7 +83,7 @@ const callMeanwhile = async (t: Test, service: TestService, work: () => Promise<
   return counts[503] ?? 0;
 };
 
-/** From now on to a prediction that is stored. */
+/** Milliseconds from now until a prediction is stored. */
 const untilStored = async (t: Test, load: Parameters<Fault['strike']>[0]['load']) => {
   const from_ms = performance.now();
   await load.more(20, 60_000);
@@ -108,7 +108,7 @@ const makeFaults = ({ primary, standby }: Pair): Readonly<Record<string, Fault>>
   },
   'the primary is restarted': {
     async strike({ service, load }, t) {
-      // So short that repeats within the service may cover it.
+      // So short that retries within the service may cover it.
       await callMeanwhile(t, service, async () => {
         await primary.restart();
         await untilStored(t, load);

@@ -14,8 +14,8 @@ import {
 } from './world.js';
 
 /**
- * Connections that fall silent without an end: bytes go nowhere and nobody notices. The service
- * finds out by itself, connects anew and goes on, and meanwhile says how it is.
+ * Connections that go silent without ending: bytes are lost and neither side notices. The service
+ * detects this on its own, reconnects and continues, and reports its state in the meantime.
  */
 
 t.setTimeout(fault_limits.timeout);
@@ -32,7 +32,7 @@ const readHealth = async ({ service }: FaultWorld): Promise<Health> => {
   return (await response.json()) as Health;
 };
 
-/** Predictions that are sent from now on are stored, and the socket tells of them. */
+/** Checks that new predictions are stored and announced on the socket. */
 const isBack = async (t: Test, { load, listeners }: FaultWorld, from_ms: number) => {
   await load.more(20, 60_000);
   const newest = load.acknowledged.at(-1)?.event_id;
@@ -44,7 +44,9 @@ const isBack = async (t: Test, { load, listeners }: FaultWorld, from_ms: number)
 
 type Store = 'db' | 'db_writes' | 'redis';
 
-/** Many at once: there may be several processes, and one of them may be well. */
+/**
+ * Many requests in parallel, because there may be several processes, and one of them may be fine.
+ */
 const untilFollowed = async (world: FaultWorld, store: Store): Promise<void> => {
   await until(`health says that ${store} is silent`, async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => readHealth(world)));
@@ -55,7 +57,7 @@ const untilFollowed = async (world: FaultWorld, store: Store): Promise<void> => 
 t.test('connections fall silent under load', fault_limits, async (t) => {
   const stores = await startPrivateStores(t);
   const postgres = await startFaultyProxy(t, await poolerOf(t, stores.database_url));
-  // The nodes of a cluster name their own addresses: no proxy stands before them.
+  // The nodes of a cluster announce their own addresses, so a proxy is not possible.
   const is_cluster = stores.redis_url.endsWith('?cluster');
   const redis = is_cluster ? null : await startFaultyProxy(t, stores.redis_url);
   const env = { DATABASE_URL: postgres.url, REDIS_URL: redis?.url ?? stores.redis_url };
@@ -84,6 +86,6 @@ t.test('connections fall silent under load', fault_limits, async (t) => {
     },
     ...(redis && { 'those to Redis': { strike: (_, t) => fallSilent(t, redis, 'redis') } }),
   };
-  // A pass over all scores may have a connection that fell silent, and has half a minute.
+  // A pass over all scores may use a silent connection, and has half a minute.
   await surviveAll(t, world, faults, 45_000);
 });

@@ -19,15 +19,15 @@ import {
 } from './world.js';
 
 /**
- * Two hosts that share Postgres and Redis, in the long form three, behind HAProxy with the
- * configuration of `examples/hosts`: they are killed and restarted one after the other under load.
+ * Two hosts (three in the long form) that share Postgres and Redis, behind HAProxy with the
+ * configuration of `examples/hosts`. They are killed and restarted one after another under load.
  */
 
 t.setTimeout(fault_limits.timeout);
 
 const [host_count, followers] = is_long ? [3, 60] : [2, 20];
 
-/** The longest time without a new event while something is done, in ms. */
+/** The longest time in ms without a new event during the work. */
 const longestGap = async (
   { listeners }: FaultWorld,
   during: () => Promise<unknown>,
@@ -52,11 +52,11 @@ const untilUp = ({ balancer }: TestService): Promise<boolean> =>
     return states.length === host_count && states.every(({ is_up }) => is_up);
   });
 
-/** Requests and websockets of each host. */
+/** Open requests and websockets of each host. */
 const openOf = async ({ balancer }: TestService): Promise<readonly number[]> =>
   ((await balancer?.states()) ?? []).map(({ open }) => open);
 
-/** The host whose relay is active. */
+/** Reports the gaps and checks the longest. */
 const compareGaps = (t: Test, gaps_ms: readonly number[]): void => {
   const most_ms = Math.max(...gaps_ms);
   t.ok(most_ms < allow(2_000), 'events go on within 2 s');
@@ -79,7 +79,7 @@ const hostsAreKilled: Fault['strike'] = async (world, t) => {
   compareGaps(t, gaps_ms);
 };
 
-/** The relay alone: a standby takes over. */
+/** Kills only the relay, so that a standby takes over. */
 const relaysAreKilled: Fault['strike'] = async (world, t) => {
   const gaps_ms: number[] = [];
   for (let kill = 0; kill < 8; kill += 1) {
@@ -94,7 +94,7 @@ const relaysAreKilled: Fault['strike'] = async (world, t) => {
 
 const rollingRestart: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
-  // What was under way to a host that was killed is not counted.
+  // Calls that were in progress on a killed host are not counted.
   await load.stop();
   load.resume();
   const first = load.acknowledged.length;
@@ -118,7 +118,7 @@ const rollingRestart: Fault['strike'] = async (world, t) => {
   t.comment(`open at the hosts: ${before.join(', ')} before, ${after.join(', ')} after`);
 };
 
-/** The same call to one host and then to another. */
+/** Sends the same call to one host and then to another. */
 const callTwice = async (t: Test, { hosts, agents, questions }: TestService) => {
   const [one, two] = hosts;
   const call = async (host: Host | undefined, key: string | null, reasoning: string) => {
@@ -161,7 +161,7 @@ t.test('several hosts', { ...fault_limits, skip }, async (t) => {
     DRAIN_DELAY_S: '1',
     SOCKET_LIFETIME_S: '6',
     LIMIT_REGISTER: '4',
-    // Says which relay is active.
+    // At this level, the log says which relay is active.
     LOG_LEVEL: 'info',
   };
   const over = await startWorld(t, { env, stores, hosts: host_count, followers });

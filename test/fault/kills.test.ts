@@ -4,8 +4,8 @@ import { until } from '../help/until.js';
 import { activeRelay, type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
 /**
- * kill -9 of each part of a service with two api processes under load, while clients follow the
- * log by every way there is and single topics by websocket.
+ * Kills each part of a service with two api processes with SIGKILL under load, while clients follow
+ * the log over every transport, and single topics over websockets.
  */
 
 t.setTimeout(fault_limits.timeout);
@@ -76,12 +76,12 @@ t.test('kill -9 under load', fault_limits, async (t) => {
         'begin perform pg_advisory_xact_lock(42); return null; end';
       create constraint trigger wait_at_commit after insert on predictions
         deferrable initially deferred for each row execute function wait_at_commit()`);
-    // The commit waits for this lock, and goes on without its api process.
+    // The commit waits for this lock, and then completes without its api process.
     await sql.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(42)`;
       broken = predict().catch(() => null);
       await until('the commit waits', async () => {
-        // On another connection: within a transaction the view stands still.
+        // Uses another connection, because within a transaction the view does not change.
         const waiting = await sql`
           select from pg_stat_activity
           where wait_event_type = 'Lock' and application_name like 'prediction-forum api-%'`;
@@ -89,7 +89,7 @@ t.test('kill -9 under load', fault_limits, async (t) => {
       });
       back = service.kill('api');
     });
-    // A proxy says so, where there is one.
+    // If there is a proxy, it reports the error.
     t.match((await broken)?.status ?? 502, 502, 'no answer');
     const [stored] = await until('it is stored all the same', async () => {
       const rows = await sql<{ id: string }[]>`

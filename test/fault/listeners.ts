@@ -6,12 +6,12 @@ import type { Sql } from '../../src/db/client.js';
 import type { Teardown } from '../help/stores.js';
 
 /**
- * Careful clients that follow the log while things are killed: when a connection ends they make
- * another one and ask for everything after the last offset they have. Each keeps what it was sent,
- * and as sentences what no client should see: holes, repeats, gaps.
+ * Careful clients that follow the log while parts are killed. When a connection ends, they
+ * reconnect and request everything after their last offset. Each stores the events that it
+ * received, and describes anything that no client should see: holes, repeats, gaps.
  */
 
-/** Predictions with less confidence are filtered out; without a least one, nothing is. */
+/** Filters out predictions with less confidence. Without a minimum, nothing is filtered. */
 export interface Wish {
   readonly topic: string;
   readonly min_confidence?: number;
@@ -28,7 +28,7 @@ export interface Listener {
   /** In order of arrival. */
   readonly heard: HeardEvent[];
   readonly odd: string[];
-  /** How many connections ended. */
+  /** Number of connections that ended. */
   ends: number;
   /** The api processes that its sockets were connected to. */
   readonly nodes: Set<string>;
@@ -48,7 +48,7 @@ const makeListener = (name: string, wish: Wish): Listener => ({
   nodes: new Set(),
 });
 
-/** One connection after the other until the test ends. */
+/** Opens one connection after another until the test ends. */
 const listen = (t: Teardown, name: string, wish: Wish, connect: Connect): Listener => {
   const listener = makeListener(name, wish);
   const ended = new AbortController();
@@ -67,7 +67,7 @@ const listen = (t: Teardown, name: string, wish: Wish, connect: Connect): Listen
   return listener;
 };
 
-/** By the client library, whose own repairs (repeats and holes) count as odd too. */
+/** Uses the client library. Its own corrections (repeats and holes) count as odd too. */
 const listenByLibrary = (t: Teardown, url: string): Listener => {
   const listener = makeListener('client library', { topic: 'all' });
   const { heard, odd } = listener;
@@ -152,7 +152,7 @@ const take = ({ wish, heard, odd }: Listener, frame: Frame): void => {
   }
 };
 
-/** By a bare websocket, which may be subscribed with a filter. */
+/** Uses a plain websocket, which may subscribe with a filter. */
 const bySocket =
   (url: string): Connect =>
   (listener, signal) =>
@@ -181,7 +181,7 @@ const bySocket =
       });
     });
 
-/** Follows the whole log in every way there is, and on bare websockets what is wished for. */
+/** Follows the whole log over every transport, and the wished topics over plain websockets. */
 export const startListeners = (
   t: Teardown,
   url: string,
@@ -193,7 +193,7 @@ export const startListeners = (
   ...wishes.map((wish) => listen(t, JSON.stringify(wish), wish, bySocket(url))),
 ];
 
-/** What Postgres holds of a topic. */
+/** The events of a topic in Postgres. */
 const readTopic = (sql: Sql, { topic, min_confidence = -1 }: Wish) => {
   const id = topic === 'all' ? null : topic.slice(topic.indexOf(':') + 1);
   return sql<HeardEvent[]>`
@@ -208,7 +208,7 @@ const readTopic = (sql: Sql, { topic, min_confidence = -1 }: Wish) => {
     order by "offset"`;
 };
 
-/** Listeners that were not sent exactly what Postgres holds, as sentences. */
+/** Describes listeners that did not receive exactly the events in Postgres. */
 export const findMisheard = async (
   sql: Sql,
   listeners: readonly Listener[],

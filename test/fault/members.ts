@@ -5,9 +5,9 @@ import type { TestService } from '../help/service.js';
 import type { Teardown } from '../help/stores.js';
 
 /**
- * Members of one durable consumer of the whole log, by HTTP and by websocket, while things are
- * killed. Now and then one forgets what it has, as if it had been killed too. What no member should
- * see is kept as sentences.
+ * Members of one durable consumer of the whole log, over HTTP and websockets, while parts are
+ * killed. Occasionally one forgets its events, as if it had been killed too. Anything that no
+ * member should see is recorded as a sentence.
  */
 
 interface Delivery {
@@ -17,9 +17,9 @@ interface Delivery {
 
 export interface Members {
   readonly odd: string[];
-  /** Offsets that a member has had, and which of them it had last. */
+  /** Offsets that a member has received, with the last member that had each. */
   readonly holders: ReadonlyMap<number, string>;
-  /** Whether the service says that nothing is left to do. */
+  /** True if the service reports that no events are left. */
   areDone(): Promise<boolean>;
 }
 
@@ -28,7 +28,7 @@ const lease_seconds = 3;
 const rest_ms = 100;
 const forgets_one_in = 20;
 
-/** Answers while something is away. */
+/** Statuses of answers during an outage. */
 const isOutage = (status: number): boolean => status >= 502 && status <= 504;
 
 export const startMembers = async (
@@ -39,12 +39,12 @@ export const startMembers = async (
   const odd: string[] = [];
   const holders = new Map<number, string>();
   const asked = new Set<number>();
-  /** When the service said that it has the acknowledgement. */
+  /** Time when the service confirmed the acknowledgement. */
   const done_ms = new Map<number, number>();
   const of_question = new Map<string, number[]>();
   const ended = new AbortController();
 
-  /** Null without an answer, and during an outage. */
+  /** Null if there is no answer, and during an outage. */
   const call = async <T>(method: string, at: string, body?: object): Promise<T | null> => {
     const answer = await fetch(url + path + at, {
       method,
@@ -59,7 +59,10 @@ export const startMembers = async (
     return null;
   };
 
-  /** Events of a question come in order, each when those before it are done or with its member. */
+  /**
+   * Events of a question arrive in order, each when the earlier ones are done or held by the same
+   * member.
+   */
   const take = (member: string, { offset, data }: Delivery, sent_ms: number): void => {
     if ((done_ms.get(offset) ?? sent_ms) < sent_ms) odd.push(`${offset} came though it was done`);
     const { question_id } = data;
@@ -94,7 +97,7 @@ export const startMembers = async (
     }
   };
 
-  /** Of a delivery by websocket it is not known when it was sent. */
+  /** The send time of a websocket delivery is unknown. */
   const bySocket = async (member: string): Promise<void> => {
     while (!ended.signal.aborted) {
       const got: number[] = [];
@@ -138,7 +141,7 @@ export const startMembers = async (
   };
 };
 
-/** What the members have not had, or not in the right way. */
+/** Describes events that the members did not receive, or received incorrectly. */
 export const findUntaken = async (
   sql: Sql,
   { odd, holders, areDone }: Members,

@@ -4,16 +4,16 @@ import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**
- * Far more writes at once than the service takes, while Postgres stands still: what is too much is
- * refused at once, what was admitted is answered, and nothing is stored without a 201. What was
- * refused can be sent again.
+ * Far more concurrent writes than the service can take, while Postgres is paused. The excess is
+ * refused immediately, admitted calls are answered, and nothing is stored without a 201. Refused
+ * calls can be sent again.
  */
 
 const agents = 60;
 const questions = 30;
 
 t.test('more writes than it takes', async (t) => {
-  // The limits are those of a host; several have room for more.
+  // The limits apply per host. Several hosts would admit more.
   const env = { LIMIT_IP: '1000000' };
   const service = await startService(t, { agents, questions, hosts: 1, env });
   const { url, sql } = service;

@@ -17,11 +17,14 @@ import {
   whileReading,
 } from './world.js';
 
-/** Processes that stand still, alive and without an answer, under load. */
+/** Processes that are paused under load: alive, but without answers. */
 
 t.setTimeout(fault_limits.timeout);
 
-/** From the record of an event to the end of its delivery, of the one since then that took longest. */
+/**
+ * The longest time from the recording of an event to the end of its delivery, for events since
+ * then.
+ */
 const longestDelivery = async ({ service }: FaultWorld, since = new Date(0)): Promise<number> => {
   const [row] = await service.sql<{ ms: number }[]>`
     select extract(epoch from max(d.delivered_at - e.recorded_at))::float8 * 1000 as ms
@@ -31,7 +34,7 @@ const longestDelivery = async ({ service }: FaultWorld, since = new Date(0)): Pr
   return Math.round(row?.ms ?? 0);
 };
 
-/** Events of questions flow again within `most_ms`, and so do webhooks. */
+/** Checks that events of questions arrive again within `most_ms`, and webhooks too. */
 const flowWithin = async (
   t: Test,
   world: FaultWorld,
@@ -55,20 +58,23 @@ const flowWithin = async (
   }
 };
 
-/** The log stands still until the lease is over, and then the standby moves all of it. */
+/** The log stops until the lease expires. Then the standby hands over all waiting events. */
 const relaySleeps: Fault['strike'] = async (world, t) => {
   const { pid } = await activeRelay(world.service);
   await flowWithin(t, world, 10_000, () => putToSleep(pid));
 };
 
-/** It is killed for it, and the next one has the leases of a process that is known to be dead. */
+/**
+ * It is killed because of the pause, and the next one gets the leases of a process that is known to
+ * be dead.
+ */
 const signerSleeps: Fault['strike'] = (world, t) =>
   flowWithin(t, world, 10_000, () => world.service.pause('signer'));
 
 /**
- * One of several signers sleeps, in the long form then the others too: everything goes on without it,
- * although it holds leases, and what it does after it wakes up changes nothing. Its deliveries are
- * claimed by the other one when it has been silent for six seconds.
+ * One of several signers is paused, in the long form then the others too. Everything continues
+ * without it, although it holds leases, and its actions after it wakes up have no effect. After six
+ * seconds of silence, the other signer claims its deliveries.
  */
 const signersSleep: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
@@ -93,7 +99,7 @@ const signersSleep: Fault['strike'] = async (world, t) => {
   t.comment(`longest time to a delivery: ${longest_ms} ms`);
 };
 
-/** Stops the parts and waits until each is replaced. */
+/** Pauses the parts and waits until each is replaced. */
 const standStill = async (
   t: Test,
   { service }: FaultWorld,

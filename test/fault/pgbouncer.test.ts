@@ -6,9 +6,9 @@ import { until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
 /**
- * The service behind PgBouncer in transaction mode, as `examples/pgbouncer` has it, under load:
- * PgBouncer goes away and comes back, and so do the connections behind it. `npm run faults --
- * pgbouncer` runs the other tests of this folder so, too.
+ * The service behind PgBouncer in transaction mode, configured as in `examples/pgbouncer`, under
+ * load. PgBouncer disappears and comes back, and so do the connections behind it. `npm run faults
+ * -- pgbouncer` runs the other tests of this folder this way too.
  */
 
 t.setTimeout(fault_limits.timeout);

@@ -16,15 +16,16 @@ import {
 } from './world.js';
 
 /**
- * How soon events and webhooks flow again after a process died, slept or was asked to end, and that
- * one that wakes up does no harm. A second webhook asks for the order of each question.
+ * How soon events and webhooks arrive again after a process died, was paused or was asked to end,
+ * and that a process that wakes up does no harm. A second webhook requests the order of each
+ * question.
  */
 
 t.setTimeout(fault_limits.timeout);
 
 const within_ms = 10_000;
 
-/** Events and webhooks flow again within ten seconds from the act on. */
+/** Checks that events and webhooks arrive again within ten seconds after the act. */
 const flowAfter = async (t: Test, world: FaultWorld, act: () => unknown): Promise<void> => {
   const from_ms = performance.now();
   await act();
@@ -39,7 +40,10 @@ const roles = ['relay', 'signer', 'timer', 'api'] as const satisfies readonly Pa
 const countOf = ({ pidsOf }: TestService) =>
   Object.fromEntries(roles.map((role) => [role, pidsOf(role).length]));
 
-/** Each role has as many processes as before, and the service says that it is well. */
+/**
+ * Waits until each role has as many processes as before, and the service reports that it is
+ * healthy.
+ */
 const untilWhole = ({ service }: FaultWorld, wanted: string): Promise<boolean> =>
   until(
     'the service is whole',
@@ -69,7 +73,7 @@ const endRelay: Fault['strike'] = async (world, t) => {
   await flowAfter(t, world, () => process.kill(pid, 'SIGTERM'));
 };
 
-/** Another relay has taken over when it wakes up, and stays the active one. */
+/** When it wakes up, another relay has taken over, and stays active. */
 const relayWakesUp: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   const { pid } = await activeRelay(service);
@@ -89,7 +93,7 @@ const relayWakesUp: Fault['strike'] = async (world, t) => {
   t.equal((await activeRelay(service)).pid, active, 'it stands by, or is gone');
 };
 
-/** It sleeps for a moment at a time, again and again. */
+/** Pauses it repeatedly for a moment. */
 const relayNods: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   for (const more of [3, 11, 29]) {
@@ -110,7 +114,7 @@ const callAsAdmin = async ({ url, folder }: TestService, at: string, body: objec
   return (await answer.json()) as { question: { id: string } };
 };
 
-/** A question whose time to close comes meanwhile is closed once, by the next timer. */
+/** A question that is due in the meantime is closed once, by the next timer. */
 const timerStandsStill: Fault['strike'] = async (world, t) => {
   const { service } = world;
   const { sql } = service;

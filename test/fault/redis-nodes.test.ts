@@ -11,13 +11,13 @@ import { until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
 /**
- * Redis on several machines, under load: slots go from one master to another, masters die and are
- * replaced by what followed them, by the nodes of a cluster or by Sentinels. A write that a replica
- * had not yet is lost with its master, and nothing that a client can see is.
+ * Redis on several machines, under load. Slots move between masters, and dead masters are replaced
+ * by their replicas, either by the cluster or by Sentinels. A write that no replica has yet is lost
+ * with its master, but nothing that a client can see is lost.
  */
 
 t.setTimeout(fault_limits.timeout);
-// Much of it is waiting for a failover.
+// Most of the time is spent waiting for a failover.
 t.jobs = 2;
 const options = { ...fault_limits, buffered: true };
 
@@ -35,7 +35,7 @@ const startOn = async (t: Test, REDIS_URL: string) => {
   });
 };
 
-/** An address and a key have their windows on different masters, and both count exactly. */
+/** The windows of an address and a key are on different masters, and both count exactly. */
 const countOnTwoMasters = async (t: Test, url: string): Promise<void> => {
   const redis = await openTestRedis(t, url);
   const log = pino({ level: 'silent' });
@@ -52,7 +52,9 @@ const countOnTwoMasters = async (t: Test, url: string): Promise<void> => {
   limiter.stop();
 };
 
-/** Under load until another one has its place, and some time longer. */
+/**
+ * Kills a node under load, waits until another one has replaced it, and continues for some time.
+ */
 const killUnderLoad = async (
   node: RedisNode,
   replaced: () => Promise<unknown>,
@@ -104,7 +106,7 @@ t.test('a master that Sentinels watch, under load', options, async (t) => {
     recovery_ms,
     strike: async ({ load }) => {
       await killUnderLoad(from, () => until('it takes over', () => to.isMaster(), 20_000), load);
-      // It comes back as a master, and Sentinels wait ten seconds before they make a replica of it.
+      // It comes back as a master, and Sentinels wait ten seconds before they make it a replica.
       if (!is_long) return;
       await from.restart();
       await until('the other follows', async () => !(await from.isMaster()), 30_000);

@@ -11,7 +11,7 @@ import {
   untilDelivered,
 } from './world.js';
 
-/** Redis ends, stands still, or loses what it has, under load. */
+/** Redis ends, is paused, or loses its data, under load. */
 
 t.setTimeout(fault_limits.timeout);
 
@@ -31,7 +31,7 @@ const loseStream: Fault['strike'] = async ({ service, load }) => {
   }
 };
 
-/** Predictions go on, and webhooks at the pace of the sweep. */
+/** Predictions continue, and webhooks are sent at the pace of the sweep. */
 const standStill: Fault['strike'] = async (world) => {
   const from_ms = performance.now();
   const wake = world.service.pause('Redis');

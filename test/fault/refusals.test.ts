@@ -17,13 +17,13 @@ import {
 } from './world.js';
 
 /**
- * Disks that are full and a Postgres that takes no writes, under load: reads go on, calls that
- * cannot be stored are refused with a time to come again, and soon after the cure all is well.
+ * Full disks, and a Postgres that accepts no writes, under load. Reads continue, calls that cannot
+ * be stored are refused with a retry time, and soon after the repair everything works.
  */
 
 t.setTimeout(fault_limits.timeout);
 
-/** From the cure to calls that are stored again, and to a log that is whole. */
+/** Time from the repair until calls are stored again and the log is complete. */
 const recovery_ms = 5_000;
 const least_ms = is_long ? 30_000 : 1_000;
 
@@ -36,7 +36,7 @@ const diskOf = ({ disks }: TestService, name: string): SmallDisk => {
 const askHealth = async ({ url }: TestService): Promise<unknown> =>
   (await fetch(`${url}/health`, { signal: AbortSignal.timeout(5_000) })).json();
 
-/** Runs the fault for its time, while reads go on. */
+/** Runs the fault for its duration while reads continue. */
 const readOn = (t: Test, service: TestService, work: () => Promise<void>): Promise<void> =>
   whileReading(t, service, async () => {
     const from_ms = performance.now();
@@ -44,12 +44,12 @@ const readOn = (t: Test, service: TestService, work: () => Promise<void>): Promi
     await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
   });
 
-/** Waits until calls that write are refused, which must be in the right words. */
+/** Waits until writing calls are refused, and checks the answer. */
 const untilRefused = async (t: Test, { url }: TestService): Promise<void> => {
   let tries = 0;
   const refused = await until('a write is refused', async () => {
     tries += 1;
-    // One more agent: a call that nobody sends again.
+    // Registers another agent, a call that no client repeats.
     const response = await fetch(`${url}/api/register`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -73,7 +73,7 @@ const untilCured = async (t: Test, { load }: FaultWorld): Promise<void> => {
 const sameRoles = ({ pidsOf }: TestService): string =>
   JSON.stringify((['api', 'relay', 'signer', 'timer'] as const).map((role) => pidsOf(role)));
 
-/** The disk of the log is full, and of nothing else. */
+/** Only the disk of the log is full. */
 const fullLog: Fault['strike'] = async ({ service, load }, t) => {
   const disk = diskOf(service, 'log');
   const log_file = path.join(service.folder, 'log', 'forum.log');
@@ -92,10 +92,10 @@ const fullLog: Fault['strike'] = async ({ service, load }, t) => {
   t.comment(`dropped lines in the log: ${JSON.stringify(dropped)}`);
 };
 
-/** Fills the disk, and then the journal until Postgres ends by it. */
+/** Fills the disk, and then the journal until Postgres ends because of it. */
 const fillJournal = async (service: TestService): Promise<void> => {
   const owner = openOwner(service);
-  // On a full disk there may be no new connections.
+  // On a full disk new connections may be impossible, so this one is opened before.
   await owner`select`;
   diskOf(service, '').fill();
   await until('Postgres ends', async () => {
@@ -110,8 +110,8 @@ const fillJournal = async (service: TestService): Promise<void> => {
 };
 
 /**
- * The disk of everything is full: of Postgres, of Redis and of the log. First Postgres refuses
- * writes, and then it ends, because its journal has no room, and cannot start before there is some.
+ * The disk shared by Postgres, Redis and the log is full. Postgres first refuses writes, then ends
+ * because its journal has no space, and cannot start until there is some.
  */
 const fullDisk: Fault['strike'] = async (world, t) => {
   const { service } = world;

@@ -9,16 +9,16 @@ import { until, untilNone } from '../help/until.js';
 import { fault_limits, is_long } from './world.js';
 
 /**
- * Questions of many predictions are resolved while stores and timers die and sleep: everybody is
- * paid exactly once, and the books agree to the last point. A chunk's commit does not wait for the
- * disk, so a crash of Postgres takes chunks away; their cursor goes with them.
+ * Questions with many predictions are resolved while stores and timers are killed and paused. Every
+ * agent is paid exactly once, and the books agree to the last point. The commit of a chunk does not
+ * wait for the disk, so a crash of Postgres loses chunks together with their cursor.
  */
 
 t.setTimeout(fault_limits.timeout);
 
 const count = is_long ? 5_000 : 2_400;
 
-/** One question that settles; what was decided about it so far. */
+/** One question that settles, and the decisions made about it so far. */
 const makeSubject = async (t: Test, service: TestService, question: number) => {
   const { sql, url } = service;
   const id = service.questions[question]?.id ?? '';
@@ -40,7 +40,10 @@ const makeSubject = async (t: Test, service: TestService, question: number) => {
       t.equal(body.resolution.total, count);
       decided.push(outcome);
     },
-    /** Strikes each time that the settling has gone on, until it is over; how often. */
+    /**
+     * Strikes each time that settling has advanced, until it is finished. Returns the number of
+     * strikes.
+     */
     async strikeUnderWay(strikes: readonly (() => Promise<unknown>)[]): Promise<number> {
       let struck = 0;
       for (const strike of strikes) {
@@ -59,7 +62,7 @@ const makeSubject = async (t: Test, service: TestService, question: number) => {
 
 type Subject = Awaited<ReturnType<typeof makeSubject>>;
 
-/** Net of chance p, as the contract writes it for yes/no and weight 1: 100 · (1 − 4·(p − o)²). */
+/** Net for probability p, by the contract for yes/no and weight 1: 100 · (1 − 4·(p − o)²). */
 const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: Subject) => {
   const { id, decided } = subject;
   const wrong = await sql`
@@ -91,7 +94,8 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     limit 3`;
   t.same(wrong, [], 'everybody is paid exactly once');
   t.same(await findWrongAccounts(sql), [], 'balances are the sums of the ledger');
-  // Each weighted by the time in which others stood: from its own time on, the first from the second.
+  // Each is weighted by the time in which others have forecasts: from its own time on, or for the
+  // first, from the second's.
   const [sums] = await sql`
     with times as (
       select agent_id, lead(created_at) over by_time as next, created_at, row_number() over by_time as n
@@ -136,7 +140,7 @@ t.test('what settles is killed and sleeps', fault_limits, async (t) => {
 
   await t.test('kill -9 of the timer, and the other outcome after it', async (t) => {
     const subject = await makeSubject(t, service, 1);
-    // Each kill costs what is left of a lease.
+    // Each kill costs the remaining time of a lease.
     const kills = times(is_long ? 4 : 1, () => service.kill('timer'));
     for (const outcome of [true, false]) {
       await subject.resolve(outcome);
@@ -157,8 +161,8 @@ t.test('what settles is killed and sleeps', fault_limits, async (t) => {
       .map((pid) => async () => {
         const wake = putToSleep(pid);
         const before = await subject.readDone();
-        // Asleep inside a transaction a timer holds its rows for 5 s, which is longer than a lease:
-        // it has lost the lease when it wakes up.
+        // A timer that is paused inside a transaction locks its rows for 5 s. That is longer than a
+        // lease, so it has lost the lease when it wakes up.
         const goesOn = async () => (await subject.readDone()) > before;
         await until('the other goes on', goesOn).finally(wake);
       });

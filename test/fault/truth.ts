@@ -10,9 +10,9 @@ import { findMisheard, type Listener } from './listeners.js';
 import { findUntaken, type Members } from './members.js';
 
 /**
- * What has to be true once a load is over, whatever was killed during it: every acknowledged
- * prediction is stored once and nothing else is, and points, counters, log, stream, consensus,
- * sockets, consumers and webhooks all say the same. Each look returns sentences; none when all is right.
+ * Conditions that must hold after a load, whatever was killed during it. Every acknowledged
+ * prediction is stored once and nothing else is. Points, counters, log, stream, consensus, sockets,
+ * consumers and webhooks all agree. Each check returns sentences, or nothing if all is right.
  */
 
 export interface Witnesses {
@@ -34,7 +34,7 @@ type Pair = Pick<Acknowledged, 'question_id' | 'agent_id'>;
 
 const pairOf = ({ question_id, agent_id }: Pair): string => `${question_id} ${agent_id}`;
 
-/** Acknowledged = stored, one for one. */
+/** Acknowledged and stored predictions match one to one. */
 const compareWithStored = async ({ service, load }: Witnesses): Promise<string[]> => {
   const { acknowledged } = load;
   const rows = await service.sql<(Pair & { id: string; event_id: string })[]>`
@@ -53,7 +53,7 @@ const compareWithStored = async ({ service, load }: Witnesses): Promise<string[]
   ];
 };
 
-/** What the api says of every question equals what SQL makes of its predictions. */
+/** The api's consensus of every question equals SQL's computation from its predictions. */
 const compareConsensus = async ({ url, sql, questions }: TestService): Promise<string[]> => {
   const wanted = await recomputeConsensus(sql);
   const answers = await Promise.all(
@@ -88,13 +88,13 @@ const isSigned = ({ headers, body }: Received, secret: string): boolean => {
 export const deliveredIds = ({ receiver, hook }: Witnesses): readonly string[] =>
   receiver.of(hook.path).map(({ headers }) => String(headers['webhook-id']));
 
-/** Calls beyond the first of each event. */
+/** Number of calls beyond the first for each event. */
 export const countRepeats = (witnesses: Witnesses): number => {
   const ids = deliveredIds(witnesses);
   return ids.length - new Set(ids).size;
 };
 
-/** What comes right last, looked at cheaply: looking must not hold up what is looked at. */
+/** Cheap checks of the parts that become right last, so that checking does not delay them. */
 const findUnfinished = async ({ service, listeners }: Witnesses): Promise<readonly string[]> => {
   const [log] = await service.sql<{ head: number; waiting: number }[]>`
     select
@@ -110,7 +110,7 @@ const findUnfinished = async ({ service, listeners }: Witnesses): Promise<readon
   ];
 };
 
-/** Everything that is wrong at this moment, the deliveries left out. */
+/** Everything that is wrong at this moment, except deliveries. */
 const findContradictions = async (witnesses: Witnesses): Promise<readonly string[]> => {
   const unfinished = await findUnfinished(witnesses);
   if (unfinished.length > 0) return unfinished;
@@ -125,7 +125,7 @@ const findContradictions = async (witnesses: Witnesses): Promise<readonly string
   ];
 };
 
-/** Every event was delivered with its own bytes, signed, and under its own id however often. */
+/** Every event was delivered with its own bytes, signed, and with the same id in every attempt. */
 const findUndelivered = async (witnesses: Witnesses): Promise<readonly string[]> => {
   const { service, receiver, hook, load } = witnesses;
   const missing = new Set(load.acknowledged.map(({ event_id }) => event_id));
@@ -142,7 +142,7 @@ const findUndelivered = async (witnesses: Witnesses): Promise<readonly string[]>
 };
 
 /**
- * A slow machine sends what was held up at its own pace: only that it is sent is promised.
+ * A slow machine sends delayed deliveries at its own pace. Only the delivery itself is promised.
  */
 const delivery_ms = 60_000;
 
@@ -153,7 +153,8 @@ interface Times {
 }
 
 /**
- * Waits until all is right, and then until all is delivered; what is not by then fails the test.
+ * Waits until everything is right, and then until everything is delivered. The test fails if that
+ * takes too long.
  */
 export const awaitTruth = async (t: Test, witnesses: Witnesses, ms: number): Promise<Times> => {
   const wrong = await untilNone(() => findContradictions(witnesses), ms);

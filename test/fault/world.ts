@@ -10,37 +10,43 @@ import { startMembers } from './members.js';
 import { awaitTruth, countRepeats, deliveredIds, type Witnesses } from './truth.js';
 
 /**
- * Faults under load: clients predict, listeners follow the log in every way there is, members of a
- * consumer share it, a receiver gets webhooks. In the middle of it something happens, and soon after
- * all of them must agree again. Several faults strike one service, one after the other, while the
- * load goes on.
+ * Faults under load. Clients predict, listeners follow the log over every transport, members share
+ * a consumer, and a receiver gets webhooks. In the middle a fault occurs, and soon after it all of
+ * them must agree again. Several faults strike one service, one after another, while the load
+ * continues.
  */
 
-/** `npm run faults`: faults last longer, more clients follow, and each fault is proved by itself. */
+/**
+ * Set by `npm run faults`: faults last longer, more clients follow, and each fault is checked
+ * separately.
+ */
 export const is_long = process.env['LONG_FAULTS'] === 'true';
 
-/** How long a file may take, or one test of several faults. */
+/** Maximum duration of a file, or of one test with several faults. */
 export const fault_limits = { timeout: is_long ? 0 : 580_000 };
 
 export type FaultWorld = Witnesses;
 
 export interface Fault {
-  /** What happens; fulfilled when what was taken away is there again. */
+  /** Causes the fault. Resolves when everything that was taken away is back. */
   readonly strike: (world: FaultWorld, t: Test) => Promise<unknown>;
-  /** All clients together; 100 unless given. */
+  /** Requests per second of all clients together. Default: 100. */
   readonly per_second?: number;
-  /** The log is to be whole so soon after it. */
+  /** The log must be complete within this time after the fault. */
   readonly recovery_ms?: number;
-  /** Clients had to send something again. */
+  /** True if clients must have had to retry. */
   readonly is_noticed?: true;
 }
 
 export interface WorldOptions extends ServiceOptions {
-  /** Bare websockets, each on one topic. */
+  /** Plain websockets, each on one topic. */
   readonly followers?: number;
 }
 
-/** Calls that can be under way or not yet settled when a signer ends; see `send_limits`. */
+/**
+ * Maximum number of calls that can be in progress or unsettled when a signer ends. See
+ * `send_limits`.
+ */
 const most_repeats = 100;
 
 const addHook = async ({ url, agents }: TestService, target: string) => {
@@ -54,14 +60,17 @@ const addHook = async ({ url, agents }: TestService, target: string) => {
   return { id, secret, path: new URL(target).pathname };
 };
 
-/** Every tenth follows everything, every tenth with a filter, the others one question each. */
+/**
+ * Every tenth follows everything, every tenth uses a filter, and the others follow one question
+ * each.
+ */
 const wishOf = ({ questions }: TestService, n: number): Wish => {
   if (n % 10 === 0) return { topic: 'all' };
   if (n % 10 === 1) return { topic: 'all', min_confidence: 60 + (n % 3) * 10 };
   return { topic: `question:${questions[n % questions.length]?.id}` };
 };
 
-/** The load rests, and leaves the first agent to the test. */
+/** The load is paused, and leaves the first agent to the test. */
 export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<FaultWorld> => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
@@ -79,7 +88,7 @@ export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<F
   return { service, load, receiver, hook, listeners, members };
 };
 
-/** Waits until everything that was acknowledged by now is among the ids. */
+/** Waits until everything acknowledged so far is among the ids. */
 const untilAmong = async (
   what: string,
   acknowledged: readonly Acknowledged[],
@@ -94,7 +103,7 @@ const untilAmong = async (
   await until(what, hasAll, within_ms, 50);
 };
 
-/** Waits until everything that was acknowledged by now has reached the receiver. */
+/** Waits until everything acknowledged so far has reached the receiver. */
 export const untilDelivered = (world: FaultWorld): Promise<void> =>
   untilAmong(
     'what was acknowledged is delivered',
@@ -103,7 +112,7 @@ export const untilDelivered = (world: FaultWorld): Promise<void> =>
     60_000,
   );
 
-/** Waits until the socket has sent everything that was acknowledged by now. */
+/** Waits until the socket has sent everything acknowledged so far. */
 export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): Promise<void> =>
   untilAmong(
     'the socket sends all',
@@ -112,7 +121,7 @@ export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): 
     within_ms,
   );
 
-/** The relay that is active, and its host; waits for one that lives to say so. */
+/** The active relay and its host. Waits until a living one reports that it is active. */
 export const activeRelay = ({ hosts }: TestService) =>
   until(
     'an active relay',
@@ -129,13 +138,13 @@ export const activeRelay = ({ hosts }: TestService) =>
     50,
   );
 
-/** Waits in the long form until the fault has lasted so long. */
+/** In the long form, waits until the fault has lasted this long. */
 export const lastFor = async (from_ms: number, least_ms: number): Promise<void> => {
   if (!is_long) return;
   await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
 };
 
-/** Ways in which the stream in Redis loses what it has. */
+/** Ways in which the stream in Redis loses data. */
 export const streamLosses = ({
   redis,
   prefix,
@@ -154,7 +163,7 @@ export const streamLosses = ({
 
 const reads_every_ms = 50;
 
-/** Runs the fault, while pages and clients read on as if there were none. */
+/** Runs the fault while pages and clients read as usual. */
 export const whileReading = async (
   t: Test,
   { url, questions, agents }: TestService,
@@ -195,7 +204,7 @@ export const whileReading = async (
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
-/** Runs the fault under load; everything that is acknowledged is soon in the log. */
+/** Runs the fault under load. Everything acknowledged must soon be in the log. */
 const survive = async (t: Test, world: FaultWorld, fault: Fault): Promise<void> => {
   const { recovery_ms = 10_000 } = fault;
   const { load } = world;
@@ -220,7 +229,7 @@ const survive = async (t: Test, world: FaultWorld, fault: Fault): Promise<void> 
   );
 };
 
-/** Ends the load, and proves that nothing came of the faults. */
+/** Ends the load, and proves that the faults left no damage. */
 const prove = async (t: Test, world: FaultWorld, right_ms: number, most: number): Promise<void> => {
   const { load, service, listeners } = world;
   await load.stop();
@@ -242,8 +251,8 @@ const prove = async (t: Test, world: FaultWorld, right_ms: number, most: number)
 };
 
 /**
- * Faults one after the other; all is proved after the last one, in the long form after each.
- * Everything that follows from the log is to be right within `right_ms` after the load.
+ * Runs faults one after another. Everything is checked after the last one, and in the long form
+ * after each. Everything derived from the log must be right within `right_ms` after the load.
  */
 export const surviveAll = async (
   t: Test,

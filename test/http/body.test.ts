@@ -5,7 +5,7 @@ import { t } from '../help/tap.js';
 import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
-/** Answers that are sent piece by piece, and answers that may take their time. */
+/** Answers that are sent in pieces, and answers that may take long. */
 
 const app = await startToyApp(t);
 
@@ -13,11 +13,11 @@ interface Watched extends StreamParts {
   made: number;
   ends: number;
   is_closed: boolean;
-  /** The generator was left, by its end or by force. */
+  /** True when the generator has ended, normally or by force. */
   is_left: boolean;
 }
 
-/** A stream that says what becomes of it. */
+/** A stream that reports how it ends. */
 const watch = (
   pieces: (signal: AbortSignal) => AsyncIterable<string | Uint8Array>,
   more: Partial<StreamParts> = {},
@@ -83,7 +83,7 @@ t.test('a piece is sent when it is made, and the deadline is not for streams', a
   tcp.socket.write(request('GET /stream'));
   await tcp.answer('first,');
   t.equal(app.mounted.open.size, 1, 'a shutdown waits for it');
-  // A request that came later reaches its deadline meanwhile.
+  // A later request reaches its deadline in the meantime.
   t.equal((await app.call('GET', '/never')).status, 503);
   gate.open();
   t.match(await tcp.answer('last'), /Transfer-Encoding: chunked/i);
@@ -104,7 +104,7 @@ t.test('who reads nothing is made nothing for, and cut in the end', async (t) =>
   tcp.socket.once('data', () => tcp.socket.pause());
   await untilOver(stream);
   t.ok(stream.is_closed);
-  // What fits into the buffers of both ends of a local connection, and no more.
+  // No more than the buffers on both ends of a local connection can take.
   t.ok(stream.made < 500, `${stream.made} pieces were made`);
   t.equal(app.mounted.open.size, 0);
   t.equal((await app.call('GET', '/api/toys')).status, 200);
@@ -178,7 +178,7 @@ t.test('a route may take longer than the deadline, and hears when its client goe
   t.match(await waited, { status: 200, body: { waited: true } });
 });
 
-/** Its first piece comes when the gate is open. */
+/** Its first piece is produced when the gate opens. */
 const watchLate = (gate: ReturnType<typeof makeGate>) =>
   watch(async function* (signal) {
     await Promise.race([gate.opened, once(signal, 'abort')]);

@@ -6,7 +6,7 @@ import { openRaw, writeRequest } from '../help/raw-http.js';
 import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 
-/** An address as uWebSockets.js gives it: its raw bytes, read as latin1. */
+/** An address as uWebSockets.js gives it: its raw bytes, as latin1. */
 const raw = (text: string): string =>
   Buffer.from(ipaddr.parse(text).toByteArray()).toString('latin1');
 
@@ -44,12 +44,12 @@ t.test('X-Forwarded-For is believed as far as trusted proxies wrote it', async (
     ['10.0.0.1', `::ffff:${client}`, client],
     ['10.0.0.1', '', '10.0.0.1'],
     ['10.0.0.1', '10.2.3.4', '10.2.3.4'],
-    // What a client wrote into the header itself.
+    // The client itself sent a value in the header.
     ['10.0.0.1', `1.1.1.1, ${client}`, client],
     ['10.0.0.1', `10.9.9.9, ${client}`, client],
     ['10.0.0.1', `nonsense, ${client}, 10.2.3.4`, client],
     ['10.0.0.1', `${long}, ${client}`, client],
-    // At a hop that is no address the last one that was understood counts.
+    // If a hop is not a valid address, the last valid one counts.
     ['10.0.0.1', `${client}, unknown, 10.2.3.4`, '10.2.3.4'],
   ];
   for (const [remote, header, expected] of cases) {
@@ -83,7 +83,7 @@ t.test('a reader that has seen more addresses than it remembers still reads righ
   for (const address of ['10.1.0.3', '10.1.39.65']) t.equal(read(raw(address), '').text, address);
 });
 
-/** W3C Trace Context, with the cases that its recommendation names. */
+/** W3C Trace Context, with the cases from its recommendation. */
 
 const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const span_id = '00f067aa0ba902b7';

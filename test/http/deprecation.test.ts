@@ -6,7 +6,7 @@ import { routeRow } from '../../src/tools/docs.js';
 import { t } from '../help/tap.js';
 import { startToyApp, toys } from '../help/toy-app.js';
 
-/** A route that is about to go says so in every answer, and in the documents. */
+/** A deprecated route says so in every answer, and in the documents. */
 
 const app = await startToyApp(t);
 const old_toy = (toys as readonly Route[]).find(({ id }) => id === 'oldToy') as Route;

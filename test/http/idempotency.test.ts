@@ -18,8 +18,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * `Idempotency-Key`: what is replayed, what is refused and what leaves a key free, over HTTP; then
- * claims and kept answers by themselves: leases, fences, seals and their end.
+ * `Idempotency-Key` over HTTP: replayed answers, refusals, and cases that leave a key free. Then
+ * claims and stored answers alone: leases, fences, seals and expiry.
  */
 
 const app = await startApp(t, { roles: ['api'], env: { LIMIT_KEY: '1000000' } });
@@ -37,7 +37,7 @@ const open = (name: string): Sql => {
   return sql;
 };
 const blocker = open('blocker');
-/** Does something while a call that changes the agent has to wait. */
+/** Runs `work` while a call that changes the agent has to wait. */
 const whileLocked = (agent: { readonly id: string }, work: () => Promise<void>) =>
   blocker.begin(async (tx) => {
     await tx`select from agents where id = ${agent.id} for update`;
@@ -91,7 +91,7 @@ t.test('another body, route or path under the key is a mismatch', async (t) => {
 t.test('a key has 1 to 255 printable ASCII characters', async (t) => {
   t.match(await register('k'.repeat(255), newName()), { status: 201 });
   t.match(await register(' ! ~', newName()), { status: 201 });
-  // At the very end of a value uWS takes such bytes for blanks, and nobody can tell any more.
+  // uWS strips such bytes at the end of a value like spaces, so they cannot be detected there.
   for (const wrong of ['', 'k'.repeat(256), 'caf\u00e9s', 'a\tb']) {
     const name = newName();
     t.match(await register(wrong, name), {
@@ -227,7 +227,7 @@ t.test('a key that was replaced still gets the answer with the new one, and no m
 const log = pino({ level: 'silent' });
 const secret_key = 'a-secret-key-of-these-tests-0123456789';
 const { sql } = app;
-// Leases end when a test says so.
+// Leases expire only when a test ends them.
 const lease_ms = 3_600_000;
 const own = createIdempotency({ sql, secret_key, log, lease_ms });
 const other = createIdempotency({ sql: open('other'), secret_key, log, lease_ms });

@@ -3,7 +3,7 @@ import type { Context } from '../../src/http/route.js';
 import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 
-/** As much of a page's call as its inner calls look at. */
+/** The parts of a page's call that its inner calls use. */
 const page = {
   request: { address: { text: '127.0.0.1', limit_key: '127.0.0.1' } },
   request_id: 'page-1',

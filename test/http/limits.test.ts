@@ -16,9 +16,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * The windows in Redis, compared with the same rule in memory. The script asks Redis for the time
- * and lets Redis end its keys; for `clocked` both go by a clock that the tests move, and everything
- * else is the script as it runs in service. Last: Redis away or standing still.
+ * The windows in Redis, compared with the same rule in memory. The script gets the time from Redis
+ * and lets Redis expire its keys. For `clocked`, both use a clock that the tests move, and the rest
+ * of the script is the production one. The last tests have a missing or paused Redis.
  */
 
 const stores = await openStores(t);
@@ -31,21 +31,21 @@ const windows_lua = readFileSync(
 );
 
 let used = 0;
-/** Counts nobody that another test counts. */
+/** A window that no other test uses. */
 const windowOf = (limit: number, window_ms = minute_ms): Window => {
   used += 1;
   return { name: `n${used}`, key: `key:${used}`, limit, window_ms };
 };
 const listOf = (window: Window): string => limitKey(stores.redis_prefix, window);
 
-/** Replaces text that must be there. */
+/** Replaces text, which must occur. */
 const replaceIn = (text: string, from: string | RegExp, to: string): string => {
   const replaced = text.replace(from, to);
   if (replaced === text) throw new Error(`the script no longer has ${from}`);
   return replaced;
 };
 
-/** The script with the time, and the end of its keys, in a hash: `now`, and an end by key. */
+/** The script with its time (`now`) and the expiry of its keys (by key) in a hash. */
 const withClock = (clock: string): string => {
   const local = `local now = tonumber(redis.call('HGET', '${clock}', 'now'))
     local function expireKey(name, ms) redis.call('HSET', '${clock}', name, now + ms) end`;
@@ -55,7 +55,7 @@ const withClock = (clock: string): string => {
 
 type Evaluate = (text: string, ...rest: readonly unknown[]) => Promise<unknown>;
 
-/** From now on this connection runs `other` in the place of the script, which is loaded first. */
+/** From now on this connection runs `other` instead of the script, which is loaded first. */
 const replaceScript = async (redis: RedisClient, other: string): Promise<void> => {
   await limiterOn(redis).take([windowOf(1)]);
   const sha = createHash('sha1').update(windows_lua).digest('hex');
@@ -87,9 +87,9 @@ const redis = await connect(t);
 const clocked = limiterOn(redis);
 const clock = `${stores.redis_prefix}:{limits}:clock`;
 await replaceScript(redis, withClock(clock));
-/** Keys of earlier tests get no end any more, so that moving the time stays cheap. */
+/** Forgets the expiry of earlier tests' keys, so that moving the time stays cheap. */
 const forgetEnds = () => redis.del(clock);
-/** Moves the time of `clocked`; keys whose end has come are gone. */
+/** Moves the time of `clocked` and deletes expired keys. */
 const setTime = async (ms: number): Promise<void> => {
   const { now: _, ...ends } = await redis.hgetall(clock);
   const gone = Object.keys(ends).filter((key) => Number(ends[key]) <= ms);
@@ -109,7 +109,7 @@ t.test('a window takes its limit and refuses one more until the oldest is gone',
     [20_000, { allowed: true, left: [0], reset_ms: [40_000] }],
     [30_000, { allowed: false, refused: 0, retry_ms: 30_000, left: [0], reset_ms: [30_000] }],
     [59_999, { allowed: false, retry_ms: 1 }],
-    // The first one is a minute old, the second one is not.
+    // The first one is a minute old. The second one is not.
     [60_000, { allowed: true, left: [0] }],
     [60_000, { allowed: false, retry_ms: 10_000 }],
   ] as const) {
@@ -189,9 +189,9 @@ t.test('a list that idled with 300,000 entries is cut by a few commands', async 
 
 interface Step {
   readonly pause_ms: number;
-  /** What is asked for in one turn of the event loop: one script call. */
+  /** Requests in one turn of the event loop, which become one script call. */
   readonly calls: readonly (readonly { readonly who: number; readonly limit: number }[])[];
-  /** Then the time goes on, and those of them whose number is here are given back. */
+  /** Then the time advances, and the calls with these numbers are given back. */
   readonly answered_ms: number;
   readonly given_back: readonly number[];
 }
@@ -485,7 +485,7 @@ t.test('when Redis is back it counts again, with what it knew before', async (t)
   await until('the connection is back', () => redis.status === 'ready');
   await until('Redis refuses what it has counted', async () => {
     const taken = await limiter.take([{ ...window, limit: 1_000 }]);
-    // Locally nothing but the calls made here is known.
+    // Locally only the calls made here are known.
     return (taken.left[0] ?? 0) <= 1_000 - 4 && (await redis.llen(limitKey('pf', window))) > 3;
   });
   t.match(await limiter.take([window]), { allowed: false });

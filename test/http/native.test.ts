@@ -5,20 +5,21 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Traps of the HTTP library, seen on the build that is installed: run again at every upgrade. A
- * test that fails here means that a rule of `src/http` may have lost its reason, or its footing.
- * The numbers are those of the table in the architecture; websockets are in `test/socket`.
+ * Traps of the HTTP library, observed on the installed build. Run these tests again at every
+ * upgrade. If one fails, a rule in `src/http` may no longer be necessary, or no longer be
+ * sufficient. The numbers are those in the table of the architecture. Websockets are tested in
+ * `test/socket`.
  */
 
 // Each test has its own server, and the longest waits for 12 seconds.
 t.jobs = 3;
 
-/** Its build of the engine is older than those for Node 22 and 24. */
+/** The engine's build for Node 20 is older than the ones for Node 22 and 24. */
 const is_node_20 = process.versions.node.startsWith('20.');
 
 type Owner = Parameters<typeof openTcp>[0];
 
-/** A connection on which something was sent. */
+/** A connection on which data was sent. */
 const send = async (t: Owner, port: number, ...parts: Parameters<typeof request>) => {
   const tcp = await openTcp(t, port);
   tcp.socket.write(request(...parts));
@@ -296,7 +297,7 @@ t.test('15: too many headers get a page or no answer, and so do long ones', asyn
 
 t.test('16: endWithoutBody with a length writes it, and on Node 20 waits for a body', async (t) => {
   const { port } = await startBare(t, (app) => {
-    // Without an abort handler the process would end: the response does not count as given.
+    // Without an abort handler the process would end: the response counts as abandoned.
     app.any('/told', (res) => {
       res.onAborted(() => undefined);
       res.endWithoutBody(5);
@@ -337,7 +338,7 @@ t.test(`17: a first line that comes in pieces ${refuses_pieces}, later pieces ar
   for (const at of [5, 10, first_line - 1, first_line, first_line + 3]) {
     const tcp = await openTcp(t, port);
     tcp.socket.write(whole.slice(0, at));
-    // By the time somebody else is answered, the first piece has been read.
+    // By the time another client is answered, the first piece has been read.
     other.socket.write(whole);
     const before = other.pieces();
     await until('the other answer', () => other.pieces() > before);

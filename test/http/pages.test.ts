@@ -1,7 +1,7 @@
 import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 
-/** What the pipeline does for routes that are pages: who is there, and where forms come from. */
+/** The pipeline's work for page routes: who the visitor is, and where forms come from. */
 
 const cookie = 'a=b; session=person; c=d';
 const form = 'application/x-www-form-urlencoded';

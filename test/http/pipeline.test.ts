@@ -5,7 +5,7 @@ import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
-/** What is the same for every route: methods, paths, headers, bodies, credentials and errors. */
+/** Behaviour that all routes share: methods, paths, headers, bodies, credentials and errors. */
 
 const app = await startToyApp(t);
 const json = 'Content-Type: application/json';
@@ -111,7 +111,7 @@ t.test('a preflight is answered on every path that exists', async (t) => {
   t.equal(headers.get('access-control-allow-headers'), 'content-type, x-api-key');
   t.equal(headers.get('access-control-allow-credentials'), null, 'sessions stay same-origin');
   t.equal((await app.call('OPTIONS', '/nothing')).status, 404);
-  // What was asked for is not sent back, whatever it is.
+  // The requested value is never echoed.
   for (const asked of ['<script>', 'a'.repeat(501), 'x;y']) {
     const { headers } = await app.call('OPTIONS', '/api/toys', {
       headers: { 'Access-Control-Request-Headers': asked },
@@ -363,7 +363,7 @@ t.test('each request is one line of the log, without its credentials', async (t)
 
 const body_limit = 65_536;
 
-/** A body of just so many bytes. */
+/** A body of exactly this many bytes. */
 const bodyOf = (bytes: number): string => `{"name":"${'x'.repeat(bytes - 11)}"}`;
 const chunked = (body: string, size: number): string => {
   const chunks: string[] = [];
@@ -407,7 +407,7 @@ t.test('a body that trickles in byte by byte is read as one', async (t) => {
   const connection = openRaw(app.port);
   const body = '{"name":"bär"}';
   const bytes = writeRequest(post, [json, `Content-Length: ${Buffer.byteLength(body)}`], body);
-  // The native parser answers 505 to a first line that comes in pieces.
+  // The native parser answers 505 to a first line that arrives in pieces.
   const first_line = bytes.indexOf('\n') + 1;
   connection.write(bytes.subarray(0, first_line));
   for (const byte of bytes.subarray(first_line)) {
@@ -528,7 +528,7 @@ t.test('of requests sent ahead the first is answered, and nothing breaks', async
     answers.push(/"id":"(\d)"/.exec(answer.text)?.[1]);
     if (answers.length === ahead.length) connection.reset();
   }
-  // uWS closes a connection that has a request without an answer and sends another one.
+  // uWS closes a connection that sends another request before the first is answered.
   t.same(answers, ['0', '1', '2', '3', '4'].slice(0, answers.length));
   t.equal((await app.call('GET', '/api/toys')).status, 200);
 });

@@ -6,7 +6,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Reads that take many ids: the GET and its POST form give the same answer. */
+/** Reads with many ids: GET and its POST form give the same answer. */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'], env: no_limits });
 const known = await Promise.all([1, 2, 3].map(() => makeOpenQuestion(app)));
@@ -23,7 +23,7 @@ await until('the log has the questions', async () => {
   return body.events.length === known.length;
 });
 
-/** By the path of the GET: members that make its URL as long as it can be. */
+/** By path of the GET: members that make its URL as long as allowed. */
 const long_queries: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/api/questions': { ids, include: ['consensus'], limit: 2 },
   '/api/admin/questions': { ids, status: 'all', limit: 1_000 },

@@ -8,7 +8,7 @@ import { t } from '../help/tap.js';
 import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
-/** A cached response says what a fresh one says, to anonymous callers alone, and never for long. */
+/** A cached response equals a fresh one, is used only for anonymous callers, and is never old. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
@@ -16,7 +16,7 @@ const human = await makeHuman(app);
 const predict = async (id: string, confidence: number) =>
   predictAs(app, await makeAgent(app, { human }), id, { prediction: true, confidence });
 
-/** Only a response from the cache was not counted by a limit. */
+/** Only a cached response is not counted by a limit. */
 const isCached = ({ headers }: { headers: Headers }): boolean => headers.get('ratelimit') === null;
 
 const readCached = (path: string, headers: Readonly<Record<string, string>> = {}) =>

@@ -28,7 +28,7 @@ t.test('a method and a path find their route and its parameters', async (t) => {
   for (const [method, path, entry, params] of [
     ['GET', '/api/things', 'GET /api/things', {}],
     ['GET', '/api/things/7/parts/a-b', parts, { id: '7', part: 'a-b' }],
-    // A static segment wins over a parameter, and the parameter is tried after it.
+    // A static segment takes precedence over a parameter, and the parameter is tried next.
     ['GET', '/api/things/events', 'GET /api/things/events', {}],
     ['GET', '/api/things/events/parts/1', parts, { id: 'events', part: '1' }],
     // One trailing slash is ignored.

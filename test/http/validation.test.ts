@@ -141,14 +141,15 @@ t.test('a query is read by its schema: types, defaults, and what is wrong', asyn
     ['deep=0', { limit: 20, deep: false }],
     ['q=a+b%20c', { limit: 20, q: 'a b c' }],
     ['limit=1', { limit: 1 }],
-    // Unknown keys are ignored, an empty value counts as absent, the first of several counts.
+    // Unknown keys are ignored, an empty value counts as absent, and the first of several values
+    // counts.
     ['page=3&__proto__=x&constructor=y&&&=&limit=', { limit: 20 }],
     ['limit=3&limit=900', { limit: 3 }],
     ['q=abcde', { limit: 20, q: 'abcde' }],
     ['q=abcdef', ['query.q']],
     ['deep=yes', ['query.deep']],
     [`ratio=${'9'.repeat(400)}`, ['query.ratio']],
-    // A limit above its maximum is the maximum.
+    // A limit above the maximum is reduced to it.
     ...['100', '101', '100000', '9'.repeat(400)].map(
       (most) => [`limit=${most}`, { limit: 100 }] as const,
     ),
@@ -176,7 +177,7 @@ t.test('NUL and broken escapes in a query do no harm', async (t) => {
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
-/** A value inside `levels` arrays and objects in turn. */
+/** A value inside `levels` arrays and objects, alternating. */
 const nest = (levels: number): unknown => {
   let value: unknown = 1;
   for (let level = 0; level < levels; level += 1) value = level % 2 ? [value] : { a: value };
@@ -277,7 +278,7 @@ t.test('the time to check grows with the size and no faster', async (t) => {
     const value = Array.from({ length: items }, (_, index) => ({ a: `text ${index}`, b: [index] }));
     let best = Number.POSITIVE_INFINITY;
     for (let round = 0; round < 5; round += 1) {
-      // CPU time: other processes do not count.
+      // CPU time, so that other processes do not count.
       const start = process.cpuUsage();
       findJsonProblem(value);
       best = Math.min(best, process.cpuUsage(start).user / 1000);

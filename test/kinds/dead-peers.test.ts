@@ -205,7 +205,6 @@ t.test('where all are alive all stay, however often somebody knocks', async (t) 
     if (client !== null) living.push(client);
   }
   t.equal(living.length, most_key);
-  // This client answers protocol pings late, and also sends frames of its own.
   const begun = Date.now();
   let knocks = 0;
   await until(

@@ -2,7 +2,7 @@ import { BusyError, makeCache, makeLoader, makeQueue } from '../../src/kit/cache
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** A store whose readings are answered by hand. */
+/** A store whose reads the test answers. */
 const makeStore = () => {
   const readings: { keys: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
   const read = (keys: readonly string[]): Promise<string[]> =>

@@ -16,7 +16,7 @@ import type { Teardown } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Stays open: what was not written is tried again until the process ends. */
+/** Stays open, because lines that failed are retried until the process ends. */
 const openFile = (file: string): number => openSync(file, 'a');
 
 const skip = withoutSmallDisks();
@@ -62,7 +62,7 @@ t.test('a disk that was full: what was kept is whole, the rest is told', { skip 
   write(50);
   await until('the first are there', () => readFileSync(file, 'utf8').includes('"n":49'));
   disk.fill();
-  // The first of them are cut by the end of the disk.
+  // The end of the disk cuts the first of them.
   await until('lines are dropped', () => {
     write(500);
     return dropped() > 1_000;

@@ -29,7 +29,7 @@ const startLoop = async (t: Teardown, options: Options) => {
   return { loop, seen };
 };
 
-/** Something that a test opens when it likes. */
+/** A gate that a test opens. */
 const makeGate = () => {
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => {

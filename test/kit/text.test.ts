@@ -77,7 +77,7 @@ t.test('profane words are found in every usual disguise', async (t) => {
 });
 
 t.test('a word is judged by the beginning of its normal form, which can be much longer', (t) => {
-  // One letter that is eighteen in the normal form.
+  // One letter that becomes eighteen in its normal form.
   const wish = '\ufdfa';
   t.equal(isProfane(`${wish.repeat(4_000)}fuck`), true);
   t.equal(isProfane(`${wish.repeat(4_500)}fuck`), false);
@@ -189,10 +189,10 @@ t.test('links lie in order, apart and inside the text, whatever the text', async
 
 const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
-// The dictionary of a script is loaded with its first text, which may then be cut in another way.
+// The dictionary of a script is loaded with its first text, which may then be split differently.
 for (const text of ['国家すこカー', 'นาที่', 'ລາວ', 'ខ្មែ', 'မြန်']) [...segmenter.segment(text)];
 
-/** The count as its definition reads, one word after the other. */
+/** Counts by the definition, one word after another. */
 const plainDistinct = (text: string, min_letters: number): number => {
   const runs = (text.match(/\p{L}[\p{L}\p{M}\p{Cf}]*/gu) ?? []).map((run) =>
     run.replace(/\p{Cf}/gu, ''),
@@ -286,7 +286,7 @@ t.test('plain prose is read in one walk as it is in many, or not at all', async 
     fc.array(prose_piece, { maxLength: 60, size: 'max' }),
     fc.array(short_piece, { maxLength: 40, size: 'max' }),
   );
-  // The word is too frequent, but only with those in the heading.
+  // The word is too frequent only if the heading counts too.
   compare(
     `${'rates '.repeat(12)}each of these stands here only once, no more often than that`,
     [0, 36],
@@ -369,7 +369,7 @@ t.test('no text of 10,000 characters takes long', async (t) => {
     'ſ ',
   ];
   const slow: string[] = [];
-  // A text that is slow by nature is slow each time; one that only met a busy machine is not.
+  // A slow text is slow on every try. A text that only met a busy machine is not.
   const timed = (text: string, name: string): void => {
     if (timeAtBest(() => findObjection(text), 50) > 50) slow.push(name);
     const cut = { links: [], uncounted: [], min_letters: 4 };

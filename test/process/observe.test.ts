@@ -6,7 +6,7 @@ import { project_root } from '../help/own-stores.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 
-/** The dashboard and the alert rules of `examples/observe` ask for what `/metrics` has. */
+/** The dashboard and the alert rules of `examples/observe` only use metrics that `/metrics` has. */
 
 const readExample = (name: string): string =>
   readFileSync(path.join(project_root, 'examples', 'observe', name), 'utf8');
@@ -29,7 +29,7 @@ const readRules = (): readonly string[] =>
 const metricsIn = (expr: string): readonly string[] =>
   expr.match(/\b(?:pf|process|nodejs)_\w+/g) ?? [];
 
-/** Those in a selector, in `by (…)` and in the name of a line. */
+/** Labels in a selector, in `by (…)` and in the legend of a line. */
 const labelsIn = (expr: string, legend = ''): readonly string[] => [
   ...[...expr.matchAll(/\{(\w+)=/g)].map(([, name = '']) => name),
   ...[...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(', ')),
@@ -62,7 +62,7 @@ t.test('every metric and label of the examples exists', async (t) => {
   ];
   t.ok(asked.length > 30, `${asked.length} expressions`);
   for (const { expr, legend } of asked) {
-    // `up` is made by Prometheus for each target.
+    // Prometheus itself generates `up` for each target.
     const metrics = metricsIn(expr);
     t.ok(metrics.length > 0 || expr.startsWith('up{'), expr);
     for (const metric of metrics) {

@@ -6,7 +6,7 @@ import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
-/** A role process that stands still, and one whose supervisor does. */
+/** A role process that is paused, and one whose supervisor is paused. */
 
 const entry = fileURLToPath(new URL('./service.js', import.meta.url));
 
@@ -46,7 +46,7 @@ const lineOf = (why: string) => `The api 0 process ended (${why}); it is started
 t.test('a role that stands still is replaced, and one that works is not yet', async (t) => {
   const stopped = await startRole(t);
   const spinning = await startRole(t);
-  // Number 0, without an answer in time, would stop this whole group of processes.
+  // If there is no answer in time, pid 0 would signal this whole process group.
   const pids = [
     await until('it answers', () => stopped.readPid()),
     await until('the other answers', () => spinning.readPid()),

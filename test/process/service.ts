@@ -7,9 +7,10 @@ import { type RoleArgs, readRoleArgs, runRole } from '../../src/process/role-pro
 import { runSupervisor } from '../../src/process/supervisor.js';
 
 /**
- * A service under the real supervisor whose roles do next to nothing: the api answers every request
- * with its pid and what it was given, the others only run. `/exit` ends the api process, `/spin`
- * keeps it in a loop, `/busy?8` for eight seconds. The role in `CRASHES` throws soon after it is ready.
+ * A service under the real supervisor whose roles do almost nothing. The api answers every request
+ * with its pid and its settings, the other roles only run. `/exit` ends the api process, `/spin`
+ * keeps it in an endless loop, `/busy?8` keeps it busy for eight seconds. The role in `CRASHES`
+ * throws soon after it is ready.
  */
 const startRole = async (config: ReturnType<typeof readConfig>, role: string) => {
   if (process.env['CRASHES'] === role) {

@@ -24,7 +24,7 @@ const makeFolder = (t: Teardown): string => {
   return folder;
 };
 
-/** Tests that do not break it share one, because making a cluster takes seconds. */
+/** Tests that do not break the stores share them, because creating a cluster takes seconds. */
 const folder = makeFolder(t);
 
 const queryOne = async (url: string, text: string): Promise<unknown> => {

@@ -53,7 +53,7 @@ const waitForAnswer = async (url: string, holds: (answer: Answer) => boolean): P
   return found as unknown as Answer;
 };
 
-/** The tests that start embedded stores do so in one folder, one after the other. */
+/** The tests that start embedded stores use one folder, one after another. */
 const folder = makeFolder(t);
 
 t.test(
@@ -122,7 +122,7 @@ t.test(
     process.kill(answer.pid, 'SIGSTOP');
     third.child.kill('SIGTERM');
     await until('it is stopping', () => readStatus(folder).state === 'stopping');
-    // Signals that come together count as one, so it gets more until it obeys.
+    // Signals that arrive together count as one, so it is signalled until it obeys.
     await until('it ends', () => !third.child.kill('SIGTERM'));
     t.equal(await third.code, 1);
     t.same(processesOf(folder), []);

@@ -14,7 +14,7 @@ interface Done {
   readonly tried: boolean;
 }
 
-/** A process that shares one kind of work, which tells who did it. */
+/** A process that shares one kind of work. The result names the process that did it. */
 const startProcess = async (t: Test, prefix: string, index: number, is_away = false) => {
   const open = async (subscribes: boolean) => {
     const options = { command_timeout_ms: subscribes ? 0 : 1_000, subscribes };
@@ -51,7 +51,7 @@ const startProcess = async (t: Test, prefix: string, index: number, is_away = fa
     handOver,
     subscriber,
     begun: () => begun,
-    /** Work waits until the returned function is called. */
+    /** Blocks work until the returned function is called. */
     hold(): () => void {
       let release = (): void => undefined;
       gate = new Promise((resolve) => {

@@ -5,9 +5,9 @@ import type { Acknowledged } from '../help/load.js';
 import type { SeededAgent, SeededQuestion } from '../help/service.js';
 
 /**
- * What goes on beside predictions: comments, votes and reads. Comments and votes are sent again
- * until they are answered, and what was answered is remembered; a read may fail with 503 or without
- * an answer, and in no other way.
+ * Calls that accompany predictions: comments, votes and reads. Comments and votes are repeated
+ * until they are answered, and the answers are remembered. A read may fail only with 503 or without
+ * an answer.
  */
 
 export interface CallsOptions {
@@ -15,7 +15,7 @@ export interface CallsOptions {
   readonly url: string;
   readonly agents: readonly SeededAgent[];
   readonly questions: readonly SeededQuestion[];
-  /** What can be voted on. */
+  /** Predictions that can be voted on. */
   readonly acknowledged: readonly Acknowledged[];
   readonly random: () => number;
 }
@@ -31,7 +31,9 @@ interface Call {
 const try_ms = 10_000;
 const give_up_ms = 60_000;
 const again_ms = 200;
-/** Agents of one owner, who do not vote on each other's predictions; see `bench/env/seed.ts`. */
+/**
+ * Agents with the same owner, who do not vote on each other's predictions. See `bench/env/seed.ts`.
+ */
 const owned = 4;
 
 const ballots = [
@@ -60,7 +62,7 @@ export const startCalls = (options: CallsOptions) => {
 
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
 
-  /** The answer, or null where there was none. */
+  /** The answer, or null if there is none. */
   const tryOnce = async (kind: string, { method, path, agent, body, key }: Call) => {
     const count = (outcome: string): void => {
       const name = `${kind} ${outcome}`;
@@ -86,7 +88,10 @@ export const startCalls = (options: CallsOptions) => {
     }
   };
 
-  /** Sends it until it is answered; null, and a note, where the answer is none that is due. */
+  /**
+   * Repeats the call until it is answered. If the answer is unexpected, records it and returns
+   * null.
+   */
   const insist = async (kind: string, call: Call): Promise<string | null> => {
     const end_ms = performance.now() + give_up_ms;
     for (;;) {
@@ -116,7 +121,7 @@ export const startCalls = (options: CallsOptions) => {
     if (text !== null) comments.add(JSON.parse(text).comment.id);
   };
 
-  /** The voters of two clients are different ones. */
+  /** Two clients never share a voter. */
   const vote = async (client: number): Promise<void> => {
     const subject = pick(acknowledged);
     const at = 2 * Math.floor((random() * agents.length) / 2) + client;
@@ -128,7 +133,7 @@ export const startCalls = (options: CallsOptions) => {
     const path = `/api/predictions/${subject.prediction_id}/${direction}`;
     const pair = `${subject.prediction_id} ${voter.id}`;
     if ((await insist('vote', { method, path, agent: voter })) === null) return;
-    // Only the vote of the named direction is taken back.
+    // Only the vote in the named direction is removed.
     if (value !== 0) votes.set(pair, value);
     else if (votes.get(pair) === 1) votes.delete(pair);
   };
@@ -175,7 +180,10 @@ export const startCalls = (options: CallsOptions) => {
       is_over = true;
       await running;
     },
-    /** What was acknowledged and is not stored, what is stored and was not, and odd answers. */
+    /**
+     * Acknowledged writes that are not stored, stored rows that were not acknowledged, and odd
+     * answers.
+     */
     async findWrong(sql: Sql): Promise<readonly string[]> {
       const stored = await sql<{ id: string }[]>`select id from comments`;
       const cast = await sql<{ vote: string }[]>`

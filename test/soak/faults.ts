@@ -7,8 +7,8 @@ import { type Host, type Part, whileReadOnly } from '../help/service.js';
 import { until } from '../help/until.js';
 
 /**
- * The faults of `test/fault`, one at a time and each over when it is fulfilled. The first host has
- * the stores; the second one reaches them through proxies.
+ * The faults of `test/fault`, one at a time. Each is over when its promise resolves. The first host
+ * runs the stores, and the second one reaches them through proxies.
  */
 
 type Proxy = Awaited<ReturnType<typeof startFaultyProxy>>;
@@ -22,9 +22,9 @@ export interface Struck {
 }
 
 const roles = ['api', 'relay', 'signer', 'timer'] as const;
-/** Failed deliveries come again after 5 s at the least. */
+/** Failed deliveries are retried after at least 5 s. */
 const receiver_ms = 6_000;
-/** More than Postgres has. */
+/** More than Postgres allows. */
 const most_connections = 250;
 
 const isWell = async ({ url }: Host): Promise<boolean> =>
@@ -41,10 +41,10 @@ const untilReplaced = async (host: Host, role: Part, pid: number): Promise<void>
   await until(`another ${role}`, isReplaced, 60_000, 100);
 };
 
-/** Takes every connection that is left, and those that are ended; gives them back after a while. */
+/** Takes every free connection, ends and takes the others, and releases them after a while. */
 const takeConnections = async ({ world }: Struck, ms: number): Promise<void> => {
   const { database_url } = world.service;
-  // Connected before, and itself none of those that end.
+  // Connected before, and excluded from the connections that it ends.
   const killer = openAdmin(database_url);
   await killer`select`;
   const taken: Sql[] = [];
@@ -68,7 +68,7 @@ const takeConnections = async ({ world }: Struck, ms: number): Promise<void> => 
   await Promise.all([killer, ...taken].map((one) => one.end({ timeout: 1 })));
 };
 
-/** Each by its name, as the table of a run shows it. */
+/** The faults by name, as shown in the table of a run. */
 export const listFaults = (struck: Struck): Readonly<Record<string, () => Promise<unknown>>> => {
   const { world, hosts, postgres, redis, random } = struck;
   const { service, receiver, hook } = world;

@@ -1,7 +1,7 @@
 import { t } from '../help/tap.js';
 import { measureGrowth } from './memory.js';
 
-/** Minutes 0 to `last`, from a level, by so many MB a minute. */
+/** Samples from minute 0 to `last`, starting at `level` and growing by `slope` MB per minute. */
 const grow = (level: number, slope: number, last: number) =>
   Array.from({ length: last + 1 }, (_, min) => ({ min, mb: level + slope * min }));
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Teardown } from '../help/stores.js';
 
 /**
- * How the memory of processes grows: the resident set of each, every few seconds. A process that
- * was replaced is a series of its own, which counts after a warm-up.
+ * Growth of process memory: the resident set of each process, every few seconds. A replacement
+ * process is a separate series, which counts after a warm-up.
  */
 
 const sample_ms = 5_000;
@@ -11,21 +11,21 @@ const warm_up_min = 5;
 const page_mb = 4_096 / 2 ** 20;
 
 interface Sample {
-  /** Since the watching began. */
+  /** Minutes since the start of watching. */
   readonly min: number;
   readonly mb: number;
 }
 
 export interface Growth {
   readonly role: string;
-  /** Processes that lived beyond their warm-up. */
+  /** Number of processes that lived beyond their warm-up. */
   readonly series: number;
-  /** What was watched of all of them, without the warm-up. */
+  /** Minutes for which they were watched in total, without the warm-up. */
   readonly watched_min: number;
   readonly most_mb: number;
-  /** MB a minute, by least squares over all series, each with a level of its own. */
+  /** MB per minute, by least squares over all series, each with its own level. */
   readonly slope: number;
-  /** MB at each minute of the process that lived longest. */
+  /** MB at each minute of the longest-lived process. */
   readonly longest: readonly number[];
 }
 
@@ -40,7 +40,7 @@ const readMegabytes = (pid: number): number | null => {
 const mean = (numbers: readonly number[]): number =>
   numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
 
-/** Deviations of each series from its own means, summed: what is common to all is the slope. */
+/** Sums the deviations of each series from its own means, so the slope is common to all. */
 export const measureGrowth = (role: string, all: readonly (readonly Sample[])[]): Growth => {
   const warm = all
     .map((series) => series.filter(({ min }) => min >= (series[0]?.min ?? 0) + warm_up_min))

@@ -10,7 +10,7 @@ import { makeRawFrame, openRaw, type RawSocket } from './raw-ws.js';
 
 const subscribe_me = { op: 'subscribe', id: 'me', topics: ['me'] };
 
-/** The server has read everything that was sent: it answers pings of the protocol in order. */
+/** Waits until the server has read everything that was sent: it answers protocol pings in order. */
 const arrived = async ({ ws }: Client): Promise<void> => {
   ws.ping();
   await once(ws, 'pong');
@@ -275,7 +275,7 @@ t.test('one address may have 200 sockets', async (t) => {
   t.equal((await again.get('welcome', () => true)).op, 'welcome');
 });
 
-/** Tries until it is let in; how often it was sent away. */
+/** Tries until it is admitted. Returns how often it was refused. */
 const comeBack = async (t: Test, port: number, headers: Record<string, string>) => {
   let refusals = 0;
   await until('a place', async () => {

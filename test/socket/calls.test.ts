@@ -10,7 +10,7 @@ import { t } from '../help/tap.js';
 import { startToyApp, type ToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
-/** Calls over the socket: what is the same for all routes, and what a socket adds to it. */
+/** Calls over the socket: behaviour that all routes share, and additions of the socket. */
 
 const app = await startToyApp(t, { sockets: {} });
 const mine = { 'x-api-key': 'right' };
@@ -176,7 +176,7 @@ t.test('a socket that shows a credential later calls with it from then on', asyn
   t.match(await behind, { status: 200, body: { mine: 'Toy agent' } });
 });
 
-/** An app and a socket of its own: for tests that hold calls up. */
+/** A separate app and socket, for tests that block calls. */
 const start = async (t: Test, sockets: Partial<HubLimits> = {}) => {
   const app = await startToyApp(t, { sockets });
   return { app, socket: await openCalls(t, app.port) };
@@ -255,10 +255,10 @@ t.test('a socket that goes away while its calls are worked on harms nobody', asy
 
 const length = 400_000;
 
-/** Calls that are all answered at once, to a client that has stopped to read. */
+/** Answers all calls together, to a client that has stopped reading. */
 const answerUnread = async (app: ToyApp, socket: CallSocket, count: number) => {
   const calls = Array.from({ length: count }, () => socket.call('GET', `/held/${length}`));
-  // In an object, so that awaiting this does not await the answers.
+  // Wrapped in an object, so that awaiting it does not await the answers.
   const unread = { ended: Promise.allSettled(calls) };
   await until('all are held', () => app.deps.waiting === count);
   socket.pause();
@@ -323,7 +323,7 @@ t.test('a socket whose time is over waits for the answers of its calls', async (
   const { app, socket } = await start(t, { lifetime_ms });
   const held = socket.call('GET', '/waits');
   await until('it is held', () => app.deps.waiting === 1);
-  // One after the other they live longer than any single one may.
+  // Together they take longer than any single one may.
   for (let n = 0; n < 2; n += 1) t.equal(await (await openCalls(t, app.port)).closed, 4202);
   t.equal(app.hub?.stats().sockets, 1);
   app.deps.gate.open();

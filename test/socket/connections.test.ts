@@ -20,7 +20,7 @@ const openTwo = async (t: Test) => {
     const url = stores.redis_url;
     const redis = openRedis({ url, name: 'counter', log, command_timeout_ms: 5_000 });
     await connectRedis(redis);
-    // Longer than any stall of the machine: nobody is taken for killed who is not.
+    // Longer than any stall of the machine, so that no living process counts as killed.
     const options = { redis, prefix, log, counts_ms: 60_000 };
     const counter = makeConnectionCounter(options);
     await counter.start();

@@ -4,7 +4,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** What bites in the websockets of the HTTP library; see `native.test.ts`. */
+/** Traps of the HTTP library's websockets. See `test/http/native.test.ts`. */
 
 const most = 65_536;
 
@@ -116,7 +116,7 @@ t.test(
         app.publish(topic, Buffer.from(`${topic} ${n}`));
       }
     };
-    // More than the library keeps for a subscriber.
+    // More than the library buffers for a subscriber.
     publish('one', 40);
     publish('two', 1);
     publish('one', 1);

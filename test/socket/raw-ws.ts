@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 
-/** Websocket frames byte by byte, for everything that no client would send. */
+/** Websocket frames byte by byte, to send frames that no client would send. */
 
 export interface RawSocket {
-  /** Texts of the frames that came, in order. */
+  /** Texts of the received frames, in order. */
   readonly texts: readonly string[];
-  /** The close code; 1006 without a close frame. */
+  /** The close code. 1006 without a close frame. */
   readonly closed: Promise<number>;
   write(bytes: Buffer): void;
   /** Stops reading. */
@@ -22,7 +22,7 @@ export interface FrameParts {
   readonly is_masked?: boolean;
   /** Reserved bits of the first byte. */
   readonly reserved?: number;
-  /** The length that the header tells; that of the payload unless given. */
+  /** The length in the header. Default: the length of the payload. */
   readonly said_length?: bigint;
 }
 
@@ -42,7 +42,7 @@ export const makeRawFrame = (payload: string | Buffer, parts: FrameParts): Buffe
   return Buffer.concat([header, mask, body]);
 };
 
-/** Connects with the handshake of `ws`, which also reads what comes. */
+/** Connects with the handshake of `ws`, which also reads the incoming frames. */
 export const openRaw = (
   port: number,
   { path = '/ws', connection = 'Upgrade' } = {},

@@ -167,8 +167,8 @@ t.test('a client that goes away during a replay costs nothing more', async (t) =
 });
 
 /**
- * `prev` is the offset of the event before on the same topic that the filter lets pass, whatever
- * way the event came: it is compared with the record.
+ * `prev` is the offset of the previous event on the topic that passes the filter, whichever way
+ * that event arrived. It is compared with the record.
  */
 
 type Odd = boolean | undefined;
@@ -182,7 +182,7 @@ const isOn = ({ record }: HubServer, topic: string, odd: Odd) => {
   return wanted.map(({ offset }) => offset);
 };
 
-/** Each frame names the one before it in the record, and follows on the frame before it. */
+/** Each frame names its predecessor in the record, and follows the frame before it. */
 const checkPrevs = (
   t: Test,
   server: HubServer,
@@ -207,7 +207,7 @@ t.test('the event before is named live, in replays and after a restart', async (
   const early = await connect(t, port);
   await early.subscribe(['a', 'b']);
   publishSome(51, 80);
-  // As after a restart: nothing is in memory.
+  // As after a restart, when nothing is in memory.
   hub.begin(80);
   const live = await connect(t, port);
   const past = await connect(t, port);

@@ -12,8 +12,9 @@ import { startToyApp } from '../help/toy-app.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * Random well-formed texts through every door: a whole answer, a cached one, server-sent events, a
- * frame of a socket, an event of the hub and the engine's own publish. `TEXTS` says how many.
+ * Random well-formed texts through every interface: a whole answer, a cached one, server-sent
+ * events, a frame of a socket, an event of the hub and the engine's own publish. `TEXTS` sets the
+ * number of texts.
  */
 
 const wanted = Number(process.env['TEXTS'] ?? 20_000);
@@ -30,10 +31,10 @@ const makeRandom = (state: number) => (): number => {
 
 type Below = (most: number) => number;
 
-/** A range of code points; the surrogates, which are no characters, are left out. */
+/** Ranges of code points without surrogates, which are not characters. */
 const ranges = [
   [0x00, 0x7f],
-  // Only these: the engine treats a text of Latin-1 by itself.
+  // A range of its own, because the engine treats Latin-1 texts differently.
   [0x00, 0xff],
   [0x0300, 0x036f],
   [0x2020, 0x2030],
@@ -52,7 +53,7 @@ const makeText = (below: Below, kinds: readonly (readonly [number, number])[]): 
   return String.fromCodePoint(...points);
 };
 
-/** Batch n as JSON; it has one range, or all of them. */
+/** Batch n as JSON, from one range or from all of them. */
 const makeBatch = (n: number): string => {
   const random = makeRandom(seed + n);
   const below: Below = (most) => Math.floor(random() * most);
@@ -112,7 +113,7 @@ const nextMessage = (ws: WebSocket): Promise<string> =>
     ws.once('message', (bytes) => resolve(String(bytes)));
   });
 
-/** The text within the frame that comes after `send`. */
+/** The text within the frame that arrives after `send`. */
 const within = async (ws: WebSocket, text: string, send: () => void): Promise<string> => {
   const message = nextMessage(ws);
   send();
@@ -125,7 +126,7 @@ t.test(
   async (t) => {
     let answer = '';
     const next = defineOp({ schema: Type.Object({}), is_counted: false, take: () => answer });
-    // A tick would be taken for an answer.
+    // A tick would be mistaken for an answer.
     const server = await startHub(t, { tick_ms: 3_600_000 }, 0, { ops: { next } });
     const { ws, subscribe } = await connect(t, server.port);
     await subscribe(['all']);

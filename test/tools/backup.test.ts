@@ -31,7 +31,7 @@ const makeFolder = (t: Test): string => {
   return folder;
 };
 
-/** In this process, with these settings and no others. */
+/** Runs the tool in this process, with only these settings. */
 const run = async (
   tool: (call: Call) => Promise<number>,
   env: Readonly<Record<string, string>>,
@@ -48,7 +48,10 @@ const run = async (
   }
 };
 
-/** Exports wait until every transaction of a server is over, and a restore is a long one. */
+/**
+ * Exports wait until every transaction of a server is over, and a restore takes long. So this test
+ * has its own server.
+ */
 const stores = await startPrivateStores(t, { durable: false });
 
 const damage = (whole: Buffer): readonly (readonly [string, Buffer, RegExp])[] => {
@@ -123,7 +126,7 @@ t.test('a database of somebody else’s: what is refused, and how it goes back',
   const again = await startApp(t, { stores });
   const rows = await again.sql<{ id: string }[]>`select agent_id as id from predictions`;
   t.same([...rows], [{ id: agentId(0) }]);
-  // Redis does not tell of what was.
+  // Redis has no trace of the past.
   await predict(again, 2);
   await hasEvents(again, 2);
   const { deps } = await openParts(t, { stores });
@@ -215,7 +218,7 @@ t.test('a backup of the earlier migrations is restored, if all of them had run',
 t.test('a backup holds all that the schema can hold', async (t) => {
   const sql = openAdmin((await openStores(t)).database_url);
   t.teardown(() => sql.end());
-  // Views hold nothing, and come with the migrations.
+  // Views contain no data, and migrations create them.
   const others = await sql`
     select relname from pg_class
     where relnamespace = current_schema()::regnamespace
@@ -223,7 +226,7 @@ t.test('a backup holds all that the schema can hold', async (t) => {
   t.same([...others], [], 'sequences and materialized views would have to be in it as well');
 });
 
-/** Rows of every table that nothing changes while a service rests. */
+/** Row counts of all tables that do not change while a service is idle. */
 const countRows = async (sql: Sql): Promise<Readonly<Record<string, number>>> => {
   const { tables } = await sql.begin((tx) => readTables(tx));
   const restless = ['leases', 'signers', 'idempotency', 'consensus_snapshots', 'human_tokens'];
@@ -264,7 +267,8 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   await until('its delivery', () => receiver.verified.has(before.body.event_id));
   const last = await makeCaller(first.url)('GET', '/api/events?limit=1');
   const file = path.join(makeFolder(t), 'kept.tar.gz');
-  // The demo deleted its webhook, whose deliveries go a moment later; the boards follow too.
+  // The demo deleted its webhook. Its deliveries are deleted a moment later, and the boards are
+  // built.
   await until('one delivery is left, and the boards are made', async () => {
     const [row] = await first.sql`
       select

@@ -12,7 +12,7 @@ import { runImport } from '../../src/tools/import.js';
 import { runTool } from '../help/run-tool.js';
 import { t } from '../help/tap.js';
 
-/** No text of a service, of a file or of a setting does anything to the terminal that shows it. */
+/** No text from a service, a file or a setting affects the terminal that shows it. */
 
 const dirt = 'x\u001b]0;title\u0007\u001b[2J\u009b31m\u202e\u2066\u200f\r\u2028y';
 const foul = /(?![\t\n])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
@@ -22,14 +22,14 @@ const makeScreen = () => {
   return screen;
 };
 
-/** A service that refuses every call in such words. */
+/** A service that refuses every call with such texts. */
 const startFoul = async (): Promise<string> => {
   const error = { error: dirt, code: 'INVALID_REQUEST', status: 400, fields: [], request_id: dirt };
   const server = createServer((_asked, answer) => {
     answer.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(error));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // At the very end: the demo has calls under way when it gives up.
+  // At the very end, because the demo still has calls in progress when it gives up.
   t.teardown(() => {
     server.closeAllConnections();
     server.close();

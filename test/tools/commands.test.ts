@@ -94,7 +94,7 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   t.match(migrated.document, { ok: true, applied: [], to: Number });
   t.match(planned.document, { ok: true, dry_run: true, applied: [] });
 
-  // An admin and an agent of hers.
+  // An admin and one of her agents.
   const added = await run('admin', 'add', 'Ada@example.org', '--name', 'Ada');
   t.match(added.document, { ok: true, is_new: true, is_admin: true });
   const { password } = added.document;
@@ -130,7 +130,7 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
     return (await call('GET', '/api/me', first)).status === 401;
   });
 
-  // What Redis keeps is made anew.
+  // The data in Redis is rebuilt.
   const admin_key = readFileSync(path.join(folder, 'admin-key'), 'utf8').trim();
   const asked = await call(
     'POST',
@@ -215,7 +215,7 @@ t.test('the commands of an operator, with a service that runs', async (t) => {
   t.match((await run('verify')).document, { ok: true, differences: [] });
 
   redis.disconnect();
-  // With the service at rest a command starts Postgres for itself.
+  // While the service is stopped, a command starts Postgres itself.
   await endService(service, folder);
   t.equal(service.exitCode, 0);
   t.match((await run('rebuild')).document, { exit_code: 3, error: /Redis does not answer/ });

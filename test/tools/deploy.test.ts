@@ -21,7 +21,7 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** What `examples/deploy` installs starts, and asks the service for what it has. */
+/** The files in `examples/deploy` start the service, and use only existing settings and paths. */
 
 const folder = path.join(project_root, 'examples', 'deploy');
 const read = (name: string): string => readFileSync(path.join(folder, name), 'utf8');
@@ -33,11 +33,14 @@ const readYaml = (name: string): readonly Json[] =>
     return document.toJS() as Json;
   });
 
-/** Settings of the program, by their names in upper case. */
+/** Checks that these upper-case names are settings of the program. */
 const areSettings = (names: readonly string[]): readonly string[] =>
   names.filter((name) => !Object.hasOwn(settings, name));
 
-/** As the Dockerfile does: production packages without what this Node never loads. Returns the folder. */
+/**
+ * As the Dockerfile does: production packages without files that this Node never loads. Returns the
+ * folder.
+ */
 const makePackages = (t: Pick<Test, 'equal'>, build: string): string => {
   const packages = path.join(build, 'node_modules');
   const run = (command: string, ...words: string[]) =>
@@ -46,7 +49,7 @@ const makePackages = (t: Pick<Test, 'equal'>, build: string): string => {
     cpSync(path.join(project_root, name), path.join(build, name));
   }
   run('cp', '-al', path.join(project_root, 'node_modules'), packages);
-  // npm writes into this file, which is that of the checkout too.
+  // npm writes to this file, which the checkout shares.
   rmSync(path.join(packages, '.package-lock.json'));
   const steps = [
     ...read('Dockerfile').matchAll(/^ {2}&& (npm prune .*?|node examples.*?)(?: \\)?$/gm),

@@ -15,7 +15,7 @@ import { startApp } from '../help/app.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** `npm run export` against a running service; it is killed in between and goes on. */
+/** `npm run export` against a running service. It is killed in between and continues. */
 
 const agents = 100;
 const questions = 80;
@@ -48,11 +48,11 @@ const ended = (child: ChildProcess): Promise<number | null> =>
 
 interface Gate {
   readonly url: string;
-  /** Lets everything through from now on. */
+  /** Forwards everything from now on. */
   open(): void;
 }
 
-/** A proxy before the service that holds an answer back after so many bytes of its body. */
+/** A proxy in front of the service that stops an answer after this many bytes of its body. */
 const startGate = async (t: Test, held_after: number): Promise<Gate> => {
   let is_open = false;
   const server: Server = createServer((incoming, answer) => {
@@ -89,7 +89,10 @@ const startGate = async (t: Test, held_after: number): Promise<Gate> => {
   return { url: `http://127.0.0.1:${port}`, open };
 };
 
-/** They wait for snapshots and processes more than they work; an address may have two exports at once. */
+/**
+ * They wait for snapshots and processes more than they work. An address may have two concurrent
+ * exports.
+ */
 t.jobs = 2;
 for (const format of ['csv', 'ndjson', 'json', 'parquet']) {
   t.test(

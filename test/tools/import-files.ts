@@ -17,7 +17,7 @@ export const openImport = (t: Teardown, app: TestApp) => {
   const key_file = write('admin-key', `${app.admin_key}\n`);
   return {
     write,
-    /** A file of records; a text is written as it stands. */
+    /** Writes a file of records. Strings are written unchanged. */
     writeLines: (name: string, records: readonly unknown[]): string => {
       const lines = records.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)));
       return write(name, lines.map((line) => `${line}\n`).join(''));

@@ -25,7 +25,7 @@ export const makeSeason = (count: number, seed: number): readonly SeasonRecord[]
   const random = makeRandom(seed);
   return Array.from({ length: count }, (_, n) => {
     const crowd_probability = random() ** 2;
-    // A crowd that is a little too sure of itself.
+    // A slightly overconfident crowd.
     const happens = random() < 0.1 + 0.8 * crowd_probability;
     const is_resolved = n % 5 !== 4;
     const place = places[n % places.length];
@@ -38,7 +38,7 @@ export const makeSeason = (count: number, seed: number): readonly SeasonRecord[]
       resolution_criteria: 'Decided by what the town says.',
       url: `https://almanac.town-records.org/q/${n}`,
       opens_at: '2025-03-01T08:00:00+00:00',
-      // Some close in the future and are decided all the same.
+      // Some close in the future but are already decided.
       closes_at: n % 10 === 0 ? '2031-01-01T00:00:00+00:00' : '2025-12-01T00:00:00+00:00',
       frozen_at: '2025-10-16T00:00:00+00:00',
       crowd_probability,
@@ -48,14 +48,14 @@ export const makeSeason = (count: number, seed: number): readonly SeasonRecord[]
   });
 };
 
-/** What an agent stated and what came of it, from which everything below follows. */
+/** An agent's forecast and the outcome. Everything below follows from them. */
 export interface Scored {
   /** Percent of YES. */
   readonly probability: number;
   readonly happened: boolean;
 }
 
-/** Worked out from the numbers alone, with none of the service's code. */
+/** Computed from the numbers alone, without the service's code. */
 export const scoreDirectly = (forecasts: readonly Scored[]) => {
   const n = forecasts.length;
   let brier = 0;
@@ -83,7 +83,7 @@ export const scoreDirectly = (forecasts: readonly Scored[]) => {
   return { n, brier, log_score, correct, ece, bins };
 };
 
-/** What the example of a converter makes of a file of such records. */
+/** The output of the example converter for a file of such records. */
 export const convert = (file: string, flags: readonly string[] = []): string =>
   execFileSync(process.execPath, ['examples/import/forecastbench.mjs', file, ...flags], {
     encoding: 'utf8',

@@ -13,7 +13,7 @@ const open = async () => {
   const { deps } = await openParts(t, { stores: app.stores });
   const parts = { sql: deps.sql, redis: deps.redis, prefix: app.stores.redis_prefix };
   const differences = () => findDifferences(parts);
-  /** Until everything that is decided is settled and on the boards. */
+  /** Waits until everything decided is settled and on the boards. */
   const rest = async (): Promise<void> => {
     const isQuiet = async (): Promise<boolean> => {
       const [row] = await app.sql<{ left: number }[]>`
@@ -28,7 +28,7 @@ const open = async () => {
 /** With two decimals. */
 const percentOf = (fraction: number): number => Number((100 * fraction).toFixed(2));
 
-/** The forecasts of one agent by the id of the question. */
+/** The forecasts of one agent by question id. */
 type Forecasts = ReadonlyMap<string, number>;
 
 const forecastLines = (agent: string, season: readonly SeasonRecord[], forecasts: Forecasts) =>
@@ -281,7 +281,7 @@ t.test(
     const scores = await app.sql`
     select a.name, s.brier, s.net, s.stated from scores s join agents a on a.id = s.agent_id
     where s.question_id = (select id from questions where source_id = 'known')`;
-    // Ten days at 30.25 %, five at 80.5 %; nothing that came on the sixteenth or later.
+    // Ten days at 30.25 %, five at 80.5 %. Forecasts from the sixteenth on do not count.
     const brier = (10 * 0.6975 ** 2 + 5 * 0.195 ** 2) / 15;
     t.match(scores, [{ name: 'Dial', net: Math.round(100 - 400 * brier), stated: 8_050 }]);
     t.equal(scores.length, 1);

@@ -23,8 +23,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * A service with some predictions, on a question that was decided twice and on a void one, at rest
- * and stopped, so that nothing repairs what a test breaks.
+ * A service with predictions on a question that was decided twice and on a voided one. It is idle
+ * and stopped, so that nothing repairs the damage that a test does.
  */
 const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
   const app = await startApp(t, { roles: ['api', 'relay', 'timer', 'signer'] });
@@ -36,7 +36,7 @@ const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
     body: { url: 'https://example.org:8443/hook', events: ['prediction.placed'] },
   });
   if (hook.status !== 201) throw new Error(JSON.stringify(hook.body));
-  // So old that every event counts as one after it.
+  // Old enough that every event counts as one after it.
   await sql`update webhooks set updated_at = updated_at - interval '1 minute'`;
   const questions = await sql<{ id: string }[]>`select id from questions order by id`;
   for (const [n, key] of keys.entries()) {
@@ -90,7 +90,7 @@ const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
   return { app, parts };
 };
 
-/** What a look finds after the record was broken, in a transaction that is taken back. */
+/** The findings after the record was damaged, in a transaction that is rolled back. */
 const lookAfter = async (
   sql: Sql,
   breaking: string,
@@ -110,7 +110,7 @@ const lookAfter = async (
   return found;
 };
 
-/** A sentence to be found, and the SQL that is the reason for it. */
+/** A sentence that must be found, and the SQL that causes it. */
 type Case = readonly [what: RegExp, breaking: string];
 
 const isFound = (t: Test, what: RegExp, found: readonly string[], breaking = ''): void => {
@@ -118,10 +118,10 @@ const isFound = (t: Test, what: RegExp, found: readonly string[], breaking = '')
   t.ok(is_there, is_there ? String(what) : `${what} ${breaking} → ${found.join(' | ')}`);
 };
 
-/** Tries each case on the whole of what verify compares. */
+/** Tries each case on everything that verify compares. */
 const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Promise<void> => {
   const look = (tx: Tx) => {
-    // A transaction inside this one; the checks of the record run in one of their own.
+    // A transaction inside this one. The checks of the record run in their own.
     const inner = Object.assign((...args: never[]) => (tx as never as CallableFunction)(...args), {
       begin: (_: unknown, work: (inner: Tx) => unknown) => work(tx),
       unsafe: (text: string) => tx.unsafe(text),
@@ -255,7 +255,7 @@ t.test('what is under way is a difference only once it is old', async (t) => {
   t.same(await findDifferences({ ...parts, under_way_ms }), []);
   await sql`delete from outbox`;
 
-  // Redis is one prediction behind, everywhere.
+  // All of Redis is one prediction behind.
   const [last] = await sql<{ offset: number; question_id: string }[]>`
     select "offset", question_id
     from events
@@ -271,7 +271,7 @@ t.test('what is under way is a difference only once it is old', async (t) => {
     from predictions p
     join events e on e.id = p.event_id
     where p.question_id = ${question_id} and e."offset" < ${offset}`;
-  // All three are of one owner.
+  // All three have the same owner.
   const { cells } = countAll(before.map((one) => ({ ...one, owner: 'one', given: null })));
   await redis.del(tally);
   await redis.hset(tally, { ...Object.fromEntries(cells), o: offset - 1, t: whole['t'] ?? '' });
@@ -380,7 +380,7 @@ t.test('deliveries that contradict the log or themselves are found', async (t) =
   await world.record({}, {});
   await world.startSigner();
   await world.settled(2, 'delivered');
-  // Long before the events, so that nothing may be excused.
+  // Long before the events, so that nothing is excused.
   await sql`update webhooks set updated_at = now() - interval '1 hour'`;
   const look = (tx: Tx) => findBy(tx, webhook_queries, '');
   t.same(await sql.begin(look), []);

@@ -4,14 +4,17 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * What clients that were written for other forecasting services send and read: Python and
- * TypeScript SDKs, MCP servers and example agents, which differ from each other in small things.
+ * Requests and reads of clients that were written for other forecasting services: Python and
+ * TypeScript SDKs, MCP servers and example agents, which differ from each other in small ways.
  */
 
 const app = await startApp(t);
 const human = await makeHuman(app);
 
-/** A session of such a client sends its key with everything, an operator's the admin key too. */
+/**
+ * A session of such a client sends its key with every call. An operator's session also sends the
+ * admin key.
+ */
 const openSession = (key: string) => {
   const headers = { 'x-api-key': key, 'user-agent': 'forecast-sdk/python' };
   const send =
@@ -28,7 +31,7 @@ const openSession = (key: string) => {
   };
 };
 
-/** How such clients describe the way a question is decided. */
+/** How such clients describe the resolution criteria of a question. */
 const makeProtocol = (question: { readonly resolution_date: string }) => ({
   criterion: `YES if the library confirms it by ${question.resolution_date}. NO otherwise.`,
   source_of_truth: 'The library board',

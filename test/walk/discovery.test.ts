@@ -8,7 +8,10 @@ import { makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** What programs find at fixed addresses: the catalog, the skills and the workflow, carried out. */
+/**
+ * Documents that programs find at fixed paths: the catalog, the skills and the workflow, which is
+ * executed.
+ */
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of many shapes.
 type Any = any;
@@ -17,7 +20,10 @@ const app = await startApp(t);
 const human = await makeHuman(app);
 const readJson = async (path: string): Promise<Any> => (await fetch(app.url + path)).json();
 
-/** A forecast stands for a minute: the predictions grow older by so many seconds. */
+/**
+ * A forecast cannot be revised in its first minute, so this makes the predictions older by this
+ * many seconds.
+ */
 const letPass = async (seconds: number): Promise<void> => {
   await app.sql`
     update predictions set
@@ -72,7 +78,7 @@ t.test('the front page names the catalog and the documents, also from the cache'
   }
 });
 
-/** The Markdown of the skills, by their names. */
+/** The Markdown of the skills, by name. */
 const readSkills = async (): Promise<ReadonlyMap<string, string>> => {
   const { skills } = await readJson('/.well-known/agent-skills/index.json');
   const texts = skills.map(async ({ name, url }: Any) => [
@@ -101,7 +107,7 @@ t.test('the index of skills is that of Agent Skills Discovery 0.2.0', async (t) 
   }
 });
 
-/** All commands of a skill, and at the end some of its variables. */
+/** Runs all commands of a skill, and prints some of its variables at the end. */
 const runSkill = async (name: string, shown: readonly string[], env: Record<string, string>) => {
   const blocks = readFenced((await readSkills()).get(name) ?? '', 'bash');
   const lines = shown.map((variable) => `echo "${variable}=$${variable}"`);

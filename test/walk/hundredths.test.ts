@@ -8,7 +8,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { openImport } from '../tools/import-files.js';
 
-/** Forecasts of tenths and hundredths of a percent, through everything that stores or shows one. */
+/**
+ * Forecasts with tenths and hundredths of a percent, through everything that stores or shows them.
+ */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],

@@ -8,16 +8,16 @@ import { makeRandom } from '../help/long-run.js';
 import { untilNone } from '../help/until.js';
 
 /**
- * A long mixture of everything that moves points, links, questions and webhooks, from many clients
- * at once on one small world, so that they meet. What a client may be refused is known; everything
- * else is odd.
+ * A long mixture of operations that move points, links, questions and webhooks, from many
+ * concurrent clients in one small world, so that they collide. Expected refusals are listed.
+ * Everything else is odd.
  */
 
 interface MixedAgent {
   readonly id: string;
   readonly key: string;
   readonly code: string;
-  /** Token of the person it is linked to; null while it is not, as far as clients know. */
+  /** Token of the person it is linked to. Null if it is not linked, as far as clients know. */
   owner: string | null;
   readonly hooks: string[];
 }
@@ -25,23 +25,26 @@ interface MixedAgent {
 interface MixedQuestion {
   readonly id: string;
   readonly options: readonly string[];
-  /** As the last call left it; calls that pass each other are refused: part of the load. */
+  /**
+   * As the last call left it. Calls that overtake each other are refused, which is part of the
+   * load.
+   */
   status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
 }
 
 const hook_url = 'https://127.0.0.1:18443/mixed';
 const events = ['prediction.placed', 'question.resolved', 'question.closed', 'question.created'];
-/** Every event goes to every webhook that wants it: with more of them nothing else gets a turn. */
+/** Every event goes to every matching webhook. With more webhooks nothing else would get a turn. */
 const most_hooks = 12;
 const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
 const isGood = ({ status }: Answered): boolean => status < 300;
 
-/** Makes one call; null: there is nothing to do it on. */
+/** Makes one call. Null if there is nothing to call it on. */
 type Act = () => Promise<Answered> | null;
 
 const password = 'correct horse battery';
 
-/** People with a verified address, by their tokens. */
+/** People with a verified address, by token. */
 const makePeople = async (call: ReturnType<typeof makeCaller>, sql: Sql, count: number) => {
   const tokens: string[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -53,7 +56,7 @@ const makePeople = async (call: ReturnType<typeof makeCaller>, sql: Sql, count: 
   return tokens;
 };
 
-/** Everything that clients do on one world, with how often each comes, of a thousand. */
+/** All operations of clients on one world, each with its frequency per thousand. */
 const makeActs = (
   call: ReturnType<typeof makeCaller>,
   tokens: readonly string[],
@@ -67,18 +70,18 @@ const makeActs = (
 
   const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
   const chance = (share: number): boolean => random() < share;
-  /** A number that nobody had before. */
+  /** A number that was not used before. */
   const next = (): number => {
     made += 1;
     return made;
   };
-  /** One of those that match, if a few tries find any. */
+  /** One of the matching items, if a few random tries find one. */
   const find = <T>(list: readonly T[], matches: (one: T) => boolean): T | undefined => {
     const tries = Array.from({ length: 12 }, () => pick(list));
     return tries.find((one): one is T => one !== undefined && matches(one));
   };
   const linked = () => find(agents, ({ owner }) => owner !== null);
-  /** Calls, and notes what a good answer says. */
+  /** Makes a call and records the content of a successful answer. */
   const send = async (
     method: string,
     path: string,
@@ -96,7 +99,7 @@ const makeActs = (
       return agent === undefined ? null : act(agent);
     };
 
-  /** Half with a recruiter, a third linked at once. */
+  /** Half with a recruiter, a third linked immediately. */
   const register: Act = () => {
     const code = chance(0.5) ? pick(agents)?.code : undefined;
     const owner = chance(0.33) ? (pick(tokens) ?? null) : null;
@@ -139,7 +142,7 @@ const makeActs = (
     const question = find(questions, ({ status }) => status === 'open') ?? pick(questions);
     if (agent === undefined || question === undefined) return null;
     const pair = `${agent.id} ${question.id}`;
-    // Now and then a second time.
+    // Occasionally repeats a pair.
     if (pairs.has(pair) && chance(0.8)) return null;
     pairs.add(pair);
     const n = next();
@@ -162,7 +165,7 @@ const makeActs = (
     return send('POST', path, { ...options, body }, ({ question }) => questions.push(question));
   };
 
-  /** An admin's act on a question, and the status that it has after it. */
+  /** An admin's action on a question, and the status of the question after it. */
   const decide =
     (
       name: string,
@@ -238,7 +241,7 @@ const makeActs = (
   return { mixture, predictions };
 };
 
-/** Refusals that follow from calls that meet, or from rules that the clients do not know. */
+/** Refusals that follow from colliding calls, or from rules that the clients do not know. */
 const expected = new Set([
   'ACCOUNT_SUSPENDED',
   'AGENT_ALREADY_LINKED',
@@ -262,7 +265,7 @@ export interface MixedOptions {
   readonly sql: Sql;
   readonly operations: number;
   readonly seed: number;
-  /** Called now and then with how many operations are done. */
+  /** Called occasionally with the number of finished operations. */
   readonly onProgress?: (done: number) => void;
 }
 
@@ -277,11 +280,11 @@ export const runMixed = async (options: MixedOptions) => {
     for (let n = 0; n < count; n += 1) await mixture[name]?.[1]();
   }
   const all = Object.entries(mixture).flatMap(([name, [weight]]) => Array(weight).fill(name));
-  /** How often each operation was answered well, and how often refused. */
+  /** How often each operation succeeded, and how often it was refused. */
   const counts = Object.fromEntries(
     Object.keys(mixture).map((name) => [name, { good: 0, refused: 0 }]),
   );
-  /** Answers that no client should get, as sentences, some of them. */
+  /** Descriptions of some answers that no client should get. */
   const odd: string[] = [];
   const started_ms = performance.now();
   let done = 0;
@@ -309,7 +312,7 @@ export const runMixed = async (options: MixedOptions) => {
   return { counts, odd, placed: predictions.length, summary };
 };
 
-/** The limits are not what this is about. */
+/** The limits are not the subject of this test. */
 export const mixed_env = { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' };
 
 const findUnfinished = async (sql: Sql): Promise<readonly string[]> => {
@@ -320,7 +323,7 @@ const findUnfinished = async (sql: Sql): Promise<readonly string[]> => {
   return rows.map(({ what }) => what);
 };
 
-/** Looks until everything is settled and verify finds nothing; what it finds at the end. */
+/** Looks until everything is settled and verify finds nothing. Returns the remaining findings. */
 export const awaitAgreement = (parts: VerifyParts, within_ms: number) =>
   untilNone(async () => {
     const unfinished = await findUnfinished(parts.sql);

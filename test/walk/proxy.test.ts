@@ -14,17 +14,17 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** The configurations of `examples/proxy`, as they stand there but for addresses and ports. */
+/** The configurations of `examples/proxy`, unchanged except for addresses and ports. */
 
 interface Proxy {
   readonly name: 'nginx' | 'haproxy' | 'caddy';
   readonly file: string;
-  /** What listens where in the example. */
+  /** The line of the example that makes the proxy listen. */
   readonly listens: string;
   /** The whole configuration around the example, and the arguments that name its file. */
   readonly wrap: (text: string, folder: string) => string;
   readonly args: (file: string, folder: string) => readonly string[];
-  /** What a client of HTTP/1.0 gets. */
+  /** The status that an HTTP/1.0 client gets. */
   readonly old_client: 200 | 505;
 }
 
@@ -68,7 +68,7 @@ const listenAt = (listens: string, port: number): string =>
     ? `http://127.0.0.1:${port} {`
     : listens.replace(/:?80/, `127.0.0.1:${port}`);
 
-/** The port of the proxy in front of the service. */
+/** Starts the proxy in front of the service and returns its port. */
 const startProxy = async (
   t: Test,
   proxy: Proxy,
@@ -113,7 +113,7 @@ const startProxy = async (
 
 interface From {
   readonly port: number;
-  /** Which of this machine's own addresses the client has. */
+  /** The client's address, one of this machine's own. */
   readonly address: string;
   readonly forwarded_for?: string;
 }
@@ -133,7 +133,7 @@ const register = async ({ port, address, forwarded_for }: From): Promise<number>
   return answer.status;
 };
 
-/** The status that a client of HTTP/1.0 gets. */
+/** The status that an HTTP/1.0 client gets. */
 const askOld = async (port: number): Promise<number> => {
   const connection = openRaw(port);
   connection.write('GET /api/questions HTTP/1.0\r\nHost: forum.example.org\r\n\r\n');
@@ -173,7 +173,8 @@ for (const proxy of proxies) {
 
     t.equal(await askOld(port), proxy.old_client);
 
-    // One registration a minute for each address: the proxy's own would be the same for all.
+    // Each address may register once per minute. With the proxy's address, all clients would count
+    // as one.
     t.equal(await register({ port, address: '127.0.0.2' }), 201);
     t.equal(await register({ port, address: '127.0.0.2' }), 429);
     t.equal(await register({ port, address: '127.0.0.3' }), 201);

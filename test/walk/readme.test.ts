@@ -25,7 +25,7 @@ import { until } from '../help/until.js';
 const readme = readDocument('README.md');
 const [set_up = '', ...steps] = readFenced(readMarked(readme, 'first-prediction'), 'bash');
 
-/** Where a program finds the client library by its name. */
+/** The folder where a program finds the client library by name. */
 const client_package = path.join(project_root, 'clients', 'typescript');
 
 const makeFolder = (t: Test): string => {
@@ -34,7 +34,7 @@ const makeFolder = (t: Test): string => {
   return folder;
 };
 
-/** What a newcomer's shell has after `npm start`. */
+/** The environment of a newcomer's shell after `npm start`. */
 const shellOf = (t: Test, app: TestApp): Record<string, string> => {
   const folder = makeFolder(t);
   writeFileSync(path.join(folder, 'admin-key'), `${app.admin_key}\n`);

@@ -106,7 +106,7 @@ t.test('the account', options, async (t) => {
         });
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         t.ok(over <= 0, `${path} is ${over} px too wide`);
-        // Scripts of tests need no leave of the policy when they are evaluated.
+        // Scripts that a test evaluates are not subject to the content policy.
         await page.evaluate(axe);
         const found = await page.evaluate('axe.run()');
         const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };

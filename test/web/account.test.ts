@@ -3,7 +3,7 @@ import { makeAgent, makeHuman } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { makeVisitor, problemAt } from '../help/visitor.js';
 
-/** Settings of an account, and what its agents heard of. */
+/** Settings of an account, and the notifications of its agents. */
 
 const app = await startApp(t, { roles: ['api'], env: no_limits });
 const password = 'correct horse battery';

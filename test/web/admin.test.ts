@@ -4,7 +4,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** The pages of admins, as a browser without scripts uses them: forms and links. */
+/** The admin pages as a browser without scripts uses them: forms and links. */
 
 const env = { ADMIN_EMAILS: 'boss@people.dev' };
 
@@ -23,7 +23,7 @@ const logIn = async (app: TestApp, email = 'boss@people.dev') => {
       },
       body: new URLSearchParams(fields).toString(),
     });
-  /** Sends a form that leads on, and reads the page it leads to. */
+  /** Sends a form that redirects, and reads the page it leads to. */
   const submit = async (path: string, fields: Readonly<Record<string, string>>) => {
     const { status, headers, body } = await send(path, fields);
     if (status !== 303) throw new Error(`${path}: ${status} ${body}`);

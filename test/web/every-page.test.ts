@@ -9,8 +9,8 @@ import { documents, findWide, openAs, patternOf, visitorsOf } from './visitors.j
 import { env, makeWorld } from './world.js';
 
 /**
- * Every page for people in a browser: for every eye, on every screen, in both themes, and with
- * nothing that its policy forbids. `npm run shots` also takes a picture of each.
+ * Every page for people in a browser: accessible, on every screen size, in both themes, and without
+ * violations of its content policy. `npm run shots` also takes a picture of each.
  */
 
 if (without_chromium) {
@@ -24,7 +24,7 @@ const browser = await openBrowser(t);
 const visitors = visitorsOf(world);
 const visit = (token: string) => openAs(browser, app, token);
 
-/** Nothing is there. */
+/** A path that does not exist. */
 const nowhere = '/nowhere';
 
 const themes = ['light', 'dark'] as const;

@@ -6,7 +6,7 @@ import { asked, findBroken, makeHostile } from './hostile.js';
 import { findWide, openAs, visitorsOf } from './visitors.js';
 import { env, makeWorld } from './world.js';
 
-/** Whatever agents and people write is text on every page. */
+/** Everything that agents and people write appears as plain text on every page. */
 
 if (without_chromium) {
   t.plan(0, without_chromium);

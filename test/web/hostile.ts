@@ -3,21 +3,22 @@ import type { BrowserPage } from '../help/browser.js';
 import { hostile_markdown } from '../help/hostile-markdown.js';
 import { hostile_addresses, hostile_texts, pwned_mark } from '../help/hostile-texts.js';
 
-/** Texts that try to become markup, wherever agents and people may write. */
+/** Texts that try to become markup, in every place where agents and people may write. */
 
 const storable = (text: string): boolean => !text.includes('\u0000');
 const texts = [...hostile_texts, ...hostile_markdown].filter(storable);
-/** The texts that are told in an address, which may not be long. */
+/** The texts that are passed in a URL, which must not be long. */
 export const asked = hostile_texts.filter((text) => text.length <= 120);
 
 /**
- * Writes the texts into every row there is, past all that would refuse them: each row has others.
+ * Writes the texts directly into every kind of row, bypassing all checks. Each row gets different
+ * texts.
  */
 export const makeHostile = async ({ sql }: TestApp): Promise<void> => {
   let used = 0;
   const next = (most: number): string => {
     used += 1;
-    // What ends early would hide what comes after it.
+    // The text must not end early, because that would hide the rest.
     return `${texts[used % texts.length]}, as somebody wrote.`.slice(-most);
   };
   const address = (): string => {
@@ -67,7 +68,7 @@ const foreign = [
   'style, object, embed, base, meta[http-equiv], template, math, marquee, plaintext, xmp, video',
 ].join(',');
 
-/** What of the texts became markup: one line each. */
+/** Texts that became markup, one line each. */
 export const findBroken = ({ evaluate }: BrowserPage): Promise<readonly string[]> =>
   evaluate(`(() => {
     const found = [...document.querySelectorAll(${JSON.stringify(foreign)})].map((one) => one.outerHTML);

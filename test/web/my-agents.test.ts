@@ -3,7 +3,7 @@ import { makeAgent, makeHuman, suspend } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { makeVisitor, problemAt, type Shown } from '../help/visitor.js';
 
-/** A person's agents, on its own pages. */
+/** A person's agents, on that person's pages. */
 
 const app = await startApp(t, { roles: ['api'], env: no_limits });
 const path = '/account/agents';

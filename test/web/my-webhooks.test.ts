@@ -27,7 +27,7 @@ const create = async (visitor: Visitor, path: string, more = {}) => {
   return { shown, hook: hookOf(shown), secret: secretOf(shown) };
 };
 
-/** The page once it says so. */
+/** The page, once it shows the text. */
 const waitFor = (visitor: Visitor, path: string, text: RegExp) =>
   until(`${text} at ${path}`, async () => {
     const shown = await visitor.open(path);

@@ -6,7 +6,7 @@ import { t } from '../help/tap.js';
 
 const forum = await startApp(t, { roles: ['api'] });
 
-/** The status of the outbox for a request that was made for a host. */
+/** The status of the outbox for a request with this Host header. */
 const statusFor = async (port: number, host: string): Promise<number> => {
   const connection = openRaw(port);
   connection.write(`GET /dev/outbox HTTP/1.1\r\nHost: ${host}\r\n\r\n`);

@@ -4,9 +4,9 @@ import { act, predict, settleEagerly } from '../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { until } from '../help/until.js';
 
-/** A forum whose pages have something to show: three agents, twelve resolved questions, four open. */
+/** A forum whose pages have content: three agents, twelve resolved questions, four open. */
 
-/** Whatever is written into names and texts stays text. */
+/** Anything written in names and texts stays text. */
 export const hostile = '<img src=x onerror=alert(1)>&"\'';
 
 const chances = [10, 90, 80, 30, 90, 10, 20, 65, 80, 70, 60, 40];
@@ -20,13 +20,15 @@ export const openForum = async (t: Test) => {
   return { app, show: showOf(app) };
 };
 
-/** A page as a browser asks for it. */
+/** A page as a browser requests it. */
 const showOf =
   (app: TestApp) =>
   (path: string): Promise<Answered> =>
     app.call('GET', path, { headers: { accept: 'text/html' } });
 
-/** The page when this text has gone from it: what visitors get may be a second old. */
+/**
+ * The page once this text has disappeared from it: visitors may get a page that is a second old.
+ */
 export const showWithout = (show: ReturnType<typeof showOf>, path: string, text: string) =>
   until(`${path} is renewed`, async () => {
     const { body } = await show(path);
@@ -86,7 +88,7 @@ export const playSeason = async (t: Test, app: TestApp): Promise<Season> => {
   return { ...agents, open, resolved };
 };
 
-/** Visible text of a part of a page, with its spaces as one. */
+/** Visible text of a part of a page, with whitespace collapsed. */
 export const textOf = (html: string): string =>
   html
     .replace(/<(script|style)\b.*?<\/\1>/gs, ' ')

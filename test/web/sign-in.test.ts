@@ -2,12 +2,12 @@ import { no_limits, startApp } from '../help/app.js';
 import { t } from '../help/tap.js';
 import { makeVisitor, problemAt } from '../help/visitor.js';
 
-/** From the first sign-up to a new password, by forms alone. */
+/** From the first sign-up to a new password, with forms only. */
 
 const app = await startApp(t, { roles: ['api'], env: no_limits });
 const password = 'correct horse battery';
 
-/** The path of the newest link that was mailed. */
+/** The path of the newest mailed link. */
 const mailed = async (email: string): Promise<string> => {
   const { body } = await app.call('GET', '/dev/outbox');
   const mails = body as readonly { readonly to: string; readonly links: readonly string[] }[];

@@ -10,8 +10,8 @@ import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**
- * The first run of a person through the pages, as in a browser: an account, an agent, a forecast
- * that everybody sees at once, the outcome, and the receipt. Once with scripts and once without.
+ * The first path of a person through the pages, in a browser: an account, an agent, a forecast that
+ * everyone sees immediately, the outcome, and the receipt. Once with scripts and once without.
  */
 
 if (without_chromium) {
@@ -58,7 +58,7 @@ const signUp = async ({ page }: BrowserPage, address: string): Promise<void> => 
   await page.getByRole('heading', { name: 'My agents' }).waitFor();
 };
 
-/** Registers an agent at the page; its key, which is shown once. */
+/** Registers an agent on the page and returns its key, which is shown once. */
 const registerAgent = async ({ page }: BrowserPage, name: string): Promise<string> => {
   await page.goto(`${app.url}/account/agents`);
   await page.getByLabel('Name').fill(name);
@@ -67,7 +67,7 @@ const registerAgent = async ({ page }: BrowserPage, name: string): Promise<strin
   return (await page.locator('#key').innerText()).trim();
 };
 
-/** Links an agent that registered by itself, after a key that is none. */
+/** Links an agent that registered itself, after an attempt with an invalid key. */
 const linkAgent = async (t: Test, { page }: BrowserPage, name: string): Promise<string> => {
   const { body } = await app.call('POST', '/api/register', { body: { name, model: 'gpt-5' } });
   await page.goto(`${app.url}/link`);
@@ -82,7 +82,7 @@ const linkAgent = async (t: Test, { page }: BrowserPage, name: string): Promise<
   return body.api_key;
 };
 
-/** Somebody who is logged in. */
+/** A visitor who is logged in. */
 const visitAs = async (token: string, javaScriptEnabled: boolean): Promise<BrowserPage> => {
   const visitor = await browser.visit({ javaScriptEnabled });
   const cookie = { name: 'session', value: token, url: app.url, httpOnly: true };
@@ -100,7 +100,7 @@ const predict = async (key: string, question: string, confidence: number) => {
   return { id: body.prediction.id as string, bottom_line: reasoning.slice(-60).trim() };
 };
 
-/** What has to be opened first, and then done. */
+/** Opens a section first, and then confirms the action in it. */
 const confirm = async ({ page }: BrowserPage, summary: string, button = summary): Promise<void> => {
   const opened = page.locator('details', { has: page.getByText(`${summary}…`, { exact: true }) });
   await opened.locator('summary').click();
@@ -120,7 +120,7 @@ const resolveAsYes = async (visitor: BrowserPage, question: string): Promise<voi
   await page.getByText('The question is resolved').waitFor();
 };
 
-/** Only what the browser says of answers that were meant to be refusals. */
+/** Browsers also report answers that were meant to be refusals. */
 const is_refusal = /status of 4\d\d/;
 const mistakesOf = (...visitors: readonly BrowserPage[]): readonly string[] =>
   visitors.flatMap(({ mistakes }) => mistakes).filter((text) => !is_refusal.test(text));
@@ -148,7 +148,7 @@ for (const javaScriptEnabled of [true, false]) {
     const seen = await browser.visit({ javaScriptEnabled });
     const address = `${app.url}/questions/${question}`;
     await seen.page.goto(address);
-    /** On the page by itself within the time, or after it was loaded again. */
+    /** Waits until the page shows the text, on its own in time, or after a reload. */
     const shows = async (text: string): Promise<number> => {
       const since = performance.now();
       const place = seen.page.getByRole('main').getByText(text).first();

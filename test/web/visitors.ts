@@ -6,15 +6,15 @@ import type { World } from './world.js';
 
 /** Who sees which pages, and how they are opened. */
 
-/** The pages that are documents for people, and not their parts. */
+/** The pages that are documents for people, not parts of pages. */
 export const documents = routes.filter(
   ({ method, path, returns }) => method === 'GET' && 200 in returns && !/[.]|^\/assets/.test(path),
 );
-/** Of the addresses of a route. */
+/** A pattern for the paths of a route. */
 export const patternOf = (route: string): RegExp =>
   new RegExp(`^${route.replace(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`);
 
-/** Who looks at which pages. */
+/** Which visitors see which pages. */
 export const visitorsOf = (world: World) => {
   const { multi, numeric, date, resolved, voided, settled_prediction } = world;
   return {
@@ -39,7 +39,7 @@ export const visitorsOf = (world: World) => {
 
 type Browser = Awaited<ReturnType<typeof openBrowser>>;
 
-/** Somebody who is logged in with this token; empty: nobody. */
+/** Opens a page logged in with this token. If it is empty, the visitor is logged out. */
 export const openAs = async (
   browser: Browser,
   app: TestApp,
@@ -53,7 +53,7 @@ export const openAs = async (
   return visitor;
 };
 
-/** The outermost elements that stick out where the page is wider than the screen. */
+/** The outermost elements that stick out if the page is wider than the screen. */
 export const findWide = ({ evaluate }: BrowserPage): Promise<readonly string[]> =>
   evaluate(`(() => {
     if (document.documentElement.scrollWidth <= innerWidth) return [];

@@ -7,8 +7,8 @@ import { type Agent, type Human, makeAgent, makeHuman, makeReasoning } from '../
 import { until } from '../help/until.js';
 
 /**
- * A forum as its visitors find it after some weeks: questions of every type and status with
- * forecasts of many families over time, comments, ranks, and what a person and an admin have to do.
+ * A forum as visitors find it after some weeks: questions of every type and status with forecasts
+ * of many families over time, comments, ranks, and tasks for a person and an admin.
  */
 
 export const env: Readonly<Record<string, string>> = {
@@ -18,13 +18,13 @@ export const env: Readonly<Record<string, string>> = {
 
 const day_ms = 86_400_000;
 const source = 'season';
-/** Agents of the season; the others are of the person. */
+/** Agents of the season. The others belong to the person. */
 const imported = cast.slice(0, 14);
 const own = cast.slice(14, 20);
 
 const daysFromNow = (days: number): string => new Date(Date.now() + days * day_ms).toISOString();
 
-/** The answer of a call that has to succeed. */
+/** The answer of a call that must succeed. */
 const must = async (
   app: TestApp,
   method: string,
@@ -113,7 +113,10 @@ const other_types = [
   closes_at: daysFromNow(90),
 }));
 
-/** Whose opinions agents have on a question; all that are decided are yes or no. */
+/**
+ * The number of the script with the agents' opinions on a question. All decided questions are
+ * yes/no.
+ */
 const scriptOf = (question: number): number =>
   question < scripts.length ? question : question % (scripts.length - 1);
 
@@ -160,7 +163,9 @@ const texts = [
   'Agreed on the base rate, but the permit was granted already, and that changes the picture.',
 ];
 
-/** Snapshots as a service that ran all the time would have: the crowd moved towards where it is. */
+/**
+ * Snapshots as if the service had run all the time: the crowd moved towards its current forecast.
+ */
 const addPast = async (app: TestApp, id: string): Promise<void> => {
   const { body } = await app.call('GET', `/api/questions/${id}/consensus`);
   const { forecast, options } = body.consensus ?? body;
@@ -188,7 +193,7 @@ const addPast = async (app: TestApp, id: string): Promise<void> => {
   }
 };
 
-/** What a person has to see at the pages of an account, and an admin to decide. */
+/** Content of a person's account pages, and items for an admin to decide. */
 const addWork = async (
   app: TestApp,
   { token }: Human,
@@ -252,14 +257,14 @@ export const makeWorld = async (app: TestApp): Promise<World> => {
   const [operator, person] = [await makeHuman(app, admin_email), await makeHuman(app)];
   const hook = await must(app, 'POST', '/api/webhooks', {
     token: person.token,
-    // Nobody listens there.
+    // Nothing listens there.
     body: { url: 'https://127.0.0.1:10009/events', events: ['question.resolved'] },
   });
   const season = await importSeason(app);
   const agents: Agent[] = [];
   for (const { name, model } of own)
     agents.push(await makeAgent(app, { human: person, name, model }));
-  // As if these signed their requests.
+  // As if these agents signed their requests.
   await app.sql`
     insert into agent_operators (agent_id, origin, keyid, verified_at, checked_at)
     select unnest(${agents.slice(0, 3).map(({ id }) => id)}::uuid[]), 'https://agents.example', 'k',

@@ -1,6 +1,6 @@
 import { createClient } from '../../../dist/clients/typescript/src/node.js';
 
-/** The TypeScript client under the suite: URL AFTER UNTIL. */
+/** Runs the TypeScript client for the conformance suite. Arguments: URL AFTER UNTIL. */
 
 const [base_url, after, until] = process.argv.slice(2);
 const client = createClient({ base_url });

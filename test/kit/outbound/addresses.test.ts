@@ -11,7 +11,7 @@ import { t } from '../../help/tap.js';
 
 const rules = makeAddressRules([]);
 
-/** Range, the address before it (where there is a public one), its first and its last address. */
+/** Range, the address before it (if that is public), its first and its last address. */
 const edges = [
   ['0/8', '', '0.0.0.0', '0.255.255.255'],
   ['10/8', '9.255.255.255', '10.0.0.0', '10.255.255.255'],
@@ -90,7 +90,7 @@ t.test('two spellings of one address compare equal', async (t) => {
   t.not(canonicalAddress('127.0.0.1'), canonicalAddress('127.0.0.2'));
 });
 
-/** What becomes of a name for which `resolve` answers. */
+/** The verdict on a name that resolves as `resolve` says. */
 const vetBy = (resolve: () => Promise<string[]>) =>
   vetName('hooks.acme.com', { rules, resolve, timeout_ms: 1_000 });
 

@@ -138,7 +138,7 @@ t.test('a handshake that never ends is ended by the wall clock', async (t) => {
   t.ok(outcome.latency_ms < 8_000, String(outcome.latency_ms));
 });
 
-/** Listens and takes nobody in; two connections wait before its door already. */
+/** Listens without accepting. Two connections already fill its backlog. */
 const startFull = async (t: Test): Promise<string> => {
   const listening = `require('node:net').createServer().listen(
     { port: 0, host: '127.0.0.1', backlog: 1 },
@@ -169,7 +169,7 @@ t.test('a connection that nobody takes ends after the time to connect', async (t
   t.ok(outcome.latency_ms >= 140 && outcome.latency_ms < 8_000, String(outcome.latency_ms));
 });
 
-/** Passes the first flight of a receiver on with bytes at its end that are no TLS. */
+/** Forwards the first flight of a receiver, followed by bytes that are not TLS. */
 const startSpoiler = async (t: Test, receiver: Receiver): Promise<string> =>
   startSilent(t, (socket) => {
     const upstream = connect({ host: '127.0.0.1', port: receiver.port });
