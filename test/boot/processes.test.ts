@@ -16,7 +16,7 @@ import { until } from '../help/until.js';
 
 const module_url = new URL('../../src/boot/processes.mjs', import.meta.url).href;
 
-/** A process that takes the lock repeatedly, and counts the errors it sees in a file. */
+/** A process that takes the lock repeatedly, and each time increments a number in a file. */
 const contender = (lock: string, shared: string): string => `
   import { readFileSync, writeFileSync } from 'node:fs';
   const { takeLock } = await import(${JSON.stringify(module_url)});

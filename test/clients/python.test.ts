@@ -138,7 +138,7 @@ t.test('the tests of the Python client pass', { skip }, async (t) => {
     full: await startFull(t, app.url),
     no_socket: await startPlainProxy(t, app.url),
     lost_once: await startLiar(t, app.url, (frame) => (loseOnce(frame.offset) ? [] : [frame])),
-    // Drops every thousandth event. The next one still names its real predecessor.
+    // Drops every thousandth event, and hides the gap in the `prev` of the next one.
     lossy: await startLiar(t, app.url, (frame) => {
       if (frame.offset % 1_000 === 0) return [];
       return [

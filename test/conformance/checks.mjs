@@ -124,7 +124,7 @@ const checkSse = async ({ url, events, after, until }) => {
 };
 
 const withCuts = async ({ url, random, events }, run) => {
-  // About ten cuts, whatever the length.
+  // About ten cuts, independent of the length.
   const bytes = events.length * 500;
   const cutter = await startCutter(url, { random, most_bytes: Math.max(20_000, bytes / 5) });
   try {

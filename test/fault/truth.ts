@@ -10,9 +10,9 @@ import { findMisheard, type Listener } from './listeners.js';
 import { findUntaken, type Members } from './members.js';
 
 /**
- * Conditions that must hold after a load, whatever was killed during it. Every acknowledged
- * prediction is stored once and nothing else is. Points, counters, log, stream, consensus, sockets,
- * consumers and webhooks all agree. Each check returns sentences, or nothing if all is right.
+ * Conditions that must hold after a load with any faults. Every acknowledged prediction is stored
+ * once and nothing else is. Points, counters, log, stream, consensus, sockets, consumers and
+ * webhooks all agree. Each check returns sentences, or nothing if all is right.
  */
 
 export interface Witnesses {

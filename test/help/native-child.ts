@@ -1,8 +1,8 @@
 import { App, us_socket_local_port } from '../../src/http/uws.js';
 
 /**
- * Shows what the bare HTTP and websocket library does when it is used in a way that may end the
- * process: `node native-child.js SCENARIO [ARGUMENT]`. The process prints `port N` when it listens.
+ * Uses the bare HTTP and websocket library in ways that may end the process:
+ * `node native-child.js SCENARIO [ARGUMENT]`. The process prints `port N` when it listens.
  */
 process.on('uncaughtException', () => console.log('caught'));
 process.on('unhandledRejection', () => console.log('rejected'));

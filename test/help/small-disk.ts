@@ -67,7 +67,7 @@ const writeAll = (file: number, piece: Buffer): void => {
   }
 };
 
-/** Unmounts the small disks in a folder, including those of killed tests. */
+/** Unmounts the small disks in a folder, even if a killed test left them. */
 export const unmountSmallDisks = (folder: string): void => {
   let mounts = '';
   try {

@@ -36,7 +36,7 @@ const arrived = (path = '/'): number[] => world.receiver.of(path).map(offsetOf);
 const states = async () => (await world.deliveries()).map(({ state }) => state);
 const reach = (...wanted: readonly string[]) =>
   until(`states ${wanted}`, async () => String(await states()) === String(wanted));
-/** Makes waiting deliveries due now, including those of paused webhooks. */
+/** Makes waiting deliveries due now, even if their webhook is paused. */
 const hurry = async (): Promise<void> => {
   await sql`update webhooks set paused_until = now() where paused_until > now()`;
   await world.makeDue();

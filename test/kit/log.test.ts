@@ -62,7 +62,7 @@ t.test('a disk that was full: what was kept is whole, the rest is told', { skip 
   write(50);
   await until('the first are there', () => readFileSync(file, 'utf8').includes('"n":49'));
   disk.fill();
-  // The end of the disk cuts the first of them.
+  // The first lines are cut because the disk is full.
   await until('lines are dropped', () => {
     write(500);
     return dropped() > 1_000;

@@ -126,7 +126,7 @@ t.test('a database of somebody else’s: what is refused, and how it goes back',
   const again = await startApp(t, { stores });
   const rows = await again.sql<{ id: string }[]>`select agent_id as id from predictions`;
   t.same([...rows], [{ id: agentId(0) }]);
-  // Redis has no trace of the past.
+  // Redis has no data from before the restore.
   await predict(again, 2);
   await hasEvents(again, 2);
   const { deps } = await openParts(t, { stores });

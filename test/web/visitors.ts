@@ -4,7 +4,7 @@ import type { BrowserPage, openBrowser } from '../help/browser.js';
 import { accountPages, adminPages, publicPages, sign_in_pages } from '../help/pages.js';
 import type { World } from './world.js';
 
-/** Who sees which pages, and how they are opened. */
+/** Visitors of the pages, and how a page is opened as one of them. */
 
 /** The pages that are documents for people, not parts of pages. */
 export const documents = routes.filter(

@@ -85,7 +85,7 @@ t.test('ten points within a day are a move, less or slower is none', async (t) =
 
 t.test('with options the mean of each moves by itself, and not its share', async (t) => {
   const options = ['Rises', 'Stays', 'Falls'];
-  // In percent · 2, so that there are 100 basis points. Rises is the first choice at every moment
+  // Percent times 2, converted to basis points below. Rises is the first choice at every moment
   // except the last.
   const stated = [
     { side: 0, given: [100, 60, 40] },

@@ -174,7 +174,7 @@ t.test('many questions at once, now and as they stood, without drafts', async (t
   const own = await Promise.all([2, 4, 0].map((n) => get(path(n, 'consensus'))));
   t.same(now.body, { consensus: own, missing: [draft, unknown] });
   t.same((await many(`&at=${new Date(Date.now() + 9_000).toISOString()}`)).body, now.body);
-  // Half of the predictions: a moment between two forecasts on question 0.
+  // A moment after half of the predictions on question 0.
   const [middle] = await app.sql<{ at: Date }[]>`
     select created_at as at from predictions
     where question_id = ${questionId(0)} order by created_at offset ${all_agents / 2} limit 1`;
