@@ -24,7 +24,7 @@ const route = routeFor<AccountDeps>();
 const floor_ms = 120;
 const tag = 'humans';
 const public_call = {
-  ...({ method: 'POST', tag, auth: 'public', keeps: 'inside' } as const),
+  ...({ method: 'POST', tag, auth: 'public', stores_answer: 'inside' } as const),
   limits: ['login'],
 };
 
@@ -251,7 +251,7 @@ const logout = route({
   tag,
   auth: 'human',
   returns: { 200: wire.message_schema },
-  keeps: 'inside',
+  stores_answer: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
     const digest = rules.digestSecret(rules.bearerToken(ctx.header('authorization')));

@@ -8,7 +8,7 @@ import { readMatching } from '../events/index.js';
 import { eventText } from '../events/log-entry.js';
 import { findNarrowing, findPlacing } from '../events/narrowing.js';
 import type { LogParts } from '../log/index.js';
-import { readWanted, type Wanted } from '../log/wanted.js';
+import { type LogQuery, readLogQuery } from '../log/log-query.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import type { Pillar } from '../taxonomy/rules.js';
 import { most_parked, most_unacknowledged } from './schema.js';
@@ -48,7 +48,7 @@ export interface Taken {
 
 /** What is known of the consumer after a take. */
 interface Outcome extends Taken {
-  readonly wanted: Wanted;
+  readonly wanted: LogQuery;
   /** Everything up to here was looked at, and the log ends at `head`. */
   readonly cursor: number;
   readonly head: number;
@@ -70,12 +70,12 @@ export const absent = () =>
   refuse(common_faults.NOT_FOUND, { message: 'You have no such consumer.' });
 
 /** The part of the log that a consumer is for. */
-export const wantedOf = (
+export const logQueryOf = (
   { topics: labels, filter }: Pick<store.Consumer, 'topics' | 'filter'>,
   caller: Caller,
   pillars: readonly Pillar[],
-): Wanted | Fault =>
-  readWanted({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
+): LogQuery | Fault =>
+  readLogQuery({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
 
 const to_narrow = 'is not known here: a consumer has its topics, filter and start from its PUT';
 
@@ -119,7 +119,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
     sql.begin(async (tx) => {
       const consumer = await store.lockConsumer(tx, request);
       if (consumer === undefined) return absent();
-      const wanted = wantedOf(consumer, request.owner, taxonomy.latest());
+      const wanted = logQueryOf(consumer, request.owner, taxonomy.latest());
       return isFault(wanted) ? wanted : takeLocked(tx, { ...request, consumer, wanted });
     });
 
@@ -139,7 +139,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
   /** Waits for something that may be of use; ends early for changes that this process knows of. */
   const awaitChange = async (
     request: TakeRequest,
-    wanted: Wanted,
+    wanted: LogQuery,
     { within_ms, onWait }: { readonly within_ms: number; readonly onWait: OnWait },
   ): Promise<void> => {
     const { wait, end } = watch.awaitNext(wanted, within_ms);
@@ -215,7 +215,7 @@ export interface Waiting {
 
 interface Locked extends TakeRequest {
   readonly consumer: NonNullable<Awaited<ReturnType<typeof store.lockConsumer>>>;
-  readonly wanted: Wanted;
+  readonly wanted: LogQuery;
 }
 
 const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {

@@ -7,7 +7,7 @@ import { recordAct } from '../audit/index.js';
 import {
   type Imported,
   type ImportOutcome,
-  type PlaceParts,
+  type PredictionParts,
   type ReviseParts,
   recordImported,
 } from '../predictions/index.js';
@@ -82,7 +82,7 @@ const nameKey = (name: string): string => {
 
 /** Forecasts by their question's source and agent's name; the outcome of each, in order. */
 export const importForecasts = async (
-  deps: Deps & Pick<PlaceParts, 'placing'> & ReviseParts,
+  deps: Deps & Pick<PredictionParts, 'placing'> & ReviseParts,
   items: readonly ForecastItem[],
   admin: string,
 ): Promise<readonly ImportOutcome[]> => {

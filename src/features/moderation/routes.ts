@@ -175,7 +175,13 @@ const actRoute = (subject: Subject, verb: Verb, named: { id: string; summary: st
   const { kind, parameter, absent } = subject;
   return route({
     ...named,
-    ...({ method: 'POST', tag: 'moderation', auth: 'admin', keeps: 'inside', absent } as const),
+    ...({
+      method: 'POST',
+      tag: 'moderation',
+      auth: 'admin',
+      stores_answer: 'inside',
+      absent,
+    } as const),
     path: `/api/admin/${kind}s/{${parameter}}/${verb}`,
     params: Type.Object({ [parameter]: uuid_schema }),
     body: act_body,

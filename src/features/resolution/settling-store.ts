@@ -5,11 +5,11 @@ import type { GroupScore } from '../points/group-scores.js';
 import type { PointsRule } from '../points/rules.js';
 import type { ForecastScore } from '../points/score-rules.js';
 import type { QuestionTimes } from '../points/time-weighting.js';
-import type { Stated } from '../predictions/distribution.js';
+import type { ForecastColumns } from '../predictions/distribution.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { RangeColumns } from '../questions/range.js';
 import type { Decision } from './rules.js';
-import type { StatedAt } from './timed.js';
+import type { ForecastAt } from './timed.js';
 
 /** The SQL of the settling job; accounts and boards are written by their own features. */
 
@@ -54,7 +54,7 @@ export const readTimes = (db: Db, question_id: string) =>
   firstRow(db<Omit<QuestionTimes, 'known_at'>[]>`
     select ${questionTimes(db)} from questions q where q.id = ${question_id}`);
 
-/** Of a prediction `p`: every forecast that stood, as `StatedAt`, in their order. */
+/** Of a prediction `p`: every forecast that stood, as `ForecastAt`, in their order. */
 export const statedForecasts = (db: Db) => db`
   (
     select
@@ -93,7 +93,7 @@ export const readJob = (db: Db, set_aside: readonly string[]) =>
     order by r.state = 'rescoring', r.total - r.done, r.created_at
     limit 1`);
 
-export interface ForecastRow extends Stated, Pick<StatedAt, 'at_ms'> {
+export interface ForecastRow extends ForecastColumns, Pick<ForecastAt, 'at_ms'> {
   readonly agent_id: string;
   /** The owner; an agent without one counts as an owner of its own. */
   readonly owner: string;
@@ -123,7 +123,7 @@ export interface SettledPrediction {
   /** The net that the revision before paid; null when none did. */
   readonly paid_net: number | null;
   /** All that stood, in their order. */
-  readonly forecasts: readonly StatedAt[];
+  readonly forecasts: readonly ForecastAt[];
 }
 
 /** As many are read at a time; a number in the statement, so that its plan is made once. */

@@ -64,7 +64,7 @@ export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<st
  * Where nobody has a webhook: takes all of the log for planned, and returns its end; else null. A
  * webhook that is being made waits for it, or it for the webhook (`insertWebhook`).
  */
-export const passOver = (sql: Sql): Promise<number | null> =>
+export const scorePeers = (sql: Sql): Promise<number | null> =>
   sql.begin(async (tx) => {
     await tx`select from delivery_plan for no key update`;
     const [passed] = await tx<{ planned_offset: number }[]>`

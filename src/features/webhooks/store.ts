@@ -59,7 +59,7 @@ export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRo
   const { id, owner, url, events, secret_sealed, filter, signature = 'standard' } = hook;
   const { order = 'none' } = hook;
   await db`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
-  // Before the end of the log is read: see `passOver`.
+  // Before the end of the log is read: see `scorePeers`.
   await db`select from delivery_plan for share`;
   const [row] = await db<WebhookRow[]>`
     insert into webhooks

@@ -54,7 +54,7 @@ interface Expected {
  * What is stated, by question and family, as of the offset at which the tally of the question
  * stands: the latest forecasts that the log has by now, without what came after it.
  */
-const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
+const readForecastInput = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
 >`
   with tallied as (
@@ -115,7 +115,7 @@ const expectCells = async (
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> => {
   const ids = tallies.map(({ question_id }) => question_id);
   const offsets = tallies.map(({ hash }) => Math.max(projected, Number(hash['o'] ?? 0)));
-  const rows = await readStated(sql, ids, offsets);
+  const rows = await readForecastInput(sql, ids, offsets);
   return new Map(
     [...groupBy(rows, ({ question_id }) => question_id)].map(([id, some]) => {
       const all = some.flatMap(({ owners, probabilities, options, ...said }) => {

@@ -29,7 +29,7 @@ const [app] = apps;
 const redis = await openTestRedis(t, stores.redis_url);
 /** Until when each of the processes counts; each says so anew when it looks who else lives. */
 const readPresence = async (): Promise<readonly number[]> => {
-  const key = `${stores.redis_prefix}:{hand-over}:processes`;
+  const key = `${stores.redis_prefix}:{home}:processes`;
   const flat = await redis.zrange(key, 0, '-1', 'WITHSCORES');
   return flat.flatMap((one, n) => (n % 2 === 1 ? [Number(one)] : []));
 };
