@@ -185,7 +185,7 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
     replied: author_id !== null &&
       author_id !== user_id && {
         at,
-        place: { question_id, agent_id: user_id, audience_id: author_id },
+        scope: { question_id, agent_id: user_id, audience_id: author_id },
         data: { ...posted, replier_name: agent.name },
       },
     answer: reply(201, { comment }),

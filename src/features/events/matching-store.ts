@@ -39,7 +39,7 @@ export const passesSql = (db: Db, filter: FilterSql): Fragment => {
 export type LogTopic = Pick<TopicRef, 'topic' | 'filter'>;
 
 /** The places that topics stand for: `all` is every public event. */
-const placesSql = (sql: Db, refs: readonly LogTopic[]) => {
+const topicsSql = (sql: Db, refs: readonly LogTopic[]) => {
   const topics = refs.map(({ topic }) => topic);
   const named = (prefix: string): string[] =>
     topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
@@ -77,9 +77,9 @@ const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readon
 };
 
 const groupSql = (sql: Db, group: readonly LogTopic[], is_filtered: boolean) => {
-  const places = placesSql(sql, group);
+  const of_topics = topicsSql(sql, group);
   const filter = is_filtered ? (group[0]?.filter as EventFilter | undefined) : undefined;
-  return filter === undefined ? places : sql`(${places} and ${filterSql(sql, filter)})`;
+  return filter === undefined ? of_topics : sql`(${of_topics} and ${filterSql(sql, filter)})`;
 };
 
 /** With more groups than these the filters are left to the reader, who gets too much. */

@@ -111,7 +111,7 @@ const contentOf = (
       await record({ question_id, details: { user_id } });
       await emit(tx, since === null ? content.restored : content.hidden, {
         at,
-        place: { question_id, agent_id: user_id },
+        scope: { question_id, agent_id: user_id },
         data: { question_id, [`${content.kind}_id`]: row.id, user_id },
       });
       await notify(tx, [

@@ -125,7 +125,7 @@ const compose = (draft: ReviseDraft, row: PredictionRow, at: Date) => {
   const event = {
     id: event_id,
     at,
-    place: { question_id, agent_id: agent.id, owner_id },
+    scope: { question_id, agent_id: agent.id, owner_id },
     data: {
       question_id,
       prediction_id: id,

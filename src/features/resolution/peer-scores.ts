@@ -129,7 +129,7 @@ const endPass = ({ latest, crowd, peers, groups }: Pass) => ({
       return other === null ? null : other - brier;
     });
     const changes = spans.map(({ open_ms }, n) => ({
-      place: peers.placeOf(open_ms),
+      index: peers.findIndex(open_ms),
       log_score: parts[n]!.log_score,
     }));
     return {

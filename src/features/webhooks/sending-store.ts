@@ -34,13 +34,13 @@ export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
 const allowedSilence = (db: Db) => db`interval '6 seconds'`;
 
 /** Says that a signer lives, and forgets those that have long been silent. */
-export const showAlive = async (db: Db, signer_id: string, place: string | null): Promise<void> => {
+export const showAlive = async (db: Db, signer_id: string, slot: string | null): Promise<void> => {
   await db`
     with forgotten as (
       delete from signers where seen_at < now() - interval '1 hour' and id <> ${signer_id}
     )
     insert into signers (id, place, seen_at)
-    values (${signer_id}, ${place}, now())
+    values (${signer_id}, ${slot}, now())
     on conflict (id) do update set seen_at = now()`;
 };
 
@@ -87,8 +87,8 @@ const firstOfQuestions = (db: Db) => db`
   for update of d skip locked`;
 
 /** The signer that had this place before is dead, so its leases are free at once. */
-export const forgetPredecessor = async (db: Db, place: string | null): Promise<void> => {
-  await db`delete from signers where place = ${place}`;
+export const forgetPredecessor = async (db: Db, slot: string | null): Promise<void> => {
+  await db`delete from signers where place = ${slot}`;
 };
 
 interface ClaimOptions extends Record<'signer_id' | 'lease_id', string> {

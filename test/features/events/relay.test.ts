@@ -38,7 +38,7 @@ const insertPrediction = async ({ deps }: Parts, question_id: string): Promise<v
   await deps.sql.begin(async (tx) => {
     const event_id = await emit(tx, prediction_placed, {
       at: new Date(),
-      place: { question_id, agent_id },
+      scope: { question_id, agent_id },
       data: {
         question_id,
         prediction_id: id,
