@@ -5,7 +5,7 @@ import {
 } from '../src/features/consensus/correlation.js';
 import { createPool } from '../src/features/consensus/pool.js';
 import { readResolvedTo } from '../src/features/imports/resolved-to.js';
-import { readStated } from '../src/features/predictions/stated.js';
+import { readForecastInput } from '../src/features/predictions/forecast-input.js';
 import { modelFamily } from '../src/features/taxonomy/model-family.js';
 import { readRecords } from '../src/tools/import/files.js';
 import { makeItem, typeOf } from '../src/tools/import/records.js';
@@ -84,7 +84,7 @@ export const readResolvedFile = async (file: string): Promise<readonly ResolvedQ
       if ('outcome' in read) outcomes.set(question, read.outcome);
     }
     if (type !== 'forecast') continue;
-    const stated = readStated(item, yes_no);
+    const stated = readForecastInput(item, yes_no);
     if ('failures' in stated || stated.probability === null) continue;
     const own = forecasts.get(question) ?? new Map();
     forecasts.set(question, own);

@@ -6,7 +6,7 @@ import type { Db } from './client.js';
 /** Writes events into the outbox, in the transaction that causes them. */
 
 /** Where an event belongs; topics and filters come from this. */
-interface EventPlace {
+interface EventScope {
   readonly question_id?: string;
   readonly agent_id?: string;
   /** The owner of the agent. */
@@ -17,7 +17,7 @@ interface EventPlace {
 
 export interface Draft<S extends TObject> {
   readonly data: Static<S>;
-  readonly place: EventPlace;
+  readonly scope: EventScope;
   readonly at: Date;
   /** Where something else names the event by its id, which was made before. */
   readonly id?: string;
@@ -31,11 +31,11 @@ export const bodyOf = <S extends TObject>(
 
 /** The row of the outbox. */
 const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
-  const { place, id = makeId() } = draft;
-  if ((def.audience === 'author') !== (place.audience_id !== undefined)) {
-    throw new Error(`${def.name}: an audience of "${def.audience}" does not fit its place`);
+  const { scope, id = makeId() } = draft;
+  if ((def.audience === 'author') !== (scope.audience_id !== undefined)) {
+    throw new Error(`${def.name}: an audience of "${def.audience}" does not fit its scope`);
   }
-  const { question_id = null, agent_id = null, audience_id = null, owner_id = null } = place;
+  const { question_id = null, agent_id = null, audience_id = null, owner_id = null } = scope;
   const body = bodyOf(def, draft);
   return { id, event: def.name, question_id, agent_id, audience_id, owner_id, body };
 };

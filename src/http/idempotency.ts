@@ -31,18 +31,18 @@ import type { Answer, Claim, Context, Route } from './route.js';
  *
  * A handler calls, in the transaction of its effect, last of all,
  *
- *     await ctx.keep(tx, answer);          // does nothing without a key
+ *     await ctx.storeAnswer(tx, answer);          // does nothing without a key
  *
  * and a group commit, which has many calls in one transaction, takes `ctx.claim` with each draft
  * (null without a key) and calls, before it commits,
  *
- *     await keepAll(tx, [{ claim, answer }, …]);
+ *     await storeInTransaction(tx, [{ claim, answer }, …]);
  *
  * Both throw `ClaimLostError` when a claim is not held any more; the transaction must then roll
  * back, and the caller gets 409 IDEMPOTENCY_IN_PROGRESS. Both may be run again after an outage.
  */
 
-interface Kept {
+interface Answered {
   readonly claim: Claim;
   readonly answer: Answer;
 }
@@ -51,17 +51,18 @@ export class ClaimLostError extends Error {
   override readonly name = 'ClaimLostError';
 }
 
-const toRow = ({ claim, answer }: Kept) => {
+const toRow = ({ claim, answer }: Answered) => {
   const { scope, key, lease_id } = claim;
   return { scope, key, lease_id, answer: claim.seal(answer) };
 };
 
 /** Stores the answers with the effects of the same transaction. */
-export const keepAll = async (tx: Tx, kept: readonly Kept[]): Promise<void> => {
-  if (kept.length === 0) return;
-  const stored = await storeAnswers(tx, kept.map(toRow), true);
-  if (stored.size < kept.length) throw new ClaimLostError('another call holds an Idempotency-Key');
-  for (const { claim, answer } of kept) claim.kept = answer;
+export const storeInTransaction = async (tx: Tx, answers: readonly Answered[]): Promise<void> => {
+  if (answers.length === 0) return;
+  const stored = await storeAnswers(tx, answers.map(toRow), true);
+  if (stored.size < answers.length)
+    throw new ClaimLostError('another call holds an Idempotency-Key');
+  for (const { claim, answer } of answers) claim.stored = answer;
 };
 
 /** A call with a key: all of it must be the same for a replay. */
@@ -137,9 +138,9 @@ export const createIdempotency = (options: IdempotencyOptions) => {
       scope,
       key,
       lease_id,
-      kept: null,
+      stored: null,
       seal: (answer) => sealer.seal(nameOf({ scope, key }), JSON.stringify(answer)),
-      keep: (tx, answer) => keepAll(tx, [{ claim, answer }]),
+      store: (tx, answer) => storeInTransaction(tx, [{ claim, answer }]),
     };
     return claim;
   };
@@ -172,7 +173,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
       return row === undefined ? null : openAnswer(row);
     },
     /** For calls without a transaction of their own: keeps the answer now. Never throws. */
-    keepAfter: (claim: Claim, answer: Answer) =>
+    storeAfter: (claim: Claim, answer: Answer) =>
       orWarn(storeAnswers(sql, [toRow({ claim, answer })], false), 'an answer was not kept'),
     /** Frees the key of a call that had no effect. Never throws. */
     release: (claim: Claim) =>
@@ -243,7 +244,7 @@ export const answerOnce = async (
   try {
     const answer = await handle();
     if (!isKept(answer)) await idempotency.release(claim);
-    else if (isFault(answer) || claim.kept === null) await idempotency.keepAfter(claim, answer);
+    else if (isFault(answer) || claim.stored === null) await idempotency.storeAfter(claim, answer);
     return answer;
   } catch (error) {
     // Where the commit took effect after all, the answer is there and stays.

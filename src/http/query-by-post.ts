@@ -19,7 +19,7 @@ export const queryByPost = <D>(read: Route<D>, id: string): Route<D> => {
     body: makeBody(query),
     cacheable: false,
     cache: undefined,
-    keeps: 'nothing',
+    stores_answer: 'never',
     // It changes nothing, so it takes no place of a write.
     waits: true,
     async handle(ctx, deps) {

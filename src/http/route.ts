@@ -45,10 +45,10 @@ export interface Claim {
   readonly lease_id: string;
   /** The stored form: sealed, because an answer may carry a secret that is shown only once. */
   seal(answer: Answer): Buffer;
-  /** See `keepAll`. */
-  keep(tx: Tx, answer: Answer): Promise<void>;
+  /** See `storeInTransaction`. */
+  store(tx: Tx, answer: Answer): Promise<void>;
   /** The answer that was handed to a transaction, if one was. */
-  kept: Answer | null;
+  stored: Answer | null;
 }
 
 /** One call while it is worked on: the request, its parts that were checked, and its caller. */
@@ -61,7 +61,7 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
   query = {} as Q;
   body = undefined as B;
   caller = anonymous as C;
-  /** The claim of a call that came with an Idempotency-Key, for `keepAll` in a group commit. */
+  /** The claim of a call that came with an Idempotency-Key, for `storeInTransaction` in a group commit. */
   claim: Claim | null = null;
   /** Headers of the answer so far. */
   readonly headers: [name: string, value: string][] = [];
@@ -96,8 +96,8 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
    * Stores the answer under the call's Idempotency-Key in the transaction of its effect; does
    * nothing without a key. The last statement of the transaction, so that nobody waits for long.
    */
-  async keep(tx: Tx, answer: Answer): Promise<void> {
-    await this.claim?.keep(tx, answer);
+  async storeAnswer(tx: Tx, answer: Answer): Promise<void> {
+    await this.claim?.store(tx, answer);
   }
 
   /**
@@ -107,23 +107,26 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
   write(sql: Sql, work: (tx: Tx) => Promise<Answer>): Promise<Answer> {
     return sql.begin(async (tx) => {
       const answer = await work(tx);
-      if (!isFault(answer)) await this.keep(tx, answer);
+      if (!isFault(answer)) await this.storeAnswer(tx, answer);
       return answer;
     });
   }
 }
 
 /**
- * Where a POST or PATCH route keeps the answer to a call with an Idempotency-Key. `inside`: in the
- * transaction of its effect, by `ctx.keep` or `keepAll`. `after`: mount stores it when the handler
- * is done; for what has no effect, or has the same one when it is done again. `nothing`: the call is a
- * read, and a key changes nothing.
+ * When a POST or PATCH route stores the answer to a call with an Idempotency-Key. `inside`: in the
+ * transaction of its effect, by `ctx.storeAnswer` or `storeInTransaction`. `after`: when the handler
+ * has returned, for calls without an effect or with the same effect each time. `never`: the call is
+ * a read, so a key makes no difference.
  */
-type Keeps = 'inside' | 'after' | 'nothing';
+type StoresAnswer = 'inside' | 'after' | 'never';
 
 /** Calls that an `Idempotency-Key` is for. */
-export const takesKey = ({ method, keeps }: Pick<Route, 'method' | 'keeps'>): boolean =>
-  keeps !== 'nothing' && (method === 'POST' || method === 'PATCH');
+export const takesKey = ({
+  method,
+  stores_answer,
+}: Pick<Route, 'method' | 'stores_answer'>): boolean =>
+  stores_answer !== 'never' && (method === 'POST' || method === 'PATCH');
 
 type CallerOf<A extends Auth> = A extends 'agent' | 'linked'
   ? Extract<Caller, { kind: 'agent' }>
@@ -182,7 +185,7 @@ export interface Route<D = never> {
   /** True: a key in the query is not refused; for an address where old clients send it so. */
   readonly allows_key_in_query: boolean;
   /** POST only. */
-  readonly keeps: Keeps;
+  readonly stores_answer: StoresAnswer;
   /** True: the call ends the credentials it is made with, and its repeat is known by them. */
   readonly ends_credentials: boolean;
   /**
@@ -222,7 +225,7 @@ const defaults = {
   faults: [],
   refusals: undefined,
   allows_key_in_query: false,
-  keeps: 'after',
+  stores_answer: 'after',
   ends_credentials: false,
   takes_key: false,
   takes_key_as_token: false,

@@ -52,13 +52,13 @@ import { createMcp } from '../features/mcp/index.js';
 import type { McpParts } from '../features/mcp/routes.js';
 import { createOperators } from '../features/operators/index.js';
 import {
-  answerRequest,
+  answerPrediction,
+  createLinkCheck,
   createOriginality,
   createPlacing,
-  createReach,
   createRevising,
-  type PlaceParts,
-  type PlaceRequest,
+  type PredictionParts,
+  type PredictionRequest,
   type ReviseParts,
 } from '../features/predictions/index.js';
 import type { PredictParts } from '../features/predictions/routes.js';
@@ -67,7 +67,7 @@ import { lists_tag } from '../features/questions/schema.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createUsage, type UsageParts } from '../features/usage/index.js';
 import { createWebhooks, deleteWebhooks, type WebhookParts } from '../features/webhooks/index.js';
-import { makeAnswerAtOwner } from '../http/at-owner.js';
+import { makeAnswerAtHome } from '../http/at-home.js';
 import { exchange_counters, request_durations } from '../http/call.js';
 import { anonymous } from '../http/caller.js';
 import type { Deps } from '../http/deps.js';
@@ -88,7 +88,7 @@ import {
 import { common_faults, refuse } from '../kit/fault.js';
 import { type Running, startAll } from '../kit/service.js';
 import { isWhole } from '../redis/client.js';
-import { createHandOver, type HandOver } from '../redis/hand-over.js';
+import { createHomeProcesses, type HomeProcesses } from '../redis/home-process.js';
 import { api_info, api_routes } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
 import { makeConnectionCounter } from '../socket/connections.js';
@@ -101,7 +101,7 @@ import { type Base, measure, type RoleOptions } from './base.js';
 
 /** Everything the handlers of all routes need; the compiler holds the features to it. */
 type Needs = Deps &
-  PlaceParts &
+  PredictionParts &
   PredictParts &
   ReviseParts &
   CommentParts &
@@ -126,14 +126,14 @@ type ApiParts = ReturnType<typeof makeApiParts>;
 interface Shared {
   readonly limiter: Limiter;
   readonly idempotency: Idempotency;
-  readonly handOver: HandOver;
+  readonly homes: HomeProcesses;
   readonly innerCall: InnerCall;
   readonly tick_ms: number;
 }
 
 const makeApiParts = (deps: Deps, shared: Shared) => {
   const { sql, config } = deps;
-  const { limiter, idempotency, handOver, innerCall, tick_ms } = shared;
+  const { limiter, idempotency, homes, innerCall, tick_ms } = shared;
   const consensus = createLiveConsensus(deps);
   const briefs = createBriefs(deps, consensus);
   const cache = createResponseCache();
@@ -142,20 +142,20 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   const log_watch = createLogWatch(sql, recent, connectionLimits(config));
   const taxonomy = createTaxonomy(deps);
   const originality = createOriginality(sql, config);
-  const answerAtOwner = makeAnswerAtOwner(handOver, idempotency);
+  const answerAtHome = makeAnswerAtHome(homes, idempotency);
   const subjectOf = ({ question_id }: { readonly question_id: string }) => question_id;
-  const placeAtOwner: PredictParts['placeAtOwner'] = answerAtOwner<PlaceRequest>({
+  const predictAtHome: PredictParts['predictAtHome'] = answerAtHome<PredictionRequest>({
     name: 'predict',
     subjectOf,
-    answer: (request) => answerRequest(parts, request),
+    answer: (request) => answerPrediction(parts, request),
   });
-  const postAtOwner: CommentParts['postAtOwner'] = answerAtOwner<PostRequest>({
+  const postAtHome: CommentParts['postAtHome'] = answerAtHome<PostRequest>({
     name: 'comment',
     subjectOf,
     answer: (request) => answerPost(parts, request),
   });
   const voting = createVoting(sql, deps.clock);
-  const castAtOwner = handOver.share({
+  const castAtHome = homes.onHome({
     name: 'vote',
     subjectOf: ({ subject_id }: Ballot) => subject_id,
     run: ({ at, ...ballot }, tried_ms) =>
@@ -177,12 +177,12 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     log_watch,
     tick_ms,
     taxonomy,
-    placeAtOwner,
-    postAtOwner,
-    castAtOwner,
+    predictAtHome,
+    postAtHome,
+    castAtHome,
     placing: createPlacing({ ...deps, originality }),
     revising: createRevising(deps),
-    reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
+    link_check: config.CITATIONS_REACHABLE ? createLinkCheck(config) : null,
     takePrediction: (agent_id: string) => limiter.take([predictionsWindow(config, agent_id)]),
     principals: createPrincipals(deps),
     sessions: createSessions(deps),
@@ -302,8 +302,8 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const innerCall = makeInnerCall((request) => mounted.call(request));
   const idempotency = createIdempotency({ sql, secret_key: config.SECRET_KEY ?? '', log });
   const { index } = options;
-  const handOver = createHandOver({ ...deps, prefix, index, openSubscriber });
-  const parts = makeApiParts(deps, { limiter, idempotency, handOver, innerCall, tick_ms });
+  const homes = createHomeProcesses({ ...deps, prefix, index, openSubscriber });
+  const parts = makeApiParts(deps, { limiter, idempotency, homes, innerCall, tick_ms });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const { TRUSTED_PROXIES: trusted_proxies } = config;
@@ -374,8 +374,8 @@ const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
     },
   });
   const { service: usage } = parts.usage;
-  const services = [follower, parts.digests, connections, revocations, usage, handOver];
-  return { app, parts, limiter, mounted, sockets, follower, handOver, services, system };
+  const services = [follower, parts.digests, connections, revocations, usage, homes];
+  return { app, parts, limiter, mounted, sockets, follower, homes, services, system };
 };
 
 type All = ReturnType<typeof mountAll>;
@@ -442,7 +442,7 @@ const waitForOpen = async ({ open }: Mounted): Promise<void> => {
 export const startApi = async (base: Base, options: RoleOptions): Promise<Running> => {
   const { config, log } = base.deps;
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, sockets, follower, handOver, system } = all;
+  const { app, parts, limiter, mounted, sockets, follower, homes, system } = all;
   const monitor = base.monitor(measuresOf(all), parts.leaving.signal);
   const services = await startAll([base, ...all.services, ...monitor]);
   // Topics and filters are checked without a wait, against what was read.
@@ -464,7 +464,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       system.startDraining();
       sockets.hub.touch('system');
       await Promise.all([sockets.stop(), parts.mcp.close(drain_ms), waitForOpen(mounted)]);
-      await handOver.stop();
+      await homes.stop();
       const { placing, revising, commenting, voting, consumers } = parts;
       const commits = [placing, revising, commenting, voting, consumers];
       await Promise.all(commits.map((commit) => commit.drain()));

@@ -16,7 +16,7 @@ export interface RoleOptions {
   /** Several api processes listen on the same port. */
   readonly shared_port: boolean;
   /** Unique to the supervisor and the index: the process that had it before is dead. */
-  readonly place?: string;
+  readonly slot?: string;
   /** Where its log goes; the standard output if it is no file. */
   readonly log_file?: string;
   /** Tests: what is done to each route before it is served. */

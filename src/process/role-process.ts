@@ -24,7 +24,7 @@ export interface RoleArgs {
   /** Several processes listen on the same port. */
   readonly shared_port: boolean;
   /** Unique to the supervisor and the index: the process that had it before is dead. */
-  readonly place?: string;
+  readonly slot?: string;
   /** Where its log goes; the standard output if it is no file. */
   readonly log_file?: string;
 }
@@ -78,7 +78,7 @@ const toWords = ({ args, data_dir }: RoleProcessOptions): string[] => [
   `--role=${args.role}`,
   `--index=${args.index}`,
   ...(args.shared_port ? ['--shared-port'] : []),
-  ...(args.place === undefined ? [] : [`--place=${args.place}`]),
+  ...(args.slot === undefined ? [] : [`--slot=${args.slot}`]),
   ...(args.log_file === undefined ? [] : [`--log-file=${args.log_file}`]),
   dataWord(data_dir),
 ];
@@ -90,11 +90,11 @@ export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
   const role = role_names.find((name) => name === wordOf('role'));
   if (role === undefined) return null;
   const index = Number(wordOf('index') ?? 0);
-  const [place, log_file] = [wordOf('place'), wordOf('log-file')];
+  const [slot, log_file] = [wordOf('slot'), wordOf('log-file')];
   const shared_port = words.includes('--shared-port');
   return {
     ...{ role, index, shared_port },
-    ...(place === undefined ? {} : { place }),
+    ...(slot === undefined ? {} : { slot }),
     ...(log_file === undefined ? {} : { log_file }),
   };
 };

@@ -56,7 +56,7 @@ export const createSigner = (
   };
 };
 
-export const startSigner = (base: Base, { place }: RoleOptions): Promise<Running> => {
-  const signer = createSigner(base.deps, { place });
+export const startSigner = (base: Base, { slot }: RoleOptions): Promise<Running> => {
+  const signer = createSigner(base.deps, { slot });
   return startAll([base, signer, ...base.monitor(signer.measures)]);
 };

@@ -223,7 +223,7 @@ const startRoles = async (
   const startRole = (role: RoleName): void => {
     const index = roles.length;
     const shared_port = role === 'api' && API_PROCESSES > 1;
-    const of_role = { role, index, shared_port, place: `${supervisor_id}/${index}` };
+    const of_role = { role, index, shared_port, slot: `${supervisor_id}/${index}` };
     const args = { ...of_role, ...(log_file === undefined ? {} : { log_file }) };
     roles.push({ role, process: keepRole({ ...common, args }) });
   };

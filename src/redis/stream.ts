@@ -114,7 +114,7 @@ export class GroupReader extends StreamReader<GroupOptions> {
   }
 
   /** Offsets that were handed to somebody so long ago and not acknowledged; now they are ours. */
-  async takeOver(redis: RedisClient, idle_ms: number): Promise<readonly number[]> {
+  async claimStale(redis: RedisClient, idle_ms: number): Promise<readonly number[]> {
     const { key, group, consumer, count } = this.options;
     const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
     const [, entries] = (await reply.catch((error: Error) => {

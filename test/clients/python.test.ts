@@ -32,7 +32,7 @@ const fillLog = async (app: TestApp, question_id: string, count: number): Promis
   const closed_at = new Date().toISOString();
   const drafts = Array.from({ length: count }, (_, n) => ({
     data: { question_id, question: `Will it be ${n}, “é” or 💡?`, closed_at },
-    place: { question_id },
+    scope: { question_id },
     at: new Date(),
   }));
   await app.sql.begin((tx) => emitAll(tx, question_closed, drafts));

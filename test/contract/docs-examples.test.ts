@@ -112,8 +112,8 @@ t.test('every example body belongs to an operation, and is shown there', async (
 
 // Runs first, because an action that is repeated may write no line.
 const acting = routes.filter(
-  ({ id, auth, method, keeps }) =>
-    auth === 'admin' && method !== 'GET' && keeps !== 'nothing' && id !== 'previewResolution',
+  ({ id, auth, method, stores_answer }) =>
+    auth === 'admin' && method !== 'GET' && stores_answer !== 'never' && id !== 'previewResolution',
 );
 
 const countLines = async (): Promise<number> => {

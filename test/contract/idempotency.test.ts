@@ -14,7 +14,7 @@ import { type ExampleCall, prepareExamples } from './example-calls.js';
 const posts = (api_routes as readonly Route[]).filter(
   (route) => route.method === 'POST' && takesKey(route) && !route.is_endless,
 );
-const inside = posts.filter(({ keeps }) => keeps === 'inside');
+const inside = posts.filter(({ stores_answer }) => stores_answer === 'inside');
 
 /**
  * These have no effect that counts twice, or always the same one. They may store their answer
@@ -91,7 +91,7 @@ const nextXid = async (): Promise<string> => {
 t.test('every POST route says where it keeps its answer', async (t) => {
   t.same(
     posts
-      .filter(({ id, keeps }) => keeps === 'after' && after[id] === undefined)
+      .filter(({ id, stores_answer }) => stores_answer === 'after' && after[id] === undefined)
       .map(({ id }) => id),
     [],
   );
@@ -115,7 +115,7 @@ for (const route of posts) {
     const written = await writtenSince(start);
     const kept = written.filter(({ table }) => table === 'idempotency');
     t.equal(kept.length, 1);
-    if (route.keeps === 'inside') {
+    if (route.stores_answer === 'inside') {
       const elsewhere = written.filter(({ xid }) => xid !== kept[0]?.xid);
       t.same(elsewhere, [], 'everything was written by the transaction that kept the answer');
     }

@@ -155,7 +155,7 @@ const by_other_keys = [
   /c\.prediction_id = \$1/,
 ];
 
-t.test('every growing table keeps the rules of Citus for distributed tables', async (t) => {
+t.test('every growing table stores_answer the rules of Citus for distributed tables', async (t) => {
   const { database_url } = await openStores(t);
   t.same(await findObstacles(database_url), []);
 });

@@ -43,10 +43,14 @@ const findMismatch = (
   return fields === null ? null : fields.map((f) => `${f.path}: ${f.message}`).join('; ');
 };
 
-const findUnkept = ({ keeps }: Route, answer: Reply, claim: Claim | null): string | null => {
+const findUnkept = (
+  { stores_answer }: Route,
+  answer: Reply,
+  claim: Claim | null,
+): string | null => {
   // A replayed answer has no effect of its own.
   if (claim === null || answer.headers?.['Idempotency-Replayed'] !== undefined) return null;
-  if (keeps === 'after') return null;
-  if (claim.kept === null) return 'kept no answer in its transaction';
-  return JSON.stringify(claim.kept) === JSON.stringify(answer) ? null : 'kept another answer';
+  if (stores_answer === 'after') return null;
+  if (claim.stored === null) return 'kept no answer in its transaction';
+  return JSON.stringify(claim.stored) === JSON.stringify(answer) ? null : 'kept another answer';
 };

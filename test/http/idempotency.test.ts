@@ -7,7 +7,7 @@ import {
   createIdempotencySweep,
   type Idempotency,
   isKept,
-  keepAll,
+  storeInTransaction,
 } from '../../src/http/idempotency.js';
 import { type Claim, reply } from '../../src/http/route.js';
 import { common_faults, refuse } from '../../src/kit/fault.js';
@@ -257,7 +257,7 @@ const endLease = ({ key }: CallToClaim) =>
 const age = ({ key }: CallToClaim, by: string) =>
   sql`update idempotency set created_at = now() - ${by}::interval where key = ${key}`;
 const answer = reply(201, { api_key: 'sk_secret_of_the_answer', n: 1 }, { Location: '/x' });
-const keepIt = (claim: Claim) => sql.begin((tx) => keepAll(tx, [{ claim, answer }]));
+const keepIt = (claim: Claim) => sql.begin((tx) => storeInTransaction(tx, [{ claim, answer }]));
 
 t.test('a key is claimed once, and its answer is replayed to the same request', async (t) => {
   const asked = call();
@@ -290,12 +290,12 @@ t.test('a call that outlived its lease loses its effect to the one that took ove
   const awake = await mustClaim(other, asked);
   const late = sql.begin(async (tx) => {
     await tx`insert into effects values ('twice')`;
-    await keepAll(tx, [{ claim: asleep, answer }]);
+    await storeInTransaction(tx, [{ claim: asleep, answer }]);
   });
   await t.rejects(late, ClaimLostError);
   t.equal((await sql`select from effects where name = 'twice'`).length, 0);
   await own.release(asleep);
-  await own.keepAfter(asleep, reply(200, { wrong: true }));
+  await own.storeAfter(asleep, reply(200, { wrong: true }));
   t.same(await own.claim(asked), { kind: 'running' }, 'and it cannot free or answer it');
   await keepIt(awake);
   t.same(await own.claim(asked), { kind: 'replay', answer });
@@ -308,21 +308,21 @@ t.test('a batch in which one claim is lost keeps nothing', async (t) => {
   await endLease(b);
   await mustClaim(other, b);
   const batch = sql.begin((tx) =>
-    keepAll(tx, [
+    storeInTransaction(tx, [
       { claim: held, answer },
       { claim: lost, answer },
     ]),
   );
   await t.rejects(batch, ClaimLostError);
   t.same(await own.claim(a), { kind: 'running' });
-  await sql.begin((tx) => keepAll(tx, []));
+  await sql.begin((tx) => storeInTransaction(tx, []));
 });
 
 t.test('a transaction that is rolled back keeps no answer; one run again keeps it', async (t) => {
   const asked = call();
   const claim = await mustClaim(own, asked);
   const failed = sql.begin(async (tx) => {
-    await keepAll(tx, [{ claim, answer }]);
+    await storeInTransaction(tx, [{ claim, answer }]);
     throw new Error('after all not');
   });
   await t.rejects(failed, /after all not/);
@@ -338,7 +338,7 @@ t.test('a released key is free for any request; a stored answer is not released'
   const claim = await mustClaim(own, { ...asked, raw_body: Buffer.from('mended') });
   await keepIt(claim);
   await own.release(claim);
-  await own.keepAfter(claim, reply(200, { wrong: true }));
+  await own.storeAfter(claim, reply(200, { wrong: true }));
   t.same(await own.claim({ ...asked, raw_body: Buffer.from('mended') }), {
     kind: 'replay',
     answer,

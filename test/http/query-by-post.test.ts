@@ -43,7 +43,9 @@ t.test('every read with a list of ids has a POST form', async (t) => {
       method === 'GET' && lists.some((name) => name in (query?.properties ?? {})),
   );
   t.strictSame(bulk.map(({ path }) => path).sort(), Object.keys(long_queries).sort());
-  const posts = (api_routes as readonly Route[]).filter(({ keeps }) => keeps === 'nothing');
+  const posts = (api_routes as readonly Route[]).filter(
+    ({ stores_answer }) => stores_answer === 'never',
+  );
   t.strictSame(
     posts.map(({ path }) => path).sort(),
     bulk.map(({ path }) => `${path}/query`).sort(),

@@ -62,7 +62,7 @@ const updateAccount = route({
   summary: 'Change the name of the calling person, which only mails use; null: none.',
   body: wire.account_body,
   returns: { 200: Type.Object({ user: wire.human_schema }) },
-  keeps: 'inside',
+  stores_answer: 'inside',
   async handle(ctx, deps) {
     const name = rules.readHumanName(ctx.body.name ?? '');
     if (name === undefined) return invalid('body.name', 'Write a name of 1 to 80 characters.');
@@ -85,7 +85,7 @@ const changePassword = route({
   body: wire.password_body,
   returns: { 200: wire.message_schema },
   faults: [wire.humans_faults.WRONG_PASSWORD, common_faults.UNAVAILABLE],
-  keeps: 'inside',
+  stores_answer: 'inside',
   async handle(ctx, deps) {
     const { current_password, password } = ctx.body;
     const given = { path: 'body.current_password', password: current_password };
@@ -189,7 +189,7 @@ const deleteAccount = route({
   body: wire.delete_body,
   returns: { 200: Type.Object({ message: Type.String(), unlinked: Type.Array(uuid_schema) }) },
   faults: [wire.humans_faults.WRONG_PASSWORD, common_faults.UNAVAILABLE],
-  keeps: 'inside',
+  stores_answer: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
     const given = { path: 'body.password', password: ctx.body.password };

@@ -63,7 +63,7 @@ const register = route({
     wire.agents_faults.INVALID_REFERRAL_CODE,
     common_faults.EMAIL_NOT_VERIFIED,
   ],
-  keeps: 'inside',
+  stores_answer: 'inside',
   async handle(ctx, deps) {
     const { body, caller } = ctx;
     if (caller.kind === 'human' && !caller.email_verified) {
@@ -141,7 +141,7 @@ const rotateKey = route({
   tag,
   auth: 'agent',
   returns: { 200: new_key_schema },
-  keeps: 'inside',
+  stores_answer: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
     const sent = ctx.header('x-api-key');
@@ -256,7 +256,7 @@ const linkMyAgent = route({
     wire.link_key_refused,
     common_faults.ACCOUNT_SUSPENDED,
   ],
-  keeps: 'inside',
+  stores_answer: 'inside',
   async handle(ctx, deps) {
     const { body, caller } = ctx;
     if (!caller.email_verified) return refuse(common_faults.EMAIL_NOT_VERIFIED);
@@ -313,7 +313,7 @@ const registerMyAgents = route({
     }),
   },
   faults: [common_faults.EMAIL_NOT_VERIFIED],
-  keeps: 'inside',
+  stores_answer: 'inside',
   async handle(ctx, deps) {
     const { id: owner_id, email_verified } = ctx.caller;
     if (!email_verified) return refuse(common_faults.EMAIL_NOT_VERIFIED);
@@ -398,7 +398,7 @@ const rotateAgentKey = route({
   path: '/api/me/agents/{id}/rotate-key',
   summary: 'A new key for an agent of the calling person, shown once; the old one stops.',
   returns: { 200: new_key_schema },
-  keeps: 'inside',
+  stores_answer: 'inside',
   async handle(ctx, deps) {
     const { id } = ctx.params;
     const answer = await ctx.write(deps.sql, async (tx) => {

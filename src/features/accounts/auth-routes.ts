@@ -24,7 +24,7 @@ const route = routeFor<AccountDeps>();
 const floor_ms = 120;
 const tag = 'humans';
 const public_call = {
-  ...({ method: 'POST', tag, auth: 'public', keeps: 'inside' } as const),
+  ...({ method: 'POST', tag, auth: 'public', stores_answer: 'inside' } as const),
   limits: ['login'],
 };
 
@@ -194,9 +194,10 @@ const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer> => {
   const address = rules.readAddress(ctx.body.email);
   if (address === null) return wrong();
   const known = await store.findHumanByEmail(sql, address.email_key);
-  const place = logins.digestOf(known?.id ?? '', ctx.ip);
-  const is_at_home = known !== undefined && (await store.isKnownAddress(sql, known.id, place));
-  const attempt = await logins.take(address.email_key, is_at_home ? place : null);
+  const address_digest = logins.digestOf(known?.id ?? '', ctx.ip);
+  const is_known_address =
+    known !== undefined && (await store.isKnownAddress(sql, known.id, address_digest));
+  const attempt = await logins.take(address.email_key, is_known_address ? address_digest : null);
   if (isFault(attempt)) return attempt;
   const right = await sessions.passwords.verify(known?.password_hash ?? null, ctx.body.password);
   if (isFault(right)) {
@@ -204,7 +205,7 @@ const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer> => {
     return right;
   }
   if (!right || known === undefined) return wrong();
-  const answer = await openSession(ctx, deps, { known, place });
+  const answer = await openSession(ctx, deps, { known, address_digest });
   if (!isFault(answer)) await attempt.giveBack();
   return answer;
 };
@@ -212,7 +213,7 @@ const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer> => {
 const openSession = async (
   ctx: LogInCall,
   { sql, clock, sessions }: AccountDeps,
-  { known, place }: { readonly known: store.HumanRow; readonly place: Buffer },
+  { known, address_digest }: { readonly known: store.HumanRow; readonly address_digest: Buffer },
 ): Promise<Answer> =>
   ctx.write(sql, async (tx) => {
     const human = await store.lockHuman(tx, known.id);
@@ -220,7 +221,7 @@ const openSession = async (
     if (human === undefined || human.password_hash !== known.password_hash) return wrong();
     const now = clock();
     await store.pruneTokens(tx, human.id, now);
-    await store.rememberAddress(tx, human.id, place, now);
+    await store.rememberAddress(tx, human.id, address_digest, now);
     const { token, digest } = rules.makeToken('session');
     const expires_at = await store.insertToken(tx, human.id, { digest, kind: 'session', now });
     const session = { token, expires_at, user: humanView(human, sessions) };
@@ -251,7 +252,7 @@ const logout = route({
   tag,
   auth: 'human',
   returns: { 200: wire.message_schema },
-  keeps: 'inside',
+  stores_answer: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
     const digest = rules.digestSecret(rules.bearerToken(ctx.header('authorization')));

@@ -247,8 +247,8 @@ const emitLink = (
     tx,
     event,
     agents.map(({ id, name }) => {
-      const place = { agent_id: id, audience_id: id };
-      return { at, place, data: { user_id: id, user_name: name } };
+      const scope = { agent_id: id, audience_id: id };
+      return { at, scope, data: { user_id: id, user_name: name } };
     }),
   );
 

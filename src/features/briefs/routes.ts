@@ -3,7 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { seesReasoning, sightHeaders } from '../predictions/index.js';
+import { seesReasoning, visibilityHeaders } from '../predictions/index.js';
 import { findVisible } from '../questions/index.js';
 import { question_faults, question_params } from '../questions/schema.js';
 import { readDay } from './daily-rules.js';
@@ -46,7 +46,7 @@ const getBrief = route({
     if (isFault(question)) return question;
     const sees = await seesReasoning(deps, question, caller);
     const brief = await deps.briefs.read(question, sees);
-    const vary = ['Accept', ...Object.values(sightHeaders(deps))].join(', ');
+    const vary = ['Accept', ...Object.values(visibilityHeaders(deps))].join(', ');
     return wantsMarkdown(query.format, ctx.header('accept'))
       ? replyRaw(markdown_type, writeBrief(brief), { Vary: vary })
       : reply(200, brief, { Vary: vary });

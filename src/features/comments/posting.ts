@@ -3,7 +3,7 @@ import { bodyOf, emitAll } from '../../db/event.js';
 import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
 import type { AgentCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import { keepAll } from '../../http/idempotency.js';
+import { storeInTransaction } from '../../http/idempotency.js';
 import { type Answer, type Claim, type Context, type Reply, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId, makeId, makeIdAfter, sha256 } from '../../kit/ids.js';
@@ -50,7 +50,7 @@ type Verdict = Reply | Fault | { readonly kind: 'repeat'; readonly id: string };
 export interface CommentParts extends QuestionParts {
   readonly commenting: GroupCommit<PostDraft, Verdict>;
   /** `answerPost` at the owner of the question. */
-  postAtOwner(request: PostRequest): Promise<Answer>;
+  postAtHome(request: PostRequest): Promise<Answer>;
 }
 
 /** Closed and decided questions take comments; a draft is not found. */
@@ -98,7 +98,7 @@ const refuseText = (
 type Call = Context<unknown, unknown, { readonly content: string }, AgentCaller>;
 
 export const postComment = async (
-  { postAtOwner }: CommentParts,
+  { postAtHome }: CommentParts,
   target: Target | Fault,
   { caller: agent, body, body_digest, claim }: Call,
 ): Promise<Answer> => {
@@ -107,7 +107,7 @@ export const postComment = async (
   if (failures[0] !== undefined) return refuseText(failures[0], failures);
   const { question_id, prediction_id, parent_id } = target;
   const digest = sha256(`${question_id} ${prediction_id} ${parent_id} ${body_digest}`, 'hex');
-  return postAtOwner({ agent, content, digest, claim, ...target });
+  return postAtHome({ agent, content, digest, claim, ...target });
 };
 
 export const answerPost = async (
@@ -185,7 +185,7 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
     replied: author_id !== null &&
       author_id !== user_id && {
         at,
-        place: { question_id, agent_id: user_id, audience_id: author_id },
+        scope: { question_id, agent_id: user_id, audience_id: author_id },
         data: { ...posted, replier_name: agent.name },
       },
     answer: reply(201, { comment }),
@@ -210,7 +210,7 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
     const sent = [store.insertComments(tx, rows), emitAll(tx, comment_reply, replied)];
     // Goes with them, unless a claim may be lost.
     if (kept.length === 0) tx.commit();
-    else sent.push(keepAll(tx, kept));
+    else sent.push(storeInTransaction(tx, kept));
     await Promise.all(sent);
   }
   return judged.map((one) => ('kind' in one ? one : one.answer));

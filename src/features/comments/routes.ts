@@ -26,7 +26,7 @@ import type { Verdict } from './voting.js';
 export interface VoteParts {
   readonly voting: GroupCommit<store.Ballot, Verdict>;
   /** At the owner of what is voted on. */
-  castAtOwner(ballot: store.Ballot): Promise<Verdict>;
+  castAtHome(ballot: store.Ballot): Promise<Verdict>;
 }
 
 const route = routeFor<Deps & CommentParts & VoteParts>();
@@ -40,7 +40,13 @@ const on_prediction = { params: wire.prediction_path, absent: PREDICTION_NOT_FOU
 const on_comment = { params: wire.comment_params, absent: COMMENT_NOT_FOUND };
 
 const posting = {
-  ...({ method: 'POST', tag, auth: 'linked', keeps: 'inside', limits: ['comments'] } as const),
+  ...({
+    method: 'POST',
+    tag,
+    auth: 'linked',
+    stores_answer: 'inside',
+    limits: ['comments'],
+  } as const),
   returns: { 201: wire.posted_schema, 200: wire.posted_schema },
 };
 const posting_faults = [
@@ -256,12 +262,12 @@ const getDiscussions = route({
  * no old ones), and the answer to a keyed call be kept after its effect.
  */
 const vote = async (
-  { castAtOwner, clock }: Deps & VoteParts,
+  { castAtHome, clock }: Deps & VoteParts,
   { id: agent_id }: AgentCaller,
   ballot: Omit<store.Ballot, 'agent_id' | 'at'>,
 ): Promise<Answer> => {
   const subject_id = ballot.subject_id.toLowerCase();
-  const verdict = await castAtOwner({ agent_id, at: clock(), ...ballot, subject_id });
+  const verdict = await castAtHome({ agent_id, at: clock(), ...ballot, subject_id });
   if (verdict === 'same_owner') return refuse(wire.vote_faults.SAME_OWNER_VOTE);
   const is_comment = ballot.kind === 'comment';
   if (verdict === 'absent') {

@@ -57,22 +57,22 @@ const findMoves = (at: readonly number[], values: readonly number[]): readonly M
   const change = (from: number, to: number): number =>
     (values[to] as number) - (values[from] as number);
   let start = 0;
-  for (let place = 1; place < at.length; place += 1) {
-    const since = (at[place] as number) - window_ms;
-    let from = place;
-    for (let n = place - 1; n >= start && (at[n + 1] as number) > since; n -= 1) {
-      if (Math.abs(change(n, place)) > Math.abs(change(from, place))) from = n;
+  for (let index = 1; index < at.length; index += 1) {
+    const since = (at[index] as number) - window_ms;
+    let from = index;
+    for (let n = index - 1; n >= start && (at[n + 1] as number) > since; n -= 1) {
+      if (Math.abs(change(n, index)) > Math.abs(change(from, index))) from = n;
     }
-    if (Math.abs(round2(change(from, place))) < drift.points) continue;
-    const is_up = change(from, place) > 0;
+    if (Math.abs(round2(change(from, index))) < drift.points) continue;
+    const is_up = change(from, index) > 0;
     const end = (at[from + 1] as number) + window_ms;
-    let to = place;
-    for (let n = place + 1; n < at.length && (at[n] as number) <= end; n += 1) {
+    let to = index;
+    for (let n = index + 1; n < at.length && (at[n] as number) <= end; n += 1) {
       if (is_up ? change(to, n) > 0 : change(to, n) < 0) to = n;
     }
     moves.push([from, to]);
     start = to;
-    place = to;
+    index = to;
   }
   return moves;
 };
@@ -171,10 +171,10 @@ export const driftOf = async (
     sums: ReadonlyMap<number, Sums>,
   ): Promise<MoveWire> => {
     const end = times[to] as number;
-    const endOf = (place: number, time: number) => ({
+    const endOf = (index: number, time: number) => ({
       at: new Date(time).toISOString(),
-      percent: values[place] as number,
-      count: (points[place] as Point).count,
+      percent: values[index] as number,
+      count: (points[index] as Point).count,
     });
     // A figure keeps its value from its point on: a move begins no earlier than its window.
     const began = endOf(from, Math.max(times[from] as number, end - window_ms));

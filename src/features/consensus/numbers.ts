@@ -1,5 +1,5 @@
 import { quantilesOf, sharesBelow } from '../points/cdf-rules.js';
-import { curveOf } from '../predictions/stated-cdf.js';
+import { curveOf } from '../predictions/cdf-input.js';
 import { exactValue, type RangeColumns, showValue } from '../questions/range.js';
 import type { Value } from '../questions/schema.js';
 

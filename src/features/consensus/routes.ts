@@ -7,7 +7,7 @@ import { nullable } from '../../http/schemas.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { prediction_schema } from '../predictions/columns.js';
-import { listPredictions, showPredictions, sightHeaders } from '../predictions/index.js';
+import { listPredictions, showPredictions, visibilityHeaders } from '../predictions/index.js';
 import { findVisible, toWire } from '../questions/index.js';
 import {
   lists_tag,
@@ -106,7 +106,7 @@ const getQuestion = route({
     return reply(
       200,
       { question: toWire(question), consensus, predictions, next_cursor },
-      { ...sightHeaders(deps), ...pageHeaders(path, query, next_cursor) },
+      { ...visibilityHeaders(deps), ...pageHeaders(path, query, next_cursor) },
     );
   },
 });

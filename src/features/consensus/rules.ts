@@ -1,6 +1,6 @@
 import { groupBy } from '../../kit/group-by.js';
 import { whole_bp } from '../../kit/percent.js';
-import { distributionOf, type Stated } from '../predictions/distribution.js';
+import { distributionOf, type ForecastColumns } from '../predictions/distribution.js';
 import type { RangeColumns } from '../questions/range.js';
 import type { QuestionType } from '../questions/schema.js';
 import type { Fit } from './correlation.js';
@@ -38,7 +38,11 @@ export interface Forecast extends Position {
 
 /** The share that a prediction gives to each of so many options, from its stored fields. */
 export const givenBy = (
-  { option, value, cdf }: Pick<Position, 'option' | 'value'> & Partial<Pick<Stated, 'cdf'>>,
+  {
+    option,
+    value,
+    cdf,
+  }: Pick<Position, 'option' | 'value'> & Partial<Pick<ForecastColumns, 'cdf'>>,
   probabilities: readonly number[] | null,
   options: number,
 ): readonly number[] | null => {

@@ -4,7 +4,7 @@ import { loadScript, type RedisClient } from '../../redis/client.js';
 import { prediction_placed, prediction_revised } from '../events/catalogue.js';
 import { tagOf } from '../events/index.js';
 import { type LogEntry, readData } from '../events/log-entry.js';
-import { readShownCdf } from '../predictions/stated-cdf.js';
+import { readShownCdf } from '../predictions/cdf-input.js';
 import { givenByCdf } from './numbers.js';
 import { logOdds } from './pool.js';
 import { type Forecast, givenBy, type Position, type Tally } from './rules.js';

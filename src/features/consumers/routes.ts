@@ -7,8 +7,8 @@ import { ws_faults } from '../../socket/frames.js';
 import { countMatching, readEvents, readMatching } from '../events/index.js';
 import { eventText, timeOf } from '../events/log-entry.js';
 import type { LogParts } from '../log/index.js';
+import { readLogQuery } from '../log/log-query.js';
 import { wait_most_s } from '../log/schema.js';
-import { readWanted } from '../log/wanted.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import * as wire from './schema.js';
 import * as store from './store.js';
@@ -16,10 +16,10 @@ import {
   absent,
   type ConsumerParts,
   deliveryText,
+  logQueryOf,
   type Owning,
   refuseMembers,
   type Taken,
-  wantedOf,
 } from './taking.js';
 
 /** Durable consumers over HTTP: managing them, and taking and acknowledging their events. */
@@ -39,7 +39,7 @@ const span_most = 100_000;
 const describe = async (consumer: store.Consumer, owner: Owning, { sql, taxonomy }: Parts) => {
   const { id, cursor: after, gap, ...shown } = consumer;
   const { oldest, unacknowledged, parked, members, head } = await store.readState(sql, id);
-  const wanted = wantedOf(consumer, owner, taxonomy.latest());
+  const wanted = logQueryOf(consumer, owner, taxonomy.latest());
   const refs = isFault(wanted) ? [] : wanted.refs;
   const span = { after, until: Math.min(head, after + span_most) };
   const [not_offered, [first]] = await Promise.all([
@@ -91,7 +91,7 @@ const put = route({
     if (unknown !== null) return unknown;
     const { start, ...given } = { ...wire.usual, ...body };
     const context = { caller, pillars: await parts.taxonomy.read(), path: 'body.filter' } as const;
-    const wanted = readWanted({ labels: given.topics, filter: body.filter ?? {} }, context);
+    const wanted = readLogQuery({ labels: given.topics, filter: body.filter ?? {} }, context);
     if (isFault(wanted)) return wanted;
     const is_ahead = await checkStart(start, parts);
     if (is_ahead !== null) return is_ahead;
@@ -177,7 +177,7 @@ type TakeContext = Context<
   Owning
 >;
 
-const takeOver = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> => {
+const takeNext = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> => {
   const { caller, params, body } = ctx;
   const { limit = wire.usual.limit, wait = 0 } = body;
   const connection = parts.log_watch.connections.open(ctx);
@@ -228,7 +228,7 @@ const take = route({
   waits: true,
   longest_ms: (wait_most_s + 15) * 1_000,
   handle: async (ctx, parts) => {
-    const taken = refuseMembers(ctx.body, wire.take_body, 'body') ?? (await takeOver(ctx, parts));
+    const taken = refuseMembers(ctx.body, wire.take_body, 'body') ?? (await takeNext(ctx, parts));
     if (isFault(taken)) return taken;
     const { events, gap } = taken;
     const ack_by = events[0]?.leased_until ?? null;

@@ -8,7 +8,7 @@ import { readMatching } from '../events/index.js';
 import { eventText } from '../events/log-entry.js';
 import { findNarrowing, findPlacing } from '../events/narrowing.js';
 import type { LogParts } from '../log/index.js';
-import { readWanted, type Wanted } from '../log/wanted.js';
+import { type LogQuery, readLogQuery } from '../log/log-query.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import type { Pillar } from '../taxonomy/rules.js';
 import { most_parked, most_unacknowledged } from './schema.js';
@@ -49,7 +49,7 @@ export interface Taken {
 
 /** The result of a take, with the state of the consumer after it. */
 interface Outcome extends Taken {
-  readonly wanted: Wanted;
+  readonly wanted: LogQuery;
   /** All events up to here were looked at. The log ends at `head`. */
   readonly cursor: number;
   readonly head: number;
@@ -74,12 +74,12 @@ export const absent = () =>
   refuse(common_faults.NOT_FOUND, { message: 'You have no such consumer.' });
 
 /** Returns the part of the log that a consumer reads. */
-export const wantedOf = (
+export const logQueryOf = (
   { topics: labels, filter }: Pick<store.Consumer, 'topics' | 'filter'>,
   caller: Caller,
   pillars: readonly Pillar[],
-): Wanted | Fault =>
-  readWanted({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
+): LogQuery | Fault =>
+  readLogQuery({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
 
 const to_narrow = 'is not known here: a consumer has its topics, filter and start from its PUT';
 
@@ -123,7 +123,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
     sql.begin(async (tx) => {
       const consumer = await store.lockConsumer(tx, request);
       if (consumer === undefined) return absent();
-      const wanted = wantedOf(consumer, request.owner, taxonomy.latest());
+      const wanted = logQueryOf(consumer, request.owner, taxonomy.latest());
       return isFault(wanted) ? wanted : takeLocked(tx, { ...request, consumer, wanted });
     });
 
@@ -149,7 +149,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
    */
   const awaitChange = async (
     request: TakeRequest,
-    wanted: Wanted,
+    wanted: LogQuery,
     { within_ms, onWait }: { readonly within_ms: number; readonly onWait: OnWait },
   ): Promise<void> => {
     const { wait, end } = watch.awaitNext(wanted, within_ms);
@@ -232,7 +232,7 @@ export interface Waiting {
 
 interface Locked extends TakeRequest {
   readonly consumer: NonNullable<Awaited<ReturnType<typeof store.lockConsumer>>>;
-  readonly wanted: Wanted;
+  readonly wanted: LogQuery;
 }
 
 const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {

@@ -34,7 +34,7 @@ const pageUrl = ({ question, public_url }: Widget): string =>
 
 const headOf = (widget: Widget): string => {
   const { question } = widget;
-  const { label, detail, at } = rules.standingOf(question);
+  const { label, detail, at } = rules.statusOf(question);
   const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
   // The stylesheet shows at most four lines of the title.
   const title = linkTo(pageUrl(widget), question.question, question.question);

@@ -47,7 +47,7 @@ export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
 };
 
 /** Returns the status, a detail about it and its time. */
-export const standingOf = (question: QuestionRow) => {
+export const statusOf = (question: QuestionRow) => {
   const { status, closes_at, resolved_at, resolution_date } = question;
   if (status === 'resolved') return { label: 'Resolved', detail: 'on', at: resolved_at };
   if (status === 'voided') return { label: 'Voided', detail: 'without an outcome', at: null };

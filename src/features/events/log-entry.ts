@@ -20,22 +20,22 @@ export interface LogEntry {
  */
 export const packEntry = (entry: LogEntry): readonly [head: string, body: string] => {
   const { id, event, question_id, agent_id, audience_id, category, subcategory, owner_id } = entry;
-  const places = [question_id, agent_id, audience_id, category, subcategory, owner_id];
-  return [[id, event, ...places.map((place) => place ?? '')].join(' '), entry.body];
+  const ids = [question_id, agent_id, audience_id, category, subcategory, owner_id];
+  return [[id, event, ...ids.map((one) => one ?? '')].join(' '), entry.body];
 };
 
-type Place = string | null;
+type Id = string | null;
 
 /** Reverses `packEntry`; null if `packEntry` did not make the head. */
 export const unpackEntry = (offset: number, head: string, body: string): LogEntry | null => {
   const parts = head.split(' ');
-  const [id = '', event = '', ...places] = parts;
+  const [id = '', event = '', ...ids] = parts;
   if (parts.length !== 8 || id.length !== 36) return null;
-  const [question_id, agent_id, audience_id, category, subcategory, owner_id] = places.map(
-    (place) => place || null,
-  ) as [Place, Place, Place, Place, Place, Place];
-  const placed = { question_id, agent_id, audience_id, category, subcategory, owner_id };
-  return { offset, id, event, ...placed, body };
+  const [question_id, agent_id, audience_id, category, subcategory, owner_id] = ids.map(
+    (one) => one || null,
+  ) as [Id, Id, Id, Id, Id, Id];
+  const scope = { question_id, agent_id, audience_id, category, subcategory, owner_id };
+  return { offset, id, event, ...scope, body };
 };
 
 const parsed = Symbol('data');

@@ -44,7 +44,7 @@ export type LogTopic = Pick<TopicRef, 'topic' | 'filter'>;
 /**
  * SQL condition for events that are on at least one of the topics. `all` means every public event.
  */
-const placesSql = (sql: Db, refs: readonly LogTopic[]) => {
+const topicsSql = (sql: Db, refs: readonly LogTopic[]) => {
   const topics = refs.map(({ topic }) => topic);
   const named = (prefix: string): string[] =>
     topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
@@ -82,9 +82,9 @@ const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readon
 };
 
 const groupSql = (sql: Db, group: readonly LogTopic[], is_filtered: boolean) => {
-  const places = placesSql(sql, group);
+  const of_topics = topicsSql(sql, group);
   const filter = is_filtered ? (group[0]?.filter as EventFilter | undefined) : undefined;
-  return filter === undefined ? places : sql`(${places} and ${filterSql(sql, filter)})`;
+  return filter === undefined ? of_topics : sql`(${of_topics} and ${filterSql(sql, filter)})`;
 };
 
 /**

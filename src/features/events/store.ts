@@ -82,11 +82,11 @@ export const hand_over_settings = {
  * no gaps, regardless of the order of commits.
  */
 export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
-  const rows = await takeOver(tx, most);
+  const rows = await moveRows(tx, most);
   return rows.sort((a, b) => a.offset - b.offset);
 };
 
-export const takeOver = (tx: Tx, most: number) => tx<LogEntry[]>`
+export const moveRows = (tx: Tx, most: number) => tx<LogEntry[]>`
   with taken as (
     delete from outbox
     where ctid = any (array(select ctid from outbox order by id limit ${most}))

@@ -7,7 +7,7 @@ import { recordAct } from '../audit/index.js';
 import {
   type Imported,
   type ImportOutcome,
-  type PlaceParts,
+  type PredictionParts,
   type ReviseParts,
   recordImported,
 } from '../predictions/index.js';
@@ -85,7 +85,7 @@ const nameKey = (name: string): string => {
  * outcome of each, in order.
  */
 export const importForecasts = async (
-  deps: Deps & Pick<PlaceParts, 'placing'> & ReviseParts,
+  deps: Deps & Pick<PredictionParts, 'placing'> & ReviseParts,
   items: readonly ForecastItem[],
   admin: string,
 ): Promise<readonly ImportOutcome[]> => {

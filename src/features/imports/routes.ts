@@ -12,7 +12,7 @@ import {
 } from '../../kit/fault.js';
 import { makePause } from '../../kit/loop.js';
 import { adminName } from '../audit/index.js';
-import type { PlaceParts, ReviseParts } from '../predictions/index.js';
+import type { PredictionParts, ReviseParts } from '../predictions/index.js';
 import { checkDraft, createQuestion } from '../questions/index.js';
 import { question_draft } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
@@ -25,7 +25,7 @@ import { findExported } from './store.js';
  * items, and each item has its own result. An item that exists already is left as it is.
  */
 
-type Needs = Deps & PlaceParts & ReviseParts & TaxonomyParts;
+type Needs = Deps & PredictionParts & ReviseParts & TaxonomyParts;
 const route = routeFor<Needs>();
 
 type Outcome = { readonly kind: 'created' | 'exists' } | Fault;

@@ -25,8 +25,8 @@ import {
 import { eventText, type LogEntry } from '../events/log-entry.js';
 import { findNarrowing, findPlacing } from '../events/narrowing.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
+import { type LogQuery, readLogQuery } from './log-query.js';
 import * as wire from './schema.js';
-import { readWanted, type Wanted } from './wanted.js';
 import type { LogConnection, LogPage, LogParts, LogWatch } from './watch.js';
 
 /** The event log over HTTP: pages, long polls and a stream, with the websocket's cursor. */
@@ -41,13 +41,13 @@ type Parts = Deps &
 
 const route = routeFor<Parts>();
 
-const wantedOf = (
+const logQueryOf = (
   { query, caller }: Pick<Context<unknown, wire.StreamQuery>, 'query' | 'caller'>,
   { taxonomy }: TaxonomyParts,
-): Wanted | Fault => {
+): LogQuery | Fault => {
   const { topic: labels, events, question_ids, categories, model_family, min_confidence } = query;
   const filter = { events, question_ids, categories, model_family, min_confidence };
-  return readWanted({ labels, filter }, { caller, pillars: taxonomy.latest(), path: 'query' });
+  return readLogQuery({ labels, filter }, { caller, pillars: taxonomy.latest(), path: 'query' });
 };
 
 const narrowing_names = [
@@ -81,7 +81,7 @@ const refuseUnknownNames = (
 };
 
 /** True if the answer can have private events. These are for one caller and must not be cached. */
-const isPrivate = ({ refs }: Wanted): boolean => refs.some(({ label }) => label === 'me');
+const isPrivate = ({ refs }: LogQuery): boolean => refs.some(({ label }) => label === 'me');
 
 /** Returns the gap, or null if the answer continues right after `after`. */
 const findGap = async (watch: LogWatch, after: number | undefined): Promise<wire.Gap | null> => {
@@ -101,7 +101,7 @@ type EventsContext = Context<unknown, wire.EventsQuery>;
 const awaitPage = async (
   ctx: EventsContext,
   watch: LogWatch,
-  wanted: Wanted,
+  wanted: LogQuery,
   page: LogPage,
 ): Promise<LogPage | Fault> => {
   const { query } = ctx;
@@ -124,7 +124,7 @@ const wantsLines = (ctx: EventsContext): boolean =>
 const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fault> => {
   const { log_watch: watch } = parts;
   const { query } = ctx;
-  const wanted = refuseUnknownNames(ctx, wire.events_query) ?? wantedOf(ctx, parts);
+  const wanted = refuseUnknownNames(ctx, wire.events_query) ?? logQueryOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = query.cursor === undefined ? query.after : readAfter(query.cursor);
   if (isFault(given)) return given;
@@ -247,7 +247,7 @@ interface StreamOptions {
   readonly watch: LogWatch;
   readonly tick_ms: number;
   readonly digests: DigestTracker;
-  readonly wanted: Wanted;
+  readonly wanted: LogQuery;
   /** The topics, as the client named them. */
   readonly labels: readonly string[];
   readonly after: number;
@@ -342,7 +342,7 @@ const openStream = async (
   parts: Parts,
 ): Promise<Reply | Fault> => {
   const { log_watch: watch, tick_ms, digests } = parts;
-  const wanted = refuseUnknownNames(ctx, wire.stream_query) ?? wantedOf(ctx, parts);
+  const wanted = refuseUnknownNames(ctx, wire.stream_query) ?? logQueryOf(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
   if (isFault(given)) return given;

@@ -12,7 +12,7 @@ import type { Recent } from '../../socket/recent.js';
 import { type Follower, type Revoked, readHead, readMatching } from '../events/index.js';
 import type { LogEntry } from '../events/log-entry.js';
 import type { PublishedEvent } from '../events/topics.js';
-import type { Wanted } from './wanted.js';
+import type { LogQuery } from './log-query.js';
 
 /**
  * The log as the HTTP routes of one process see it. The process's follower feeds it. A reader at
@@ -45,16 +45,16 @@ const span_most = 100_000;
 const readers_most = 4;
 const read_deadline_ms = 15_000;
 
-const isWanted = ({ topics, filter }: Wanted, publication: Publication): boolean =>
+const isWanted = ({ topics, filter }: LogQuery, publication: Publication): boolean =>
   publication.topics.some(({ topic }) => topics.has(topic)) &&
   (filter === null || filter.matches(publication));
 
 /** Creates the waiting calls, by topic, so that an event checks only calls that may want it. */
 const makeWaiters = (head: () => number) => {
-  const all = new Map<Finish, Wanted>();
+  const all = new Map<Finish, LogQuery>();
   const by_topic = new Map<string, Set<Finish>>();
   let has_ended = false;
-  const remove = (finish: Finish, { topics }: Wanted): void => {
+  const remove = (finish: Finish, { topics }: LogQuery): void => {
     all.delete(finish);
     for (const topic of topics) {
       const others = by_topic.get(topic);
@@ -65,7 +65,7 @@ const makeWaiters = (head: () => number) => {
     count: () => all.size,
     hasEnded: () => has_ended,
     /** Starts a wait. `end` ends it early, if the client is gone or its key is no longer valid. */
-    begin(wanted: Wanted, within_ms: number) {
+    begin(wanted: LogQuery, within_ms: number) {
       let resolve = (_: Wait): void => undefined;
       const wait = new Promise<Wait>((done) => {
         resolve = done;
@@ -88,7 +88,7 @@ const makeWaiters = (head: () => number) => {
     wake(publication: Publication, up_to: number): void {
       for (const { topic } of publication.topics) {
         for (const finish of by_topic.get(topic) ?? []) {
-          if (isWanted(all.get(finish) as Wanted, publication)) finish('event', up_to);
+          if (isWanted(all.get(finish) as LogQuery, publication)) finish('event', up_to);
         }
       }
     },
@@ -224,7 +224,7 @@ export const createLogWatch = (
     head: () => head,
     oldest: () => follower.oldest,
     /** Reads up to `limit` wanted events after an offset. Throws if Postgres is needed but down. */
-    async read(wanted: Wanted, after: number, limit: number): Promise<LogPage> {
+    async read(wanted: LogQuery, after: number, limit: number): Promise<LogPage> {
       let entries: readonly LogEntry[];
       let until = Math.max(head, after);
       if (after < recent.from()) {

@@ -111,7 +111,7 @@ const contentOf = (
       await record({ question_id, details: { user_id } });
       await emit(tx, since === null ? content.restored : content.hidden, {
         at,
-        place: { question_id, agent_id: user_id },
+        scope: { question_id, agent_id: user_id },
         data: { question_id, [`${content.kind}_id`]: row.id, user_id },
       });
       await notify(tx, [
@@ -175,7 +175,13 @@ const actRoute = (subject: Subject, verb: Verb, named: { id: string; summary: st
   const { kind, parameter, absent } = subject;
   return route({
     ...named,
-    ...({ method: 'POST', tag: 'moderation', auth: 'admin', keeps: 'inside', absent } as const),
+    ...({
+      method: 'POST',
+      tag: 'moderation',
+      auth: 'admin',
+      stores_answer: 'inside',
+      absent,
+    } as const),
     path: `/api/admin/${kind}s/{${parameter}}/${verb}`,
     params: Type.Object({ [parameter]: uuid_schema }),
     body: act_body,

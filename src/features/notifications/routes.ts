@@ -49,7 +49,7 @@ const readNotifications = route({
   summary: 'Mark notifications as read: some by their ids, or all up to one',
   tag,
   auth: 'agent',
-  keeps: 'inside',
+  stores_answer: 'inside',
   body: read_body,
   returns: { 200: Type.Object({ marked: Type.Integer(), unread: Type.Integer() }) },
   handle: async (ctx, { sql, clock }) => {

@@ -103,7 +103,7 @@ const createGroups = (kind: GroupKind, correct: readonly number[]) => {
       const group = groups.get(name) ?? { forecaster: createForecaster(correct), changes: [] };
       groups.set(name, group);
       const { before, after } = group.forecaster.change(at, shares);
-      group.changes.push({ place: peers.add(at, before, after), log_score: after });
+      group.changes.push({ index: peers.add(at, before, after), log_score: after });
     },
     /** `rest` lets other work run in between. */
     async end(at: number, agentsOf: (name: string) => number, rest: () => Promise<void>) {

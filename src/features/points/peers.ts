@@ -15,7 +15,7 @@
 
 export interface LogChange {
   /** Index of its time among the times of all changes. */
-  readonly place: number;
+  readonly index: number;
   readonly log_score: number;
 }
 
@@ -31,20 +31,20 @@ export const createPeers = () => {
   const inverse: number[] = [];
 
   return {
-    /** Adds a change and returns its place. `before` is null for a forecaster's first change. */
+    /** Adds a change and returns its index. `before` is null for a forecaster's first change. */
     add(at: number, before: number | null, after: number): number {
       const last = times.length - 1;
       const count = (counts[last] ?? 0) + (before === null ? 1 : 0);
       const sum = (sums[last] ?? 0) + after - (before ?? 0);
-      const place = times[last] === at ? last : last + 1;
-      times[place] = at;
-      counts[place] = count;
-      sums[place] = sum;
-      return place;
+      const index = times[last] === at ? last : last + 1;
+      times[index] = at;
+      counts[index] = count;
+      sums[index] = sum;
+      return index;
     },
 
-    /** Returns the place of the change at this time. */
-    placeOf(at: number): number {
+    /** Returns the index of the change at this time. */
+    findIndex(at: number): number {
       let low = 0;
       let high = counts.length - 1;
       while (low < high) {
@@ -78,18 +78,18 @@ export const createPeers = () => {
       const first = changes[0];
       const last = changes.at(-1);
       if (first === undefined || last === undefined) return null;
-      if (times[first.place] === times[end]) {
+      if (times[first.index] === times[end]) {
         const peers = counts[end - 1]! - 1;
         const sum = sums[end - 1]! - last.log_score;
         return peers === 0 ? null : 100 * (last.log_score - sum / peers);
       }
-      if (shared[first.place] === 0) return null;
+      if (shared[first.index] === 0) return null;
       let own = 0;
-      for (const [n, { place: from, log_score }] of changes.entries()) {
-        const to = changes[n + 1]?.place ?? end;
+      for (const [n, { index: from, log_score }] of changes.entries()) {
+        const to = changes[n + 1]?.index ?? end;
         own += log_score * (shared[from]! - shared[to]! + inverse[from]! - inverse[to]!);
       }
-      return (100 * (own - others[first.place]!)) / shared[first.place]!;
+      return (100 * (own - others[first.index]!)) / shared[first.index]!;
     },
   };
 };

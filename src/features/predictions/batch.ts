@@ -15,8 +15,8 @@ import {
 import { isId } from '../../kit/ids.js';
 import { makePause } from '../../kit/loop.js';
 import { question_faults } from '../questions/schema.js';
-import { answerPrepared, type Needs, type PlaceRequest, prepare } from './placing.js';
-import { reach_ms } from './reach.js';
+import { answerPrepared, type Needs, type PredictionRequest, prepare } from './answering.js';
+import { link_check_ms } from './link-check.js';
 import { type BatchResult, predictions_body } from './schema.js';
 
 /**
@@ -39,7 +39,10 @@ const limited = (retry_ms: number): Fault => {
 };
 
 /** The request of an item, or why the item is refused at once. */
-const readRequest = (given: unknown, shared: Pick<PlaceRequest, 'agent' | 'reach_until_ms'>) => {
+const readRequest = (
+  given: unknown,
+  shared: Pick<PredictionRequest, 'agent' | 'links_until_ms'>,
+) => {
   const wrong = checkItem(given);
   if (wrong !== null) return unreadableItem(wrong);
   const body = given as Item;
@@ -63,7 +66,7 @@ export const placeBatch = async (
   given: readonly unknown[],
   { agent, taken }: { readonly agent: AgentCaller; readonly taken: readonly Taken[] },
 ): Promise<readonly BatchResult[]> => {
-  const shared = { agent, reach_until_ms: performance.now() + reach_ms };
+  const shared = { agent, links_until_ms: performance.now() + link_check_ms };
   const read = (item: unknown, n: number) => {
     const counted = taken[n]!;
     return counted.allowed ? readRequest(item, shared) : limited(counted.retry_ms);

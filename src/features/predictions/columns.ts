@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { named, nullable, time_schema, uuid_schema } from '../../http/schemas.js';
 import { toPercent } from '../../kit/percent.js';
 import { type QuestionType, value_schema } from '../questions/schema.js';
-import { showCdf } from './stated-cdf.js';
+import { showCdf } from './cdf-input.js';
 
 /**
  * The columns of a prediction: the insert, the reads, the types of rows and the answer follow from this
@@ -53,7 +53,7 @@ const columns = {
   selected_option: { type: 'smallint', is_null: true },
   /** Basis points by option, adding up to 10,000; null where one option was named. */
   probabilities: { type: 'smallint[]', is_null: true },
-  /** Of a number or a date: v₀, p₀, v₁, p₁, … (`stated-cdf.ts`). */
+  /** Of a number or a date: v₀, p₀, v₁, p₁, … (`cdf-input.ts`). */
   cdf: { type: 'double precision[]', is_null: true },
   reasoning: { type: 'text', is_reasoning: true },
   citations: { type: 'text[]', wire: Type.Array(text), is_reasoning: true },

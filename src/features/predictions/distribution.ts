@@ -6,7 +6,7 @@ import {
 } from '../points/rules.js';
 
 /** The columns of a stored prediction from which its distribution follows. */
-export interface Stated {
+export interface ForecastColumns {
   /** For a yes/no question; else null. */
   readonly prediction: boolean | null;
   /** For a yes/no question: the chance of YES in basis points; else null. */
@@ -17,12 +17,12 @@ export interface Stated {
   readonly selected_option: number | null;
   /** Basis points that sum to 10,000. Null if not stated: then the rest is spread evenly. */
   readonly probabilities: readonly number[] | null;
-  /** For a question about a number or a date; see `stated-cdf.ts`. */
+  /** For a question about a number or a date; see `cdf-input.ts`. */
   readonly cdf: readonly number[] | null;
 }
 
 /** The distribution that is stated; `options` is the number of options of the question. */
-export const distributionOf = (stated: Stated, options: number): Distribution => {
+export const distributionOf = (stated: ForecastColumns, options: number): Distribution => {
   const { probability, probabilities, confidence } = stated;
   if (probability !== null) return binaryDistribution(probability);
   if (probabilities !== null) return percentDistribution(probabilities);

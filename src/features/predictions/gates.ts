@@ -12,11 +12,11 @@ import {
 import type { QuestionRow } from '../questions/index.js';
 import { checkCitations, citation_limits, describePages, readCitation } from './citations.js';
 import type { PredictionRow } from './columns.js';
-import type { Stated } from './distribution.js';
+import type { ForecastColumns } from './distribution.js';
 import { type Failure, inOrder } from './faults.js';
+import { readForecastInput, readProbability } from './forecast-input.js';
 import { explainSections, findHeadings, headingRanges, restoreBreaks } from './reasoning.js';
 import { type PredictBody, protocol_limits } from './schema.js';
-import { readProbability, readStated } from './stated.js';
 
 /**
  * The quality gates, every failure collected, in the order of `prediction_faults`: those that look
@@ -146,7 +146,7 @@ const checkWords = (distinct_words: number, failures: Failure[]): void => {
 
 export interface Examined {
   /** Null where what is stated makes no forecast. */
-  readonly stated: Stated | null;
+  readonly stated: ForecastColumns | null;
   readonly checked: ReasoningCheck;
   readonly prior: number | null;
   readonly text: ComparedText;
@@ -165,7 +165,7 @@ export const examine = (
   { body, question, model_family }: ExamineRequest,
 ): Examined => {
   const failures: Failure[] = [];
-  const stated = readStated(body, question);
+  const stated = readForecastInput(body, question);
   if ('failures' in stated) failures.push(...stated.failures);
   const prior = readPrior(body);
   if (prior !== null && typeof prior === 'object') failures.push(prior);

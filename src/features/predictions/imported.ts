@@ -4,17 +4,17 @@ import { groupBy } from '../../kit/group-by.js';
 import { makePause } from '../../kit/loop.js';
 import { toPercent } from '../../kit/percent.js';
 import { question_faults } from '../questions/schema.js';
-import type { Stated } from './distribution.js';
+import { composeRow } from './answering.js';
+import { showCdf } from './cdf-input.js';
+import type { ForecastColumns } from './distribution.js';
 import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
+import { type ForecastBody, type ForecastQuestion, readForecastInput } from './forecast-input.js';
 import { type ComparedText, checkReasoning, comparedOf } from './gates.js';
-import { composePlaced } from './placing.js';
+import type { Placing } from './placing.js';
 import { isSameForecast, type ReviseParts } from './revising.js';
 import { readForecastAt } from './revising-store.js';
-import { readStated, type StatedBody, type StatedQuestion } from './stated.js';
-import { showCdf } from './stated-cdf.js';
-import type { Placing } from './storing.js';
 
-export interface ImportedQuestion extends StatedQuestion {
+export interface ImportedQuestion extends ForecastQuestion {
   readonly id: string;
   readonly weight: number;
   readonly opens_at: Date;
@@ -32,7 +32,7 @@ export interface ImportedQuestion extends StatedQuestion {
 export interface Imported {
   readonly question: ImportedQuestion;
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
-  readonly stated: StatedBody;
+  readonly stated: ForecastBody;
   readonly reasoning: string | null;
   /** When it was made; left out: now, which is no revision of another. */
   readonly at?: Date;
@@ -84,7 +84,7 @@ const recordOne = async (
   { admin, now }: Import,
 ): Promise<ImportOutcome> => {
   const { question, agent, at = now } = item;
-  const stated = readStated(item.stated, question);
+  const stated = readForecastInput(item.stated, question);
   if ('failures' in stated) return refuseFailures(stated.failures as never);
   const text = readText(item, stated, at);
   if ('kind' in text) return text;
@@ -96,7 +96,7 @@ const recordOne = async (
     agent_id: agent.id,
     text: compared,
     compose: (id) =>
-      composePlaced({
+      composeRow({
         id,
         at,
         question,
@@ -124,7 +124,7 @@ const recordOne = async (
 
 interface Later {
   readonly item: Imported;
-  readonly stated: Stated;
+  readonly stated: ForecastColumns;
   /** Of the prediction that is there. */
   readonly id: string;
 }
@@ -167,7 +167,7 @@ interface Text {
   readonly compared: ComparedText;
 }
 
-const readText = (item: Imported, stated: Stated, at: Date): Text | Fault => {
+const readText = (item: Imported, stated: ForecastColumns, at: Date): Text | Fault => {
   if (item.reasoning === null) return makeNote(item, stated, at);
   const { text, citations, citation_keys, words, failures } = checkReasoning(item.reasoning);
   if (hasFailures(failures)) return refuseFailures(failures);
@@ -176,7 +176,11 @@ const readText = (item: Imported, stated: Stated, at: Date): Text | Fault => {
 };
 
 /** Says in the form of a reasoning that there is none. */
-const makeNote = ({ question, agent }: Imported, { confidence, cdf }: Stated, at: Date): Text => {
+const makeNote = (
+  { question, agent }: Imported,
+  { confidence, cdf }: ForecastColumns,
+  at: Date,
+): Text => {
   const stated =
     cdf === null
       ? `${toPercent(confidence)} % on the side taken`

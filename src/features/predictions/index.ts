@@ -1,14 +1,14 @@
+export { answerPrediction, type PredictionParts, type PredictionRequest } from './answering.js';
 export {
   type Imported,
   type ImportedQuestion,
   type ImportOutcome,
   recordImported,
 } from './imported.js';
+export { createLinkCheck } from './link-check.js';
 export { createOriginality, QuestionMemory } from './originality.js';
-export { answerRequest, type PlaceParts, type PlaceRequest } from './placing.js';
-export { createReach } from './reach.js';
+export { createPlacing } from './placing.js';
 export { createRevising, type ReviseParts } from './revising.js';
-export { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 export {
   givenSides,
   type Hidden,
@@ -17,4 +17,4 @@ export {
   stoodAt,
   timedForecasts,
 } from './store.js';
-export { createPlacing } from './storing.js';
+export { seesReasoning, showPredictions, visibilityHeaders } from './visibility.js';

@@ -140,7 +140,7 @@ export interface Originality {
   /** Brings memories to where questions and agents were found to be. */
   catchUp(db: Db, memories: Memories, found: Pick<Outcome, 'questions' | 'agents'>): Promise<void>;
   /** After the commit. */
-  keep(memories: Memories): void;
+  cache(memories: Memories): void;
   /** After a failure: nothing is known of what was stored. */
   forget(questions: Iterable<string>, agents: Iterable<string>): void;
   /** Reads a question without its lock, so that less is left to read under it. */
@@ -252,7 +252,7 @@ export const createOriginality = (
       await readQuestions(db, behind, seqs);
       await readAgentsInto(db, memories.agents, changed);
     },
-    keep(memories) {
+    cache(memories) {
       // Taken out first: what is set again as it is keeps the size it was set with.
       for (const [id, memory] of memories.questions) {
         questions.delete(id);

@@ -4,9 +4,9 @@ import * as chart from '../../kit/svg-chart.js';
 import { quantileOf } from '../points/cdf-rules.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type RangeColumns, valueText } from '../questions/range.js';
+import { curveOf } from './cdf-input.js';
 import type { PredictionRow } from './columns.js';
 import type { ForecastRow } from './revising-store.js';
-import { curveOf } from './stated-cdf.js';
 
 /** The forecasts of one agent on a question over time, as an SVG. */
 

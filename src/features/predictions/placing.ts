@@ -1,377 +1,273 @@
-import type { Static } from '@sinclair/typebox';
-import { bodyOf } from '../../db/event.js';
-import type { AgentCaller } from '../../http/caller.js';
-import type { Deps } from '../../http/deps.js';
-import type { Taken } from '../../http/limits.js';
-import { type Claim, type Reply, reply } from '../../http/route.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { makeId } from '../../kit/ids.js';
-import { toPercent } from '../../kit/percent.js';
-import { normaliseText } from '../../kit/text.js';
-import { prediction_placed } from '../events/catalogue.js';
-import { readAccount } from '../points/index.js';
-import { tierOf } from '../points/rules.js';
-import { type QuestionParts, type QuestionRow, readQuestion } from '../questions/index.js';
-import { whyNotOpen } from '../questions/rules.js';
-import { question_faults } from '../questions/schema.js';
-import { citation_limits } from './citations.js';
-import {
-  type NewPrediction,
-  type PredictionRow,
-  type PredictionWire,
-  showPrediction,
-  toWire,
-} from './columns.js';
-import type { Stated } from './distribution.js';
-import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
-import { allFailures, type Examined, examine, type Finding, withoutPages } from './gates.js';
-import type { Originality } from './originality.js';
-import { type Reach, reach_ms } from './reach.js';
-import type { DryRunWire, PredictBody } from './schema.js';
-import { dataOf, optionIn, type StatedQuestion, showStated, understoodScale } from './stated.js';
-import { readIdBySeq, readOwnPrediction } from './store.js';
-import type { Composed, Placing, Stored, Verdict } from './storing.js';
+import type { Db, Sql, Tx } from '../../db/client.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import { storeInTransaction } from '../../http/idempotency.js';
+import type { Answer, Claim } from '../../http/route.js';
+import { makeId, makeIdAfter } from '../../kit/ids.js';
+import { recordAct } from '../audit/index.js';
+import type { NewPrediction } from './columns.js';
+import type { ComparedText, Finding } from './gates.js';
+import type { Memories, Originality } from './originality.js';
+import { type Outcome, type QuestionState, storeBatch } from './placing-store.js';
 
 /**
- * One prediction from the checked body to the answer: the gates that look at the body alone, then
- * the group commit, which compares it with others under the locks and stores it. A dry
- * run and a body that fails a gate go the same way and are only judged, so that all failures are
- * told together.
+ * The only way in which a prediction is stored: a group commit that
+ *
+ *   judges the drafts in order, against what this process remembers of their questions and agents,
+ *   and against the drafts before · stores all of them in one statement, which locks the questions
+ *   and agents and stores nothing where one of them is another by now than it was judged by
+ *     └─ something changed: what is new is read, and the drafts are judged again, in a transaction
+ *        that keeps the locks, so that the third time at the latest nothing can have changed
+ *
+ * What is remembered of a question reaches up to the number of its last prediction, and of an agent
+ * up to its last prediction. Predictions of an agent have growing ids and those of a question growing
+ * numbers. After a failure the memories of the batch are forgotten. `unique (question_id, seq)`
+ * refuses a batch that was numbered wrongly.
  */
 
-export interface PlaceParts extends QuestionParts {
-  readonly originality: Originality;
-  readonly placing: Placing;
-  /** Null where sources need not be reachable. */
-  readonly reach: Reach | null;
-  /** Counts one prediction against the agent's limit, for calls that make several. */
-  takePrediction(agent_id: string): Promise<Taken>;
-}
-
-export type Needs = Deps & PlaceParts;
-
-export interface PlaceRequest {
+export interface PlaceDraft {
   readonly question_id: string;
-  readonly body: PredictBody;
-  readonly body_digest: string;
-  readonly agent: AgentCaller;
-  /** Of a call with an Idempotency-Key. */
-  readonly claim: Claim | null;
-  /** Until when sources may be fetched, of several predictions in one call. */
-  readonly reach_until_ms?: number;
+  readonly agent_id: string;
+  readonly text: ComparedText;
+  /** What is stored when nothing speaks against it; null: it is judged only. */
+  readonly compose: ((id: string) => Composed) | null;
+  /** For a call with an Idempotency-Key: its answer is kept with the prediction. */
+  readonly idempotent: { readonly claim: Claim; answer(stored: Stored): Answer } | null;
+  /**
+   * The admin who imports it: the question may be closed, and what was never written for this forum
+   * is not compared with others.
+   */
+  readonly imported_by: string | null;
 }
 
-export interface Placed {
-  readonly prediction: PredictionWire;
+export interface Composed {
+  readonly row: NewPrediction;
+  /** The event, as it is told. */
+  readonly body: string;
+}
+
+export interface Stored {
+  readonly row: NewPrediction;
   /** What the agent has. */
   readonly points: number;
-  readonly event_id: string;
-  /** True: this body was accepted before, and this is that result. */
-  readonly replayed: boolean;
 }
 
-/** A prediction that is ready for the group commit. */
-export interface Prepared {
-  readonly kind: 'prepared';
-  readonly question: QuestionRow;
-  readonly examined: Examined;
+export interface Verdict {
+  /** Null: something speaks against it, or it was to be judged only. */
+  readonly placed: Stored | null;
+  /** Whether the question takes predictions. */
+  readonly is_open: boolean;
+  /** The agent's prediction on the question, which is there already. */
+  readonly own_id: string | null;
+  /** What the comparison with others found; nothing where the agent has a prediction. */
+  readonly findings: readonly Finding[];
+  readonly points: number;
 }
 
-/** Of so many predictions on a question the memory is read before its lock is taken. */
-const many_predictions = 200;
+export type Placing = GroupCommit<PlaceDraft, Verdict>;
 
-/** The question and the gates that look at the body alone; or what is answered without more. */
-export const prepare = async (
-  deps: Needs,
-  request: PlaceRequest,
-): Promise<Prepared | Placed | Fault> => {
-  const cached = deps.questions.get(request.question_id);
-  const question = cached instanceof Promise ? await cached : cached;
-  if (question === undefined || question.status === 'draft') {
-    return refuse(question_faults.QUESTION_NOT_FOUND);
+interface PlacingOptions {
+  readonly sql: Sql;
+  readonly originality: Originality;
+  readonly clock: () => Date;
+}
+
+const pairOf = ({ question_id, agent_id }: Pick<PlaceDraft, 'question_id' | 'agent_id'>): string =>
+  `${question_id} ${agent_id}`;
+
+/** What the last attempt at this batch found out; a first one takes every question for open. */
+class Known {
+  #questions: ReadonlyMap<string, QuestionState> | null = null;
+  #own: ReadonlyMap<string, string> = new Map();
+
+  learn({ questions, own }: Outcome): void {
+    this.#questions = new Map(questions.map((one) => [one.id, one]));
+    this.#own = new Map(own.map((one) => [pairOf(one), one.id]));
   }
-  const { body, agent } = request;
-  const closed = body.dry_run === true ? null : whyNotOpen(question, deps.clock());
-  if (closed !== null) return refuseClosed(deps, request, closed);
-  const at_once = examine(deps.config, { body, question, model_family: agent.model_family });
-  const examined = deps.reach === null ? at_once : await checkPages(deps.reach, request, at_once);
-  if ('kind' in examined) return examined;
-  if (question.prediction_count >= many_predictions) await deps.originality.prepare(question.id);
-  return { kind: 'prepared', question, examined };
+
+  takes({ question_id, imported_by }: PlaceDraft): boolean {
+    if (this.#questions === null) return true;
+    const question = this.#questions.get(question_id);
+    return (imported_by === null ? question?.is_open : question?.takes_imports) === true;
+  }
+
+  ownOf(draft: PlaceDraft): string | null {
+    return this.#own.get(pairOf(draft)) ?? null;
+  }
+}
+
+interface Judged extends Verdict {
+  readonly composed: Composed | null;
+  readonly seq: number;
+  /** Takes it out of the memories again. */
+  readonly undo: () => void;
+}
+
+const nothing = { placed: null, composed: null, seq: 0, undo: () => undefined };
+
+/** Judges one draft, and adds it to the memories where nothing speaks against it. */
+const judge = (draft: PlaceDraft, { memories, known, placed_ids }: Readonly<Under>): Judged => {
+  const { question_id, agent_id, text, compose, imported_by } = draft;
+  const question = memories.questions.get(question_id);
+  const agent = memories.agents.get(agent_id);
+  const own_id = known.ownOf(draft) ?? placed_ids.get(pairOf(draft)) ?? null;
+  const is_open = known.takes(draft);
+  if (question === undefined || agent === undefined) {
+    return { ...nothing, is_open: false, own_id, findings: [], points: agent?.points ?? 0 };
+  }
+  const findings =
+    own_id !== null || imported_by !== null
+      ? []
+      : [...question.check(text), ...agent.check(text.sources)];
+  const { points } = agent;
+  if (compose === null || !is_open || own_id !== null || findings.length > 0) {
+    return { ...nothing, is_open, own_id, findings, points };
+  }
+  const id = agent.last_id === null ? makeId() : makeIdAfter(agent.last_id);
+  const composed = compose(id);
+  placed_ids.set(pairOf(draft), id);
+  const forgetCited = agent.add(id, text.sources);
+  const forgetText = question.add(text);
+  const undo = (): void => {
+    forgetText();
+    forgetCited();
+  };
+  const placed = { row: composed.row, points };
+  return { placed, is_open, own_id, findings, points, composed, seq: question.seq, undo };
 };
 
-/** What the sources say for themselves, where they have to be reachable. */
-const checkPages = async (
-  reach: Reach,
-  { agent, reach_until_ms = performance.now() + reach_ms }: PlaceRequest,
-  examined: Examined,
-): Promise<Examined | Fault> => {
-  const { citations: urls } = examined.checked;
-  if (urls.length < citation_limits.needed) return examined;
-  const found = await reach.findUnreachable({ urls, agent_id: agent.id, until_ms: reach_until_ms });
-  if (found !== null) return withoutPages(examined, found);
-  return refuse(common_faults.UNAVAILABLE, {
-    message: 'The sources could not be asked for in time, and nothing was stored; try again soon.',
-    headers: { 'Retry-After': '5' },
-  });
-};
+interface Under {
+  readonly memories: Memories;
+  readonly known: Known;
+  /** Of drafts of this batch, by question and agent. */
+  readonly placed_ids: Map<string, string>;
+}
 
-/** Joins the queue before anything is awaited, so that calls in order are judged in order. */
-const addToQueue = (deps: Needs, request: PlaceRequest, prepared: Prepared): Promise<Verdict> => {
-  const { question, examined } = prepared;
-  const { stated, failures } = examined;
-  const { agent, claim } = request;
-  const stores = request.body.dry_run !== true && failures.length === 0;
-  return deps.placing.add({
-    question_id: question.id,
-    agent_id: agent.id,
-    text: examined.text,
-    compose:
-      stores && stated !== null ? (id) => compose(deps, request, prepared, stated, id) : null,
-    idempotent:
-      claim === null
-        ? null
-        : { claim, answer: (stored) => answerPlaced(placedOf(stored, question, agent)) },
-    imported_by: null,
-  });
-};
+const distinct = (ids: readonly string[]): string[] => [...new Set(ids)];
 
-const compose = (
-  deps: Deps,
-  { agent, body, body_digest }: PlaceRequest,
-  { question, examined: { checked, prior } }: Prepared,
-  stated: Stated,
-  id: string,
-) =>
-  composePlaced({
+interface Attempt {
+  readonly drafts: readonly PlaceDraft[];
+  readonly memories: Memories;
+  readonly known: Known;
+}
+
+/** Judges the drafts and stores them, or learns why they were judged wrongly. */
+const attempt = async (
+  db: Db,
+  { drafts, memories, known }: Attempt,
+): Promise<{ readonly judged: readonly Judged[]; readonly outcome: Outcome }> => {
+  const questions = [...memories.questions.values()].map(({ question_id: id, seq }) => ({
     id,
-    at: deps.clock(),
-    question,
-    agent,
-    stated,
-    rest: {
-      owner_id: agent.owner_id,
-      reasoning: checked.text,
-      citations: checked.citations,
-      resolution_protocol: body.resolution_protocol ?? null,
-      prior_probability: prior,
-      prior_basis: body.prior_basis == null ? null : normaliseText(body.prior_basis),
-      body_digest,
-    },
+    seq,
+  }));
+  const agents = [...memories.agents.values()].map(({ agent_id: id, last_id, points }) => {
+    return { id, last_id, points };
   });
-
-/** What the stored row would give, without reading it back. */
-const placedOf = ({ row, points }: Stored, question: QuestionRow, agent: AgentCaller): Placed => {
-  const prediction = showPrediction(row, {
-    agent_name: agent.name,
-    model: agent.model,
-    options: question.options,
-    question_type: question.question_type,
-    selected_option: optionIn(row, question.options),
-    upvotes: 0,
-    downvotes: 0,
-  });
-  return { prediction, points, event_id: row.event_id, replayed: false };
-};
-
-export const place = async (
-  deps: Needs,
-  request: PlaceRequest,
-  prepared: Prepared,
-): Promise<Placed | Fault> => {
-  const { question, examined } = prepared;
-  const verdict = await addToQueue(deps, request, prepared);
-  if (verdict.placed !== null) return placedOf(verdict.placed, question, request.agent);
-  const is_repeat = verdict.own_id !== null && examined.failures.length === 0;
-  const first = is_repeat ? await findFirstResult(deps, request) : null;
-  if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
-  if (!verdict.is_open && examined.failures.length === 0) {
-    return refuseChanged(deps, request.question_id);
-  }
-  const failures = allFailures(examined.failures, verdict.findings);
-  if (!hasFailures(failures)) throw new Error('a refusal without a reason');
-  return refuseFailures(failures, await similarExtra(deps, question.id, verdict.findings));
-};
-
-/** The answer to a prediction. */
-export const answerPlaced = ({ prediction, points, event_id, replayed }: Placed): Reply => {
-  const counted = { points, tier: tierOf(points) };
-  const body = { prediction, points: counted, event_id, dry_run: false, replayed };
-  return replayed ? reply(200, body, { 'Idempotency-Replayed': 'true' }) : reply(201, body);
-};
-
-/** For how long an identical body is answered with the first result. */
-const replay_ms = 10 * 60_000;
-
-/** The first result of this very body, while a lost answer may be the reason for the repeat. */
-const findFirstResult = async (
-  deps: Deps,
-  request: PlaceRequest,
-): Promise<Placed | PredictionRow | null> => {
-  const row = await readOwnPrediction(deps.sql, request.question_id, request.agent.id);
-  if (row === undefined) return null;
-  const age_ms = deps.clock().getTime() - row.created_at.getTime();
-  if (row.body_digest !== request.body_digest || age_ms > replay_ms) return row;
-  const account = await readAccount(deps.sql, request.agent.id);
-  const points = account?.balance ?? 0;
-  return { prediction: toWire(row), points, event_id: row.event_id, replayed: true };
-};
-
-const refuseDuplicate = ({ id: prediction_id }: PredictionRow): Fault =>
-  refuse(prediction_faults.DUPLICATE_PREDICTION, {
-    message: `This agent has predicted here; revise it: PATCH /api/predictions/${prediction_id}.`,
-    extra: { prediction_id },
-  });
-
-/** Of a question that takes no predictions now. */
-const refuseClosed = async (
-  deps: Deps,
-  request: PlaceRequest,
-  message: string,
-): Promise<Placed | Fault> => {
-  const first = await findFirstResult(deps, request);
-  if (first !== null && 'replayed' in first) return first;
-  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
-};
-
-/** Of a question that was closed or taken away since it was cached. */
-const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> => {
-  deps.questions.forget(question_id);
-  const question = await readQuestion(deps.sql, question_id);
-  if (question === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
-  const message = whyNotOpen(question, deps.clock()) ?? 'The question was changing; try again.';
-  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
-};
-
-/** What the most similar prediction is, for the members of the error. */
-const similarExtra = async (
-  { sql }: Pick<Deps, 'sql'>,
-  question_id: string,
-  findings: readonly Finding[],
-): Promise<{ readonly similarity: number; readonly prediction_id: string | null } | null> => {
-  const similar = findings.find((finding) => finding.kind === 'similar');
-  if (similar === undefined) return null;
-  return {
-    similarity: Math.floor(similar.similarity * 10_000) / 10_000,
-    prediction_id: await readIdBySeq(sql, question_id, similar.seq),
-  };
-};
-
-/** `dry_run: true`: every gate, all failures at once, and nothing is stored. */
-export const dryRun = async (
-  deps: Needs,
-  request: PlaceRequest,
-  prepared: Prepared,
-): Promise<DryRunWire> => {
-  const { question, examined } = prepared;
-  const { is_open, own_id, findings, points } = await addToQueue(deps, request, prepared);
-  const failures: Failure[] = [];
-  const closed =
-    whyNotOpen(question, deps.clock()) ?? (is_open ? null : 'The question takes no predictions.');
-  if (closed !== null) {
-    failures.push({ path: 'params.id', message: closed, code: 'QUESTION_NOT_OPEN' });
-  }
-  if (own_id !== null) {
-    const message = 'This agent has predicted on this question already.';
-    failures.push({ path: 'params.id', message, code: 'DUPLICATE_PREDICTION' });
-  }
-  failures.push(...allFailures(examined.failures, findings));
-  const similar = await similarExtra(deps, question.id, findings);
-  return {
-    dry_run: true,
-    would_be_accepted: failures.length === 0,
-    failures: failures.map(({ path, message, code }) => {
-      return { path, message, code, status: defOf(code).status };
+  const under = { memories, known, placed_ids: new Map<string, string>() };
+  const judged = drafts.map((draft) => judge(draft, under));
+  const stores = (imports: boolean): ReadonlySet<string> =>
+    new Set(
+      drafts.flatMap(({ question_id, imported_by }, n) =>
+        judged[n]?.composed != null && (imported_by !== null) === imports ? [question_id] : [],
+      ),
+    );
+  const [open, imports] = [stores(false), stores(true)];
+  const outcome = await storeBatch(db, {
+    questions: questions.map(({ id, seq }) => {
+      return { id, seq, open: open.has(id), imports: imports.has(id) };
     }),
-    similarity: similar?.similarity ?? null,
-    similar_prediction_id: similar?.prediction_id ?? null,
-    citations: [...examined.checked.citations],
-    forecast: examined.stated && showStated(examined.stated, question),
-    understood_scale: examined.stated && understoodScale(request.body),
-    prior_probability: examined.prior === null ? null : toPercent(examined.prior),
-    points: { points, tier: tierOf(points) },
+    agents,
+    pairs: drafts,
+    rows: judged.flatMap(({ composed, seq }) =>
+      composed === null ? [] : [{ seq, body: composed.body, ...composed.row }],
+    ),
+  });
+  known.learn(outcome);
+  if (!outcome.fits) for (const { undo } of judged.toReversed()) undo();
+  return { judged, outcome };
+};
+
+/**
+ * Under the locks nothing changes any more, but the first attempt sees what was there before it waited
+ * for them: the second may still find a prediction of the same agent, and the third knows all. One
+ * more for points, which are paid meanwhile.
+ */
+const most_attempts = 4;
+
+/** One line of the audit log for what an admin imported in this batch. */
+const recordImports = async (
+  tx: Tx,
+  drafts: readonly PlaceDraft[],
+  judged: readonly Judged[],
+  at: Date,
+): Promise<void> => {
+  const imported = drafts.filter((draft, n) => draft.imported_by !== null && judged[n]?.placed);
+  for (const admin of new Set(imported.map(({ imported_by }) => imported_by ?? ''))) {
+    const of_admin = imported.filter(({ imported_by }) => imported_by === admin);
+    await recordAct(tx, {
+      admin,
+      act: 'prediction.import',
+      at,
+      subject: { kind: 'import', id: of_admin[0]?.question_id ?? '' },
+      details: { predictions: of_admin.length },
+    });
+  }
+};
+
+/** What the statement that stored the batch found out about a draft that is not stored. */
+const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known): Verdict => {
+  if (placed !== null) return { placed, ...verdict };
+  const own_id = known.ownOf(draft) ?? verdict.own_id;
+  const findings = own_id === null ? verdict.findings : [];
+  return { placed, is_open: known.takes(draft), own_id, findings, points: verdict.points };
+};
+
+export const createPlacing = ({ sql, originality, clock }: PlacingOptions): Placing => {
+  /** In a transaction what else belongs to the batch is written with it. */
+  const storeIn = async (tx: Tx, batch: Attempt): Promise<readonly Judged[]> => {
+    for (let n = 1; n <= most_attempts; n += 1) {
+      const { judged, outcome } = await attempt(tx, batch);
+      if (!outcome.fits) {
+        await originality.catchUp(tx, batch.memories, outcome);
+        continue;
+      }
+      await recordImports(tx, batch.drafts, judged, clock());
+      const kept = batch.drafts.flatMap(({ idempotent }, n) => {
+        const placed = judged[n]?.placed ?? null;
+        if (idempotent === null || placed === null) return [];
+        return { claim: idempotent.claim, answer: idempotent.answer(placed) };
+      });
+      await storeInTransaction(tx, kept);
+      return judged;
+    }
+    throw new Error('a batch did not fit under its own locks');
   };
-};
 
-/** A prediction or a dry run, alone in its call. */
-export const answerRequest = async (deps: Needs, request: PlaceRequest): Promise<Reply | Fault> => {
-  const prepared = await prepare(deps, request);
-  return isFault(prepared) || !('kind' in prepared)
-    ? answerOf(prepared)
-    : answerPrepared(deps, request, prepared);
-};
-
-const answerOf = (placed: Placed | Fault): Reply | Fault =>
-  isFault(placed) ? placed : answerPlaced(placed);
-
-/** Joins the queue before anything is awaited. */
-export const answerPrepared = async (
-  deps: Needs,
-  request: PlaceRequest,
-  prepared: Prepared | Placed | Fault,
-): Promise<Reply | Fault> => {
-  if (isFault(prepared) || !('kind' in prepared)) return answerOf(prepared);
-  if (request.body.dry_run === true) return reply(200, await dryRun(deps, request, prepared));
-  return answerOf(await place(deps, request, prepared));
-};
-
-interface PlacedParts {
-  readonly id: string;
-  readonly at: Date;
-  readonly question: { readonly id: string } & Pick<StatedQuestion, 'options' | 'question_type'>;
-  readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
-  readonly stated: Stated;
-  /** What else it has. */
-  readonly rest: Pick<
-    NewPrediction,
-    | 'owner_id'
-    | 'reasoning'
-    | 'citations'
-    | 'resolution_protocol'
-    | 'prior_probability'
-    | 'prior_basis'
-    | 'body_digest'
-  >;
-}
-
-/** A prediction, made here or imported, and its event, which tells no reasoning. */
-export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
-  const { model_family } = agent;
-  const data: Static<typeof prediction_placed.data> = {
-    question_id: question.id,
-    prediction_id: id,
-    user_id: agent.id,
-    user_name: agent.name,
-    model_family,
-    ...dataOf(stated, question),
+  const store = async (batch: Attempt): Promise<readonly Judged[]> => {
+    const is_alone = batch.drafts.every(
+      ({ idempotent, imported_by }) => idempotent === null && imported_by === null,
+    );
+    if (is_alone) {
+      const { judged, outcome } = await attempt(sql, batch);
+      if (outcome.fits) return judged;
+      await originality.catchUp(sql, batch.memories, outcome);
+    }
+    return sql.begin((tx) => storeIn(tx, batch));
   };
-  const event_id = makeId();
-  return {
-    row: {
-      question_id: question.id,
-      agent_id: agent.id,
-      id,
-      owner_id: rest.owner_id,
-      prediction: stated.prediction,
-      probability: stated.probability,
-      confidence: stated.confidence,
-      selected_option: stated.selected_option,
-      probabilities: stated.probabilities,
-      cdf: stated.cdf,
-      reasoning: rest.reasoning,
-      citations: rest.citations,
-      model_family,
-      resolution_protocol: rest.resolution_protocol,
-      prior_probability: rest.prior_probability,
-      prior_basis: rest.prior_basis,
-      revision: 0,
-      revised_at: null,
-      revision_reason: null,
-      revision_event_id: null,
-      body_digest: rest.body_digest,
-      event_id,
-      created_at: at,
+
+  return createGroupCommit<PlaceDraft, Verdict>({
+    async commit(drafts) {
+      const question_ids = distinct(drafts.map(({ question_id }) => question_id));
+      const agent_ids = distinct(drafts.map(({ agent_id }) => agent_id));
+      try {
+        const memories = await originality.open(sql, question_ids, agent_ids);
+        const known = new Known();
+        const judged = await store({ drafts, memories, known });
+        originality.cache(memories);
+        return judged.map((one, n) => refine(drafts[n] as PlaceDraft, one, known));
+      } catch (error) {
+        originality.forget(question_ids, agent_ids);
+        throw error;
+      }
     },
-    body: bodyOf(prediction_placed, { data, at }),
-  };
+  });
 };

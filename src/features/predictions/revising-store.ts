@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../db/client.js';
 import type { PageRequest } from '../../http/page.js';
 import type { NewPrediction, PredictionRow } from './columns.js';
-import type { Stated } from './distribution.js';
+import type { ForecastColumns } from './distribution.js';
 import { selectPrediction } from './store.js';
 
 /** Forecasts that replace others, and all that ever stood. */
@@ -50,7 +50,7 @@ export const lockPredictions = async (
 
 /** The columns that a revision replaces. */
 export interface Revision
-  extends Stated,
+  extends ForecastColumns,
     Pick<NewPrediction, 'question_id' | 'agent_id' | 'revision' | 'revision_reason'> {
   readonly revised_at: Date;
   readonly revision_event_id: string;
@@ -90,7 +90,7 @@ export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown>
     where p.question_id = d.question_id and p.agent_id = d.agent_id`.execute();
 };
 
-export interface ForecastRow extends Stated {
+export interface ForecastRow extends ForecastColumns {
   readonly id: string;
   readonly revision: number;
   readonly reason: string | null;
@@ -132,8 +132,8 @@ export const readForecastAt = async (
   question_id: string,
   agent_id: string,
   at: Date | null,
-): Promise<(Stated & { readonly forecast_at: Date }) | undefined> => {
-  const [row] = await db<(Stated & { forecast_at: Date })[]>`
+): Promise<(ForecastColumns & { readonly forecast_at: Date }) | undefined> => {
+  const [row] = await db<(ForecastColumns & { forecast_at: Date })[]>`
     select ${db.unsafe(stated)}, forecast_at
     from forecasts
     where question_id = ${question_id} and agent_id = ${agent_id} 

@@ -2,7 +2,7 @@ import type { Tx } from '../../db/client.js';
 import { emitAll } from '../../db/event.js';
 import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
 import type { Deps } from '../../http/deps.js';
-import { keepAll } from '../../http/idempotency.js';
+import { storeInTransaction } from '../../http/idempotency.js';
 import type { Answer, Claim } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
@@ -10,8 +10,9 @@ import { findLinks, readProse, readText } from '../../kit/text.js';
 import { prediction_revised } from '../events/catalogue.js';
 import { question_faults } from '../questions/schema.js';
 import type { PredictionRow } from './columns.js';
-import type { Stated } from './distribution.js';
+import type { ForecastColumns } from './distribution.js';
 import { prediction_faults, revision_faults } from './faults.js';
+import { dataOf, type ForecastQuestion, optionIn, showForecastInput } from './forecast-input.js';
 import {
   type ForecastRow,
   type LockedPrediction,
@@ -20,7 +21,6 @@ import {
   revise,
 } from './revising-store.js';
 import { reason_limits } from './schema.js';
-import { dataOf, optionIn, type StatedQuestion, showStated } from './stated.js';
 
 /**
  * A new forecast in place of an agent's earlier one: a group commit like that of placing, at most
@@ -31,7 +31,7 @@ interface ReviseDraft {
   readonly prediction_id: string;
   readonly agent: { readonly id: string; readonly name: string };
   readonly owner_id: string | null;
-  readonly stated: Stated;
+  readonly stated: ForecastColumns;
   /** Null for an imported forecast, which has none. */
   readonly reason: string | null;
   /** When it was made elsewhere; null: now, by the rules of the forum. */
@@ -55,13 +55,13 @@ const most_revisions = 200;
 
 const standsSince = ({ created_at, revised_at }: PredictionRow): Date => revised_at ?? created_at;
 
-export const statedIn = (row: PredictionRow): Stated => {
+export const statedIn = (row: PredictionRow): ForecastColumns => {
   const { prediction, probability, confidence, probabilities, cdf, options, selected_option } = row;
   const option = selected_option === null ? null : options.indexOf(selected_option);
   return { prediction, probability, confidence, probabilities, cdf, selected_option: option };
 };
 
-export const isSameForecast = (a: Stated, b: Stated): boolean =>
+export const isSameForecast = (a: ForecastColumns, b: ForecastColumns): boolean =>
   a.prediction === b.prediction &&
   a.confidence === b.confidence &&
   a.selected_option === b.selected_option &&
@@ -125,7 +125,7 @@ const compose = (draft: ReviseDraft, row: PredictionRow, at: Date) => {
   const event = {
     id: event_id,
     at,
-    place: { question_id, agent_id: agent.id, owner_id },
+    scope: { question_id, agent_id: agent.id, owner_id },
     data: {
       question_id,
       prediction_id: id,
@@ -167,7 +167,7 @@ const write = async (
       emitAll(tx, prediction_revised, events),
     ]);
   }
-  await keepAll(tx, kept);
+  await storeInTransaction(tx, kept);
 };
 
 export const createRevising = ({
@@ -192,13 +192,13 @@ export const createRevising = ({
 
 export const showForecast = (
   forecast: ForecastRow,
-  question: Pick<StatedQuestion, 'options' | 'question_type'>,
+  question: Pick<ForecastQuestion, 'options' | 'question_type'>,
   sees_reason: boolean,
 ) => {
   const { revision, reason, event_id, forecast_at, until } = forecast;
   return {
     revision,
-    ...showStated(forecast, question),
+    ...showForecastInput(forecast, question),
     reason: sees_reason ? reason : null,
     event_id,
     forecast_at: forecast_at.toISOString(),

@@ -21,13 +21,14 @@ import { tierOf } from '../points/rules.js';
 import { findVisible, type QuestionRow, readQuestion } from '../questions/index.js';
 import { whyNotOpen } from '../questions/rules.js';
 import { question_faults, question_params } from '../questions/schema.js';
+import type { Needs, PredictionRequest } from './answering.js';
 import { placeBatch } from './batch.js';
 import { citation_limits } from './citations.js';
 import { prediction_schema, toWire } from './columns.js';
 import { prediction_faults, refuseFailures, revision_faults } from './faults.js';
+import { readForecastInput } from './forecast-input.js';
 import { reasoning_limits } from './gates.js';
 import { drawForecasts } from './picture.js';
-import type { Needs, PlaceRequest } from './placing.js';
 import { section_names } from './reasoning.js';
 import { type Revised, type ReviseParts, readReason, showForecast } from './revising.js';
 import { type ForecastRow, listForecasts, readQuestionOf } from './revising-store.js';
@@ -48,8 +49,6 @@ import {
   revise_body,
   revised_schema,
 } from './schema.js';
-import { seesReasoning, showPredictions, sightHeaders } from './sight.js';
-import { readStated } from './stated.js';
 import {
   countFamily,
   countPredictions,
@@ -60,10 +59,11 @@ import {
   readPrediction,
   readUsedCitations,
 } from './store.js';
+import { seesReasoning, showPredictions, visibilityHeaders } from './visibility.js';
 
 export interface PredictParts {
-  /** `answerRequest` at the owner of the question. */
-  placeAtOwner(request: PlaceRequest): Promise<Answer>;
+  /** `answerPrediction` on the home process of the question. */
+  predictAtHome(request: PredictionRequest): Promise<Answer>;
 }
 
 const route = routeFor<Needs & PredictParts & ReviseParts>();
@@ -77,25 +77,25 @@ const place_faults = [
   common_faults.UNAVAILABLE,
 ];
 
-interface PlaceCall {
+interface PredictCall {
   readonly caller: AgentCaller;
   readonly claim: Claim | null;
   readonly body_digest: string;
-  keep(tx: Tx, answer: Answer): Promise<void>;
+  storeAnswer(tx: Tx, answer: Answer): Promise<void>;
 }
 
-/** Not destructured: `keep` belongs to the call. */
-const place = async (
+/** Not destructured: `storeAnswer` is a method of the call. */
+const answerCall = async (
   deps: Needs & PredictParts,
-  call: PlaceCall,
-  wanted: Pick<PlaceRequest, 'question_id' | 'body'>,
+  call: PredictCall,
+  wanted: Pick<PredictionRequest, 'question_id' | 'body'>,
 ): Promise<Answer> => {
   const { claim, body_digest, caller: agent } = call;
   const { question_id, body } = wanted;
-  const answer = await deps.placeAtOwner({ question_id, body, agent, body_digest, claim });
-  // What is placed keeps its answer in its own transaction.
+  const answer = await deps.predictAtHome({ question_id, body, agent, body_digest, claim });
+  // The transaction of a prediction stores its own answer.
   if (body.dry_run === true && claim !== null && !isFault(answer)) {
-    await deps.sql.begin((tx) => call.keep(tx, answer));
+    await deps.sql.begin((tx) => call.storeAnswer(tx, answer));
   }
   return answer;
 };
@@ -112,9 +112,9 @@ const predict = route({
   absent: question_faults.QUESTION_NOT_FOUND,
   body: predict_body,
   returns: { 201: placed_schema, 200: replayed_or_dry },
-  keeps: 'inside',
+  stores_answer: 'inside',
   faults: place_faults,
-  handle: (ctx, deps) => place(deps, ctx, { question_id: ctx.params.id, body: ctx.body }),
+  handle: (ctx, deps) => answerCall(deps, ctx, { question_id: ctx.params.id, body: ctx.body }),
 });
 
 const createPrediction = route({
@@ -127,12 +127,12 @@ const createPrediction = route({
   limits: ['predictions'],
   body: predictions_body,
   returns: { 201: placed_schema, 200: replayed_or_dry },
-  keeps: 'inside',
+  stores_answer: 'inside',
   faults: place_faults,
   handle: (ctx, deps) => {
     const question_id = ctx.body.question_id.toLowerCase();
     if (!isId(question_id)) return refuse(question_faults.QUESTION_NOT_FOUND);
-    return place(deps, ctx, { question_id, body: ctx.body });
+    return answerCall(deps, ctx, { question_id, body: ctx.body });
   },
 });
 
@@ -270,7 +270,7 @@ const listOnQuestion = route({
         predictions: await showPredictions(deps, { question, caller, is_short }, shown),
         next_cursor,
       },
-      { ...pageHeaders(path, query, next_cursor), ...sightHeaders(deps) },
+      { ...pageHeaders(path, query, next_cursor), ...visibilityHeaders(deps) },
     );
   },
 });
@@ -301,7 +301,7 @@ const getPrediction = route({
     if (isFault(found)) return found;
     const { row, question } = found;
     const [prediction] = await showPredictions(deps, { question, caller }, [row]);
-    return reply(200, { prediction }, sightHeaders(deps));
+    return reply(200, { prediction }, visibilityHeaders(deps));
   },
 });
 
@@ -320,7 +320,7 @@ const revisePrediction = route({
   absent: prediction_faults.PREDICTION_NOT_FOUND,
   body: revise_body,
   returns: { 200: revised_schema },
-  keeps: 'inside',
+  stores_answer: 'inside',
   faults: [
     prediction_faults.PREDICTION_NOT_FOUND,
     prediction_faults.INVALID_CONFIDENCE,
@@ -336,7 +336,7 @@ const revisePrediction = route({
     const question_id = await readQuestionOf(deps.sql, pid);
     const question = question_id === undefined ? undefined : await deps.questions.get(question_id);
     if (question === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
-    const stated = readStated(body, question);
+    const stated = readForecastInput(body, question);
     if ('failures' in stated) return refuseFailures(stated.failures as never);
     const revised = await deps.revising.add({
       prediction_id: pid,

@@ -12,8 +12,8 @@ import {
 } from '../../http/schemas.js';
 import type { Scale } from '../../kit/percent.js';
 import { value_schema } from '../questions/schema.js';
+import { most_points } from './cdf-input.js';
 import { prediction_schema } from './columns.js';
-import { most_points } from './stated-cdf.js';
 
 /** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
 

@@ -59,7 +59,7 @@ const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number
   const endings = await store.markSoon(tx, id, at);
   const drafts = endings.map(({ id: question_id, question, closes_at }) => ({
     at,
-    place: { question_id },
+    scope: { question_id },
     data: { question_id, question, closes_at: closes_at.toISOString() },
   }));
   await emitAll(tx, question_closing_soon, drafts);
@@ -69,7 +69,7 @@ const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number
 const announceClosed = (tx: Tx, closed: readonly store.Ending[], at: Date) => {
   const closed_at = at.toISOString();
   const drafts = closed.map(({ id: question_id, question }) => {
-    return { at, place: { question_id }, data: { question_id, question, closed_at } };
+    return { at, scope: { question_id }, data: { question_id, question, closed_at } };
   });
   return emitAll(tx, question_closed, drafts);
 };
@@ -84,7 +84,7 @@ const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Dat
   const range = showRange(opened);
   await emit(tx, question_created, {
     at,
-    place: { question_id: id },
+    scope: { question_id: id },
     data: {
       question_id: id,
       question,
@@ -259,7 +259,7 @@ export const reopen: Step<wire.ReopenBody> = {
     const closes_at = row.closes_at.toISOString();
     await emit(tx, question_reopened, {
       at,
-      place: { question_id: row.id },
+      scope: { question_id: row.id },
       data: { question_id: row.id, question: row.question, closes_at },
     });
     await announceSoon(tx, row.id, at);
@@ -290,7 +290,7 @@ export const edit = ({ taxonomy }: TaxonomyParts): Step<wire.QuestionEdit> => ({
       const { id: question_id, question: text } = row;
       const closes_at = row.closes_at.toISOString();
       const data = { question_id, question: text, changed: [...changed], closes_at };
-      await emit(tx, question_updated, { at, place: { question_id }, data });
+      await emit(tx, question_updated, { at, scope: { question_id }, data });
     }
     await announceSoon(tx, row.id, at);
     return { row, details: { changed } };

@@ -95,7 +95,7 @@ const suggest = route({
   body: wire.question_suggestion,
   returns: { 201: wire.question_answer },
   faults: [wire.question_faults.SUGGESTION_LIMIT_REACHED, ...draft_faults],
-  keeps: 'inside',
+  stores_answer: 'inside',
   handle: async (ctx, deps) => {
     const question = await life.checkSuggestion(deps, ctx.body);
     if (isFault(question)) return question;
@@ -159,7 +159,7 @@ const postQuestion = route({
   body: wire.question_draft,
   returns: { 201: wire.question_answer, 200: wire.question_answer },
   faults: draft_faults,
-  keeps: 'inside',
+  stores_answer: 'inside',
   handle: async (ctx, deps) => {
     const question = await life.checkDraft(deps, ctx.body);
     if (isFault(question)) return question;
@@ -204,7 +204,7 @@ const step_faults = [
 ];
 const one_step = {
   ...one_question,
-  ...({ method: 'POST', keeps: 'inside' } as const),
+  ...({ method: 'POST', stores_answer: 'inside' } as const),
   returns: { 200: wire.question_answer },
   faults: step_faults,
 };

@@ -41,7 +41,7 @@ const resolveAndTell = async (tx: Tx, id: string, decision: Decision, at: Date) 
   const value = showOutcome(row);
   await emit(tx, question_resolved, {
     at,
-    place: { question_id: id },
+    scope: { question_id: id },
     data: {
       question_id: id,
       question: row.question,
@@ -59,7 +59,7 @@ const voidAndTell = async (tx: Tx, before: QuestionRow, note: string | null, at:
   const { id, question } = before;
   const row = await markVoided(tx, { id, note, at });
   if (isFault(row)) return row;
-  const of_event = { at, place: { question_id: id } };
+  const of_event = { at, scope: { question_id: id } };
   const about = { question_id: id, question };
   if (before.status === 'open') {
     await emit(tx, question_closed, {

@@ -35,7 +35,7 @@ const eventOf = async (
 ) => {
   const { question = '' } = (await readQuestion(tx, question_id)) ?? {};
   const data = { dispute_id, question_id, question, user_id };
-  return { at, place: { question_id, agent_id: user_id }, data };
+  return { at, scope: { question_id, agent_id: user_id }, data };
 };
 
 export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): Promise<Answer> => {

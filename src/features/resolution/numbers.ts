@@ -2,8 +2,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import { nullable } from '../../http/schemas.js';
 import { crps, netOfCrps, quantileOf } from '../points/cdf-rules.js';
 import { meanOverTime, type Span } from '../points/time-weighting.js';
-import type { Stated } from '../predictions/distribution.js';
-import { curveOf } from '../predictions/stated-cdf.js';
+import { curveOf } from '../predictions/cdf-input.js';
+import type { ForecastColumns } from '../predictions/distribution.js';
 import { exactValue, type Range } from '../questions/range.js';
 import { value_schema } from '../questions/schema.js';
 
@@ -19,7 +19,7 @@ interface Decided {
 }
 
 /** `cdf` is null only for other question types. */
-type Stood = Pick<Span, 'weight_ms'> & Pick<Stated, 'cdf'>;
+type Stood = Pick<Span, 'weight_ms'> & Pick<ForecastColumns, 'cdf'>;
 
 /** Returns `x`. An outcome outside the range counts as the nearer end. */
 const placeOf = ({ range: { min, max }, outcome_value }: Decided): number =>

@@ -15,12 +15,12 @@ import {
   termsOf,
 } from '../points/rules.js';
 import { meanOverTime, spansOf } from '../points/time-weighting.js';
+import { showCdf } from '../predictions/cdf-input.js';
 import { prediction_schema } from '../predictions/columns.js';
 import { distributionOf } from '../predictions/distribution.js';
 import { hasFailures, prediction_faults, refuseFailures } from '../predictions/faults.js';
+import { type ForecastQuestion, readForecastInput } from '../predictions/forecast-input.js';
 import { stated_members } from '../predictions/schema.js';
-import { readStated, type StatedQuestion } from '../predictions/stated.js';
-import { showCdf } from '../predictions/stated-cdf.js';
 import { findVisible } from '../questions/index.js';
 import { rangeOf, showOutcome } from '../questions/range.js';
 import { checkRange, refuseAlike } from '../questions/rules.js';
@@ -294,7 +294,7 @@ const simulation_schema = Type.Object({
   outcomes: Type.Union([Type.Array(payout_schema), Type.Array(number_payout_schema)]),
 });
 
-type Simulated = StatedQuestion & { readonly id: string | null; readonly weight: number };
+type Simulated = ForecastQuestion & { readonly id: string | null; readonly weight: number };
 
 const findSimulated = async (
   deps: Deps,
@@ -337,7 +337,7 @@ const simulate = route({
   handle: async ({ body, caller }, deps) => {
     const question = await findSimulated(deps, body, caller);
     if (isFault(question)) return question;
-    const stated = readStated(body, question);
+    const stated = readForecastInput(body, question);
     if ('failures' in stated) {
       return hasFailures(stated.failures)
         ? refuseFailures(stated.failures)

@@ -70,7 +70,7 @@ const decide = async (
 };
 
 const decision = {
-  ...({ method: 'POST', tag: 'resolution', auth: 'admin', keeps: 'inside' } as const),
+  ...({ method: 'POST', tag: 'resolution', auth: 'admin', stores_answer: 'inside' } as const),
   params: question_params,
   absent: question_faults.QUESTION_NOT_FOUND,
   returns: { 202: decided_schema, 200: decided_schema },
@@ -111,7 +111,7 @@ const file = route({
   tag: 'disputes',
   auth: 'linked',
   limits: ['comments'],
-  keeps: 'inside',
+  stores_answer: 'inside',
   params: question_params,
   absent: question_faults.QUESTION_NOT_FOUND,
   body: wire.file_body,
@@ -184,7 +184,7 @@ const withdraw = route({
   summary: 'Withdraw your own dispute while it is open',
   tag: 'disputes',
   auth: 'linked',
-  keeps: 'inside',
+  stores_answer: 'inside',
   faults: [absent, wire.dispute_faults.DISPUTE_NOT_OPEN],
   handle: withdrawDispute,
 });
@@ -197,7 +197,7 @@ const decideOne = route({
   summary: 'Uphold a dispute with the new outcome, or reject it',
   tag: 'disputes',
   auth: 'admin',
-  keeps: 'inside',
+  stores_answer: 'inside',
   body: wire.decide_body,
   faults: [
     absent,

@@ -5,11 +5,11 @@ import type { GroupScore } from '../points/group-scores.js';
 import type { PointsRule } from '../points/rules.js';
 import type { ForecastScore } from '../points/score-rules.js';
 import type { QuestionTimes } from '../points/time-weighting.js';
-import type { Stated } from '../predictions/distribution.js';
+import type { ForecastColumns } from '../predictions/distribution.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { RangeColumns } from '../questions/range.js';
 import type { Decision } from './rules.js';
-import type { StatedAt } from './timed.js';
+import type { ForecastAt } from './timed.js';
 
 /** The SQL of the settling job. Other features write accounts and boards. */
 
@@ -93,7 +93,7 @@ export const readJob = (db: Db, set_aside: readonly string[]) =>
     order by r.state = 'rescoring', r.total - r.done, r.created_at
     limit 1`);
 
-export interface ForecastRow extends Stated, Pick<StatedAt, 'at_ms'> {
+export interface ForecastRow extends ForecastColumns, Pick<ForecastAt, 'at_ms'> {
   readonly agent_id: string;
   /** The owner's id. An agent without an owner counts as its own owner. */
   readonly owner: string;
@@ -123,7 +123,7 @@ export interface SettledPrediction {
   /** The net that the previous revision paid. Null if none paid. */
   readonly paid_net: number | null;
   /** All forecasts, in order. */
-  readonly forecasts: readonly StatedAt[];
+  readonly forecasts: readonly ForecastAt[];
 }
 
 /** Predictions read at a time. A literal in the statement, so that it is planned only once. */

@@ -13,7 +13,7 @@ import { net as netOf, points_rule } from '../points/rules.js';
 import { scoreOverTime, scoringTime, spansOf } from '../points/time-weighting.js';
 import { rangeOf } from '../questions/range.js';
 import { scoreNumber } from './numbers.js';
-import { type Others, passOver } from './others.js';
+import { type PeerScores, scorePeers } from './peer-scores.js';
 import { correctIndices, countOptions } from './rules.js';
 import * as store from './settling-store.js';
 import { scoringTimeOf, toTimed } from './timed.js';
@@ -53,7 +53,7 @@ interface Settled {
  */
 const settlePrediction = (
   job: store.Job,
-  others: Others | null,
+  others: PeerScores | null,
   prediction: store.SettledPrediction,
 ): Settled => {
   const { agent_id, id: prediction_id, paid_net } = prediction;
@@ -157,7 +157,7 @@ class NotOurs extends Error {}
 interface Chunk {
   readonly job: store.Job;
   /** Null for a voided question, and for a number or a date. */
-  readonly others: Others | null;
+  readonly others: PeerScores | null;
   readonly lease: Lease;
   readonly predictions: readonly store.SettledPrediction[];
   readonly is_last: boolean;
@@ -219,7 +219,7 @@ const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
 
 interface Work {
   readonly job: store.Job;
-  readonly others: Others | null;
+  readonly others: PeerScores | null;
   readonly lease: Lease;
   readonly rest: (settled: number) => Promise<void>;
 }
@@ -260,7 +260,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
   const set_aside = new Map<string, number>();
   let lease: Lease | undefined;
   let stopping = false;
-  const passes = new LRUCache<string, Others>({ max: most_passes });
+  const passes = new LRUCache<string, PeerScores>({ max: most_passes });
 
   const renew = async (): Promise<Lease> => {
     lease = await takeLease(sql, 'settling', holder, lease_seconds);
@@ -268,7 +268,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
     return lease;
   };
 
-  const findOthers = async (job: store.Job): Promise<Others | null> => {
+  const findPeerScores = async (job: store.Job): Promise<PeerScores | null> => {
     if (job.kind === 'void' || job.outcome_value !== null) return null;
     const key = `${job.question_id}:${job.revision}`;
     const known = passes.get(key);
@@ -289,7 +289,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
         question_type: job.question_type,
         fits: await readFits(tx),
       };
-      return passOver(store.readForecasts(tx, job.question_id), of, rest);
+      return scorePeers(store.readForecasts(tx, job.question_id), of, rest);
     });
     passes.set(key, others);
     return others;
@@ -303,7 +303,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
     try {
       // Each turn renews the lease, and a turn is much shorter than the lease.
       await renew();
-      const others = await findOthers(job);
+      const others = await findPeerScores(job);
       const work = { job, others, lease: await renew(), rest };
       if ((await workOn(deps, work)) === 'done')
         passes.delete(`${job.question_id}:${job.revision}`);

@@ -8,7 +8,7 @@ import type { RangeColumns } from '../questions/range.js';
 import type { Decision, Disputed, Filing } from './rules.js';
 import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
 import { questionTimes, statedForecasts } from './settling-store.js';
-import type { StatedAt } from './timed.js';
+import type { ForecastAt } from './timed.js';
 
 /**
  * Decisions, disputes and the data of receipts. Locks are taken in this order: the question, then
@@ -88,7 +88,7 @@ export interface ReceiptRow extends QuestionTimes, Pick<QuestionRow, OfQuestion>
   readonly question_id: string;
   readonly agent_id: string;
   readonly placed_at: Date;
-  readonly forecasts: readonly StatedAt[];
+  readonly forecasts: readonly ForecastAt[];
   /** The rule of the latest decision. */
   readonly points_rule: PointsRule | null;
   readonly is_resolved: boolean;

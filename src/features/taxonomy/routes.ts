@@ -34,7 +34,7 @@ const addTaxonomyTags = route({
     }),
   }),
   returns: { 200: taxonomy_schema },
-  keeps: 'after',
+  stores_answer: 'after',
   faults: [taxonomy_faults.INVALID_SUBCATEGORY],
   handle: async ({ body, caller }, { sql, taxonomy, clock }) => {
     const { subcategory } = body;

@@ -83,7 +83,7 @@ const redeliverOne = route({
     wire.webhook_faults.WEBHOOK_INACTIVE,
     common_faults.INVALID_REQUEST,
   ],
-  keeps: 'inside',
+  stores_answer: 'inside',
   handle: async (ctx, deps) => {
     const { id, did } = ctx.params;
     const hook = await findWebhook(deps.sql, ctx.caller, id);
@@ -118,7 +118,7 @@ const replay = route({
     wire.webhook_faults.WEBHOOK_INACTIVE,
     wire.webhook_faults.REPLAY_RUNNING,
   ],
-  keeps: 'inside',
+  stores_answer: 'inside',
   handle: async (ctx, { sql, clock }) => {
     const { id } = ctx.params;
     const hook = await findWebhook(sql, ctx.caller, id);

@@ -5,10 +5,10 @@ import { GroupReader } from '../../redis/stream.js';
 import { streamKey } from '../events/log-entry.js';
 import {
   findUnplanned,
-  passOver,
   planDeliveries,
   type Range,
   readPlannedOffset,
+  scorePeers,
 } from './planning-store.js';
 
 /**
@@ -67,7 +67,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   let is_idle = false;
   const look = async (): Promise<void> => {
     const was_idle = is_idle;
-    const passed = await passOver(sql);
+    const passed = await scorePeers(sql);
     is_idle = passed !== null;
     // Moving the group also means that the stream keeps no entries for it.
     if (passed !== null && redis.status === 'ready') await reader.moveTo(redis, passed);
@@ -97,7 +97,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
     if (is_idle) return 'rest';
     const late = await findUnplanned(sql, { late_ms, most: most_planned });
     if (late !== null) await plan(late);
-    if (redis.status === 'ready') await planAll(await reader.takeOver(redis, late_ms));
+    if (redis.status === 'ready') await planAll(await reader.claimStale(redis, late_ms));
     return late === null ? 'rest' : 'again';
   };
 

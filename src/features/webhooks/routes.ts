@@ -121,7 +121,7 @@ const createWebhook = route({
     ws_faults.INVALID_FILTER,
     wire.webhook_faults.WEBHOOK_LIMIT_REACHED,
   ],
-  keeps: 'inside',
+  stores_answer: 'inside',
   handle: async (ctx, { sql, webhooks, taxonomy }) => {
     const { body, caller } = ctx;
     const filter = readNarrowing(body, await taxonomy.read());
@@ -277,7 +277,7 @@ const rotate = route({
   faults: [common_faults.NOT_FOUND, wire.webhook_faults.TOO_MANY_SECRETS],
   body: wire.rotate_body,
   returns: { 200: wire.rotated_schema },
-  keeps: 'inside',
+  stores_answer: 'inside',
   handle: async (ctx, { sql, webhooks }) => {
     const { id } = ctx.params;
     const { secret_sealed, shown } = newSecret(webhooks, id);

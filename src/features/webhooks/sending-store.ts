@@ -37,13 +37,13 @@ export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
 const allowedSilence = (db: Db) => db`interval '6 seconds'`;
 
 /** Records that a signer is alive, and deletes signers that have been silent for an hour. */
-export const showAlive = async (db: Db, signer_id: string, place: string | null): Promise<void> => {
+export const showAlive = async (db: Db, signer_id: string, slot: string | null): Promise<void> => {
   await db`
     with forgotten as (
       delete from signers where seen_at < now() - interval '1 hour' and id <> ${signer_id}
     )
     insert into signers (id, place, seen_at)
-    values (${signer_id}, ${place}, now())
+    values (${signer_id}, ${slot}, now())
     on conflict (id) do update set seen_at = now()`;
 };
 
@@ -92,8 +92,8 @@ const firstOfQuestions = (db: Db) => db`
 /**
  * Removes the signer that had this place before. It is dead, so its leases become free immediately.
  */
-export const forgetPredecessor = async (db: Db, place: string | null): Promise<void> => {
-  await db`delete from signers where place = ${place}`;
+export const forgetPredecessor = async (db: Db, slot: string | null): Promise<void> => {
+  await db`delete from signers where place = ${slot}`;
 };
 
 interface ClaimOptions extends Record<'signer_id' | 'lease_id', string> {

@@ -94,7 +94,7 @@ export interface SendingOptions {
   readonly lease_ms?: number;
   readonly sweep_ms?: number;
   /** The place of this process. The signer that had it before is dead. */
-  readonly place?: string | undefined;
+  readonly slot?: string | undefined;
   /** Events of this age are planned from the log, even if Redis did not announce them. */
   readonly late_ms?: number;
 }
@@ -160,7 +160,7 @@ export class Sending implements Service {
   }
 
   async start(): Promise<void> {
-    await store.forgetPredecessor(this.#deps.sql, this.#options.place ?? null);
+    await store.forgetPredecessor(this.#deps.sql, this.#options.slot ?? null);
     await this.#loop.start();
     await this.#planning.start();
   }
@@ -185,7 +185,7 @@ export class Sending implements Service {
   async #sweep(): Promise<void> {
     const { sql, log } = this.#deps;
     const signer_id = this.#signer_id;
-    await store.showAlive(sql, signer_id, this.#options.place ?? null);
+    await store.showAlive(sql, signer_id, this.#options.slot ?? null);
     const lease_ids = new Set([...this.#jobs.keys()].map(({ lease_id }) => lease_id));
     const swept = await store.sweepExpired(sql, { signer_id, lease_ids: [...lease_ids] });
     if (swept.length > 0) log.warn({ count: swept.length }, 'signer: leases ran out');

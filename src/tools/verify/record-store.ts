@@ -10,7 +10,7 @@ import type { QuestionType } from '../../features/questions/schema.js';
 import { questionTimes, statedForecasts } from '../../features/resolution/index.js';
 import { scoreNumber } from '../../features/resolution/numbers.js';
 import { correctIndices, countOptions } from '../../features/resolution/rules.js';
-import { type StatedAt, scoringTimeOf, toTimed } from '../../features/resolution/timed.js';
+import { type ForecastAt, scoringTimeOf, toTimed } from '../../features/resolution/timed.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { snapshot_queries } from './consensus-store.js';
 import { webhook_queries } from './deliveries-store.js';
@@ -356,7 +356,7 @@ interface PaidPrediction extends QuestionTimes, Omit<RangeColumns, 'unit'> {
   readonly question_type: QuestionType;
   readonly id: string;
   /** All forecasts that counted, in their order. */
-  readonly forecasts: readonly StatedAt[];
+  readonly forecasts: readonly ForecastAt[];
   readonly weight: number;
   readonly options: readonly string[];
   /** The latest decision that has been applied to this agent. Null while the prediction is open. */

@@ -10,7 +10,7 @@ import {
 } from '../../../src/features/events/index.js';
 import { type LogEntry, wakeUpChannel } from '../../../src/features/events/log-entry.js';
 import { createProjection, createStreamWriter } from '../../../src/features/events/relay.js';
-import { hand_over_settings, handOver, takeOver } from '../../../src/features/events/store.js';
+import { hand_over_settings, handOver, moveRows } from '../../../src/features/events/store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { findDifferences } from '../../../src/tools/verify.js';
@@ -38,7 +38,7 @@ const insertPrediction = async ({ deps }: Parts, question_id: string): Promise<v
   await deps.sql.begin(async (tx) => {
     const event_id = await emit(tx, prediction_placed, {
       at: new Date(),
-      place: { question_id, agent_id },
+      scope: { question_id, agent_id },
       data: {
         question_id,
         prediction_id: id,
@@ -319,7 +319,7 @@ t.test('a hand-over finds every row by an index and is too cheap to be compiled'
   const { sql } = await beginLog();
   const plan = await sql.begin(
     hand_over_settings,
-    (tx) => tx<{ 'QUERY PLAN': string }[]>`explain ${takeOver(tx, 2_000)}`,
+    (tx) => tx<{ 'QUERY PLAN': string }[]>`explain ${moveRows(tx, 2_000)}`,
   );
   const text = plan.map((row) => row['QUERY PLAN']).join('\n');
   t.notMatch(text, /Seq Scan|Disabled: true/);

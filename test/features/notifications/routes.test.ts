@@ -55,7 +55,7 @@ t.test('a reply notifies the author of its parent, once, and nobody else', async
   await app.sql.begin((tx) =>
     emit(tx, comment_reply, {
       at: at(),
-      place: { question_id, audience_id: author.id },
+      scope: { question_id, audience_id: author.id },
       data: { question_id, comment_id, replier_name: other.name },
     }),
   );

@@ -17,12 +17,12 @@ interface Forecast {
 const play = (forecasts: readonly Forecast[], end: number) => {
   const peers = createPeers();
   const standing = new Map<number, number>();
-  const changes = new Map<number, { place: number; log_score: number }[]>();
+  const changes = new Map<number, { index: number; log_score: number }[]>();
   const ordered = [...forecasts].sort((a, b) => a.at - b.at || a.who - b.who);
   for (const { who, at, p } of ordered) {
     const log_score = Math.log(p);
-    const place = peers.add(at, standing.get(who) ?? null, log_score);
-    changes.set(who, [...(changes.get(who) ?? []), { place, log_score }]);
+    const index = peers.add(at, standing.get(who) ?? null, log_score);
+    changes.set(who, [...(changes.get(who) ?? []), { index, log_score }]);
     standing.set(who, log_score);
   }
   peers.end(end);

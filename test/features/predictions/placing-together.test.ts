@@ -32,7 +32,7 @@ const [app] = apps;
 const redis = await openTestRedis(t, stores.redis_url);
 /** Expiry of each process's presence. A process renews it when it checks which others are alive. */
 const readPresence = async (): Promise<readonly number[]> => {
-  const key = `${stores.redis_prefix}:{hand-over}:processes`;
+  const key = `${stores.redis_prefix}:{home}:processes`;
   const flat = await redis.zrange(key, 0, '-1', 'WITHSCORES');
   return flat.flatMap((one, n) => (n % 2 === 1 ? [Number(one)] : []));
 };

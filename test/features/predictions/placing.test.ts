@@ -3,13 +3,13 @@ import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
 import type { Sql } from '../../../src/db/client.js';
 import { makeApiKey } from '../../../src/features/accounts/rules.js';
-import { createOriginality, createPlacing } from '../../../src/features/predictions/index.js';
 import {
   type Needs,
   type Placed,
-  place,
   prepare,
-} from '../../../src/features/predictions/placing.js';
+  storePrepared,
+} from '../../../src/features/predictions/answering.js';
+import { createOriginality, createPlacing } from '../../../src/features/predictions/index.js';
 import { createQuestionCache } from '../../../src/features/questions/index.js';
 import type { Claim } from '../../../src/http/route.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
@@ -38,7 +38,7 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
       ...deps,
       originality,
       placing,
-      reach: null,
+      link_check: null,
       takePrediction: never,
       questions,
     };
@@ -62,7 +62,7 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
       };
       const prepared = await prepare(parts, request);
       const is_ready = !isFault(prepared) && 'kind' in prepared;
-      return is_ready ? place(parts, request, prepared) : prepared;
+      return is_ready ? storePrepared(parts, request, prepared) : prepared;
     };
     return { predict, placing };
   };

@@ -20,5 +20,5 @@ const clock = (): Date => new Date();
 const deps = { config, log, sql, reads: sql, redis, clock, public_url: 'http://forum' };
 const webhooks = createWebhooks(config, { limits: { wall_ms: 1_000 } });
 const lease_ms = Number(process.env['LEASE_MS'] ?? 3_000);
-const place = process.env['PLACE'];
-await createSigner(deps, { webhooks, sweep_ms: 50, lease_ms, place }).start();
+const slot = process.env['SLOT'];
+await createSigner(deps, { webhooks, sweep_ms: 50, lease_ms, slot }).start();

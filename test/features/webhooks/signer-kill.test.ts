@@ -119,18 +119,18 @@ t.test(
   },
 );
 
-t.test('what a dead signer had leased goes at once to the one in its place', async (t) => {
+t.test('what a dead signer had leased goes at once to the one in its slot', async (t) => {
   const world = await makeWorld(t);
   await world.addHook({ path: '/' });
   world.hold('/');
   await world.record({});
-  const victim = startVictim(world, { LEASE_MS: '60000', PLACE: 'host/3' });
+  const victim = startVictim(world, { LEASE_MS: '60000', SLOT: 'host/3' });
   await world.receiver.waitFor('/', 1);
   victim.kill('SIGKILL');
   await once(victim, 'exit');
   const from_ms = performance.now();
-  const other = await world.startSigner({ place: 'host/4' });
-  await world.startSigner({ place: 'host/3' });
+  const other = await world.startSigner({ slot: 'host/4' });
+  await world.startSigner({ slot: 'host/3' });
   await world.settled(1, 'delivered');
   const passed_ms = performance.now() - from_ms;
   t.ok(passed_ms < allow(3_000), `after ${Math.round(passed_ms)} ms, not 6 s`);

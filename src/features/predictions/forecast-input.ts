@@ -10,10 +10,10 @@ import {
 import type { ForecastData } from '../events/catalogue.js';
 import { type RangeColumns, rangeOf } from '../questions/range.js';
 import type { QuestionType } from '../questions/schema.js';
+import { type CdfBody, readCdf, scaleOfCdf, showCdf } from './cdf-input.js';
 import { nameProbabilities, no_cdf } from './columns.js';
-import type { Stated } from './distribution.js';
+import type { ForecastColumns } from './distribution.js';
 import type { Failure } from './faults.js';
-import { type CdfBody, readCdf, scaleOfCdf, showCdf } from './stated-cdf.js';
 
 /**
  * What a client states, in any of the accepted forms, brought to one value. A yes/no question
@@ -22,7 +22,7 @@ import { type CdfBody, readCdf, scaleOfCdf, showCdf } from './stated-cdf.js';
  * `selected_option`, as clients for both kinds of question send it, `prediction` says nothing and
  * `probability` is the confidence. Numbers are percent or fractions of 1; `scale` says which, and
  * without it a number strictly between 0 and 1 is a fraction. A question for a number or a date
- * takes a distribution; see `stated-cdf.ts`.
+ * takes a distribution; see `cdf-input.ts`.
  */
 
 interface GivenBody extends CdfBody {
@@ -35,17 +35,17 @@ interface GivenBody extends CdfBody {
   readonly probabilities?: Readonly<Record<string, number>> | readonly number[];
 }
 /** Null is absent, so that answers and lines of exports can be sent back as they are. */
-export type StatedBody = { readonly [N in keyof GivenBody]: GivenBody[N] | null };
+export type ForecastBody = { readonly [N in keyof GivenBody]: GivenBody[N] | null };
 
-export interface StatedQuestion extends Omit<RangeColumns, 'unit'> {
+export interface ForecastQuestion extends Omit<RangeColumns, 'unit'> {
   readonly question_type: QuestionType;
   readonly options: readonly string[];
 }
 
-type Result = Stated | { readonly failures: readonly Failure[] };
+type Result = ForecastColumns | { readonly failures: readonly Failure[] };
 
 /** The stated value, or everything that is wrong with it. */
-export const readStated = (body: StatedBody, question: StatedQuestion): Result => {
+export const readForecastInput = (body: ForecastBody, question: ForecastQuestion): Result => {
   const present = Object.entries(body).filter(([, value]) => value !== null);
   const given = Object.fromEntries(present) as GivenBody;
   const range = rangeOf(question);
@@ -71,13 +71,15 @@ const no_forecast = {
 };
 
 /** The text of the option that is taken; null where there are none. */
-export const optionIn = ({ selected_option }: Stated, options: readonly string[]): string | null =>
-  selected_option === null ? null : (options[selected_option] ?? null);
+export const optionIn = (
+  { selected_option }: ForecastColumns,
+  options: readonly string[],
+): string | null => (selected_option === null ? null : (options[selected_option] ?? null));
 
 /** As events tell it. */
 export const dataOf = (
-  stated: Stated,
-  { options, question_type }: Pick<StatedQuestion, 'options' | 'question_type'>,
+  stated: ForecastColumns,
+  { options, question_type }: Pick<ForecastQuestion, 'options' | 'question_type'>,
 ): ForecastData => {
   const { prediction, probability, confidence, selected_option, probabilities } = stated;
   const named = nameProbabilities(options, probabilities);
@@ -100,9 +102,9 @@ export const dataOf = (
 };
 
 /** As answers have it; sent back, it is the same forecast. */
-export const showStated = (
-  stated: Stated,
-  question: Pick<StatedQuestion, 'options' | 'question_type'>,
+export const showForecastInput = (
+  stated: ForecastColumns,
+  question: Pick<ForecastQuestion, 'options' | 'question_type'>,
 ) => {
   const { prediction, probability, confidence, probabilities, cdf } = stated;
   return {
@@ -117,7 +119,7 @@ export const showStated = (
 };
 
 /** The scale in which the numbers of a forecast were understood; null if it has none. */
-export const understoodScale = (body: StatedBody): Scale | null => {
+export const understoodScale = (body: ForecastBody): Scale | null => {
   const { scale, probabilities, probability, confidence } = body;
   if (scale) return scale;
   // Answers to questions for a number have a confidence beside the distribution.
@@ -227,7 +229,7 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
   return binaryStated(side, probability);
 };
 
-const binaryStated = (prediction: boolean, probability: number): Stated => ({
+const binaryStated = (prediction: boolean, probability: number): ForecastColumns => ({
   ...no_forecast,
   prediction,
   probability,
@@ -258,7 +260,7 @@ const taken: Readonly<Record<QuestionType, string>> = {
  * something about a question with options, and where a distribution is asked for `confidence` says
  * nothing: answers have it, and can be sent back.
  */
-const findForeign = (body: GivenBody, { question_type }: StatedQuestion): Failure | null => {
+const findForeign = (body: GivenBody, { question_type }: ForecastQuestion): Failure | null => {
   const found = foreign[question_type].find(
     (field) =>
       body[field as keyof GivenBody] !== undefined &&

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import {
   dataOf,
-  readStated,
-  type StatedBody,
-  showStated,
-} from '../../../src/features/predictions/stated.js';
+  type ForecastBody,
+  readForecastInput,
+  showForecastInput,
+} from '../../../src/features/predictions/forecast-input.js';
 import { startApp } from '../../help/app.js';
 import { no_range } from '../../help/number.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
@@ -20,8 +20,8 @@ const asked = { ...no_range, question_type: 'numeric', options: [] } as const;
 const closed = { ...asked, range_min: 0, range_max: 100 };
 const open = { ...closed, open_min: true, open_max: true };
 
-const read = (body: StatedBody, question: typeof closed | typeof open = closed) => {
-  const stated = readStated(body, question);
+const read = (body: ForecastBody, question: typeof closed | typeof open = closed) => {
+  const stated = readForecastInput(body, question);
   return 'failures' in stated
     ? stated.failures.map(({ path, code }) => `${path} ${code}`)
     : stated.cdf;
@@ -140,12 +140,12 @@ t.test('an answer is the same forecast when it is sent back', async (t) => {
     { quantiles: points([1_000_000_000_003, 0.2], [1_000_000_000_004, 0.9]), above: 0.05 },
     { continuous_cdf: Array.from({ length: 200 }, (_, n) => 0.003 + (n / 199) * 0.006) },
   ]) {
-    const stated = readStated(body, question);
+    const stated = readForecastInput(body, question);
     if ('failures' in stated) throw new Error(JSON.stringify(stated.failures));
-    const shown = JSON.parse(JSON.stringify(showStated(stated, question)));
-    t.strictSame(readStated(shown, question), stated);
+    const shown = JSON.parse(JSON.stringify(showForecastInput(stated, question)));
+    t.strictSame(readForecastInput(shown, question), stated);
     const event = JSON.parse(JSON.stringify(dataOf(stated, question)));
-    t.strictSame(readStated(event, question), stated, 'as an event has it');
+    t.strictSame(readForecastInput(event, question), stated, 'as an event has it');
     const [low, middle, high] = shown.quartiles;
     t.ok((low < middle && middle < high) || low === question.range_max, `${low} ${middle} ${high}`);
   }
@@ -168,7 +168,7 @@ t.test('what is no distribution is refused where it is not', async (t) => {
     wrong('quantiles.0.value'),
   );
   t.same(read({ quantiles: fan, probability: 40 }), ['body.probability INVALID_OPTION']);
-  const yes_no = readStated(
+  const yes_no = readForecastInput(
     { quantiles: fan },
     { ...no_range, question_type: 'binary', options: [] },
   );

@@ -40,5 +40,5 @@ export const showPredictions = async (
 };
 
 /** For caches between the service and its readers, where readers see different things. */
-export const sightHeaders = ({ config }: Pick<Deps, 'config'>): Record<string, string> =>
+export const visibilityHeaders = ({ config }: Pick<Deps, 'config'>): Record<string, string> =>
   config.HIDE_REASONING ? { Vary: 'X-API-Key, Authorization, X-Admin-Key' } : {};

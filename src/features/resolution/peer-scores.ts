@@ -31,11 +31,11 @@ interface Of {
   readonly fits: readonly Fit[];
 }
 
-interface Standing {
+interface Latest {
   shares: readonly number[];
   log_score: number;
   /** Index of its latest forecast in `Crowd`. */
-  place: number;
+  index: number;
 }
 
 /**
@@ -49,16 +49,16 @@ interface Crowd {
   readonly previous: number[];
 }
 
-export type Others = ReturnType<typeof endPass>;
+export type PeerScores = ReturnType<typeof endPass>;
 
 /** `pages` must be ordered by time, then agent, then revision. */
-export const passOver = async (
+export const scorePeers = async (
   pages: AsyncIterable<readonly ForecastRow[]>,
   { question_type, n_options, correct, time, fits }: Of,
   /** Called between pages, so that other work does not wait long. */
   rest: () => Promise<void>,
 ) => {
-  const standings = new Map<string, Standing>();
+  const latest = new Map<string, Latest>();
   const crowd: Crowd = { forecasts: [], briers: [], previous: [] };
   const peers = createPeers();
   const groups = createGroupScores(correct);
@@ -76,14 +76,14 @@ export const passOver = async (
     if (!isScored(time, at_ms)) return;
     const { units, whole } = distributionOf(row, n_options);
     const shares = units.map((unit) => unit / whole);
-    const known = standings.get(agent_id);
+    const known = latest.get(agent_id);
     const { rho } = fitAt(fits, at_ms);
     const before = sharesOf(pool.readWithout(agent_id, rho));
     const { log_score } = scoreShares({ shares, correct, selected: 0 });
     const of_crowd = before === null ? null : scoreShares({ shares: before, correct, selected: 0 });
-    const place = crowd.forecasts.push(of_crowd?.forecast ?? Number.NaN) - 1;
+    const index = crowd.forecasts.push(of_crowd?.forecast ?? Number.NaN) - 1;
     crowd.briers.push(of_crowd?.brier ?? Number.NaN);
-    crowd.previous.push(known?.place ?? -1);
+    crowd.previous.push(known?.index ?? -1);
 
     const at = openTime(time, at_ms);
     peers.add(at, known?.log_score ?? null, log_score);
@@ -93,7 +93,7 @@ export const passOver = async (
     const headline = sharesOf(pool.read(rho))!;
     const change = { owner, before: known?.shares ?? null, after: shares };
     groups.change(at, { ...change, family, model, headline });
-    standings.set(agent_id, { shares, log_score, place });
+    latest.set(agent_id, { shares, log_score, index });
   };
 
   for await (const page of pages) {
@@ -103,33 +103,33 @@ export const passOver = async (
   const end = openTime(time, time.ends_ms);
   peers.end(end);
   await rest();
-  return endPass({ standings, crowd, peers, groups: await groups.end(end, rest) });
+  return endPass({ latest, crowd, peers, groups: await groups.end(end, rest) });
 };
 
 interface Pass {
-  readonly standings: ReadonlyMap<string, Standing>;
+  readonly latest: ReadonlyMap<string, Latest>;
   readonly crowd: Crowd;
   readonly peers: Peers;
   readonly groups: readonly GroupScore[];
 }
 
-const endPass = ({ standings, crowd, peers, groups }: Pass) => ({
+const endPass = ({ latest, crowd, peers, groups }: Pass) => ({
   groups,
   /** Returns an agent's scores against the others. `spans` are its scored forecasts. */
   scoresOf(agent_id: string, spans: readonly Span<TimedForecast>[], { parts }: TimedScore) {
-    const places: number[] = [];
-    let place = standings.get(agent_id)?.place ?? -1;
-    if (place < 0) return { relative: null, crowd: [], skill: null };
-    for (; place >= 0; place = crowd.previous[place]!) places.unshift(place);
+    const indexes: number[] = [];
+    let index = latest.get(agent_id)?.index ?? -1;
+    if (index < 0) return { relative: null, crowd: [], skill: null };
+    for (; index >= 0; index = crowd.previous[index]!) indexes.unshift(index);
     const read = (column: readonly number[]) =>
-      places.map((one) => (Number.isNaN(column[one]) ? null : column[one]!));
+      indexes.map((one) => (Number.isNaN(column[one]) ? null : column[one]!));
     const briers = read(crowd.briers);
     const gains = parts.map(({ brier }, n) => {
       const other = briers[n] ?? null;
       return other === null ? null : other - brier;
     });
     const changes = spans.map(({ open_ms }, n) => ({
-      place: peers.placeOf(open_ms),
+      index: peers.findIndex(open_ms),
       log_score: parts[n]!.log_score,
     }));
     return {

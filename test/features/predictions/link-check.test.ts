@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { makeReach } from '../../../src/features/predictions/reach.js';
+import { makeLinkCheck } from '../../../src/features/predictions/link-check.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { startNameServer } from '../../help/name-server.js';
 import { pluck } from '../../help/pluck.js';
@@ -146,7 +146,7 @@ t.test('without the setting nobody is asked', async (t) => {
 });
 
 const makeOwn = () =>
-  makeReach({ allow_cidrs: ['127.0.0.0/8'], dns_servers: [names.server], public_name: '' });
+  makeLinkCheck({ allow_cidrs: ['127.0.0.0/8'], dns_servers: [names.server], public_name: '' });
 
 t.test('a page is asked for once, for all who cite it then and a while after', async (t) => {
   const { findUnreachable } = makeOwn();

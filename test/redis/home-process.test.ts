@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { Test } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
-import { createHandOver, ownerOf, ownersAmong } from '../../src/redis/hand-over.js';
+import { createHomeProcesses, homeOf, homesAmong } from '../../src/redis/home-process.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
@@ -24,7 +24,7 @@ const startProcess = async (t: Test, prefix: string, index: number, is_away = fa
     return redis;
   };
   const subscriber = await open(true);
-  const handOver = createHandOver({
+  const homes = createHomeProcesses({
     redis: await open(false),
     openSubscriber: async () => subscriber,
     prefix,
@@ -34,7 +34,7 @@ const startProcess = async (t: Test, prefix: string, index: number, is_away = fa
   });
   let gate = Promise.resolve();
   let begun = 0;
-  const handed = handOver.share<{ readonly subject: string; readonly fails?: number }, Done>({
+  const handed = homes.onHome<{ readonly subject: string; readonly fails?: number }, Done>({
     name: 'work',
     subjectOf: ({ subject }) => subject,
     async run({ fails }, tried_ms) {
@@ -44,11 +44,11 @@ const startProcess = async (t: Test, prefix: string, index: number, is_away = fa
       return { by: index, tried: tried_ms !== null };
     },
   });
-  await handOver.start();
-  t.teardown(() => handOver.stop());
+  await homes.start();
+  t.teardown(() => homes.stop());
   return {
     handed,
-    handOver,
+    homes,
     subscriber,
     begun: () => begun,
     /** Blocks work until the returned function is called. */
@@ -94,7 +94,7 @@ t.test('an owner that stops finishes what it has, and then others do the work', 
   const before = first.begun();
   const handed = second.handed({ subject: 'a' });
   await until('the owner works', () => first.begun() > before);
-  const stopped = first.handOver.stop();
+  const stopped = first.homes.stop();
   release();
   t.same(await handed, { by: 0, tried: false });
   await stopped;
@@ -125,18 +125,18 @@ t.test('one that started while Redis was away hears of work when it is back', as
 
 t.test('owners', async (t) => {
   const names = ['h-1/1/a', 'h-1/0/b', 'h-2/3/c', 'h-3/0/d'];
-  t.same(ownersAmong(names), ['h-1/0/b', 'h-2/3/c', 'h-3/0/d']);
+  t.same(homesAmong(names), ['h-1/0/b', 'h-2/3/c', 'h-3/0/d']);
   const of_nine = Array.from({ length: 9 }, (_, index) => `h/${index}/x`).reverse();
-  t.same(ownersAmong(of_nine), ['h/0/x', 'h/1/x', 'h/2/x'], 'one in four, begun');
-  t.equal(ownerOf([], 'x'), undefined);
-  const members = ownersAmong(names);
+  t.same(homesAmong(of_nine), ['h/0/x', 'h/1/x', 'h/2/x'], 'one in four, begun');
+  t.equal(homeOf([], 'x'), undefined);
+  const members = homesAmong(names);
   const subjects = Array.from({ length: 3_000 }, (_, n) => `question ${n}`);
-  const owners = subjects.map((subject) => ownerOf(members, subject));
+  const owners = subjects.map((subject) => homeOf(members, subject));
   for (const member of members) {
     const share = owners.filter((owner) => owner === member).length;
     t.ok(share > 800 && share < 1_200, `${member} owns ${share} of 3,000`);
   }
   const left = members.slice(1);
-  const moved = subjects.filter((subject, n) => ownerOf(left, subject) !== owners[n]);
+  const moved = subjects.filter((subject, n) => homeOf(left, subject) !== owners[n]);
   t.equal(moved.length, owners.filter((owner) => owner === members[0]).length, 'no other moves');
 });

@@ -19,7 +19,7 @@ import { withDeadline } from '../../kit/service.js';
  * or the time is up, nothing is known, and a prediction that needs to know is refused until later:
  * an agent that fills the queue gets no prediction past the gate.
  */
-interface ReachRequest {
+interface LinkCheckRequest {
   readonly urls: readonly string[];
   readonly agent_id: string;
   /** On the clock of `performance.now()`. */
@@ -27,7 +27,7 @@ interface ReachRequest {
 }
 
 /** Of all checks of one call together; well below the deadline of a request. */
-export const reach_ms = 6_000;
+export const link_check_ms = 6_000;
 
 const page_ms = 4_000;
 const most_redirects = 3;
@@ -45,13 +45,13 @@ interface Found {
   readonly until_ms: number;
 }
 
-export type ReachOptions = ClientOptions & { readonly public_name: string };
+export type LinkCheckOptions = ClientOptions & { readonly public_name: string };
 
-export const createReach = (config: Config): Reach =>
-  makeReach({ ...outboundOptions(config), public_name: config.PUBLIC_URL ?? '' });
+export const createLinkCheck = (config: Config): LinkCheck =>
+  makeLinkCheck({ ...outboundOptions(config), public_name: config.PUBLIC_URL ?? '' });
 
 /** Null for a page that can be read, else the end of a sentence why it cannot. */
-const makeLook = ({ public_name, ...options }: ReachOptions) => {
+const makeLook = ({ public_name, ...options }: LinkCheckOptions) => {
   const client = createGuardedClient({ ...options, allow_plain: true });
   const headers = {
     'User-Agent': `prediction-forum${public_name === '' ? '' : ` (+${public_name})`}`,
@@ -90,7 +90,7 @@ const makeLook = ({ public_name, ...options }: ReachOptions) => {
   };
 };
 
-export const makeReach = (options: ReachOptions) => {
+export const makeLinkCheck = (options: LinkCheckOptions) => {
   const lookAt = makeLook(options);
   const pool = makeFairPool(room);
   const pages = makeCache<Found | undefined>({
@@ -114,7 +114,7 @@ export const makeReach = (options: ReachOptions) => {
 
   return {
     /** Those that cannot be read, with the end of a sentence why; null: it could not be found out. */
-    async findUnreachable({ urls, agent_id, until_ms }: ReachRequest) {
+    async findUnreachable({ urls, agent_id, until_ms }: LinkCheckRequest) {
       const looks = Promise.all(urls.map((url) => find(url, agent_id)));
       const left_ms = Math.max(0, until_ms - performance.now());
       const found = await withDeadline(looks, left_ms, 'Looking at sources').catch(() => []);
@@ -128,7 +128,7 @@ export const makeReach = (options: ReachOptions) => {
     },
   };
 };
-export type Reach = ReturnType<typeof makeReach>;
+export type LinkCheck = ReturnType<typeof makeLinkCheck>;
 
 /** Of HEAD: some servers close the connection, or answer with a body that nobody asked for. */
 const is_worth_get: ReadonlySet<string> = new Set(['connection_lost', 'answer_invalid']);

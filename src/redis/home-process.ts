@@ -7,32 +7,34 @@ import type { Service } from '../kit/service.js';
 import { joinChannel, loadScript, type RedisClient } from './client.js';
 
 /**
- * Work that costs less where the like of it is done, because it shares a transaction and what was
- * read before: it is handed over to the process that owns its subject, over Redis.
+ * Runs tasks on the home process of their subject, such as a question. Tasks of one subject are
+ * cheaper together: they share transactions and what the process has in memory.
  *
- * Every process says twice a second that it lives. The owner of a subject is found by rendezvous
- * hashing among some processes of each host, so that all processes name the same one, and only the
- * subjects of a process that went away move.
+ * Every process announces itself twice a second in Redis. The home of a subject is chosen by
+ * rendezvous hashing among one in four api processes of each host (rounded up), so all processes
+ * choose the same one, and if a process ends, only its own subjects move.
  *
- * Two processes may believe for a moment that they own a subject, and work may be done twice: it
- * must be safe under both, by a lock or a key in Postgres. So whatever goes wrong with the owner
- * (it does not live, fails, is too slow, or Redis is away), the work is done here.
+ * For a moment two processes may both take themselves for the home, and a task may run twice. Every
+ * task must be safe under that, by a lock or a key in Postgres. If anything goes wrong with the home
+ * (it ended, fails or is too slow, or Redis is away), the task runs in the calling process.
  */
 
-/** One kind of work; argument and result go through JSON. */
-export interface Work<A, R> {
+/** A kind of task. Its argument and result are sent as JSON. */
+export interface Task<A, R> {
   readonly name: string;
   readonly subjectOf: (argument: A) => string;
-  /** `tried_ms`: it was handed over at that time of the clock, and may have been done there. */
+  /** `tried_ms`: when it was sent to the home, which may have run it; null if it was not sent. */
   readonly run: (argument: A, tried_ms: number | null) => Promise<R>;
 }
 
-export interface HandOver extends Service {
-  /** Declares work; the function does it at the owner of its subject. */
-  share<A, R>(work: Work<A, R>): (argument: A) => Promise<R>;
+export interface HomeProcesses extends Service {
+  /** Declares a task. The returned function runs it on the home of its subject. */
+  onHome<A, R>(task: Task<A, R>): (argument: A) => Promise<R>;
+  /** Whether this process is the home of the subject. */
+  isHere(subject: string): boolean;
 }
 
-export interface HandOverOptions {
+export interface HomeProcessOptions {
   readonly redis: RedisClient;
   readonly openSubscriber: () => Promise<RedisClient>;
   readonly prefix: string;
@@ -44,7 +46,7 @@ export interface HandOverOptions {
 }
 
 type Call = readonly [number: number, name: string, argument: unknown];
-/** Without a result: it failed. */
+/** Without a result if the task failed. */
 type Result = readonly [number: number, result?: unknown];
 
 interface Message {
@@ -55,21 +57,21 @@ interface Message {
 }
 
 interface Waiting {
-  readonly owner: string;
+  readonly home: string;
   readonly since_ms: number;
   settle(result: Result | null): void;
 }
 
 const writePresence = loadScript('presence-1.lua');
 
-/** Of more owners each has smaller batches, which cost more; one owner keeps up with so many. */
-const processes_an_owner = 4;
+/** More homes would have smaller batches, which cost more. One home keeps up with four processes. */
+const processes_per_home = 4;
 const every_ms = 500;
-/** A process that has not said so for longer does not live. */
+/** A process that was silent for longer counts as ended. */
 const lives_ms = 2_000;
-/** The owner leaves alone what comes later. */
+/** The home ignores messages that arrive later than this. */
 const late_ms = 2_000;
-/** What has no result by then is done here. */
+/** A task without a result by then runs in the calling process. */
 const patience_ms = 4_000;
 
 /** FNV-1a, and a last mix: names that differ at their end only would be close to each other. */
@@ -83,18 +85,18 @@ const hashOf = (text: string): number => {
 };
 
 /** Rendezvous hashing: the member with the highest hash together with the subject. */
-export const ownerOf = (members: readonly string[], subject: string): string | undefined => {
+export const homeOf = (members: readonly string[], subject: string): string | undefined => {
   if (members.length < 2) return members[0];
-  let [owner, highest]: [string | undefined, number] = [undefined, -1];
+  let [home, highest]: [string | undefined, number] = [undefined, -1];
   for (const member of members) {
     const hash = hashOf(`${subject} ${member}`);
-    if (hash > highest) [owner, highest] = [member, hash];
+    if (hash > highest) [home, highest] = [member, hash];
   }
-  return owner;
+  return home;
 };
 
 /** The first of each four processes of a host; names are `host/number/id`. */
-export const ownersAmong = (names: readonly string[]): readonly string[] => {
+export const homesAmong = (names: readonly string[]): readonly string[] => {
   const hosts = new Map<string, { readonly name: string; readonly index: number }[]>();
   for (const name of names) {
     const [host = '', index] = name.split('/');
@@ -103,20 +105,20 @@ export const ownersAmong = (names: readonly string[]): readonly string[] => {
   return [...hosts.values()].flatMap((processes) =>
     processes
       .sort((a, b) => a.index - b.index)
-      .slice(0, Math.ceil(processes.length / processes_an_owner))
+      .slice(0, Math.ceil(processes.length / processes_per_home))
       .map(({ name }) => name),
   );
 };
 
-export const createHandOver = (options: HandOverOptions): HandOver => {
+export const createHomeProcesses = (options: HomeProcessOptions): HomeProcesses => {
   const { redis, openSubscriber, prefix, log, index, clock } = options;
   const own_name = `${hostname()}-${process.ppid}/${index}/${makeId()}`;
-  const members_key = `${prefix}:{hand-over}:processes`;
-  const channelOf = (name: string): string => `${prefix}:hand-over:${name}`;
-  const works = new Map<string, Work<unknown, unknown>>();
+  const members_key = `${prefix}:{home}:processes`;
+  const channelOf = (name: string): string => `${prefix}:home:${name}`;
+  const tasks = new Map<string, Task<unknown, unknown>>();
   const waiting = new Map<number, Waiting>();
   const outbox = new Map<string, Message>();
-  /** What this process does for others. */
+  /** Tasks that this process runs for others. */
   const running = new Set<Promise<void>>();
   let members: readonly string[] = [];
   let next_number = 0;
@@ -132,7 +134,7 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
 
   const drop = (name: string): void => {
     members = members.filter((member) => member !== name);
-    settle(({ owner }) => owner === name);
+    settle(({ home }) => home === name);
   };
 
   const send = async (name: string): Promise<void> => {
@@ -142,7 +144,7 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
     if (heard === 0) drop(name);
   };
 
-  /** What is written to a process in one turn of the event loop goes as one message. */
+  /** Everything for one process in one turn of the event loop is sent as one message. */
   const messageTo = (name: string): Message => {
     const known = outbox.get(name);
     if (known !== undefined) return known;
@@ -153,7 +155,7 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
   };
 
   const serve = async (from: string, [number, name, argument]: Call): Promise<void> => {
-    const result = await works
+    const result = await tasks
       .get(name)
       ?.run(argument, null)
       .then(
@@ -180,44 +182,45 @@ export const createHandOver = (options: HandOverOptions): HandOver => {
 
   const renew = async (): Promise<void> => {
     await writePresence(redis, [members_key], [own_name, lives_ms]);
-    members = ownersAmong(await redis.zrange(members_key, 0, '-1'));
+    members = homesAmong(await redis.zrange(members_key, 0, '-1'));
   };
 
   const loop = makeLoop({
-    name: 'hand over',
+    name: 'home processes',
     log,
     every_ms,
     async turn() {
       await renew().catch((error: unknown) => {
         members = [];
-        log.debug(describeError(error), 'hand over: Redis does not answer');
+        log.debug(describeError(error), 'home processes: Redis does not answer');
       });
       const late = performance.now() - patience_ms;
-      settle(({ owner, since_ms }) => since_ms < late || !members.includes(owner));
+      settle(({ home, since_ms }) => since_ms < late || !members.includes(home));
       return 'rest';
     },
   });
 
   return {
     name: loop.name,
-    share<A, R>(work: Work<A, R>) {
-      const { name, subjectOf, run } = work;
-      works.set(name, work as Work<unknown, unknown>);
+    isHere: (subject) => (homeOf(members, subject) ?? own_name) === own_name,
+    onHome<A, R>(task: Task<A, R>) {
+      const { name, subjectOf, run } = task;
+      tasks.set(name, task as Task<unknown, unknown>);
       return (argument: A): Promise<R> => {
-        const owner = ownerOf(members, subjectOf(argument)) ?? own_name;
-        if (owner === own_name) return run(argument, null);
+        const home = homeOf(members, subjectOf(argument)) ?? own_name;
+        if (home === own_name) return run(argument, null);
         const tried_ms = clock().getTime();
         return new Promise<R>((resolve) => {
           const number = next_number++;
           waiting.set(number, {
-            owner,
+            home,
             since_ms: performance.now(),
             settle: (result) =>
               resolve(
                 result === null || result.length < 2 ? run(argument, tried_ms) : (result[1] as R),
               ),
           });
-          messageTo(owner).calls.push([number, name, argument]);
+          messageTo(home).calls.push([number, name, argument]);
         });
       };
     },

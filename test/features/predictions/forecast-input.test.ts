@@ -1,13 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { distributionOf, type Stated } from '../../../src/features/predictions/distribution.js';
+import {
+  distributionOf,
+  type ForecastColumns,
+} from '../../../src/features/predictions/distribution.js';
 import {
   dataOf,
-  readStated,
-  type StatedBody,
-  showStated,
+  type ForecastBody,
+  readForecastInput,
+  showForecastInput,
   understoodScale,
-} from '../../../src/features/predictions/stated.js';
+} from '../../../src/features/predictions/forecast-input.js';
 import { no_range } from '../../help/number.js';
 import { t } from '../../help/tap.js';
 
@@ -18,15 +21,15 @@ const multi = {
   options: ['Red', 'Green', 'Blue', 'Café'],
 } as const;
 
-const yesNo = (body: StatedBody) => readStated(body, binary);
-const choose = (body: StatedBody) => readStated(body, multi);
-const stated = (result: ReturnType<typeof readStated>): Stated => {
+const yesNo = (body: ForecastBody) => readForecastInput(body, binary);
+const choose = (body: ForecastBody) => readForecastInput(body, multi);
+const stated = (result: ReturnType<typeof readForecastInput>): ForecastColumns => {
   if ('failures' in result) throw new Error(JSON.stringify(result.failures));
   return result;
 };
-const codes = (result: ReturnType<typeof readStated>): string[] =>
+const codes = (result: ReturnType<typeof readForecastInput>): string[] =>
   'failures' in result ? result.failures.map(({ code, path }) => `${code} ${path}`) : [];
-const messages = (result: ReturnType<typeof readStated>): string =>
+const messages = (result: ReturnType<typeof readForecastInput>): string =>
   'failures' in result ? result.failures.map(({ message }) => message).join(' | ') : '';
 
 /** How a client writes this many basis points: the digits of the percent. */
@@ -132,11 +135,11 @@ t.test('the scale that was understood is that of the numbers that count', async 
 });
 
 t.test('an answer is the same forecast when it is sent back, whatever was stated', async (t) => {
-  const sent = (body: StatedBody, question: typeof binary | typeof multi) => {
-    const first = stated(readStated(body, question));
-    const back = JSON.parse(JSON.stringify(showStated(first, question)));
+  const sent = (body: ForecastBody, question: typeof binary | typeof multi) => {
+    const first = stated(readForecastInput(body, question));
+    const back = JSON.parse(JSON.stringify(showForecastInput(first, question)));
     const event = JSON.parse(JSON.stringify(dataOf(first, question)));
-    return [back, event].every((one) => isDeepStrictEqual(readStated(one, question), first));
+    return [back, event].every((one) => isDeepStrictEqual(readForecastInput(one, question), first));
   };
   for (let bp = 0; bp <= 10_000; bp += 1) {
     const probability = bp / 100;
@@ -206,7 +209,7 @@ t.test('a confidence that is no number from 0 to 100 is refused', async (t) => {
 });
 
 t.test('forms given together must agree', async (t) => {
-  const agreeing: StatedBody[] = [
+  const agreeing: ForecastBody[] = [
     { prediction: true, confidence: 80, probability: 80 },
     { prediction: false, confidence: 80, probability: 20 },
     { prediction: true, probability: 50 },
@@ -220,7 +223,7 @@ t.test('forms given together must agree', async (t) => {
     { prediction: null, confidence: null, probability: 50, selected_option: null },
   ];
   for (const body of agreeing) t.same(codes(yesNo(body)), [], JSON.stringify(body));
-  const contradicting: StatedBody[] = [
+  const contradicting: ForecastBody[] = [
     { prediction: true, confidence: 80, probability: 20 },
     { prediction: false, confidence: 80, probability: 80 },
     { prediction: true, probability: 49 },
@@ -401,7 +404,9 @@ t.test('shares sum to exactly 10,000 and stay within one of what was stated', as
       const options = given.map((_, i) => `o${i}`);
       const shares = given.map((value) => (value / sum) * whole);
       const probabilities = Object.fromEntries(shares.map((share, i) => [`o${i}`, share]));
-      const { probabilities: kept } = stated(readStated({ probabilities }, { ...multi, options }));
+      const { probabilities: kept } = stated(
+        readForecastInput({ probabilities }, { ...multi, options }),
+      );
       const total = kept!.reduce((a, b) => a + b, 0);
       return (
         total === 10_000 &&

@@ -6,7 +6,7 @@ import { resolveTopic } from '../events/topics.js';
 
 /** The part of the log that a caller wants: topics, and one filter for all of them. */
 
-export interface Wanted {
+export interface LogQuery {
   /** The topics from `resolveTopic`, each with the filter. */
   readonly refs: readonly TopicRef[];
   readonly topics: ReadonlySet<string>;
@@ -20,10 +20,10 @@ interface Given {
 }
 
 /** Reads the topics and the filter. Refuses them if this caller may not have them. */
-export const readWanted = (
+export const readLogQuery = (
   { labels, filter: given }: Given,
   { caller, ...context }: FilterContext & { readonly caller: Caller },
-): Wanted | Fault => {
+): LogQuery | Fault => {
   const filter = readFilter(given, context);
   if (isFault(filter)) return filter;
   const refs = new Map<string, TopicRef>();

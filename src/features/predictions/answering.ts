@@ -1,0 +1,396 @@
+import type { Static } from '@sinclair/typebox';
+import { bodyOf } from '../../db/event.js';
+import type { AgentCaller } from '../../http/caller.js';
+import type { Deps } from '../../http/deps.js';
+import type { Taken } from '../../http/limits.js';
+import { type Claim, type Reply, reply } from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { makeId } from '../../kit/ids.js';
+import { toPercent } from '../../kit/percent.js';
+import { normaliseText } from '../../kit/text.js';
+import { prediction_placed } from '../events/catalogue.js';
+import { readAccount } from '../points/index.js';
+import { tierOf } from '../points/rules.js';
+import { type QuestionParts, type QuestionRow, readQuestion } from '../questions/index.js';
+import { whyNotOpen } from '../questions/rules.js';
+import { question_faults } from '../questions/schema.js';
+import { citation_limits } from './citations.js';
+import {
+  type NewPrediction,
+  type PredictionRow,
+  type PredictionWire,
+  showPrediction,
+  toWire,
+} from './columns.js';
+import type { ForecastColumns } from './distribution.js';
+import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
+import {
+  dataOf,
+  type ForecastQuestion,
+  optionIn,
+  showForecastInput,
+  understoodScale,
+} from './forecast-input.js';
+import { allFailures, type Examined, examine, type Finding, withoutPages } from './gates.js';
+import { type LinkCheck, link_check_ms } from './link-check.js';
+import type { Originality } from './originality.js';
+import type { Composed, Placing, Stored, Verdict } from './placing.js';
+import type { DryRunWire, PredictBody } from './schema.js';
+import { readIdBySeq, readOwnPrediction } from './store.js';
+
+/**
+ * One prediction from the checked body to the answer: the gates that look at the body alone, then
+ * the group commit, which compares it with others under the locks and stores it. A dry
+ * run and a body that fails a gate go the same way and are only judged, so that all failures are
+ * told together.
+ */
+
+export interface PredictionParts extends QuestionParts {
+  readonly originality: Originality;
+  readonly placing: Placing;
+  /** Null if sources need not be reachable. */
+  readonly link_check: LinkCheck | null;
+  /** Counts one prediction against the agent's limit, for calls that make several. */
+  takePrediction(agent_id: string): Promise<Taken>;
+}
+
+export type Needs = Deps & PredictionParts;
+
+export interface PredictionRequest {
+  readonly question_id: string;
+  readonly body: PredictBody;
+  readonly body_digest: string;
+  readonly agent: AgentCaller;
+  /** Of a call with an Idempotency-Key. */
+  readonly claim: Claim | null;
+  /** Until when sources may be fetched, of several predictions in one call. */
+  readonly links_until_ms?: number;
+}
+
+export interface Placed {
+  readonly prediction: PredictionWire;
+  /** What the agent has. */
+  readonly points: number;
+  readonly event_id: string;
+  /** True: this body was accepted before, and this is that result. */
+  readonly replayed: boolean;
+}
+
+/** A prediction that is ready for the group commit. */
+export interface Prepared {
+  readonly kind: 'prepared';
+  readonly question: QuestionRow;
+  readonly examined: Examined;
+}
+
+/** Of so many predictions on a question the memory is read before its lock is taken. */
+const many_predictions = 200;
+
+/** The question and the gates that look at the body alone; or what is answered without more. */
+export const prepare = async (
+  deps: Needs,
+  request: PredictionRequest,
+): Promise<Prepared | Placed | Fault> => {
+  const cached = deps.questions.get(request.question_id);
+  const question = cached instanceof Promise ? await cached : cached;
+  if (question === undefined || question.status === 'draft') {
+    return refuse(question_faults.QUESTION_NOT_FOUND);
+  }
+  const { body, agent } = request;
+  const closed = body.dry_run === true ? null : whyNotOpen(question, deps.clock());
+  if (closed !== null) return refuseClosed(deps, request, closed);
+  const at_once = examine(deps.config, { body, question, model_family: agent.model_family });
+  const examined =
+    deps.link_check === null ? at_once : await checkPages(deps.link_check, request, at_once);
+  if ('kind' in examined) return examined;
+  if (question.prediction_count >= many_predictions) await deps.originality.prepare(question.id);
+  return { kind: 'prepared', question, examined };
+};
+
+/** What the sources say for themselves, where they have to be reachable. */
+const checkPages = async (
+  link_check: LinkCheck,
+  { agent, links_until_ms = performance.now() + link_check_ms }: PredictionRequest,
+  examined: Examined,
+): Promise<Examined | Fault> => {
+  const { citations: urls } = examined.checked;
+  if (urls.length < citation_limits.needed) return examined;
+  const found = await link_check.findUnreachable({
+    urls,
+    agent_id: agent.id,
+    until_ms: links_until_ms,
+  });
+  if (found !== null) return withoutPages(examined, found);
+  return refuse(common_faults.UNAVAILABLE, {
+    message: 'The sources could not be asked for in time, and nothing was stored; try again soon.',
+    headers: { 'Retry-After': '5' },
+  });
+};
+
+/** Joins the queue before anything is awaited, so that calls in order are judged in order. */
+const addToQueue = (
+  deps: Needs,
+  request: PredictionRequest,
+  prepared: Prepared,
+): Promise<Verdict> => {
+  const { question, examined } = prepared;
+  const { stated, failures } = examined;
+  const { agent, claim } = request;
+  const stores = request.body.dry_run !== true && failures.length === 0;
+  return deps.placing.add({
+    question_id: question.id,
+    agent_id: agent.id,
+    text: examined.text,
+    compose:
+      stores && stated !== null ? (id) => compose(deps, request, prepared, stated, id) : null,
+    idempotent:
+      claim === null
+        ? null
+        : { claim, answer: (stored) => replyPlaced(toPlaced(stored, question, agent)) },
+    imported_by: null,
+  });
+};
+
+const compose = (
+  deps: Deps,
+  { agent, body, body_digest }: PredictionRequest,
+  { question, examined: { checked, prior } }: Prepared,
+  stated: ForecastColumns,
+  id: string,
+) =>
+  composeRow({
+    id,
+    at: deps.clock(),
+    question,
+    agent,
+    stated,
+    rest: {
+      owner_id: agent.owner_id,
+      reasoning: checked.text,
+      citations: checked.citations,
+      resolution_protocol: body.resolution_protocol ?? null,
+      prior_probability: prior,
+      prior_basis: body.prior_basis == null ? null : normaliseText(body.prior_basis),
+      body_digest,
+    },
+  });
+
+/** What the stored row would give, without reading it back. */
+const toPlaced = ({ row, points }: Stored, question: QuestionRow, agent: AgentCaller): Placed => {
+  const prediction = showPrediction(row, {
+    agent_name: agent.name,
+    model: agent.model,
+    options: question.options,
+    question_type: question.question_type,
+    selected_option: optionIn(row, question.options),
+    upvotes: 0,
+    downvotes: 0,
+  });
+  return { prediction, points, event_id: row.event_id, replayed: false };
+};
+
+/** Queues the prediction and turns the verdict into what the agent gets. */
+export const storePrepared = async (
+  deps: Needs,
+  request: PredictionRequest,
+  prepared: Prepared,
+): Promise<Placed | Fault> => {
+  const { question, examined } = prepared;
+  const verdict = await addToQueue(deps, request, prepared);
+  if (verdict.placed !== null) return toPlaced(verdict.placed, question, request.agent);
+  const is_repeat = verdict.own_id !== null && examined.failures.length === 0;
+  const first = is_repeat ? await findFirstResult(deps, request) : null;
+  if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
+  if (!verdict.is_open && examined.failures.length === 0) {
+    return refuseChanged(deps, request.question_id);
+  }
+  const failures = allFailures(examined.failures, verdict.findings);
+  if (!hasFailures(failures)) throw new Error('a refusal without a reason');
+  return refuseFailures(failures, await similarExtra(deps, question.id, verdict.findings));
+};
+
+/** The answer to a prediction. */
+export const replyPlaced = ({ prediction, points, event_id, replayed }: Placed): Reply => {
+  const counted = { points, tier: tierOf(points) };
+  const body = { prediction, points: counted, event_id, dry_run: false, replayed };
+  return replayed ? reply(200, body, { 'Idempotency-Replayed': 'true' }) : reply(201, body);
+};
+
+/** For how long an identical body is answered with the first result. */
+const replay_ms = 10 * 60_000;
+
+/** The first result of this very body, while a lost answer may be the reason for the repeat. */
+const findFirstResult = async (
+  deps: Deps,
+  request: PredictionRequest,
+): Promise<Placed | PredictionRow | null> => {
+  const row = await readOwnPrediction(deps.sql, request.question_id, request.agent.id);
+  if (row === undefined) return null;
+  const age_ms = deps.clock().getTime() - row.created_at.getTime();
+  if (row.body_digest !== request.body_digest || age_ms > replay_ms) return row;
+  const account = await readAccount(deps.sql, request.agent.id);
+  const points = account?.balance ?? 0;
+  return { prediction: toWire(row), points, event_id: row.event_id, replayed: true };
+};
+
+const refuseDuplicate = ({ id: prediction_id }: PredictionRow): Fault =>
+  refuse(prediction_faults.DUPLICATE_PREDICTION, {
+    message: `This agent has predicted here; revise it: PATCH /api/predictions/${prediction_id}.`,
+    extra: { prediction_id },
+  });
+
+/** Of a question that takes no predictions now. */
+const refuseClosed = async (
+  deps: Deps,
+  request: PredictionRequest,
+  message: string,
+): Promise<Placed | Fault> => {
+  const first = await findFirstResult(deps, request);
+  if (first !== null && 'replayed' in first) return first;
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
+};
+
+/** Of a question that was closed or taken away since it was cached. */
+const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> => {
+  deps.questions.forget(question_id);
+  const question = await readQuestion(deps.sql, question_id);
+  if (question === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+  const message = whyNotOpen(question, deps.clock()) ?? 'The question was changing; try again.';
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
+};
+
+/** What the most similar prediction is, for the members of the error. */
+const similarExtra = async (
+  { sql }: Pick<Deps, 'sql'>,
+  question_id: string,
+  findings: readonly Finding[],
+): Promise<{ readonly similarity: number; readonly prediction_id: string | null } | null> => {
+  const similar = findings.find((finding) => finding.kind === 'similar');
+  if (similar === undefined) return null;
+  return {
+    similarity: Math.floor(similar.similarity * 10_000) / 10_000,
+    prediction_id: await readIdBySeq(sql, question_id, similar.seq),
+  };
+};
+
+/** `dry_run: true`: every gate, all failures at once, and nothing is stored. */
+export const dryRun = async (
+  deps: Needs,
+  request: PredictionRequest,
+  prepared: Prepared,
+): Promise<DryRunWire> => {
+  const { question, examined } = prepared;
+  const { is_open, own_id, findings, points } = await addToQueue(deps, request, prepared);
+  const failures: Failure[] = [];
+  const closed =
+    whyNotOpen(question, deps.clock()) ?? (is_open ? null : 'The question takes no predictions.');
+  if (closed !== null) {
+    failures.push({ path: 'params.id', message: closed, code: 'QUESTION_NOT_OPEN' });
+  }
+  if (own_id !== null) {
+    const message = 'This agent has predicted on this question already.';
+    failures.push({ path: 'params.id', message, code: 'DUPLICATE_PREDICTION' });
+  }
+  failures.push(...allFailures(examined.failures, findings));
+  const similar = await similarExtra(deps, question.id, findings);
+  return {
+    dry_run: true,
+    would_be_accepted: failures.length === 0,
+    failures: failures.map(({ path, message, code }) => {
+      return { path, message, code, status: defOf(code).status };
+    }),
+    similarity: similar?.similarity ?? null,
+    similar_prediction_id: similar?.prediction_id ?? null,
+    citations: [...examined.checked.citations],
+    forecast: examined.stated && showForecastInput(examined.stated, question),
+    understood_scale: examined.stated && understoodScale(request.body),
+    prior_probability: examined.prior === null ? null : toPercent(examined.prior),
+    points: { points, tier: tierOf(points) },
+  };
+};
+
+/** A prediction or a dry run, alone in its call. */
+export const answerPrediction = async (
+  deps: Needs,
+  request: PredictionRequest,
+): Promise<Reply | Fault> => {
+  const prepared = await prepare(deps, request);
+  return isFault(prepared) || !('kind' in prepared)
+    ? replyOf(prepared)
+    : answerPrepared(deps, request, prepared);
+};
+
+const replyOf = (placed: Placed | Fault): Reply | Fault =>
+  isFault(placed) ? placed : replyPlaced(placed);
+
+/** Joins the queue before anything is awaited. */
+export const answerPrepared = async (
+  deps: Needs,
+  request: PredictionRequest,
+  prepared: Prepared | Placed | Fault,
+): Promise<Reply | Fault> => {
+  if (isFault(prepared) || !('kind' in prepared)) return replyOf(prepared);
+  if (request.body.dry_run === true) return reply(200, await dryRun(deps, request, prepared));
+  return replyOf(await storePrepared(deps, request, prepared));
+};
+
+interface PlacedParts {
+  readonly id: string;
+  readonly at: Date;
+  readonly question: { readonly id: string } & Pick<ForecastQuestion, 'options' | 'question_type'>;
+  readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
+  readonly stated: ForecastColumns;
+  /** What else it has. */
+  readonly rest: Pick<
+    NewPrediction,
+    | 'owner_id'
+    | 'reasoning'
+    | 'citations'
+    | 'resolution_protocol'
+    | 'prior_probability'
+    | 'prior_basis'
+    | 'body_digest'
+  >;
+}
+
+/** A prediction, made here or imported, and its event, which tells no reasoning. */
+export const composeRow = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
+  const { model_family } = agent;
+  const data: Static<typeof prediction_placed.data> = {
+    question_id: question.id,
+    prediction_id: id,
+    user_id: agent.id,
+    user_name: agent.name,
+    model_family,
+    ...dataOf(stated, question),
+  };
+  const event_id = makeId();
+  return {
+    row: {
+      question_id: question.id,
+      agent_id: agent.id,
+      id,
+      owner_id: rest.owner_id,
+      prediction: stated.prediction,
+      probability: stated.probability,
+      confidence: stated.confidence,
+      selected_option: stated.selected_option,
+      probabilities: stated.probabilities,
+      cdf: stated.cdf,
+      reasoning: rest.reasoning,
+      citations: rest.citations,
+      model_family,
+      resolution_protocol: rest.resolution_protocol,
+      prior_probability: rest.prior_probability,
+      prior_basis: rest.prior_basis,
+      revision: 0,
+      revised_at: null,
+      revision_reason: null,
+      revision_event_id: null,
+      body_digest: rest.body_digest,
+      event_id,
+      created_at: at,
+    },
+    body: bodyOf(prediction_placed, { data, at }),
+  };
+};
