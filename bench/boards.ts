@@ -22,10 +22,7 @@ const longest_ms = 900_000;
 
 const startOf = (id: string): string => id.slice(0, 24);
 
-/**
- * Scores as settling leaves them: a hundred random agents per question, about fifty scores per
- * agent.
- */
+/** Scores as settling leaves them: a hundred random agents per question, about fifty per agent. */
 const addScores = async (sql: Sql, agents: number): Promise<void> => {
   const total = agents * forecasts_each;
   await sql`

@@ -19,10 +19,7 @@ import { type Bench, ratioOf, type Subject } from './frame/bench.js';
  */
 
 const agents = 4_000;
-/**
- * Their product is the number of requests in flight. It is below the 512 writes that an api process
- * admits.
- */
+/** Their product is in flight. It is below the 512 writes that an api process admits. */
 const burst_agents = 16;
 const burst = 20;
 

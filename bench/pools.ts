@@ -99,20 +99,14 @@ export const readResolvedFile = async (file: string): Promise<readonly ResolvedQ
   }));
 };
 
-/**
- * One subject per pool. The unit is a thousandth of a Brier score, because figures have two
- * decimals.
- */
+/** One subject per pool. The unit is a thousandth of a Brier score: figures have two decimals. */
 const makeSubjects = (set: string, all: readonly ResolvedQuestion[]): readonly Subject[] =>
   pool_names.map((name) => ({
     name: `${name}_${set}`,
     round: async () => ({ brier_x1000: brierOf(name, all) * 1_000 }),
   }));
 
-/**
- * The pool's score divided by a simpler one's. A file has no bound, because it may have few
- * questions.
- */
+/** The pool's score divided by a simpler one's. A file has no bound: it may be small. */
 const figuresOf = (set: string, bound: { readonly max?: number }) =>
   pool_names.slice(1).map((other) => {
     const of = ratioOf(`pooled_${set}`, `${other}_${set}`, 'brier_x1000');

@@ -56,8 +56,7 @@ export const bench: Bench = {
   async prepare(context) {
     const { seconds } = context;
     const has_pgbench = spawnSync('pgbench', ['--version']).status === 0;
-    // Questions for all rounds and warm-ups of the other loads. The wide load uses the ones after
-    // them.
+    // Questions for all rounds and warm-ups of the other loads. The wide load uses the next ones.
     const narrow = block * 14 * (context.rounds + 2);
     const subjects = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
     const { setup, keys_file, service } = await startForum(context, {
@@ -78,10 +77,7 @@ export const bench: Bench = {
       in_flight: service_connections,
       idempotent: true,
     });
-    /**
-     * Started in its first round, because before that it would use the stores during other
-     * subjects.
-     */
+    /** Started in its first round, because before that it would disturb other subjects. */
     const runOnMore = (name: string, processes: number): RunRound => {
       let started: Promise<RunRound> | undefined;
       const start = async (): Promise<RunRound> => {

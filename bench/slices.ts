@@ -83,10 +83,7 @@ const makeNumeric = async (sql: Sql, question: number, kind: 'numeric' | 'date')
     where question_id = ${questionId(question)} and s.shape = p.seq % 100`;
 };
 
-/**
- * Turns a seeded question into one with options. Each forecast puts nearly everything on one
- * option.
- */
+/** Turns a seeded question into one with options. Each forecast strongly favours one option. */
 const makeMulti = async (sql: Sql, question: number): Promise<void> => {
   await sql`
     update questions

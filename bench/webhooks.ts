@@ -75,9 +75,7 @@ const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<v
   }
 };
 
-/**
- * Records events and plans them in one transaction, so that its commit makes all deliveries due.
- */
+/** Records and plans events in one transaction, so that its commit makes all deliveries due. */
 const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown> =>
   sql.begin(async (tx) => {
     const [head] = await tx<{ last: number }[]>`

@@ -15,9 +15,7 @@ import { project_root } from './help/own-stores.js';
 interface Budget {
   /** By folder: number of lines in tracked files. */
   readonly lines: Readonly<Record<string, number>>;
-  /**
-   * Number of files in `src` that one prediction enters, from socket to commit (`npm run walk`).
-   */
+  /** Number of files in `src` that a prediction enters, from socket to commit (`npm run walk`). */
   readonly files_of_a_prediction: number;
   /** By rules file: number of files in `src` that are loaded with it. */
   readonly files_loaded_by_rules: Readonly<Record<string, number>>;
@@ -31,10 +29,7 @@ const read = (name: string): string => readFileSync(path.join(project_root, name
 
 const isText = (name: string): boolean => !/\.(?:png|svg|ico|gz|woff2?|parquet)$/.test(name);
 
-/**
- * `src/features/webhooks` or `src/http`. Outside `src` the first folder, or `.` for files in the
- * root.
- */
+/** `src/features/webhooks` or `src/http`. Outside `src` the first folder, or `.` for the root. */
 const folderOf = (name: string): string => {
   const [first = '', second = '', third = ''] = name.split('/');
   if (first !== 'src') return second === '' ? '.' : first;
@@ -73,9 +68,7 @@ const countEntered = async (): Promise<number> => {
   return Number(found[1]);
 };
 
-/**
- * If a timer runs during the prediction, its files are added, so a larger count is checked again.
- */
+/** If a timer runs during the prediction, its files count too, so a larger count is rechecked. */
 const countEnteredAtLeast = async (allowed: number): Promise<number> => {
   let least = await countEntered();
   for (let n = 0; n < 2 && least > allowed; n += 1) least = Math.min(least, await countEntered());

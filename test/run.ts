@@ -20,10 +20,7 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/**
- * Faults, backups, long logs, grown tables, pictures of every page, and the wheel of the Python
- * client.
- */
+/** Faults, backups, long logs, grown tables, pictures of every page, and the Python wheel. */
 const slow = [
   'fault/',
   'features/webhooks/signer-kill',
@@ -107,8 +104,7 @@ const run = async (): Promise<void> => {
     return report(nothing);
   }
   try {
-    // Whole services keep the cores busy. Other files also wait for their stores, so one more
-    // process fits.
+    // Whole services keep the cores busy. Other files also wait for stores, so one more fits.
     const at_once =
       availableParallelism() + (files.every((file) => beginsWith(file, slow)) ? 0 : 1);
     report(await runFiles(files, at_once));

@@ -27,14 +27,10 @@ const { minutes, seed } = readNumbers('soak', { minutes: 30, seed: 1 + (Date.now
 const rest_ms = 20_000;
 const predictions_per_second = 25;
 const recovery_ms = 90_000;
-/**
- * If a role was watched this long after its warm-up, its memory may grow at most by `most_slope`.
- */
+/** If a role was watched this long after its warm-up, memory may grow at most by `most_slope`. */
 const judged_min = 10;
 const most_slope = 1;
-/**
- * Within the warm-up, caches fill and the heap reaches its size. Further growth would be a leak.
- */
+/** Within the warm-up, caches fill and the heap reaches its size. Further growth is a leak. */
 const small_memory = { ORIGINALITY_MB: '8', PROCESS_HEAP_MB: '160' };
 const roles = ['api', 'relay', 'signer', 'timer'] as const;
 
@@ -60,10 +56,7 @@ const table = (t: Test, rows: readonly (readonly string[])[]): void => {
 /** These strike only once. After that processes live on, so that their memory can be judged. */
 const ends_processes = /^(api|relay|signer|timer) killed|a role stands|host (killed|sleeps)/;
 
-/**
- * Strikes random faults until the time is over and each kind has struck. Returns how often each
- * did.
- */
+/** Strikes random faults until the time is over and each kind has struck. Returns the counts. */
 const strikeUntil = async (
   t: Test,
   end_ms: number,

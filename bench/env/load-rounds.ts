@@ -58,10 +58,7 @@ export interface LoadOptions
   readonly burst?: number;
   /** Returns the id of subject `n`. Default: a question. */
   idOf?(n: number): string;
-  /**
-   * Counts the rows of these subjects. The round fails unless the count grew by the number of
-   * wanted answers.
-   */
+  /** Counts the subjects' rows. The count must grow by the number of wanted answers. */
   countRows?(sql: Sql, subjects: readonly string[]): Promise<number>;
 }
 

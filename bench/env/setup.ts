@@ -74,10 +74,7 @@ const startSetup = async (context: BenchContext) => {
     admin,
     urlOf,
     open,
-    /**
-     * Everything that works for a target: the processes that answer, its other processes, and the
-     * stores.
-     */
+    /** Everything that works for a target: its answering processes, its others, and the stores. */
     partsOf: (target: Pick<Target, 'watched' | 'all'>): PartPids => {
       const api = target.watched();
       const background = target.all().filter((pid) => !api.includes(pid));
@@ -215,10 +212,7 @@ interface PeerOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/**
- * Starts a peer in its own process, on a database with its name. Its handler `listen` returns the
- * port.
- */
+/** Starts a peer in its own process and database. Its handler `listen` returns the port. */
 export const startPeer = async <T extends Handlers>(
   setup: Setup,
   { name, module = name, env = {} }: PeerOptions,

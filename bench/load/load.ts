@@ -11,18 +11,12 @@ export interface LoadOptions {
   readonly port: number;
   /** Requests in flight. One per connection, unless agents have their own connections. */
   readonly in_flight: number;
-  /**
-   * Number of connections, one per agent. Request k uses connection k modulo this number. Closed
-   * loop only.
-   */
+  /** Number of connections, one per agent. Request k uses k modulo this. Closed loop only. */
   readonly own_connections?: number;
   readonly seconds: number;
   /** Requests per second. Absent for a closed loop. */
   readonly rate?: number;
-  /**
-   * Sends all requests and ends with the last answer. The rate covers all of them. Closed loop
-   * only.
-   */
+  /** Sends all requests and ends with the last answer. The rate covers all. Closed loop only. */
   readonly whole?: boolean;
   /** The status that counts as success. */
   readonly wanted_status: number;

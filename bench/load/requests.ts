@@ -102,8 +102,7 @@ export const makeRequests = (options: PairOptions | ReadOptions): readonly Buffe
   const keys = readKeys(options);
   if (count > keys.length * subjects.length) throw new Error('More requests than pairs.');
   return Array.from({ length: count }, (_, nth) => {
-    // Continues after the last pair of the previous round, so that rounds on the same subjects
-    // share no pair.
+    // Continues after the previous round, so that rounds on the same subjects share no pair.
     const text = first_text + nth;
     const subject = subjects[(text + Math.floor(text / keys.length)) % subjects.length]!;
     const agent = kind === 'revise' ? Number.parseInt(subject.slice(-12), 16) : text;

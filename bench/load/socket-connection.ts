@@ -9,15 +9,10 @@ import type { Connection, Events } from './load.js';
 export interface SocketOptions {
   readonly port: number;
   readonly path: string;
-  /**
-   * Number of the socket. Each has its own address for a service that counts sockets by address.
-   */
+  /** Number of the socket. A service that counts sockets by address sees a different one each. */
   readonly n: number;
   readonly api_key?: string;
-  /**
-   * Returns true if the payload of a frame of this length is needed. Otherwise only its length is
-   * read.
-   */
+  /** True if the payload of a frame of this length is needed. Otherwise only its length is read. */
   readonly wants: (length: number) => boolean;
   onOpen(): void;
   onFrame(length: number, payload: Buffer | undefined): void;

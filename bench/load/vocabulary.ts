@@ -1,7 +1,4 @@
-/**
- * Words for the bench's own reasoning texts: plain, inoffensive, and numerous enough that texts
- * differ.
- */
+/** Words for the bench's own reasoning texts: plain, inoffensive, and enough of them to vary. */
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 
 export const nouns = words(`

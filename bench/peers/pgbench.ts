@@ -13,9 +13,7 @@ import { makeReasoning } from '../load/predict-texts.js';
 const clients = 16;
 const agents = 10_000;
 
-/**
- * pgbench treats `:name` as a variable even inside quotes. A space after the colon prevents this.
- */
+/** pgbench treats `:name` as a variable even inside quotes. A space after the colon avoids it. */
 const plain = (text: string): string =>
   text
     .replaceAll("'", "''")

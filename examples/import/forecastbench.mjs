@@ -13,10 +13,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
-/**
- * The first subject with a word in the question wins, otherwise the first with a word in the
- * background.
- */
+/** The first subject with a word in the question wins, then the first in the background. */
 const subjects = Object.entries({
   existential_risk: 'extinction|superintelligence|AI takeover|bioweapons?|asteroids?',
   robotics_physical: 'robots?|robotics|humanoids?|Optimus',
@@ -58,10 +55,7 @@ const subjectOf = ({ question, background }) => {
 
 const entities = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', '#39': "'" };
 
-/**
- * Converts HTML to text. Links keep their URL, paragraphs become line breaks, other tags are
- * dropped.
- */
+/** Converts HTML to text. Keeps link URLs and paragraph breaks, drops other tags. */
 const plain = (html) =>
   html
     .replace(/<a\b[^>]*\bhref="([^"]*)"[^>]*>(.*?)<\/a>/gis, '$2 ($1)')

@@ -43,9 +43,7 @@ const compileFiles = async (
   return stdout;
 };
 
-/**
- * Compiles each text as a module of a third-party browser program. Returns errors by module name.
- */
+/** Compiles each text as a module of a third-party browser program. Returns errors by module. */
 const compile = async (t: Test, texts: readonly string[]): Promise<readonly string[][]> => {
   const said = await compileFiles(
     Object.fromEntries(texts.map((text, n) => [`module-${n}.ts`, text])),

@@ -169,8 +169,7 @@ t.test('mistakes end with one line and nothing done', async (t) => {
 });
 
 t.test('a trial is posted on a service elsewhere only with a yes', async (t) => {
-  // The same service under this machine's name, which the command does not treat as a loopback
-  // address.
+  // The same service under this machine's name, which the command does not treat as loopback.
   const relay = listenTcp((socket) => {
     const other = connect(Number(new URL(app.url).port), '127.0.0.1');
     socket.on('error', () => other.destroy()).pipe(other);

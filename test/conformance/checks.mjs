@@ -41,10 +41,7 @@ const collect = (until) => {
   return { events, take };
 };
 
-/**
- * The topic of all events has no private events, so their offsets are missing. The digest accounts
- * for them.
- */
+/** Offsets of private events are missing on the topic of all events. The digest covers them. */
 const checkOrder = async ({ events, after, until }) => {
   const ids = new Set(events.map(({ id }) => id));
   if (ids.size < events.length) throw new Error('an id comes twice');

@@ -21,10 +21,7 @@ const isPage = (headers: Headers, body: unknown): boolean =>
   typeof body === 'string' &&
   /^<!doctype html>/i.test(body);
 
-/**
- * An error of the Model Context Protocol. Its data is the refusal of the API, unless the SDK
- * refused.
- */
+/** A Model Context Protocol error. Its data is the API's refusal, unless the SDK refused. */
 const isOfJsonRpc = (body: Answered['body']): boolean =>
   body?.jsonrpc === '2.0' && typeof body.error?.code === 'number';
 
@@ -54,10 +51,7 @@ const problemOfError = (answer: Answered, known: readonly FaultDef[]): string | 
   return def.retryable === body.retryable ? null : `retryable: ${body.retryable}`;
 };
 
-/**
- * `/health` or `/readyz` report this if a probe took longer than a second, because this machine is
- * busy.
- */
+/** `/health` or `/readyz` report this if a probe took over a second on a busy machine. */
 const isProbeLate = ({ status, body }: Answered): boolean =>
   status === 503 && body?.status === 'down' && body.lag_ms !== undefined;
 

@@ -8,9 +8,7 @@ import { t } from '../help/tap.js';
 import { connect } from '../help/ws-client.js';
 import { findMismatches, lookAtAll, startMatrix, targetOf } from './matrix.js';
 
-/**
- * Every route with every kind of caller: some are admitted, all others are refused with the reason.
- */
+/** Every route with every kind of caller: some are admitted, others are refused with the reason. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 

@@ -7,10 +7,7 @@ import { makeAgent, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { prepareExamples } from './example-calls.js';
 
-/**
- * Caching: an ETag, a cache rule, and a 304 that does not count against a limit, over HTTP and the
- * socket.
- */
+/** Caching: an ETag, a cache rule, and a 304 that counts against no limit, over HTTP and socket. */
 
 const app = await startApp(t, {
   env: { ...no_limits, TRUSTED_PROXIES: '127.0.0.1', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
@@ -32,9 +29,7 @@ const newcomer = () => {
 const leftOf = ({ headers }: Answered): string =>
   /"ip";r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1] ?? '';
 
-/**
- * Calls that the limit counted. A response from the cache is not counted, and has no such header.
- */
+/** Calls that the limit counted. A cached response is not counted, and has no such header. */
 const costOf = (one: Answered, first: Answered): number =>
   leftOf(one) === '' ? 0 : Number(leftOf(first)) - Number(leftOf(one));
 
@@ -133,10 +128,7 @@ t.test('a changed answer has another tag, and is private for a caller with a key
 const count = (answers: readonly Answered[], status: number): number =>
   answers.filter((one) => one.status === status).length;
 
-/**
- * Makes a hundred concurrent calls, one in ten of which needs a body, and then more than the limit
- * allows.
- */
+/** Makes a hundred concurrent calls, a tenth of which need a body, and then exceeds the limit. */
 const payInParallel = async (t: Test, limit: number) => {
   const small = await startApp(t, { roles: ['api'], env: { LIMIT_IP: String(limit) } });
   const started_ms = performance.now();

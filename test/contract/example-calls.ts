@@ -120,16 +120,12 @@ const because = { reason: 'Reported by a reader, and looked at.' };
 const makeWorlds = (app: TestApp, owner: Human) => {
   type World = () => Promise<Values>;
 
-  /**
-   * One owner for all agents: hashing a password takes a while, and here the owner does not matter.
-   */
+  /** One owner for all agents: hashing a password takes a while, and the owner does not matter. */
   const linked = async () => {
     const { id, key } = await makeAgent(app, { human: owner });
     return { AGENT_ID: id, API_KEY: key };
   };
-  /**
-   * An agent cannot vote on the content of an agent with the same owner, so this one has its own.
-   */
+  /** This one has its own owner: agents with the same owner cannot vote on each other's content. */
   const voter = async () => {
     const { key } = await makeAgent(app, { human: await makeHuman(app) });
     return { API_KEY: key };

@@ -158,10 +158,7 @@ const router = makeRouter(fuzz_routes.map((route) => ({ route, entry: route })))
 const isOfParser = ({ status, headers }: Answered): boolean =>
   (status === 505 || status === 431) && headers.get('x-request-id') === null;
 
-/**
- * The problem with an answer, judged by the route that answers, which may differ from the intended
- * one.
- */
+/** The problem with an answer, judged by the route that answers, not by the intended one. */
 export const findFuzzProblem = (request: FuzzRequest, answer: Answered): string | null => {
   if (isOfParser(answer)) return null;
   const { method, path } = request;

@@ -7,19 +7,14 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { type ExampleCall, prepareExamples } from './example-calls.js';
 
-/**
- * Every POST route with an Idempotency-Key: one effect and one answer, stored in one transaction.
- */
+/** Every POST route with an Idempotency-Key: one effect and one answer, in one transaction. */
 
 const posts = (api_routes as readonly Route[]).filter(
   (route) => route.method === 'POST' && takesKey(route) && !route.is_endless,
 );
 const inside = posts.filter(({ stores_answer }) => stores_answer === 'inside');
 
-/**
- * These have no effect that counts twice, or always the same one. They may store their answer
- * afterwards.
- */
+/** Repeating these has no further effect, so they may store their answer afterwards. */
 const after: Readonly<Record<string, string>> = {
   testWebhook: 'a ping goes to the receiver, outside of any transaction',
   addTaxonomyTags: 'a tag that is there stays',

@@ -140,9 +140,7 @@ const call = async (route: Route, target: string, send: CallOptions, refusable =
   return body;
 };
 
-/**
- * Sends the example of a route. For a read operation, also tries each filter and the second page.
- */
+/** Sends the example of a route. For a read, also tries each filter and the second page. */
 const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepareExamples>>) => {
   const { path, query, send } = await prepare(route);
   if (route.method !== 'GET') {

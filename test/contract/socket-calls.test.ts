@@ -48,8 +48,7 @@ t.test('a repeat with the same key gets the first answer over either transport',
     const agent = await makeAgent(app, { human });
     const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
     const headers = { 'idempotency-key': makeId() };
-    // Not formatted as JSON.stringify would by default, because the exact text that the client sent
-    // counts.
+    // Indented, because the exact text that the client sent counts.
     const forecast = { prediction: true, confidence: 60, reasoning: makeReasoning() };
     const text = JSON.stringify(forecast, null, 1);
     const overHttp = (body: string) =>

@@ -3,10 +3,7 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/**
- * The rows of a COPY as a stream: complete or with an error, and never at the expense of other
- * queries.
- */
+/** The rows of a COPY as a stream: complete or with an error, and without harm to other queries. */
 
 const { database_url } = await openStores(t);
 const sql = openSql({ url: database_url, pool: 2, prepare: true, name: 'copy' });

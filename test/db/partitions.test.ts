@@ -139,9 +139,7 @@ const readPlans = (file: string): readonly Explained[] =>
     .filter((entry) => / api-0 LOG: {2}duration: .* plan:/.test(entry.slice(0, 200)))
     .map((entry) => JSON.parse(entry.slice(entry.indexOf('{'))));
 
-/**
- * Statements that look once, by an index, into each partition, because they have no question id.
- */
+/** Statements that look once, by an index, into each partition: they have no question id. */
 const by_other_keys = [
   /** The last comment of an agent, read when it writes another. */
   /where c\.agent_id = d\.agent_id order by c\.id desc limit 1/,

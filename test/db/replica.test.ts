@@ -27,9 +27,7 @@ interface Read {
 
 const reads_after = 100;
 
-/**
- * Four clients write to the primary and immediately read their writes, during `act` and after it.
- */
+/** Four clients write to the primary and immediately read their writes, during and after `act`. */
 const readOwnWrites = async (
   { sql, reads }: { readonly sql: Sql; readonly reads: Sql },
   act: () => Promise<unknown>,

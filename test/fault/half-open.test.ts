@@ -44,9 +44,7 @@ const isBack = async (t: Test, { load, listeners }: FaultWorld, from_ms: number)
 
 type Store = 'db' | 'db_writes' | 'redis';
 
-/**
- * Many requests in parallel, because there may be several processes, and one of them may be fine.
- */
+/** Many requests in parallel: there may be several processes, and one of them may be fine. */
 const untilFollowed = async (world: FaultWorld, store: Store): Promise<void> => {
   await until(`health says that ${store} is silent`, async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => readHealth(world)));

@@ -59,10 +59,7 @@ export const startMembers = async (
     return null;
   };
 
-  /**
-   * Events of a question arrive in order, each when the earlier ones are done or held by the same
-   * member.
-   */
+  /** A question's events arrive in order: earlier ones are done or held by the same member. */
   const take = (member: string, { offset, data }: Delivery, sent_ms: number): void => {
     if ((done_ms.get(offset) ?? sent_ms) < sent_ms) odd.push(`${offset} came though it was done`);
     const { question_id } = data;

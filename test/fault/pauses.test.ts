@@ -21,10 +21,7 @@ import {
 
 t.setTimeout(fault_limits.timeout);
 
-/**
- * The longest time from the recording of an event to the end of its delivery, for events since
- * then.
- */
+/** The longest time from recording an event to the end of its delivery, for events since then. */
 const longestDelivery = async ({ service }: FaultWorld, since = new Date(0)): Promise<number> => {
   const [row] = await service.sql<{ ms: number }[]>`
     select extract(epoch from max(d.delivered_at - e.recorded_at))::float8 * 1000 as ms
@@ -64,10 +61,7 @@ const relaySleeps: Fault['strike'] = async (world, t) => {
   await flowWithin(t, world, 10_000, () => putToSleep(pid));
 };
 
-/**
- * It is killed because of the pause, and the next one gets the leases of a process that is known to
- * be dead.
- */
+/** The pause gets it killed. The next one takes over its leases, because it is known to be dead. */
 const signerSleeps: Fault['strike'] = (world, t) =>
   flowWithin(t, world, 10_000, () => world.service.pause('signer'));
 

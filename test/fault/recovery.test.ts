@@ -40,10 +40,7 @@ const roles = ['relay', 'signer', 'timer', 'api'] as const satisfies readonly Pa
 const countOf = ({ pidsOf }: TestService) =>
   Object.fromEntries(roles.map((role) => [role, pidsOf(role).length]));
 
-/**
- * Waits until each role has as many processes as before, and the service reports that it is
- * healthy.
- */
+/** Waits until each role has as many processes as before, and the service is healthy. */
 const untilWhole = ({ service }: FaultWorld, wanted: string): Promise<boolean> =>
   until(
     'the service is whole',

@@ -52,9 +52,7 @@ const countOnTwoMasters = async (t: Test, url: string): Promise<void> => {
   limiter.stop();
 };
 
-/**
- * Kills a node under load, waits until another one has replaced it, and continues for some time.
- */
+/** Kills a node under load, waits until another one has replaced it, and continues for a while. */
 const killUnderLoad = async (
   node: RedisNode,
   replaced: () => Promise<unknown>,

@@ -40,10 +40,7 @@ const makeSubject = async (t: Test, service: TestService, question: number) => {
       t.equal(body.resolution.total, count);
       decided.push(outcome);
     },
-    /**
-     * Strikes each time that settling has advanced, until it is finished. Returns the number of
-     * strikes.
-     */
+    /** Strikes each time that settling advances, until it is finished. Returns the count. */
     async strikeUnderWay(strikes: readonly (() => Promise<unknown>)[]): Promise<number> {
       let struck = 0;
       for (const strike of strikes) {

@@ -16,10 +16,7 @@ import { awaitTruth, countRepeats, deliveredIds, type Witnesses } from './truth.
  * continues.
  */
 
-/**
- * Set by `npm run faults`: faults last longer, more clients follow, and each fault is checked
- * separately.
- */
+/** Set by `npm run faults`: longer faults, more clients, and a separate check after each fault. */
 export const is_long = process.env['LONG_FAULTS'] === 'true';
 
 /** Maximum duration of a file, or of one test with several faults. */
@@ -43,10 +40,7 @@ export interface WorldOptions extends ServiceOptions {
   readonly followers?: number;
 }
 
-/**
- * Maximum number of calls that can be in progress or unsettled when a signer ends. See
- * `send_limits`.
- */
+/** Maximum number of unfinished or unsettled calls when a signer ends. See `send_limits`. */
 const most_repeats = 100;
 
 const addHook = async ({ url, agents }: TestService, target: string) => {
@@ -60,10 +54,7 @@ const addHook = async ({ url, agents }: TestService, target: string) => {
   return { id, secret, path: new URL(target).pathname };
 };
 
-/**
- * Every tenth follows everything, every tenth uses a filter, and the others follow one question
- * each.
- */
+/** Every tenth follows everything, every tenth uses a filter, the others follow one question. */
 const wishOf = ({ questions }: TestService, n: number): Wish => {
   if (n % 10 === 0) return { topic: 'all' };
   if (n % 10 === 1) return { topic: 'all', min_confidence: 60 + (n % 3) * 10 };

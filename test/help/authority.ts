@@ -1,10 +1,7 @@
 import { isIP } from 'node:net';
 import { generate } from 'selfsigned';
 
-/**
- * A certificate authority for one test, with certificates that it signed and certificates that it
- * did not.
- */
+/** A certificate authority for one test, with certificates signed by it and by others. */
 
 export interface Pair {
   readonly key: string;

@@ -8,9 +8,7 @@ import { makeTestFolder, project_root, removeTestFolder } from './own-stores.js'
 import type { Teardown } from './stores.js';
 import { until } from './until.js';
 
-/**
- * HAProxy with the configuration of `examples/hosts`, in front of several hosts on this machine.
- */
+/** HAProxy with the configuration of `examples/hosts`, in front of hosts on this machine. */
 
 export const no_haproxy = 'haproxy is neither installed nor to be had with apt-get';
 

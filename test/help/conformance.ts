@@ -6,9 +6,7 @@ import type { TestApp } from './app.js';
 import { project_root } from './own-stores.js';
 import { python } from './python.js';
 
-/**
- * Runs the suite in `test/conformance` against a service, and fills the service's log with events.
- */
+/** Runs the suite in `test/conformance` against a service, and fills its log with events. */
 
 const folder = path.join(project_root, 'test', 'conformance');
 

@@ -89,9 +89,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     disarm() {
       armed = null;
     },
-    /**
-     * Connections that are open now carry no more data and do not end. Later ones work normally.
-     */
+    /** Connections that are open now carry no more data and do not end. Later ones work. */
     silence,
     /** Connections that are open now still deliver requests, but their answers are lost. */
     mute() {

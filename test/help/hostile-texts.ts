@@ -83,10 +83,7 @@ const signs = [
   '\u05D0'.repeat(300),
 ];
 
-/**
- * Texts that take quadratic time to normalize: many combining marks in a row, or marks in the wrong
- * order.
- */
+/** Texts that take quadratic time to normalize: many combining marks, in a row or out of order. */
 export const marked_texts: readonly string[] = [
   `a${'\u0301'.repeat(62_000 / 2)}`,
   `a${'\u0301\u0316'.repeat(62_000 / 4)}`,

@@ -44,10 +44,7 @@ interface Pair {
   readonly key: string | null;
 }
 
-/**
- * States either one option with a confidence, or all probabilities, with the rest on the next
- * option.
- */
+/** States either one option with a confidence, or all probabilities, with the rest on the next. */
 export const stateOption = (options: readonly string[], n: number, confidence: number) => {
   const at = n % options.length;
   if (n % 2 === 0) return { selected_option: options[at], confidence };
@@ -170,9 +167,7 @@ export const makeLoad = (options: LoadOptions) => {
     acknowledged,
     /** Descriptions of answers that no client should ever get. */
     odd: odd as readonly string[],
-    /**
-     * Continues with the next pair after a stop. `rate` is requests per second over all clients.
-     */
+    /** Continues with the next pair after a stop. `rate` is requests per second of all clients. */
     resume(rate = per_second) {
       per_second = rate;
       if (!stopped) return;

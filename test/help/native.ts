@@ -10,9 +10,7 @@ import {
 } from '../../src/http/uws.js';
 import { until } from './until.js';
 
-/**
- * Uses the HTTP library directly, over raw connections, and in a child process that it may crash.
- */
+/** Uses the HTTP library directly, over raw connections, and in a child process that may crash. */
 
 export const startBare = async (t: Pick<Test, 'teardown'>, mount: (app: TemplatedApp) => void) => {
   const app = App();

@@ -11,17 +11,11 @@ import { removePlace } from '../../src/process/embedded/postgres-home.js';
 import { startRedis, stopRedisLeftover } from '../../src/process/embedded/redis.js';
 import { unmountSmallDisks } from './small-disk.js';
 
-/**
- * Postgres and Redis for one test run or one test file, in a temporary folder that is removed with
- * them.
- */
+/** Postgres and Redis for one test run or one test file, in a folder that is removed with them. */
 
 export const project_root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/**
- * In memory if there is room: on disk, creating a database of many small files takes ten times as
- * long.
- */
+/** In memory if there is room: on disk, creating a database takes ten times as long. */
 const chooseFolder = (): string => {
   const memory = '/dev/shm';
   if (existsSync(memory)) {
@@ -35,9 +29,7 @@ export const template_name = 'pf_template';
 
 let folders = 0;
 
-/**
- * Makes an empty folder. Its name contains the pid, so that a later run knows which run made it.
- */
+/** Makes an empty folder. Its name contains the pid, so that a later run knows whose it was. */
 export const makeTestFolder = (): string => {
   mkdirSync(tests_folder, { recursive: true });
   folders += 1;

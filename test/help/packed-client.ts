@@ -6,10 +6,7 @@ import { promisify } from 'node:util';
 import { project_root } from './own-stores.js';
 import type { Teardown } from './stores.js';
 
-/**
- * The client library as users get it: packed, then installed outside the checkout, without a
- * registry.
- */
+/** The client library as users get it: packed, and installed elsewhere without a registry. */
 
 const run = promisify(execFile);
 

@@ -26,9 +26,7 @@ const program = (() => {
 export const withoutPgBouncer = (): string | false =>
   program() === null && 'pgbouncer is neither installed nor to be had with apt-get';
 
-/**
- * Set by `npm run faults -- pgbouncer`: services that tests start connect to Postgres through it.
- */
+/** Set by `npm run faults -- pgbouncer`: the tests' services connect to Postgres through it. */
 export const is_pooled = process.env['FAULT_PGBOUNCER'] === 'true';
 
 /** Reads the example configuration, with other addresses and users. */

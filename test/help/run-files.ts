@@ -179,8 +179,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         if (running === null) {
           if (problem !== undefined) report(last, reader.take(), performance.now(), problem);
         } else if (is_stopped) cut.push(running.file);
-        // The process ended because of the previous file, which has failed. Another process runs
-        // this file.
+        // The previous file ended the process and has failed. Another one runs this file.
         else if (!running.is_loaded && last !== '') folder.unshift(running.file);
         else report(running.file, reader.take(), running.began, problem ?? ended);
         resolve();

@@ -125,10 +125,7 @@ export const launch = (
 export const clusterOf = (folder: string): string =>
   placeOutside(folder) || path.join(folder, 'postgres');
 
-/**
- * The roles, stores and watchers of a service. Each has the folder or the cluster in its command
- * line.
- */
+/** The roles, stores and watchers of a service. Their command lines name its folder or cluster. */
 export const processesOf = (folder: string): readonly number[] => {
   const names = [folder, clusterOf(folder)];
   const isNamed = (word: string): boolean =>
@@ -265,9 +262,7 @@ const startHost = async (
       launched = launch(folder, { ...env, PORT: String(port) });
       await launched.url;
     },
-    /**
-     * Pauses all its processes, as on a suspended machine, until the returned function is called.
-     */
+    /** Pauses all its processes, like a suspended machine, until the result is called. */
     pause(): () => void {
       const pids = [launched.child.pid ?? 0, ...processesOf(folder)];
       for (const pid of pids) signalProcess(pid, 'SIGSTOP');
@@ -436,9 +431,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     pidsOf,
     stop: first.close,
 
-    /**
-     * Kills all processes of a part, or only one, with SIGKILL. Resolves when others do its work.
-     */
+    /** Kills a part's processes, or only one, with SIGKILL. Resolves when others do its work. */
     kill: (part: Part, how: KillOptions = {}): Promise<void> => kill(running, part, how),
 
     /** Kills everything with SIGKILL. Resolves when the api works again after the next start. */

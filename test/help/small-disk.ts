@@ -33,9 +33,7 @@ export const withoutSmallDisks = (): string | false => {
 
 export type SmallDisk = ReturnType<typeof mountSmallDisk>;
 
-/**
- * A disk of a few megabytes in memory that a test can fill. It is removed with the test's folder.
- */
+/** A disk of a few megabytes in memory that a test can fill. Removed with the test's folder. */
 export const mountSmallDisk = (options: SmallDiskOptions) => {
   const { folder } = options;
   mkdirSync(folder, { recursive: true });

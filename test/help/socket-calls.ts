@@ -64,9 +64,7 @@ export const openCalls = async (
     ask,
     pause,
     resume,
-    /**
-     * Returns the next reply or error, with any id. For a socket with no other calls in progress.
-     */
+    /** Returns the next reply or error, with any id. For a socket with no other open calls. */
     askAnything: (text: string | Buffer) => ask(text, anything),
     /** Ids of the replies so far, in order of arrival. */
     replied: () => frames.filter(({ op }) => op === 'reply').map(({ id }) => id),

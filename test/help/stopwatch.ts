@@ -1,8 +1,6 @@
 const tick_ms = 10;
 const tries_ms = 3_000;
-/**
- * A gap between two ticks counts as at most this long. The rest is time when the machine stalled.
- */
+/** A gap between two ticks counts as at most this long. The rest is a stall of the machine. */
 const counted_ms = 30;
 
 /**

@@ -112,9 +112,7 @@ const dropKeys = async (url: string, prefix: string): Promise<void> => {
 
 export type PrivateStores = Awaited<ReturnType<typeof startPrivateStores>>;
 
-/**
- * Separate servers for this test, with a migrated database. Use `durable` for tests that kill them.
- */
+/** Separate servers for this test, with a migrated database. `durable` for tests that kill them. */
 export const startPrivateStores = async (
   t: Teardown,
   { durable = true }: { readonly durable?: boolean } = {},

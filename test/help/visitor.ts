@@ -54,10 +54,7 @@ export const makeVisitor = (url: string, token = '') => {
   };
 };
 
-/**
- * The message at a field, whether it is tied to the field, and whether the field is marked and
- * focused.
- */
+/** The message at a field and its tie to the field, and if the field is marked and focused. */
 export const problemAt = ({ html }: Shown, name: string) => {
   const field = new RegExp(`<(?:input|textarea|select|fieldset)[^>]*\\bid="${name}"[^>]*>`).exec(
     html,

@@ -141,8 +141,7 @@ t.test('a query is read by its schema: types, defaults, and what is wrong', asyn
     ['deep=0', { limit: 20, deep: false }],
     ['q=a+b%20c', { limit: 20, q: 'a b c' }],
     ['limit=1', { limit: 1 }],
-    // Unknown keys are ignored, an empty value counts as absent, and the first of several values
-    // counts.
+    // Unknown keys are ignored, an empty value counts as absent, and the first value counts.
     ['page=3&__proto__=x&constructor=y&&&=&limit=', { limit: 20 }],
     ['limit=3&limit=900', { limit: 3 }],
     ['q=abcde', { limit: 20, q: 'abcde' }],

@@ -82,9 +82,7 @@ const openDead = async (
 
 const isIn = (client: Client): boolean => client.frames[0]?.op === 'welcome';
 
-/**
- * Tries once to connect. A refused client is told when to come back, and only by close code 4104.
- */
+/** Tries once to connect. A refused client is told when to return, and only by close code 4104. */
 const tryIn = async (t: Test, headers: Headers, port = app.port) => {
   const client = await connect(t, port, { headers });
   const first = await client.get('a first frame', () => true);

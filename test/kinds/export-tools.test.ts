@@ -9,10 +9,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/**
- * Exports as researchers' tools read them: all six with DuckDB, and the net recomputed from them
- * alone.
- */
+/** Exports as researchers' tools read them: all six with DuckDB, and the net computed from them. */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],

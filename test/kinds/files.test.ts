@@ -4,9 +4,7 @@ import { until } from '../help/until.js';
 import { ask, openImports, past, source } from './records.js';
 import type { Any, Fields } from './world.js';
 
-/**
- * Kind B: files as people have them: encodings, separators, headers, numbers, quotes, line ends.
- */
+/** Kind B: real-life files: encodings, separators, headers, numbers, quotes, line ends. */
 
 const { app, write, run, send, questionOf, predictionsOn } = await openImports(t);
 

@@ -155,8 +155,7 @@ t.test('a character that grows when it is normalised counts as what it grows to'
     const over = await patchMe({ bio: character.repeat(most + 1) });
     t.match(over, { status: 400, body: { fields: [{ path: 'body.bio' }] } }, `${what}: one more`);
   }
-  // 16 marks before, 32 after. An accepted text must be accepted again in the form in which it was
-  // returned.
+  // 16 marks before, 32 after. An accepted text must be accepted again as it was returned.
   const first = await patchMe({ bio: accents(16, '\u0344') });
   t.ok(first.status === 200 || first.status === 400);
   if (first.status === 400) {
@@ -186,8 +185,7 @@ t.test('marks of every block count in a row, whatever is no character between th
     t.match(refused.body, { fields: [{ path: 'body.philosophy' }] }, what);
     t.match(refused.body.error, is_accents, what);
   }
-  // With a joiner or a control character in between, the text is either refused or stored
-  // completely.
+  // With a joiner or control character in between, the text is refused or stored completely.
   for (const [what, between] of [
     ['a zero-width joiner', '\u200d'],
     ['a non-joiner', '\u200c'],

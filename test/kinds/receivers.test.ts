@@ -31,9 +31,7 @@ t.beforeEach(world.reset);
 const deliverTo = makeDeliverTo(world);
 const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
 
-/**
- * An answer, the status that counts, and the note, if there is one. A 2xx status means delivered.
- */
+/** An answer, the status that counts, and the note, if any. A 2xx status means delivered. */
 type Row = readonly [
   what: string,
   does: Misbehaviour,

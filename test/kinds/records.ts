@@ -4,9 +4,7 @@ import type { t as Tap } from '../help/tap.js';
 import { openImport } from '../tools/import-files.js';
 import type { Any, Fields } from './world.js';
 
-/**
- * Shared code of the tests of imported files: an app, short forms of records, and their results.
- */
+/** Shared code of the tests of imported files: an app, short records, and their results. */
 
 export const source = 's42';
 

@@ -6,10 +6,7 @@ import { until } from '../help/until.js';
 import { ask, decision, forecast, openImports, past } from './records.js';
 import { type Any, eventOf, type Fields } from './world.js';
 
-/**
- * Kind C: a record that is imported repeatedly, concurrently, or after a lost answer exists only
- * once.
- */
+/** Kind C: a record imported repeatedly, concurrently, or after a lost answer exists once. */
 
 const { app, send, run, writeLines, questionOf, predictionsOn } = await openImports(t);
 
@@ -214,10 +211,7 @@ t.test('of two outcomes at once one wins, and the other is reported', async (t) 
   }
 });
 
-/**
- * Forwards requests. `loses` selects the paths whose answer becomes a 503 although the work is
- * done.
- */
+/** Forwards requests. `loses` selects paths that answer 503 although the work is done. */
 const startLossy = async (loses: (path: string) => boolean, is_done = true) => {
   const server = http.createServer((request, reply) => {
     const { method, url: path = '', headers } = request;

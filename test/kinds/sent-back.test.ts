@@ -255,9 +255,7 @@ const replayable = async (path: string): Promise<string> => {
   return body as string;
 };
 
-/**
- * A mirror: one question of the same kind for each exported forecast, and those forecasts imported.
- */
+/** A mirror: a question of the same kind for each exported forecast, which is imported there. */
 const mirrorOf = async (rows: readonly Any[], mark: string) => {
   const lines: { what: string; line: Fields; id: string; agent: string; wanted: Any }[] = [];
   for (const [n, { what, kind, id: original, prediction }] of standing.entries()) {

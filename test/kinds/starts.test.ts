@@ -135,8 +135,7 @@ t.test('data of whatever other Postgres, also where the version is not readable'
     const said = startProblem({ DATA_DIR: folder }, embedded, machine);
     const direct = clusterProblem(path.join(folder, 'postgres'), embedded);
     for (const one of [said, direct]) {
-      // Postgres itself refuses such a folder later. This check must neither crash nor print the
-      // whole value.
+      // Postgres refuses such a folder later. This check must not crash or print the whole value.
       if (one !== null) checkSentence(t, one, what);
     }
   }

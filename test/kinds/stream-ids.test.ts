@@ -137,10 +137,7 @@ t.test('numbers that no log reaches are refused or a gap', async (t) => {
   }
 });
 
-/**
- * All other places that take a position in the log: the request, and the name that the refusal
- * mentions.
- */
+/** All other places that take a position in the log, and the name that the refusal mentions. */
 const others: readonly [string, string, object | undefined, RegExp][] = [
   ['GET', '/api/events?after=1e2', undefined, /after/],
   ['GET', '/api/events?after=abc&format=ndjson', undefined, /after/],

@@ -4,9 +4,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/**
- * No client gets more of the log than intended, or starts elsewhere, because a word was ignored.
- */
+/** No client gets more of the log than intended, or starts elsewhere, by an ignored word. */
 
 const { app, log } = await serveLog(t);
 await log.write(5);

@@ -15,10 +15,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { place } from './world.js';
 
-/**
- * Webhooks with `order: "question"`: an event waits until the earlier ones are delivered or given
- * up.
- */
+/** Webhooks with `order: "question"`: an event waits until earlier ones are done or given up. */
 
 const world = await makeWorld(t);
 const { sql } = world.deps;
@@ -45,10 +42,7 @@ const fail = (...paths: readonly string[]): void => {
   for (const path of paths) world.receiver.script(path, { status: 500 });
 };
 
-/**
- * The first event of a question fails and waits for its next attempt. The second waits for the
- * first.
- */
+/** The first event of a question fails and waits for a retry. The second waits for the first. */
 const failFirst = async (hook: Parameters<typeof world.addHook>[0] = { order }) => {
   const made = await world.addHook(hook);
   fail('/');

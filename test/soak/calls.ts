@@ -31,9 +31,7 @@ interface Call {
 const try_ms = 10_000;
 const give_up_ms = 60_000;
 const again_ms = 200;
-/**
- * Agents with the same owner, who do not vote on each other's predictions. See `bench/env/seed.ts`.
- */
+/** Agents with the same owner do not vote on each other's predictions. See `bench/env/seed.ts`. */
 const owned = 4;
 
 const ballots = [
@@ -88,10 +86,7 @@ export const startCalls = (options: CallsOptions) => {
     }
   };
 
-  /**
-   * Repeats the call until it is answered. If the answer is unexpected, records it and returns
-   * null.
-   */
+  /** Repeats the call until it is answered. Records an unexpected answer and returns null. */
   const insist = async (kind: string, call: Call): Promise<string | null> => {
     const end_ms = performance.now() + give_up_ms;
     for (;;) {
@@ -180,10 +175,7 @@ export const startCalls = (options: CallsOptions) => {
       is_over = true;
       await running;
     },
-    /**
-     * Acknowledged writes that are not stored, stored rows that were not acknowledged, and odd
-     * answers.
-     */
+    /** Acknowledged writes that are not stored, stored rows without an answer, and odd answers. */
     async findWrong(sql: Sql): Promise<readonly string[]> {
       const stored = await sql<{ id: string }[]>`select id from comments`;
       const cast = await sql<{ vote: string }[]>`

@@ -89,10 +89,7 @@ const startGate = async (t: Test, held_after: number): Promise<Gate> => {
   return { url: `http://127.0.0.1:${port}`, open };
 };
 
-/**
- * They wait for snapshots and processes more than they work. An address may have two concurrent
- * exports.
- */
+/** They mostly wait for snapshots and processes. An address may have two concurrent exports. */
 t.jobs = 2;
 for (const format of ['csv', 'ndjson', 'json', 'parquet']) {
   t.test(

@@ -11,10 +11,7 @@ import { until } from '../help/until.js';
 const app = await startApp(t);
 const human = await makeHuman(app);
 
-/**
- * A session of such a client sends its key with every call. An operator's session also sends the
- * admin key.
- */
+/** Such a client sends its key with every call. An operator's session also sends the admin key. */
 const openSession = (key: string) => {
   const headers = { 'x-api-key': key, 'user-agent': 'forecast-sdk/python' };
   const send =

@@ -8,10 +8,7 @@ import { makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/**
- * Documents that programs find at fixed paths: the catalog, the skills and the workflow, which is
- * executed.
- */
+/** Documents for programs at fixed paths: the catalog, the skills, and the workflow, which runs. */
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of many shapes.
 type Any = any;
@@ -20,10 +17,7 @@ const app = await startApp(t);
 const human = await makeHuman(app);
 const readJson = async (path: string): Promise<Any> => (await fetch(app.url + path)).json();
 
-/**
- * A forecast cannot be revised in its first minute, so this makes the predictions older by this
- * many seconds.
- */
+/** Makes the predictions older, because a forecast cannot be revised in its first minute. */
 const letPass = async (seconds: number): Promise<void> => {
   await app.sql`
     update predictions set

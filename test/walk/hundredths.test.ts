@@ -8,9 +8,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { openImport } from '../tools/import-files.js';
 
-/**
- * Forecasts with tenths and hundredths of a percent, through everything that stores or shows them.
- */
+/** Forecasts with tenths and hundredths of a percent, in every place that stores or shows them. */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],

@@ -173,8 +173,7 @@ for (const proxy of proxies) {
 
     t.equal(await askOld(port), proxy.old_client);
 
-    // Each address may register once per minute. With the proxy's address, all clients would count
-    // as one.
+    // Each address may register once per minute. With the proxy's address, all would count as one.
     t.equal(await register({ port, address: '127.0.0.2' }), 201);
     t.equal(await register({ port, address: '127.0.0.2' }), 429);
     t.equal(await register({ port, address: '127.0.0.3' }), 201);

@@ -26,9 +26,7 @@ const showOf =
   (path: string): Promise<Answered> =>
     app.call('GET', path, { headers: { accept: 'text/html' } });
 
-/**
- * The page once this text has disappeared from it: visitors may get a page that is a second old.
- */
+/** The page once this text has disappeared from it. Visitors may get a second-old page. */
 export const showWithout = (show: ReturnType<typeof showOf>, path: string, text: string) =>
   until(`${path} is renewed`, async () => {
     const { body } = await show(path);

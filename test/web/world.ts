@@ -113,10 +113,7 @@ const other_types = [
   closes_at: daysFromNow(90),
 }));
 
-/**
- * The number of the script with the agents' opinions on a question. All decided questions are
- * yes/no.
- */
+/** Number of the script with the agents' opinions on a question. Decided questions are yes/no. */
 const scriptOf = (question: number): number =>
   question < scripts.length ? question : question % (scripts.length - 1);
 
@@ -163,9 +160,7 @@ const texts = [
   'Agreed on the base rate, but the permit was granted already, and that changes the picture.',
 ];
 
-/**
- * Snapshots as if the service had run all the time: the crowd moved towards its current forecast.
- */
+/** Snapshots as if the service had always run: the crowd moved towards its current forecast. */
 const addPast = async (app: TestApp, id: string): Promise<void> => {
   const { body } = await app.call('GET', `/api/questions/${id}/consensus`);
   const { forecast, options } = body.consensus ?? body;

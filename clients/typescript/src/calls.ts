@@ -62,10 +62,7 @@ export const boundWait = (ms: number, most_ms = 60_000): number =>
 
 const longest_retry_ms = 3_600_000;
 
-/**
- * The wait in a `Retry-After` header, which contains seconds or a date. 0 if there is no usable
- * value.
- */
+/** The wait in a `Retry-After` header, which contains seconds or a date. 0 if it is unusable. */
 export const retryAfterMs = (headers: Headers): number => {
   const text = headers.get('retry-after') ?? '';
   const seconds = Number(text);
@@ -160,9 +157,7 @@ export const mediaType = ({ headers }: Response): string =>
 
 export const json_type = /^application\/(?:[\w.+-]+\+)?json$/;
 
-/**
- * The parsed value if it is JSON, otherwise the text. Throws if the service could not have sent it.
- */
+/** The value if it is JSON, otherwise the text. Throws if the service could not have sent it. */
 const readBody = (answer: Response, text: string, { headers, expects }: CallRequest): unknown => {
   if (answer.status === 304 && 'if-none-match' in headers) return undefined;
   if (text === '' && expects !== 'json') return expects === 'none' ? undefined : text;
@@ -226,10 +221,7 @@ export const tryOnce = async (
   }
 };
 
-/**
- * Milliseconds before the next try. Null if the call must not be retried. No call takes effect
- * twice.
- */
+/** Milliseconds before the next try. Null if a retry is not allowed: no call takes effect twice. */
 const waitBefore = (outcome: CallAnswer | NoAnswer, tries: number): number | null => {
   const usual_ms = 50 + backoff(tries, 200, 5_000);
   if (outcome instanceof NoAnswer) return usual_ms;
@@ -266,10 +258,7 @@ export const perform = async (
   }
 };
 
-/**
- * If the answer does not come from the service itself (for example from a proxy), makes up a fault
- * for it.
- */
+/** If the answer is not the service's own (but a proxy's, for example), makes up a fault for it. */
 export const faultOf = ({ status, body }: CallAnswer): Fault => {
   const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
   const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;

@@ -3,10 +3,7 @@ import { parseArgs } from 'node:util';
 import { printable } from './printable.js';
 import { QuickstartStopped, quickstart, quickstart_options, quickstartHelp } from './quickstart.js';
 
-/**
- * `prediction-forum quickstart`, the command of this package. `prediction-forum-client` is the
- * same.
- */
+/** The command `prediction-forum quickstart`. `prediction-forum-client` is the same command. */
 
 const default_address = 'http://127.0.0.1:8080';
 const help = quickstartHelp('prediction-forum quickstart', default_address);

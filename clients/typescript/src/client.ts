@@ -51,10 +51,7 @@ export interface Client {
    * unacknowledged events of the last take are released.
    */
   consume(options: ConsumeOptions): AsyncGenerator<Delivery, undefined, undefined>;
-  /**
-   * Reads a part of the log over the socket and over HTTP, and reports which of them differs from
-   * the record.
-   */
+  /** Reads a part of the log over socket and HTTP, and reports which differs from the record. */
   compareTransports(span: Span): Promise<readonly Comparison[]>;
   /** The same service with other options, for example for another agent. */
   with(options: Partial<ClientOptions>): Client;

@@ -2,10 +2,7 @@ import { backoff, pause } from './calls.js';
 import { isPassing, StreamGap } from './errors.js';
 import type { Call, ConsumeOptions, Delivery } from './types.js';
 
-/**
- * A member of a durable consumer. It takes events over HTTP, and keeps trying while the service is
- * away.
- */
+/** A member of a durable consumer. It takes events over HTTP and retries during outages. */
 
 const wait_s = 25;
 

@@ -42,10 +42,7 @@ export class Refused<Code extends string = FaultCode> extends Error {
   }
 }
 
-/**
- * No answer arrived, or one that the service could not have sent: a timeout, or an answer from a
- * proxy.
- */
+/** No answer arrived, or none that the service could have sent: a timeout, or a proxy's answer. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
   constructor(

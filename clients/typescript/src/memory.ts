@@ -1,10 +1,7 @@
 import type { Frame } from './link.js';
 import type { LogEvent, StateUpdate } from './types.js';
 
-/**
- * The memory of a stream: the order of its events, its states, and the items that wait for a
- * reader.
- */
+/** The memory of a stream: the order of its events, its states, and the unread items. */
 
 /**
  * Decides which events of a stream are new, and whether one is missing. Offsets grow within each
@@ -26,10 +23,7 @@ export class Order {
     if (after !== undefined) this.proveAll(after);
   }
 
-  /**
-   * `known`: already received on another topic. `hole`: the event `prev` of this topic has not
-   * arrived.
-   */
+  /** `known`: already received on another topic. `hole`: the event `prev` has not arrived here. */
   judge(
     topic: string,
     offset: number,
@@ -64,10 +58,7 @@ export class Order {
     return head > (this.#proven.get(topic) ?? head);
   }
 
-  /**
-   * Accepts that events up to `until` are missing. Without `until`, those up to the next event are
-   * missing.
-   */
+  /** Accepts missing events: up to `until`, or without it, up to the next event. */
   forgive(topic: string, until: number | undefined): void {
     if (until === undefined) this.#proven.delete(topic);
     else this.take(topic, until);

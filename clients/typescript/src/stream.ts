@@ -122,10 +122,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     return { repeats: this.#repeats, holes: this.#holes };
   }
 
-  /**
-   * With `onMismatch`: the digest of the log proves that everything up to here arrived. Null at
-   * first.
-   */
+  /** With `onMismatch`: everything up to here arrived, by the log's digest. Null at first. */
   get agreed(): number | null {
     return this.#check?.agreed ?? null;
   }
@@ -219,8 +216,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
       if (this.#log_topics.length === 0) return;
     }
     this.#from = this.#order.cursor;
-    // The service closes a silent socket, so this pings even if there is nothing to subscribe to
-    // yet.
+    // The service closes a silent socket, so this pings even if there is nothing to subscribe to.
     if (!this.#join()) this.#link.send({ op: 'ping' });
   }
 
@@ -375,10 +371,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     );
   }
 
-  /**
-   * Reads events over HTTP that are too far back for a replay, page by page, until a replay can
-   * continue.
-   */
+  /** Reads events over HTTP, page by page, until a replay can continue. */
   async #fill({ topic, after }: Gap): Promise<void> {
     if (this.#filling) return;
     this.#filling = true;

@@ -66,10 +66,7 @@ interface Said<E extends EventName> {
 export type LogEvent = {
   readonly [E in EventName]: Said<E> & {
     readonly op: 'event';
-    /**
-     * The first of the stream's topics on which it arrived. Absent for some events that were read
-     * later.
-     */
+    /** The first of the stream's topics on which it arrived. Absent for some events read later. */
     readonly topic?: string;
     readonly prev?: number;
   };
@@ -107,10 +104,7 @@ export interface ConsumeOptions {
   readonly onGap?: (gap: Gap) => void;
 }
 
-/**
- * The current state of a state topic. If several arrive before a read, only the newest is
- * delivered.
- */
+/** The current state of a state topic. Of several unread ones, only the newest is delivered. */
 export interface StateUpdate {
   readonly op: 'state';
   readonly topic: string;
@@ -163,9 +157,7 @@ export interface Mismatch {
   /** Everything up to here was correct, or was reported before. */
   readonly after: number;
   readonly until: number;
-  /**
-   * Digests at `until`: of the received events, of the process that sent them, and of the record.
-   */
+  /** Digests at `until`: of the received events, of the sending process, and of the record. */
   readonly came: string;
   readonly tick: string | null;
   readonly record: string | null;
@@ -196,9 +188,7 @@ export interface Span {
 export interface StreamOptions<T extends Topic = Topic> {
   readonly topics: readonly T[];
   readonly filter?: Filter;
-  /**
-   * Delivers everything after this offset, then new events. Without it and `last`, only new events.
-   */
+  /** Delivers everything after this offset, then new events. Default: only new events. */
   readonly after?: number;
   /** Delivers this many past events, then new events. */
   readonly last?: number;
@@ -209,10 +199,7 @@ export interface StreamOptions<T extends Topic = Topic> {
   readonly signal?: AbortSignal;
   /** Use it instead of iterating. The next item is delivered when the returned promise resolves. */
   readonly onItem?: (item: Item<T>) => unknown;
-  /**
-   * Called if events are missing. The stream then continues after them. Without it, the stream
-   * ends.
-   */
+  /** Called if events are missing. The stream then continues. Without it, the stream ends. */
   readonly onGap?: (gap: Gap) => void;
   readonly onStatus?: (status: StreamStatus) => void;
   /**

@@ -35,10 +35,7 @@ const addAgent = async (parts: Parts, linked = true) => {
 const setSuspended = ({ deps }: Parts, id: string, at: Date | null) =>
   deps.sql`update agents set suspended_at = ${at} where id = ${id}`;
 
-/**
- * One process: its parts, its principals, and their queries to Postgres, whose answers can be
- * delayed.
- */
+/** One process: its parts, its principals, and its queries to Postgres, which can be delayed. */
 const startProcess = async (t: Teardown) => {
   const parts = await openParts(t, { stores });
   const queries = { made: 0, answered: 0, held: null as Promise<void> | null };

@@ -3,9 +3,7 @@ import { makeId } from '../../../src/kit/ids.js';
 import { t } from '../../help/tap.js';
 import { startAccounts } from './world.js';
 
-/**
- * Tests how agents are linked to and unlinked from their owners, and the rewards for recruiting.
- */
+/** How agents are linked to and unlinked from their owners, and the rewards for recruiting. */
 
 const forum = await startAccounts(t);
 const { sql, principals } = forum.deps;

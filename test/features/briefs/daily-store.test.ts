@@ -5,10 +5,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeForecasters, place } from './world.js';
 
-/**
- * Daily insights as readers get them. Everything in a test happens today and is then moved to an
- * earlier day.
- */
+/** Daily insights as readers get them. Everything happens today and is then moved back. */
 
 const day_ms = 86_400_000;
 const path = '/api/insights/daily';
@@ -177,8 +174,7 @@ t.test('a move counts from three predictions before and one point on', async (t)
   // (3 · 60 + 64) / 4 = 61, and (4 · 60 + 64) / 5 = 60.8.
   await yes(far, e, 64);
   await yes(near, e, 64);
-  // Copper falls from 60 to (180 + 20) / 4, and Tin rises from 20 by as much. The first option is
-  // named.
+  // Copper falls from 60 to (180 + 20) / 4, and Tin rises from 20 by as much. The first is named.
   await take(e, 'Tin');
   await moveBack(app, dateOf(6));
   const { body } = await app.call('GET', `${path}?date=${dateOf(6)}`);

@@ -9,10 +9,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, place } from '../briefs/world.js';
 
-/**
- * The consensus of numeric forecasts, computed in two ways. Each equals plain means of the stated
- * values.
- */
+/** The consensus of numeric forecasts, computed in two ways. Each equals plain means. */
 
 t.test(
   'a uniform forecast gives the place in the range, at the grid and at each percent',
@@ -52,10 +49,7 @@ const read = (count: number) =>
 const near = (t: Test, found: number, wanted: number, tolerance: number, what: string) =>
   t.ok(Math.abs(found - wanted) <= tolerance, `${what}: ${found}, not ${wanted}`);
 
-/**
- * The mean of the values at a percentile, and of the probabilities at a value, straight from the
- * definition.
- */
+/** The mean of the values at a percentile, and of the probabilities at a value, by definition. */
 const averageAt = (all: readonly (readonly [number, number])[], percent: number): number =>
   all.reduce((sum, [low, high]) => sum + low + ((high - low) * percent) / 100, 0) / all.length;
 const poolAt = (all: readonly (readonly [number, number])[], value: number): number =>

@@ -4,20 +4,14 @@ import type { Sql } from '../../../src/db/client.js';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { makeEntry } from '../../help/log.js';
 
-/**
- * Writes questions and predictions directly into the tables and the log, at times that the test
- * chooses.
- */
+/** Writes questions and predictions directly into the tables and the log, at chosen times. */
 
 export interface Placed {
   /** Number of the question. */
   readonly question: number;
   /** Number of the agent. */
   readonly agent: number;
-  /**
-   * Number of its owner. Null if it has no owner. If absent, four consecutive agents share an
-   * owner.
-   */
+  /** Number of its owner. Null if it has none. If absent, four consecutive agents share one. */
   readonly owner?: number | null;
   readonly at: Date;
   readonly family: string;

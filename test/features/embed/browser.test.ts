@@ -10,9 +10,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeContent } from '../comments/texts.js';
 
-/**
- * The widget in a browser: it updates, reports its height, and makes no requests to other servers.
- */
+/** The widget in a browser: it updates, reports its height, and contacts no other server. */
 
 if (without_chromium) {
   t.plan(0, without_chromium);
@@ -126,8 +124,7 @@ t.test('the documented snippet makes the iframe as high as the widget', async (t
   const before = 460;
   const readHeight = () => page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
   await until('the height', async () => (await readHeight()) !== before);
-  // Only messages from the frame itself are trusted. It may have gone live in the meantime, with
-  // another height.
+  // Only messages from the frame itself are trusted. It may have changed its height meanwhile.
   await page.evaluate(`postMessage({ type: 'prediction-forum:height', height: 9 }, '*')`);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => resolve()))');
   t.ok((await readHeight()) > 150);

@@ -265,8 +265,7 @@ t.test(
     writeFileSync(host, '<!doctype html><body>');
     const browser = await openBrowser(t);
     const page = await browser.open(pathToFileURL(host).href);
-    // A page from a file has no content policy, so any injected script would run. The card contains
-    // every text.
+    // A page from a file has no content policy, so injected scripts run. The card has all texts.
     const elements = readStrictly(render(saying('Harmless', true), 'card')).shape.length + 2;
     for (const text of hostile_texts) {
       const found = await page.evaluate(readFrame(render(saying(text, true), 'card')));

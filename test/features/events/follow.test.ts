@@ -318,10 +318,7 @@ t.test('with stores that fail', async (t) => {
 
   t.test('whatever happens to the stream, every event comes once and in order', async (t) => {
     const f = await follow(t, { parts });
-    /**
-     * Appends like the relay: after the end of the stream, or from any offset if the stream is
-     * empty.
-     */
+    /** Appends like the relay: after the end of the stream, or at any offset if it is empty. */
     const catchUp = async (skip: number): Promise<void> => {
       const [last] = await redis.xrevrange(f.key, '+', '-', 'COUNT', 1);
       const at = last === undefined ? skip : Number(last[0].split('-')[0]);

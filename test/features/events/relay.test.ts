@@ -475,8 +475,7 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       'gpt|1': '6013',
     },
   );
-  // An unknown forecast cannot be revised. The tally is rebuilt from the record, which has no
-  // forecasts.
+  // An unknown forecast cannot be revised. The tally is rebuilt from the record, which is empty.
   const unsaid = { confidence: 50, option_index: 0, previous: { confidence: 1, option_index: 0 } };
   await projector.project?.([{ ...says(6, unsaid), event: 'prediction.revised' }]);
   t.same({ ...(await redis.hgetall(tally)) }, { o: '0', t: '' });

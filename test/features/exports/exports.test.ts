@@ -8,10 +8,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { readLines } from './world.js';
 
-/**
- * Limits on concurrent exports and on the time to read one, and the moment that an export
- * represents.
- */
+/** Limits on concurrent exports and on their duration, and the moment that an export represents. */
 
 const agents = 100;
 const questions = 80;

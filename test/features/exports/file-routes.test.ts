@@ -26,10 +26,7 @@ import {
   sha256,
 } from './world.js';
 
-/**
- * Exports of predictions in every format, read back by libraries other than the ones that write
- * them.
- */
+/** Exports of predictions in every format, read back by other libraries than the writers. */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],
@@ -73,9 +70,7 @@ const read = (query: string, headers: Record<string, string> = {}) =>
 const rowsOf = async (query: string): Promise<Row[]> =>
   readLines((await read(query)).bytes.toString());
 
-/**
- * A moment at which all predictions are recorded, so that all exports below cover the same ones.
- */
+/** A moment at which all predictions are recorded, so that all exports below cover the same. */
 const snapshot = await until('everything can be exported', async () => {
   const { answer, bytes } = await read('format=ndjson');
   const is_whole = readLines(bytes.toString()).length === ids.length;

@@ -9,10 +9,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { predict as predictOn } from './world.js';
 
-/**
- * The records that agents read about themselves and each other, after a season of resolved
- * questions.
- */
+/** The records that agents read about themselves and others, after a season of questions. */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'], env: { LIMIT_EXPORTS: '1000' } });
 await settleEagerly(t, app);
@@ -253,8 +250,7 @@ t.test('boards tell who stands where', async (t) => {
     families.find(({ kind }: { kind: string }) => kind === 'even'),
     even,
   );
-  // The mean over one person's two agents. For the milliseconds before Bert's first forecast, only
-  // Anna counts.
+  // The mean over one person's two agents. Before Bert's first forecast, only Anna counts.
   const halves = shares.map((share) => (1 - (share + 0.5) / 2) ** 2);
   const family = families.find(({ kind }: { kind: string }) => kind === 'family');
   t.ok(Math.abs(family.brier - mean(halves)) < 5e-3, `${family.brier} of ${mean(halves)}`);

@@ -16,8 +16,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   const [good = '', bad = '', unlucky = '', rare = ''] = agents;
   const base = { category: 'society', resolved_at: clock() };
   const questions = Array.from({ length: 25 }, () => makeId());
-  // The first five questions are hard. The unlucky agent answers these, but only 15 of the 20 easy
-  // ones.
+  // The first five questions are hard. The unlucky agent answers these and 15 of 20 easy ones.
   const scores = questions.flatMap((question_id, n) => {
     const stated = n < 5 ? [40, 20, 30] : [90, 70, 80];
     return [good, bad, unlucky].flatMap((agent_id, i) =>

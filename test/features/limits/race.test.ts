@@ -8,9 +8,7 @@ import { makeAgent, makeHuman } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import type { HammerAsk, Shot } from './limiter-child.js';
 
-/**
- * Limits under eight parallel clients of two api processes are exact, even at the edges of windows.
- */
+/** Limits under eight parallel clients of two api processes are exact, even at window edges. */
 
 const stores = await openStores(t);
 const child = fileURLToPath(new URL('./limiter-child.js', import.meta.url));
@@ -77,8 +75,7 @@ t.test('in no sliding window more than the limit, and nothing is refused below i
     const shots = (await Promise.all(hammers.map((hammer) => hammer(ask)))).flat();
     const admitted = shots.filter(({ allowed }) => allowed).length;
     const refused = shots.length - admitted;
-    // The number of calls depends on the machine's speed. The checks below show whether each answer
-    // was correct.
+    // The number of calls depends on the machine. The checks below show if each answer was correct.
     t.ok(refused > 0 && admitted >= ask.limit, `${refused} refused, ${admitted} admitted`);
     t.equal(findExcess(shots, ask), 0, 'more than the limit');
     t.equal(findUndue(shots, ask), 0, 'refused below the limit');

@@ -116,10 +116,7 @@ t.test('the uniform forecast earns nothing, 100 is the best, -200 the worst', as
 
 t.test('no report has a higher expectation than the belief', async (t) => {
   const steps = 200;
-  /**
-   * Integrates over the belief's density, jumps and slopes alike, with outcomes at the middle of
-   * each step.
-   */
+  /** Integrates over the belief, jumps and slopes, with outcomes at the middle of each step. */
   const expected = (belief: Curve, report: Curve): number => {
     let sum = 0;
     for (let i = 0; i < steps; i += 1) {

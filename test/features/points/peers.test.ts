@@ -75,10 +75,7 @@ t.test('alone there is nothing to compare with, and at the end the moment decide
   t.equal(of(1), null, 'nobody else stood for any time');
 });
 
-/**
- * The definition, computed moment by moment. All times are integers, so nothing changes within a
- * unit.
- */
+/** The definition, moment by moment. All times are integers, so nothing changes within a unit. */
 const plain = (forecasts: readonly Forecast[], end: number, who: number): number | null => {
   const standing = (other: number, at: number): number | undefined => {
     const stated = forecasts.filter((one) => one.who === other && one.at <= at);

@@ -204,10 +204,7 @@ const meanB = (stood: readonly (readonly [number, number])[], happened: boolean)
 
 type Report = (node: Node, standing: number | undefined) => number | undefined;
 
-/**
- * Expectation over all paths of beliefs and both outcomes. Scored time starts with the first
- * forecast.
- */
+/** Expectation over all paths of beliefs and both outcomes. Time starts with the first forecast. */
 const expectedB = (
   node: Node,
   lasts: readonly number[],

@@ -15,10 +15,7 @@ import { untilLocked } from '../../help/until-locked.js';
 import { findPort } from '../log/log-server.js';
 import { type Ask, bodyOf, countStored, openQuestions, predict } from './own-predictions.js';
 
-/**
- * Many predictions of one agent at once are stored together, and judged as if they came one after
- * another.
- */
+/** Many simultaneous predictions of one agent are stored together, but judged one by one. */
 
 const stores = await openStores(t);
 const metrics_ports: number[] = [];

@@ -146,8 +146,7 @@ t.test(
     });
     const first = one.predict(1, 0, makeReasoning(1));
     await waiting(1);
-    // With a key it is stored in a transaction, whose first statement sees the state before the
-    // wait.
+    // With a key it is stored in a transaction. Its first statement sees the state before the wait.
     const claim = { scope: 'x', key: 'x', lease_id: makeId(), kept: null } as unknown as Claim;
     const second = other.predict(1, 0, makeReasoning(2), claim);
     await waiting(2);

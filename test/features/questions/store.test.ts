@@ -8,10 +8,7 @@ import { openParts } from '../../help/parts.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/**
- * Behaviour that the routes do not show. Tests of `kit/cache` cover reads that overlap a change or
- * fail.
- */
+/** Behaviour that the routes do not show. Tests of `kit/cache` cover overlapping reads. */
 
 const { deps } = await openParts(t);
 await seed(deps.sql, { keys: [], questions: 4 });

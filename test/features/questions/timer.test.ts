@@ -13,9 +13,7 @@ import { until } from '../../help/until.js';
 
 const hour_ms = 3_600_000;
 
-/**
- * Adds open questions that close at the time that `closesAt` returns, in milliseconds since 1970.
- */
+/** Adds open questions that close when `closesAt` says, in milliseconds since 1970. */
 const addOpen = async (sql: Sql, count: number, closesAt: (n: number) => number) => {
   const times = Array.from({ length: count }, (_, n) => new Date(closesAt(n)).toISOString());
   await sql`

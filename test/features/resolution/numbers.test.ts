@@ -173,8 +173,7 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
     entries_total: -1,
   });
 
-  // An outcome above the range counts as its upper end. B is wrong by 1 − F², C by 0.2 and then
-  // 0.7.
+  // An outcome above the range counts as its upper end. B is off by 1 − F², C by 0.2 and then 0.7.
   await decideAndSettle(app, id, 'resolve', { outcome_value: 150 });
   const nets = (await scoresOf()).map(({ net }) => net);
   t.same(nets, [0, -200, -145]);

@@ -11,9 +11,7 @@ import { openParts, type Parts } from '../../help/parts.js';
 import { findWrongAccounts, untilSettled } from '../../help/settling.js';
 import { t } from '../../help/tap.js';
 
-/**
- * Compares settling with SQL on a small random season with revisions, reopenings and `known_at`.
- */
+/** Compares settling with SQL on a random season with revisions, reopenings and `known_at`. */
 
 const agents = 23;
 const questions = 12;

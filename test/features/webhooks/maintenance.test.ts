@@ -361,8 +361,7 @@ t.test('an owner is told once when failures begin to repeat, and again of others
     return texts.some((text) => /The last 9 attempts to call/.test(text));
   });
   t.match(await told(), [{ subject_id: hook.id, details: { webhook_id: hook.id, failures: 5 } }]);
-  // `hook` keeps failing and gets no second notice within the hour. `fresh` has now failed for long
-  // enough.
+  // `hook` keeps failing and gets no second notice within the hour. `fresh` now gets its first.
   await fail(hook, 20, 8);
   await fail(fresh, 10, 5);
   await until('the owner is told of another', async () => (await told()).length > 1);

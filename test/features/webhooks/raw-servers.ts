@@ -89,8 +89,7 @@ export const startMute = async (
   greet?: (socket: Socket) => void,
 ): Promise<Pick<RawServer, 'port' | 'open'> & { readonly href: string }> => {
   const server = createTcpServer((socket) => {
-    // Reads and drops the data: a side that does not read does not notice that the other side
-    // closes.
+    // Reads and drops the data: without reading, this side would not notice that the other closes.
     socket.resume();
     greet?.(socket);
   });

@@ -394,8 +394,7 @@ t.test('a webhook that fails ten times is left alone, then probed with one call'
   await until('nothing is in flight', async () =>
     (await world.deliveries()).every((one) => one.state !== 'sending'),
   );
-  // Two calls are in flight at the same time, so the eleventh may have started when the tenth
-  // failed.
+  // Two calls are in flight together, so the eleventh may have started when the tenth failed.
   const calls = world.receiver.of('/bad').length;
   t.ok(calls === 10 || calls === 11, `${calls} calls`);
   const open = await healthOf(world, hook);
