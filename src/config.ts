@@ -239,7 +239,7 @@ export class ConfigError extends Error {
     /** The settings that are valid. */
     readonly values: Partial<Config> = {},
   ) {
-    super(`The settings are not right:\n${problems.map((line) => `  - ${line}`).join('\n')}`);
+    super(`Invalid settings:\n${problems.map((line) => `  - ${line}`).join('\n')}`);
     this.name = 'ConfigError';
   }
 }

@@ -41,7 +41,7 @@ export interface Address {
 const not_encoded = 'characters of the user or the password need to be percent-encoded';
 
 const wrong = (why: string): never => {
-  throw new CannotStart(`The address of Postgres is not right: ${why}.`);
+  throw new CannotStart(`The address of Postgres is invalid: ${why}.`);
 };
 
 const url_form = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#@]*)([^#]*)$/;

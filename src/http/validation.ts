@@ -123,7 +123,7 @@ const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
 
 /** The message of a refusal: the first thing that is wrong. */
 export const sayFirst = (what: string, [first]: readonly FaultField[]): string =>
-  `The ${what} is not right: ${first?.path} – ${first?.message}.`;
+  `The ${what} is invalid: ${first?.path} – ${first?.message}.`;
 
 export type Check = (value: unknown) => readonly FaultField[] | null;
 

@@ -98,11 +98,11 @@ export const common_faults = defineFaults({
   INVALID_REQUEST: [400, 'validation', 'The request does not have the expected shape.'],
   INVALID_JSON: [400, 'validation', 'The body is not valid JSON.'],
   NOT_FOUND: [404, 'not_found', 'There is nothing at this address; /docs lists every call.'],
-  METHOD_NOT_ALLOWED: [405, 'validation', 'This address does not take this method.'],
+  METHOD_NOT_ALLOWED: [405, 'validation', 'This address does not support this method.'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'validation', 'Send the body as application/json.'],
   HTTP_ONLY: [400, 'validation', 'This answer is sent piece by piece; ask for it over HTTP.'],
   REQUEST_TIMEOUT: [408, 'limit', 'The body did not arrive in time; send it again.', true],
-  BODY_TOO_LARGE: [413, 'limit', 'The body is larger than this route takes.'],
+  BODY_TOO_LARGE: [413, 'limit', 'The body is too large for this route.'],
   HEADERS_TOO_LARGE: [431, 'limit', 'The request has too many or too long headers.'],
   MISSING_AUTH: [401, 'auth', 'Send your key in the X-API-Key header (over MCP as Bearer token).'],
   INVALID_API_KEY: [
@@ -125,10 +125,15 @@ export const common_faults = defineFaults({
   AGENTS_ONLY: [403, 'permission', 'Only agents can do this; use an agent key.'],
   HUMANS_ONLY: [403, 'permission', 'Only people can do this; log in and send a Bearer token.'],
   IDEMPOTENCY_MISMATCH: [422, 'validation', 'This Idempotency-Key is used; send a new one.'],
-  IDEMPOTENCY_IN_PROGRESS: [409, 'conflict', 'The first request still runs; try again.', true],
+  IDEMPOTENCY_IN_PROGRESS: [
+    409,
+    'conflict',
+    'The first request is still running; try again.',
+    true,
+  ],
   RATE_LIMITED: [429, 'rate_limited', 'Too many calls. Try again later.', true],
   UNAVAILABLE: [503, 'unavailable', 'The service cannot answer right now; try again.', true],
-  INTERNAL: [500, 'internal', 'Something went wrong here; the request id names it.', true],
+  INTERNAL: [500, 'internal', 'Something went wrong on our side. Report the request id.', true],
 });
 
 /** Makes the fault for a list item that does not have the expected shape. */

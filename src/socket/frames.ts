@@ -14,8 +14,8 @@ export const ws_faults = defineFaults({
   INVALID_FRAME: [400, 'validation', 'The frame does not have the expected shape.'],
   UNKNOWN_OP: [400, 'validation', 'There is no such op.'],
   INVALID_TOPIC: [400, 'validation', 'There is no such topic.'],
-  INVALID_FILTER: [400, 'validation', 'The filter is not right.'],
-  TOO_MANY_TOPICS: [400, 'limit', 'There are as many topics as there may be; leave one first.'],
+  INVALID_FILTER: [400, 'validation', 'The filter is invalid.'],
+  TOO_MANY_TOPICS: [400, 'limit', 'Too many topics. Unsubscribe from one first.'],
   TOO_MANY_FILTERS: [
     429,
     'limit',
@@ -23,9 +23,17 @@ export const ws_faults = defineFaults({
     true,
   ],
   ALREADY_AUTHENTICATED: [409, 'conflict', 'This socket is already authenticated.'],
-  AUTH_TIMEOUT: [408, 'auth', 'The socket said neither who it is nor what it wants.'],
+  AUTH_TIMEOUT: [
+    408,
+    'auth',
+    'The socket sent neither a credential nor a subscription in time. Connect again and send one.',
+  ],
   TOO_MANY_CALLS: [429, 'limit', 'Too many calls are in flight; read the replies first.', true],
-  CREDENTIALS_IN_CALL: [400, 'auth', 'Leave credentials out of the headers: the socket has one.'],
+  CREDENTIALS_IN_CALL: [
+    400,
+    'auth',
+    'The socket is already authenticated. Do not send credentials in the headers of a call.',
+  ],
   TOO_MANY_CONNECTIONS: [
     429,
     'limit',

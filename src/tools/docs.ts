@@ -315,7 +315,7 @@ export const runDocs = (
             ? `${name}: every table is right.`
             : is_wrong
               ? `${name}: not what the service is: ${blocks}. Run: npm run docs`
-              : `${name}: written anew: ${blocks}.`,
+              : `${name}: rewritten: ${blocks}.`,
         );
       }
       return code;

@@ -249,7 +249,7 @@ const exportFile = async (download: Download) => {
   let manifest = await compare(download, await fetchPart(download, known));
   if (manifest === null) {
     // A moderator hid something meanwhile, so the bytes before and after do not belong together.
-    progress.say('The rows have changed since the export began; beginning anew.');
+    progress.say('The rows have changed since the export began. Starting again.');
     manifest = await compare(download, await fetchPart(download, null));
   }
   if (manifest === null) {

@@ -22,12 +22,12 @@ const parts = Object.keys(rebuilds) as readonly Part[];
 
 const help = `Usage: prediction-forum rebuild [PART]
 
-Makes anew from Postgres what Redis keeps: consensus (the tallies of questions), boards
+Rebuilds the state in Redis from Postgres: consensus (the tallies of questions), boards
 (leaderboards), stream (the end of the log); all of them, or the PART. The service may run, and
 finds by itself what is missing; this is for what is there and wrong. Afterwards look with
 prediction-forum verify.
 
-Exit code: 0 it is made anew; 3 Redis or Postgres does not answer.`;
+Exit code: 0 it is rebuilt; 3 Redis or Postgres does not answer.`;
 
 export const runRebuild = (call: Call): Promise<number> =>
   runCommand(call, {

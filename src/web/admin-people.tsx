@@ -80,7 +80,7 @@ const showAgents = async (
             ['suspended', 'suspended'],
           ]}
         />
-        {agents.length === 0 && <p class="soft">There is none.</p>}
+        {agents.length === 0 && <p class="soft">No agents match.</p>}
         <ul class="plain-list">
           {agents.map((one) => {
             const is_suspended = one.suspended_at !== null;
@@ -171,7 +171,7 @@ const peoplePage = route({
           <h1>People</h1>
           <AdminNav here="/admin/people" />
           <Find path="/admin/people" label="Beginning of an address" q={q} />
-          {people.length === 0 && <p class="soft">There is none.</p>}
+          {people.length === 0 && <p class="soft">No people match.</p>}
           <ul class="plain-list">
             {people.map((one) => (
               <li key={one.id}>

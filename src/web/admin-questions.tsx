@@ -79,7 +79,7 @@ const listPage = route({
             usual="all"
             choices={statuses.map((one) => [one, one] as const)}
           />
-          {questions.length === 0 && <p class="soft">There is none.</p>}
+          {questions.length === 0 && <p class="soft">No questions match.</p>}
           <ul class="plain-list">
             {questions.map((one) => (
               <li key={one.id}>
@@ -304,7 +304,7 @@ const showQuestion = async (
             to be resolved by <Time at={question.resolution_date} day />
           </span>
           {question.author_id !== null && <a href={`/agents/${question.author_id}`}>its author</a>}
-          {question.status !== 'draft' && <a href={`/questions/${id}`}>its page</a>}
+          {question.status !== 'draft' && <a href={`/questions/${id}`}>View question</a>}
         </p>
         <p dir="auto">{question.description}</p>
         {can('resolve') && <Resolve question={question} said={said} />}
@@ -327,7 +327,7 @@ const showQuestion = async (
             </Act>
           )}
           {can('reopen') && (
-            <Act action={action} act="reopen" fault={faultOf('reopen')} label="Open again">
+            <Act action={action} act="reopen" fault={faultOf('reopen')} label="Reopen">
               <Field name="closes_again_at" label="Closes (UTC)" type="datetime-local" required />
             </Act>
           )}
@@ -351,7 +351,7 @@ const showQuestion = async (
         </section>
         {audit.acts.length > 0 && (
           <section>
-            <h2>What was done</h2>
+            <h2>History</h2>
             <ul class="plain-list">
               {audit.acts.map((one) => (
                 <li key={one.id}>

@@ -198,7 +198,7 @@ const Acts = ({ acts }: { acts: Queue['audit']['acts'] }) => (
               {one.question_id === null ? (
                 <code>{one.subject_id}</code>
               ) : (
-                <a href={`/admin/questions/${one.question_id}`}>its question</a>
+                <a href={`/admin/questions/${one.question_id}`}>View question</a>
               )}
             </td>
             <td>
@@ -288,7 +288,7 @@ const showQueue = async (
         >
           <Field
             name="subject"
-            label="Its address or id"
+            label="Address or id of the question"
             value={said?.values?.['subject']}
             hint="/predictions/… is a forecast; a comment goes by its id."
             required

@@ -83,7 +83,7 @@ const Summary = ({ groups }: { groups: readonly Group[] }) => (
 );
 
 const events = [
-  ['taken', 'The side that was taken'],
+  ['taken', 'Confidence in own answer'],
   ['yes', 'The chance of Yes'],
 ] as const;
 
@@ -128,7 +128,7 @@ export const calibration = route({
               {crowd.interval !== null &&
                 ` (${crowd.interval.low.toFixed(3)} to ${crowd.interval.high.toFixed(3)})`}{' '}
               over {countText(crowd.n, 'question')}.{' '}
-              <a href="/leaderboard?of=families&amp;by=calibration">Beside the families</a>
+              <a href="/leaderboard?of=families&amp;by=calibration">Compare families</a>
             </p>
           )}
           <Choices

@@ -218,7 +218,7 @@ const Builder = ({
           </label>
         </div>
       )}
-      <button type="submit">Make the lines</button>
+      <button type="submit">Update snippet</button>
     </form>
   );
 };
@@ -289,7 +289,7 @@ export const data = route({
           <p>
             The whole record is open: choose a file, narrow it, and take the line that suits you.
             The same line with the same <code>snapshot</code> gives the same bytes.{' '}
-            <a href="/docs/guide/research-data">All there is to exports</a>
+            <a href="/docs/guide/research-data">Export documentation</a>
           </p>
           <Choices
             label="File"

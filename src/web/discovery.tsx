@@ -84,7 +84,7 @@ const lagText = (lag_ms: number | null): string =>
   lag_ms === null
     ? 'It is not known whether any wait'
     : lag_ms < 1_000
-      ? 'None waits'
+      ? 'No backlog'
       : `The oldest waits for ${numberText(Math.floor(lag_ms / 1_000))} s`;
 
 const status = route({
@@ -117,19 +117,19 @@ const status = route({
               <tr>
                 <th scope="row">Pages and API</th>
                 <td>
-                  <State is_up={db} up="They work" down="The database does not answer" />
+                  <State is_up={db} up="Operational" down="The database does not answer" />
                 </td>
               </tr>
               <tr>
                 <th scope="row">New forecasts</th>
                 <td>
-                  <State is_up={db_writes} up="They are taken" down="They are not taken" />
+                  <State is_up={db_writes} up="Accepted" down="Not accepted" />
                 </td>
               </tr>
               <tr>
                 <th scope="row">Live updates</th>
                 <td>
-                  <State is_up={redis} up="They work" down="They come late" />
+                  <State is_up={redis} up="Operational" down="Delayed" />
                 </td>
               </tr>
               <tr>

@@ -16,7 +16,7 @@ const views = [
   ['compact', 'Compact: one line'],
 ] as const;
 const themes = [
-  ['auto', 'That of the reader'],
+  ['auto', 'Match the reader'],
   ['light', 'Light'],
   ['dark', 'Dark'],
 ] as const;
@@ -174,11 +174,11 @@ export const embed_builder = route({
                 width={query.width}
                 height={embed.height}
               />
-              <h2>The lines to paste</h2>
+              <h2>Embed code</h2>
               <textarea
                 id="snippet"
                 class="code"
-                aria-label="The lines to paste"
+                aria-label="Embed code"
                 readOnly
                 rows={11}
                 spellcheck={false}

@@ -155,7 +155,7 @@ const HomeBody = ({ home, public_url, now }: { home: Home; public_url: string; n
     </ul>
     <div class="grid home">
       <section>
-        <h2>{home.moving.length > 0 ? 'Moving now' : 'Most forecast'}</h2>
+        <h2>{home.moving.length > 0 ? 'Moving now' : 'Most forecasts'}</h2>
         <QuestionList
           questions={home.moving.length > 0 ? home.moving : home.lively}
           now={now}

@@ -15,7 +15,7 @@ const AgentLink = ({ agent }: Pick<Notice, 'agent'>) => (
 
 export const NoticeList = ({ notices, now }: { notices: readonly Notice[]; now: Date }) =>
   notices.length === 0 ? (
-    <p class="soft">Nothing yet: replies, results and changes of tier will stand here.</p>
+    <p class="soft">No notifications yet. Replies, results and changes of tier appear here.</p>
   ) : (
     <ul class="rows">
       {notices.map((one) => (
@@ -48,7 +48,7 @@ const showNotices = async ({ api, deps, form: { cursor, show } }: Visit) => {
     title: 'Notifications',
     children: (
       <>
-        <p class="soft">What your agents heard of. They mark as read what they have read.</p>
+        <p class="soft">Notifications of your agents. Each agent marks its own as read.</p>
         <Choices
           label="Which"
           path={notices_path}

@@ -139,8 +139,8 @@ const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }
   return (
     <table class="board">
       <caption>
-        {metric.better === 'lower' ? 'Lower is better.' : 'Higher is better.'} Small figures: 95%
-        interval, and of ranks their spread. All bars are on one scale.
+        {metric.better === 'lower' ? 'Lower is better.' : 'Higher is better.'} Small figures show
+        the 95% interval; ranks show their range. All bars share one scale.
       </caption>
       <thead>
         <tr>
@@ -245,7 +245,7 @@ const Filters = ({
         value={String(least)}
         options={[...new Set([0, 10, 20, 50, 100, 500, least])]
           .sort((a, b) => a - b)
-          .map((n) => [String(n), n === 0 ? 'Any number resolved' : `${n} resolved`])}
+          .map((n) => [String(n), n === 0 ? 'Any number' : `${n} resolved`])}
       />
       {of === 'agents' && <WhoseSelect value={kind} />}
       <button type="submit">Show</button>

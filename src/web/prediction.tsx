@@ -116,7 +116,7 @@ const ReceiptSection = ({ page }: { page: Page }) => {
   const { state, result, outcomes, entries, weight } = receipt;
   return (
     <section aria-labelledby="receipt-title" data-live="receipt">
-      <h2 id="receipt-title">{state === 'open' ? 'What it can earn' : 'What it earned'}</h2>
+      <h2 id="receipt-title">{state === 'open' ? 'Possible points' : 'Points'}</h2>
       {state === 'voided' && <p>The question was voided: nothing is scored.</p>}
       {state === 'pending' && <p>The outcome is known; the points follow in a moment.</p>}
       {receipt.intervals.length > 0 ? (
@@ -314,7 +314,7 @@ const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; n
     <article class="question record">
       <Head page={page} now={now} />
       <section aria-labelledby="reasons-title">
-        <h2 id="reasons-title">Its reasons</h2>
+        <h2 id="reasons-title">Reasoning</h2>
         <Reasoning forecast={prediction} />
         <Sources urls={prediction.citations} />
       </section>

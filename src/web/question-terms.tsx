@@ -85,7 +85,7 @@ export const Terms = ({
     ['Source', <Source key="source" question={question} />],
     ['Opened', <Time key="opened" at={question.opens_at} />],
     [closing, <Time key="closes" at={question.closes_at} />],
-    ['Outcome due', <Time key="due" at={question.resolution_date} />],
+    ['Resolves by', <Time key="due" at={question.resolution_date} />],
     ['Range', range === null ? null : rangeText(question, range)],
     ['Weight', `${question.weight} of 5`],
     ['Imported from', source === null ? null : <bdi key="from">{source}</bdi>],
@@ -94,7 +94,7 @@ export const Terms = ({
     <section aria-labelledby="terms-title" data-live="terms">
       <h2 id="terms-title">How it resolves</h2>
       {description.trim() === '' ? (
-        <p class="soft">There are no words beyond the question itself.</p>
+        <p class="soft">No resolution criteria are given.</p>
       ) : (
         <Prose text={description} />
       )}
@@ -132,7 +132,7 @@ export const Share = ({
   ] as const;
   return (
     <section aria-labelledby="share-title">
-      <h2 id="share-title">Take it with you</h2>
+      <h2 id="share-title">Share and export</h2>
       <p class="row">
         <label for="address" class="sr">
           Address of this page

@@ -34,14 +34,14 @@ const types = [
   ['', 'Any type'],
   ['binary', 'Yes or no'],
   ['multi', 'Options'],
-  ['numeric', 'A number'],
+  ['numeric', 'Numeric'],
   ['date', 'A date'],
 ] as const;
 const sorts = [
   ['newest', 'Newest'],
   ['closing_soon', 'Closing soon'],
-  ['most_predicted', 'Most forecast'],
-  ['least_predicted', 'Least forecast'],
+  ['most_predicted', 'Most forecasts'],
+  ['least_predicted', 'Fewest forecasts'],
   ['contested', 'Contested'],
   ['recently_resolved', 'Recently resolved'],
   ['relevance', 'Best match'],
@@ -165,7 +165,7 @@ const Active = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
       {on.length > 1 && (
         <li>
           <a class="chip" href={path}>
-            Take all away
+            Clear all
           </a>
         </li>
       )}
@@ -188,7 +188,7 @@ const Topics = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
       />
       {chosen !== undefined && (
         <Choices
-          label="Part of the topic"
+          label="Subtopic"
           path={path}
           name="subcategory"
           query={{ ...query, subcategory: asked.subcategory }}
@@ -222,7 +222,14 @@ const Search = ({ asked }: { asked: Partial<Asked> }) => (
       <label class="sr" for="q">
         Words in the question
       </label>
-      <input id="q" name="q" type="search" maxLength={200} value={asked.q} placeholder="Words" />
+      <input
+        id="q"
+        name="q"
+        type="search"
+        maxLength={200}
+        value={asked.q}
+        placeholder="Search questions"
+      />
       <button type="submit">Search</button>
     </form>
   </search>
@@ -260,7 +267,7 @@ const Results = ({ asked, found, now }: Shown) => {
       </p>
       {list.total === 0 && (
         <p>
-          Nothing is like that. <a href="/questions?status=all">Look at all questions.</a>
+          No questions match. <a href="/questions?status=all">Clear filters</a>
         </p>
       )}
       {list.questions.length > 0 && (

@@ -100,7 +100,7 @@ const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
         </p>
         <h2>No mail?</h2>
         <p>
-          Look among the spam first. A wrong address gets nothing: sign up again with the right one.
+          Check your spam folder first. If the address was wrong, sign up again with the right one.
         </p>
         <ResendForm form={form} fault={fault} />
       </>

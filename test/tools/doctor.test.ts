@@ -49,7 +49,7 @@ t.test('with --json secrets are masked too, whatever stands in an address', asyn
     shown.find((one: { name: string }) => one.name === name)?.value ?? null;
   t.equal(shown.length, Object.keys(settings).length);
   t.equal(checks.length, 5);
-  t.match(output, /Postgres +The address of Postgres is not right: .*percent-encoded/);
+  t.match(output, /Postgres +The address of Postgres is invalid: .*percent-encoded/);
   t.match(findValue('DATABASE_URL'), /^postgres:\/\/ada:\*\*\*@127\.0\.0\.1:1\/none$/);
   t.match(findValue('DATABASE_REPLICA_URL'), /user=ada&password=\*\*\*$/);
   t.equal(findValue('REDIS_URL'), 'redis://:***@127.0.0.1:1,127.0.0.1:2/?cluster');

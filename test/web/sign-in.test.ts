@@ -101,7 +101,7 @@ t.test('what is wrong stands at its field, and what was entered is kept', async 
     [
       '/account/login',
       { email: 'a@b.org', password },
-      at('password', /address or the password is not right/),
+      at('password', /address or the password is wrong/),
     ],
     ['/auth/reset', { token: 'hr_x', password: 'short' }, at('password', /^Choose a password/)],
   ] as const;

@@ -223,7 +223,7 @@ for (const javaScriptEnabled of [true, false]) {
     });
 
     await page.goto(hook);
-    await confirm(person, 'Get a new secret', 'Replace the secret');
+    await confirm(person, 'Rotate secret', 'Replace the secret');
     const next_secret = (await page.locator('#signing-secret').innerText()).trim();
     t.not(next_secret, secret);
     await page.goto(hook);

@@ -40,11 +40,11 @@ export const agents_faults = defineFaults({
  * of a linking call is 400, because the caller's own credential (the Bearer token) was valid.
  */
 export const { INVALID_API_KEY: link_key_refused } = defineFaults({
-  INVALID_API_KEY: [400, 'validation', 'The agent key that was to be linked is not valid.'],
+  INVALID_API_KEY: [400, 'validation', 'The agent key to link is not valid.'],
 });
 
 export const humans_faults = defineFaults({
-  INVALID_CREDENTIALS: [401, 'auth', 'The address or the password is not right.'],
+  INVALID_CREDENTIALS: [401, 'auth', 'The e-mail address or the password is wrong.'],
   INVALID_LINK: [400, 'auth', 'This link is not valid or has expired; ask for a new one.'],
   WRONG_PASSWORD: [403, 'permission', 'This is not the password of your account.'],
   SESSION_NOT_FOUND: [404, 'not_found', 'You have no such session.'],

@@ -229,7 +229,9 @@ const resolved_schema = Type.Object({
     Type.Object({
       ...question,
       outcome: Type.String(),
-      revision: Type.Integer({ description: 'Above 1: decided anew since; this is the latest.' }),
+      revision: Type.Integer({
+        description: 'Above 1 if the outcome was corrected; this is the latest.',
+      }),
       predictions: count,
       crowd: nullable(
         Type.Number({ description: 'Percent that the mean forecast put on what happened.' }),

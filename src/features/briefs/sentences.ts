@@ -110,7 +110,7 @@ const endingText = (brief: Brief, { question, as_of, ended_at, life }: BriefInpu
     return `It was voided on ${dayText(life.voided_at ?? as_of)}: nothing is scored.`;
   }
   if (status === 'resolved') {
-    const again = revision > 1 ? `, decided anew (revision ${revision})` : '';
+    const again = revision > 1 ? `, decided again (revision ${revision})` : '';
     const day = dayText(resolved_at ?? as_of);
     return `It resolved to ${brief.resolution.outcome} on ${day}${again}.${givenText(brief)}`;
   }

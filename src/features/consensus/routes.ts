@@ -140,7 +140,7 @@ const getChart = route({
   tag: 'history',
   id: 'getChart',
   path: '/api/questions/{id}/chart',
-  summary: 'How the consensus came about, in at most so many points that show its shape',
+  summary: 'The history of the consensus, in at most `points` points that keep its shape',
   query: wire.history_query,
   returns: { 200: wire.chart_answer },
   handle: async ({ params, query, caller }, deps) => {

@@ -18,7 +18,7 @@ export const consumer_faults = defineFaults({
     'validation',
     'A name has a lower-case letter or digit, then up to 63 of these, `_` and `-`.',
   ],
-  OFFSET_AHEAD: [400, 'validation', 'The log has not come to this offset yet.'],
+  OFFSET_AHEAD: [400, 'validation', 'The log has not reached this offset yet.'],
 });
 
 export const consumer_limit = 10;

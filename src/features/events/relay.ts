@@ -205,18 +205,18 @@ const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void)
   let is_running = false;
   const rebuild = async (target: number): Promise<void> => {
     const checkConnection = holdConnection();
-    log.info({ target }, 'relay: making the state in Redis anew from the record');
+    log.info({ target }, 'relay: rebuilding the state in Redis from the record');
     for (const projector of projectors) await projector.rebuild?.();
     checkConnection();
     await writeProjected(redis, prefix, target);
-    log.info({ target }, 'relay: the state in Redis is made anew');
+    log.info({ target }, 'relay: the state in Redis is rebuilt');
   };
   return (target: number): void => {
     if (is_running) return;
     is_running = true;
     rebuild(target)
       .catch((error: unknown) => {
-        log.warn(describeError(error), 'relay: the state in Redis could not be made anew');
+        log.warn(describeError(error), 'relay: the state in Redis could not be rebuilt');
         return pause(rebuild_rest_ms, undefined, { ref: false });
       })
       .finally(() => {

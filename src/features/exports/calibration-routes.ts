@@ -181,7 +181,7 @@ const drawGroup = (plot: chart.Plot, { bins, n: total }: Calibration, series: nu
     chart.drawLine(plot, seen, { series, width: 1.5 }),
     ...seen.map((bin) => chart.drawErrorBar(plot, bin, series)),
     ...seen.map((bin) => {
-      const label = `stated ${bin.x} %, came about ${bin.y} %, n = ${bin.n}`;
+      const label = `predicted ${bin.x} %, observed ${bin.y} %, n = ${bin.n}`;
       return chart.drawDot(plot, bin, { series, radius: radiusOf(bin.n, total), label });
     }),
   ];

@@ -136,7 +136,7 @@ const isSame = (row: QuestionRow, decision: Decision): boolean =>
 
 const refuseOther = (row: QuestionRow): Fault =>
   refuse(question_faults.INVALID_TRANSITION, {
-    message: `The question is ${row.status} otherwise already; an import does not decide it anew.`,
+    message: `The question is ${row.status} with a different outcome. Imports do not change outcomes.`,
   });
 
 /**

@@ -20,7 +20,7 @@ export const metrics = {
     label: 'Points',
     better: 'higher',
     show: points,
-    about: 'What resolved forecasts won, less what they lost.',
+    about: 'Points won by resolved forecasts, minus points lost.',
   },
   brier: {
     label: 'Brier score',
@@ -41,7 +41,7 @@ export const metrics = {
     better: 'higher',
     show: plain(3),
     about:
-      'The logarithm of the chance that was put on what happened, on average: 0 is perfect, and a ' +
+      'The logarithm of the chance given to the outcome, on average: 0 is perfect, and a ' +
       'confident miss costs most.',
   },
   relative: {
@@ -69,8 +69,7 @@ export const metrics = {
     label: 'Calibration',
     better: 'lower',
     show: plain(3),
-    about:
-      'How far stated chances are from how often things came about (expected calibration error).',
+    about: 'How far predicted chances are from observed frequencies (expected calibration error).',
   },
   debaters: {
     label: 'Upvotes',

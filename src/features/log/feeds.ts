@@ -59,7 +59,7 @@ const stories: Readonly<Record<string, (data: Record<string, unknown>) => Story>
     content: `The question gets no outcome.${data['reason'] === null ? '' : ` ${data['reason']}`}`,
   }),
   'question.reopened': (data) => ({
-    title: `Open again: ${data['question']}`,
+    title: `Reopened: ${data['question']}`,
     content: `Predictions are taken until ${data['closes_at']}.`,
   }),
   'dispute.opened': (data) => ({

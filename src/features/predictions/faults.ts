@@ -53,7 +53,7 @@ export const prediction_faults = defineFaults({
 });
 
 export const revision_faults = defineFaults({
-  NOT_YOUR_PREDICTION: [403, 'permission', 'Only the agent that made a prediction revises it.'],
+  NOT_YOUR_PREDICTION: [403, 'permission', 'Only the agent that made a prediction can revise it.'],
   REVISION_TOO_SOON: [429, 'rate_limited', 'A forecast stands for a minute at least.', true],
   REVISION_LIMIT_REACHED: [409, 'limit', 'A prediction can be revised 200 times.'],
 });

@@ -126,7 +126,7 @@ const checkTexts = (question: string, description: string, options: string[]): F
   const first = fields[0];
   if (first === undefined) return null;
   const name = first.path.replace('body.', '');
-  const message = `The length of ${name} is not right: ${first.message}.`;
+  const message = `The length of ${name} is invalid: ${first.message}.`;
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 

@@ -17,7 +17,7 @@ export const question_faults = defineFaults({
     'not_found',
     'There is no question with this id; GET /api/questions lists them.',
   ],
-  QUESTION_NOT_OPEN: [409, 'conflict', 'This question does not take predictions.'],
+  QUESTION_NOT_OPEN: [409, 'conflict', 'This question is not open for predictions.'],
   INVALID_TRANSITION: [409, 'conflict', 'The question cannot go from its status to this one.'],
   QUESTION_NOT_EDITABLE: [409, 'conflict', 'These fields can no longer be changed.'],
   SUGGESTION_LIMIT_REACHED: [409, 'limit', 'Too many of your suggestions wait for review.'],

@@ -80,7 +80,7 @@ export const dispute_faults = defineFaults({
   DISPUTE_WINDOW_CLOSED: [409, 'conflict', 'A resolution can be disputed for 72 hours.'],
   QUESTION_NOT_RESOLVED: [409, 'conflict', 'Only a resolved question can be disputed.'],
   PREDICTION_REQUIRED: [403, 'permission', 'Only agents that predicted can dispute.'],
-  OUTCOME_UNCHANGED: [409, 'conflict', 'An upheld dispute needs another outcome.'],
+  OUTCOME_UNCHANGED: [409, 'conflict', 'An upheld dispute needs a different outcome.'],
 });
 
 const dispute_statuses = ['open', 'withdrawn', 'upheld', 'rejected'] as const;

@@ -11,11 +11,15 @@ import { defineFaults } from '../../kit/fault.js';
 import { filter_members, shown_filter_members } from '../events/filter.js';
 
 export const webhook_faults = defineFaults({
-  INVALID_URL: [400, 'validation', 'The URL is not one that can be called.'],
+  INVALID_URL: [400, 'validation', 'The URL cannot be called.'],
   HTTPS_REQUIRED: [400, 'validation', 'The URL must begin with https://.'],
   SSRF_BLOCKED: [400, 'validation', 'The URL names a host, port or address that is not public.'],
-  INVALID_EVENT: [400, 'validation', 'There is no event of this name.'],
-  WEBHOOK_LIMIT_REACHED: [409, 'limit', 'You have 10 webhooks, the most there may be; delete one.'],
+  INVALID_EVENT: [400, 'validation', 'There is no event with this name.'],
+  WEBHOOK_LIMIT_REACHED: [
+    409,
+    'limit',
+    'You have 10 webhooks, which is the maximum. Delete one first.',
+  ],
   WEBHOOK_INACTIVE: [409, 'conflict', 'The webhook is switched off; switch it on first.'],
   TOO_MANY_SECRETS: [
     409,

@@ -20,7 +20,7 @@ import type { Target } from './target.js';
  * it should.
  */
 export const call_errors = {
-  invalid_url: 'The URL is not one that can be called.',
+  invalid_url: 'The URL cannot be called.',
   https_required: 'The URL must begin with https://.',
   target_refused: 'The URL names a host or port that may not be called.',
   address_refused: 'The host resolves to an address that may not be called.',

@@ -186,7 +186,7 @@ export const account_fields = {
     label: 'Password',
     autoComplete: 'new-password',
     minLength: 10,
-    hint: 'At least 10 characters. A few words that belong only to you are better than a short riddle.',
+    hint: 'At least 10 characters. A passphrase of several words works well.',
   },
 } as const;
 

@@ -133,10 +133,10 @@ export const CalibrationPlot = ({
       ))}
       <line class="axis even" x1={plotX(0)} y1={plotY(0)} x2={plotX(100)} y2={plotY(100)} />
       <text x={plotX(50)} y={plotY(0) + 32} text-anchor="middle">
-        stated, %
+        Predicted, %
       </text>
       <text x="10" y={plotY(50)} text-anchor="middle" transform={`rotate(-90 10 ${plotY(50)})`}>
-        came about, %
+        Observed, %
       </text>
       {seenIn(bins).map(({ from, n, mean_forecast, frequency, low, high }) => {
         const [x, y] = [plotX(mean_forecast ?? 0), plotY(frequency ?? 0)];
@@ -144,7 +144,7 @@ export const CalibrationPlot = ({
           <g key={from} class={n < few ? 'faded' : undefined}>
             <line class="span" x1={x} x2={x} y1={plotY(low ?? 0)} y2={plotY(high ?? 100)} />
             <circle class="dot" cx={x} cy={y} r={(3 + 9 * Math.sqrt(n / total)).toFixed(1)}>
-              <title>{`stated ${percentText(mean_forecast)}, came about ${percentText(frequency)}, n = ${n}`}</title>
+              <title>{`predicted ${percentText(mean_forecast)}, observed ${percentText(frequency)}, n = ${n}`}</title>
             </circle>
           </g>
         );
@@ -155,7 +155,7 @@ export const CalibrationPlot = ({
 
 export const CalibrationTable = ({ bins }: { bins: readonly Bin[] }) => (
   <table>
-    <Heads names={['Stated', 'Forecasts', 'Mean stated', 'Came about', '95 % interval']} />
+    <Heads names={['Predicted', 'Forecasts', 'Mean predicted', 'Observed', '95 % interval']} />
     <tbody>
       {seenIn(bins).map(({ from, to, n, mean_forecast, frequency, low, high }) => (
         <tr key={from}>
@@ -184,16 +184,16 @@ export const calibrationText = (bins: readonly Bin[], ece: number | null): strin
     (mean_forecast ?? 0) - (frequency ?? 0);
   const [worst] = [...seen].sort((a, b) => b.n * Math.abs(gapOf(b)) - a.n * Math.abs(gapOf(a)));
   if (worst === undefined || ece === null)
-    return 'Too few resolved forecasts to say how well chances hold.';
+    return 'Too few resolved forecasts to judge calibration.';
   const n = seen.reduce((sum, bin) => sum + bin.n, 0);
   const gap = seen.reduce((sum, bin) => sum + bin.n * gapOf(bin), 0) / n;
   const lean =
     Math.abs(gap) < 2
-      ? 'On the whole, stated chances hold'
-      : `On the whole too ${gap > 0 ? 'sure' : 'careful'}, by ${Math.abs(Math.round(gap))} points`;
+      ? 'Well calibrated on the whole'
+      : `${gap > 0 ? 'Overconfident' : 'Underconfident'} by ${Math.abs(Math.round(gap))} points`;
   return (
-    `${lean}; stated and seen are ${(100 * ece).toFixed(1)} points apart on average (ECE), most of it where ` +
-    `${percentText(worst.mean_forecast)} was stated and ${percentText(worst.frequency)} came about (n = ${worst.n}).`
+    `${lean} (ECE ${(100 * ece).toFixed(1)} points). The largest part: ` +
+    `${percentText(worst.mean_forecast)} predicted, ${percentText(worst.frequency)} observed (n = ${worst.n}).`
   );
 };
 

@@ -179,7 +179,7 @@ export const DraftFields = ({
       <Field {...field('closes_at')} {...time} label="Closes (UTC)" />
       <Field {...field('resolution_date')} {...time} label="To be resolved by (UTC)" />
       <Field {...field('resolution_source')} label="Source of the outcome" maxLength={500} />
-      <Field {...field('resolution_url')} label="Its address" type="url" maxLength={2_048} />
+      <Field {...field('resolution_url')} label="Source URL" type="url" maxLength={2_048} />
       <Field
         {...field('weight')}
         label="Weight, 1 to 5"

@@ -179,7 +179,7 @@ export const WhoseSelect = ({ value }: { value: string | undefined }) => (
     label="Whose"
     value={value ?? 'agent'}
     options={[
-      ['agent', 'Agents of people here'],
+      ['agent', 'Linked agents'],
       ['imported', 'Imported agents'],
     ]}
   />

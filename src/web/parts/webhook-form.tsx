@@ -184,7 +184,7 @@ export const WebhookFields = ({
           fault?.fields?.some(({ path }) => !/^body\.(?:url|signature|order)$/.test(path))
         }
       >
-        <summary>Only some of them</summary>
+        <summary>Filter (optional)</summary>
         <p class="soft">
           An event has to fit every part that you fill in. One that has no question, category,
           family or confidence does not fit where you ask for it.
@@ -215,7 +215,7 @@ export const WebhookFields = ({
         </fieldset>
         <Field
           name="min_confidence"
-          label="Least confidence, in percent"
+          label="Minimum confidence, in percent"
           type="number"
           min="0"
           max="100"

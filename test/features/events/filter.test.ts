@@ -34,7 +34,7 @@ t.test('a filter that cannot be is refused with what is wrong about it', async (
     [[], /filter/],
     [
       { event: ['prediction.placed'] },
-      /^The filter is not right: filter\.event – is not known here\.$/,
+      /^The filter is invalid: filter\.event – is not known here\.$/,
     ],
     [{ events: [] }, /filter\.events/],
     [{ events: 'prediction.placed' }, /filter\.events/],

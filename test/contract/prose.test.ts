@@ -1,0 +1,143 @@
+import { readSources, type Source } from '../help/imports.js';
+import { t } from '../help/tap.js';
+
+/**
+ * Plain English, as far as a program can check it: the sentences of comments, and of the documents
+ * that everybody reads first, use none of the phrases below.
+ */
+
+/** Phrases that a colleague would not say, each with a sentence that has it. */
+const phrases: readonly (readonly [name: string, pattern: RegExp, example: string])[] = [
+  [
+    'a sentence that opens with a word for a thing left unnamed',
+    /^(Of|What|Where|Who|Whoever|Whose|That which|Those that|Those who|There (is|are) none|Whether)\b(?!.*\?$)/,
+    'Of a question its options.',
+  ],
+  [
+    'an elliptic sentence',
+    /^(Null|Empty|Absent|None|Zero|0|True|False|Undefined)\b[^:]{0,12}: (it|they) (has|have|is|are) (none|no\b)/i,
+    'Null: it has none.',
+  ],
+  ['anew', /\banew\b/i, 'Resolve anew.'],
+  ['is none', /\b(is|are|has|have|was|were|be) none\b/i, 'The address that is none.'],
+  [
+    'what … as a noun',
+    /\bwhat (is|are|was|were|has|have|had|it|they|came|comes|goes|went|stands|happens|belongs|an?|the|there|others|nobody|everybody|each|its|follows|fails|remains)\b/i,
+    'Everything reads what is kept.',
+  ],
+  [
+    'those that',
+    /\b(those that|those who|that which|that of|those of)\b/i,
+    'It ends those that wait.',
+  ],
+  [
+    'stands for is',
+    /\b(stands|stood|stand) (in|at|on|for|beside|there|below|above|here|with|behind|before|still)\b/i,
+    'The name stands in the file.',
+  ],
+  [
+    'so many for this many',
+    /\bso (many|long|much|often|few|far)\b(?! as| that)/i,
+    'It waits so long.',
+  ],
+  ['told of', /\b(tells?|told) (of|apart|from)\b/i, 'Permissions do not tell of it.'],
+  ['nobody, whoever', /\b(nobody|whoever|whatever)\b/i, 'It is the hash of nobody.'],
+  [
+    'as many as there',
+    /\b(as many as|as long as|as often as) (there|it|they|one)\b/i,
+    'As many as there are.',
+  ],
+  [
+    'kept as',
+    /\b(is|are|be|was|were) (kept|told|begun|taken|seen) (for|as|of|by itself)\b/i,
+    'It is taken for dead.',
+  ],
+  [
+    'an archaic word',
+    /\b(likewise|thereby|therein|thereof|whereupon|henceforth|hitherto)\b/i,
+    'It is checked likewise.',
+  ],
+  [
+    'where for if',
+    /\bwhere (there|it|one|they|nothing|no|none|that|a|the)\b/i,
+    'It is null where there is no answer.',
+  ],
+];
+
+/** Sentences that have a phrase and are natural. */
+const allowed: ReadonlySet<string> = new Set([]);
+
+interface Passage {
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Comments, and whatever they may not begin in: texts and patterns. */
+const tokens =
+  /\/\*\*?[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*(?=[\s;,.)\]:?])/g;
+
+const lineOf = (text: string, index: number): number => text.slice(0, index).split('\n').length;
+
+/** The comments of a source; comments of one line that follow each other are one. */
+const commentsIn = (text: string): readonly Passage[] => {
+  const found: { line: number; text: string; last_line: number }[] = [];
+  for (const { 0: token, index } of text.matchAll(tokens)) {
+    const line = lineOf(text, index);
+    if (token.startsWith('/*')) {
+      const body = token.replace(/^\/\*\*?|\*\/$/g, '').replace(/^\s*\* ?/gm, '');
+      found.push({ line, text: body, last_line: -1 });
+    } else if (token.startsWith('//')) {
+      const [body, before] = [token.slice(2).trim(), found.at(-1)];
+      if (before?.last_line !== line - 1) found.push({ line, text: body, last_line: line });
+      else Object.assign(before, { text: `${before.text} ${body}`, last_line: line });
+    }
+  }
+  return found;
+};
+
+/** The paragraphs of a document, without its examples of code. */
+const paragraphsIn = (text: string): readonly Passage[] => {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, (block) => block.replace(/[^\n]/g, ''));
+  return [...prose.matchAll(/(?:.+\n?)+/g)].map(({ 0: paragraph, index }) => ({
+    line: lineOf(text, index),
+    text: paragraph,
+  }));
+};
+
+const sentencesIn = (text: string): readonly string[] =>
+  text
+    .split(/\n\s*\n|\n\s*[-*|] /)
+    .flatMap((part) => part.replaceAll(/\s*\n\s*/g, ' ').split(/(?<=[.!?:;])\s+(?=[A-Z`])/))
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => sentence.length > 3 && !/[─▶│┐└]/.test(sentence));
+
+const phrasesIn = (sentence: string): readonly string[] =>
+  allowed.has(sentence)
+    ? []
+    : phrases.filter(([, pattern]) => pattern.test(sentence)).map(([name]) => name);
+
+const findAll = ({ path, text }: Source): readonly string[] =>
+  (path.endsWith('.md') ? paragraphsIn(text) : commentsIn(text)).flatMap((passage) =>
+    sentencesIn(passage.text).flatMap((sentence) =>
+      phrasesIn(sentence).map((name) => `${path}:${passage.line}: ${name}: ${sentence}`),
+    ),
+  );
+
+t.test('comments are plain English', async (t) => {
+  const sources = readSources(
+    ['src', 'clients/typescript/src', 'test', 'bench', 'examples'],
+    ['.ts', '.tsx', '.mts', '.mjs'],
+  );
+  t.ok(sources.length > 700);
+  t.same(sources.flatMap(findAll), []);
+});
+
+t.test('every phrase is found in a comment and in a document', async (t) => {
+  for (const [name, , example] of phrases) {
+    const comment = { path: 'src/a.ts', text: `/**\n * Reads it.\n * ${example}\n */\n` };
+    const document = { path: 'A.md', text: `# A\n\n- ${example}\n` };
+    t.match(findAll(comment).join(), name, example);
+    t.match(findAll(document).join(), name, example);
+    t.same(findAll({ path: 'src/a.ts', text: `const a = '${example}';\n` }), [], 'not in texts');
+  }
+});
