@@ -258,8 +258,8 @@ const getDiscussions = route({
 });
 
 /**
- * A repeated vote has the effect of one. So it may be cast again if its home process goes away, and
- * the answer of a call with an Idempotency-Key may be stored after the vote.
+ * Voting twice has the effect of voting once. So a vote may be cast again if its home process goes
+ * away, and the answer of a call with an Idempotency-Key may be stored after the vote.
  */
 const vote = async (
   { castAtHome, clock }: Deps & VoteParts,

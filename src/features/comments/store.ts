@@ -264,7 +264,7 @@ type NewComment = Draft &
     readonly body: string;
   };
 
-/** Sends one statement: comments, events, reply counts, and a row that makes the boards due. */
+/** Sends one statement: comments, events, reply counts, and a row to update the leaderboards. */
 export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
   tx`
     with d as materialized (
@@ -387,7 +387,7 @@ export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' 
   readonly down: number;
 }
 
-/** Writes votes, counters of the locked subjects, and a row that makes the boards due. */
+/** Writes votes, counters of the locked subjects, and a row to update the leaderboards. */
 export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
   if (changes.length === 0) return;
   await tx`

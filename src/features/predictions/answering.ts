@@ -106,7 +106,7 @@ export const prepare = async (
   return { kind: 'prepared', question, examined };
 };
 
-/** Removes the cited pages that cannot be read. Refuses for now if that could not be found out. */
+/** Removes cited pages that cannot be read. If the check cannot finish, refuses for now. */
 const checkPages = async (
   link_check: LinkCheck,
   { agent, links_until_ms = performance.now() + link_check_ms }: PredictionRequest,

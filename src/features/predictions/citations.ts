@@ -188,7 +188,7 @@ const dropTracking = (query: string): string => {
   return kept.length === 0 ? '' : `?${kept.join('&')}`;
 };
 
-/** Hosts that never lead to a public page (RFC 2606, RFC 6761, RFC 6762, RFC 8375, and usage). */
+/** Hosts that never lead to a public page (RFC 2606, 6761, 6762 and 8375, and common usage). */
 const private_host =
   /(?:^|\.)(?:localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|test|invalid)$/;
 const placeholder_host = new RegExp(

@@ -30,7 +30,7 @@ interface Column {
   readonly is_bp?: true;
   /** Part of the reasoning, and hidden with it (`visibility.ts`). */
   readonly is_reasoning?: true;
-  /** Schema in answers. Left out if answers have another name or another type of value for it. */
+  /** Schema in answers. Left out if the column has another name or type there. */
   readonly wire?: TSchema;
 }
 
@@ -218,7 +218,7 @@ export const hidden_reasoning = Object.fromEntries([
   ['reasoning_hidden', true],
 ]) as Pick<PredictionWire, HiddenName | 'reasoning_hidden'>;
 
-/** Returns percent by name of the option. Null if the rest is spread evenly. */
+/** Returns percent by name of the option. Null if only one option was named. */
 export const nameProbabilities = (
   options: readonly string[],
   probabilities: readonly number[] | null,

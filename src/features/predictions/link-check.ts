@@ -12,8 +12,8 @@ import { withDeadline } from '../../kit/service.js';
 /**
  * Checks that the pages cited by a reasoning can be read. Sends HEAD, and if that is refused, GET
  * for the first byte, with the guarded client and in a bounded time. Follows up to three redirects
- * and vets each like the first URL. A page that asks for a login, a payment or fewer requests
- * exists. Results are cached for an hour, bad ones for a minute.
+ * and vets each like the first URL. A page passes even if it asks for a login, a payment or fewer
+ * requests. Good results are cached for an hour, bad results for a minute.
  *
  * An api process fetches few pages at a time, and fewer for one agent. If there is no room or no
  * time left, the result is unknown, and a prediction that needs it is refused for now. So an agent
@@ -36,7 +36,7 @@ const kept_bad_ms = 60_000;
 const most_kept = 20_000;
 const room = { at_once: 32, of_each: 8, waiting: 256, waiting_of_each: 64 };
 
-/** Statuses of pages that exist, although this request did not get them. */
+/** Statuses of pages that exist, although this request could not read them. */
 const there = new Set([401, 402, 403, 416, 429, 451]);
 const is_gone = 410;
 

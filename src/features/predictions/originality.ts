@@ -37,7 +37,7 @@ export class QuestionMemory {
     return this.sets.bytes + 8 * this.seqs.length + 150 * this.sources.size + 1_000;
   }
 
-  /** Returns the reasons against the text. */
+  /** Returns the reasons to reject the text. */
   check({ words, sources, model_family }: ComparedText): Finding[] {
     const findings: Finding[] = [];
     if (sources.length > 0 && sources.every((source) => this.sources.has(source))) {

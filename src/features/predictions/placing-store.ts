@@ -28,7 +28,9 @@ export interface OwnPrediction {
 }
 
 export interface BatchToStore {
-  /** The questions as judged. If `open`, one must take predictions; if `imports`, imports. */
+  /**
+   * The questions as judged; `open` and `imports` say which kinds of predictions they must take.
+   */
   readonly questions: readonly {
     readonly id: string;
     readonly seq: number;

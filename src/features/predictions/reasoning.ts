@@ -19,7 +19,7 @@ export interface Heading {
   /** Index in `section_names`, or `other_heading`. */
   readonly section: number;
   readonly start: number;
-  /** Start of the text after it. For another heading, the end of the heading. */
+  /** Start of the text after it. For `other_heading`, the end of the heading. */
   readonly end: number;
 }
 

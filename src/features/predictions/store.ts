@@ -44,7 +44,7 @@ export const timedForecasts = (db: Db, question: Fragment) => db`
     where f.question_id = ${question}
   )`;
 
-/** Condition that forecast `p` of `timedForecasts` was the current one at a moment. */
+/** SQL condition: forecast `p` of `timedForecasts` was the current one at a moment. */
 export const stoodAt = (db: Db, at: Date | Fragment) => db`
   p.forecast_at < ${at} and (p.replaced_at is null or p.replaced_at >= ${at})`;
 
