@@ -119,9 +119,7 @@ const readCompatible = (text: string, parts: ReturnType<typeof findParts>): Pros
 export const readWords = (reasoning: string): WordHashes =>
   readCompatible(reasoning, findParts(reasoning)).distinct;
 
-/**
- * Counts code points only if needed. Each has one or two code units, whose number often decides.
- */
+/** Counts code points only if needed: each has one or two code units. */
 const checkLength = (text: string, failures: Failure[]): void => {
   const { min_characters, max_characters } = reasoning_limits;
   if (text.length >= 2 * min_characters && text.length <= max_characters) return;

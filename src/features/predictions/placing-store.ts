@@ -28,9 +28,7 @@ export interface OwnPrediction {
 }
 
 export interface BatchToStore {
-  /**
-   * The questions as judged; `open` and `imports` say which kinds of predictions they must take.
-   */
+  /** The questions as judged; `open` and `imports` say which predictions they must take. */
   readonly questions: readonly {
     readonly id: string;
     readonly seq: number;
