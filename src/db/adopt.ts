@@ -56,8 +56,8 @@ export const adopt = async (tx: Tx, name: string): Promise<void> => {
 const insufficient_privilege = '42501';
 
 /**
- * Returns the first difference between the current schema and the one that `schema` makes in an
- * empty place, or null. Tables, views and functions of other programs are ignored.
+ * Returns the first difference between the current schema and the one that the statements in
+ * `schema` create, or null. Tables, views and functions of other programs are ignored.
  */
 const findDifference = async (tx: Tx, schema: string): Promise<string | null> => {
   const found = await describeSchema(tx);

@@ -134,10 +134,10 @@ export interface Sql extends Db {
 }
 
 /**
- * Codecs for arrays of the types that the schema and its queries use, one-dimensional. Otherwise
- * postgres.js asks every new connection for these types, in a query that it does not await. If
- * Postgres goes away in the middle of it, an unhandled rejection ends the process. The query also
- * costs every new connection one more round trip.
+ * Codecs for one-dimensional arrays of the types that the schema and its queries use. Without them
+ * postgres.js would ask every new connection for these types, in a query that it does not await. If
+ * Postgres went away in the middle of it, an unhandled rejection would end the process. The query
+ * would also cost a round trip.
  */
 
 const asItIs = (text: string): string => text;

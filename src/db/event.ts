@@ -5,7 +5,7 @@ import type { Db } from './client.js';
 
 /** Writes events into the outbox, in the transaction that causes them. */
 
-/** The question and people that an event is about; topics and filters come from this. */
+/** The question, agent and owner that an event belongs to; topics and filters come from this. */
 interface EventScope {
   readonly question_id?: string;
   readonly agent_id?: string;
@@ -23,7 +23,7 @@ export interface Draft<S extends TObject> {
   readonly id?: string;
 }
 
-/** Returns the text of an event, which webhooks and all other readers receive as it is. */
+/** Returns the text of an event, which webhooks and all other readers receive unchanged. */
 export const bodyOf = <S extends TObject>(
   { name }: EventDef<S>,
   { data, at }: Pick<Draft<S>, 'data' | 'at'>,

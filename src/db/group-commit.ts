@@ -87,7 +87,7 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
     while (waiting.length > 0) {
       const entries = takeBatch(waiting, options);
       const stored = store(commit, entries);
-      // The answers to one batch are made while Postgres works on the next.
+      // The callers of one batch are answered while Postgres works on the next.
       settle?.();
       settle = await stored;
       batches += 1;

@@ -14,8 +14,8 @@ import {
 
 /**
  * A pool of single connections; the last one used is used next. Every wait has a limit: an answer,
- * a free connection, a transaction. A connection over its limit is dropped. If it was silent, so
- * are the idle ones, which are most likely on the same broken path.
+ * a free connection, a transaction. A connection over its limit is dropped. If it was silent, the
+ * idle ones are dropped too: they are most likely on the same broken path.
  */
 
 export type Client = postgres.Sql<{ bigint: number }>;
@@ -46,7 +46,7 @@ interface ConnectionOptions {
 /** Makes names and rows of values, which needs no connection. It never connects. */
 export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
 
-/** Returns true if Postgres sent the error and keeps the connection, which fatal errors end. */
+/** Returns true if Postgres sent the error and keeps the connection. Fatal errors end it. */
 const isAnswer = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError && error.severity === 'ERROR';
 
@@ -173,7 +173,7 @@ export class Connection {
     this.#received_ms = performance.now();
   }
 
-  /** Rejects if the connection is lost before `work` is done, even if it waits elsewhere. */
+  /** Resolves like `work`, but rejects as soon as the connection is lost. */
   orLost<T>(work: Promise<T>): Promise<T> {
     if (this.lost !== null) return Promise.reject(this.lost);
     return new Promise<T>((resolve, reject) => {

@@ -32,8 +32,8 @@ export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
 };
 
 /**
- * Ends a statement after its conditions: rows by a UUID, the newest first, after the page's cursor,
- * and at least one row more than the page.
+ * The end of a statement, after its conditions: rows in the order of a UUID, the newest first,
+ * after the page's cursor, and at least one row more than the page.
  */
 export const newestFirst = (db: Db, id: string, page: Page) => db`
   ${page.after === null ? db`` : db`and ${db(id)} < ${page.after[0] as string}::uuid`}
@@ -43,6 +43,6 @@ export const newestFirst = (db: Db, id: string, page: Page) => db`
 /** A text with this at its end sorts after every text that starts with it. */
 const last_sign = '\u{10ffff}';
 
-/** True if a column starts with a text. An index in the order of "C" finds it. */
+/** The condition that a column starts with a text. An index in the order of "C" finds it. */
 export const startsWith = (db: Db, column: string, start: string) => db`
   ${db(column)} collate "C" >= ${start} and ${db(column)} collate "C" < ${start + last_sign}`;

@@ -99,7 +99,7 @@ interface IdempotencyOptions {
 
 /** A repeated call that ended its credentials gets its first answer for this long. */
 const ended_ms = 10 * 60_000;
-/** That answer needs no valid credentials, so its key must be too long to guess. */
+/** Minimum length of its key, which must not be guessable: the answer needs no credentials. */
 const unguessable = 20;
 
 const nameOf = ({ scope, key }: Pick<NewClaim, 'scope' | 'key'>): string => `${scope}\n${key}`;

@@ -46,7 +46,7 @@ export const listMark = (path: string, query: Readonly<Record<string, unknown>>)
 export const encodeCursor = (mark: string, key: CursorKey): string =>
   Buffer.from(JSON.stringify([mark, ...key])).toString('base64url');
 
-/** Accepts a time as rows show it, to the microsecond at most, which Postgres can always read. */
+/** Returns true for a time as rows show it, to the microsecond at most. Postgres can read it. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(text) && parseTime(text) !== null;
 

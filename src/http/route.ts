@@ -180,7 +180,7 @@ export interface Route<D = never> {
   /** Other media types of the answer, chosen by `Accept` or a parameter. */
   readonly also_produces: readonly string[];
   readonly faults: readonly FaultDef[];
-  /** Set if refusals do not have the form of the API's. */
+  /** Set if refusals do not have the usual form of the API. */
   readonly refusals: Refusals | undefined;
   /** True: a key in the query is not refused, because old clients of the address send it there. */
   readonly allows_key_in_query: boolean;

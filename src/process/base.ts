@@ -32,7 +32,7 @@ export interface Base extends Service {
   openSubscriber(): Promise<RedisClient>;
   /** Sets the port in links, once the server listens. */
   setPort(port: number): void;
-  /** Probes and metrics of this process, if METRICS_PORT is set. Not ready after `leaving`. */
+  /** Probes and metrics of this process, if METRICS_PORT is set. `leaving` ends its readiness. */
   monitor(measures?: readonly Metric[], leaving?: AbortSignal): readonly Service[];
 }
 
@@ -69,7 +69,7 @@ export const openBase = async (
   const sql = openSql({
     ...usual,
     url: DATABASE_URL,
-    // Statements of the timer settle, rank and draw whole questions.
+    // Statements of the timer settle, rank and draw whole questions at once.
     ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
   const url = role === 'api' ? config.DATABASE_REPLICA_URL : undefined;

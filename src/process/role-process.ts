@@ -15,7 +15,7 @@ import { stopProcesses } from './embedded/processes.js';
  * tells the child that its supervisor is gone. A role process reports every second that its event
  * loop turns. If it is silent and uses no CPU time for 5 s, it hangs, and no other process does its
  * work meanwhile. If it works without turning its event loop, it gets 30 s, because its sockets
- * would end with it. After that it is in an endless loop.
+ * would end with it. After that it counts as stuck in an endless loop.
  */
 export interface RoleArgs {
   readonly role: RoleName;

@@ -95,7 +95,7 @@ export const homeOf = (members: readonly string[], subject: string): string | un
   return home;
 };
 
-/** Returns the first process of every four on a host. Names are `host/index/id`. */
+/** Returns one process in four (rounded up) of each host. Names are `host/index/id`. */
 export const homesAmong = (names: readonly string[]): readonly string[] => {
   const hosts = new Map<string, { readonly name: string; readonly index: number }[]>();
   for (const name of names) {

@@ -150,7 +150,7 @@ const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false 
 
 /**
  * Copies a log that has grown large to `<name>.1` and empties it. Servers and role processes have
- * it open and only append, so they go on in the same file. It is emptied immediately after the
+ * it open and only append, so they go on in the same file. The log is emptied immediately after the
  * copy. On a full disk the copy ends early: a log that cannot be copied must not take the space
  * that the database needs.
  */

@@ -32,10 +32,10 @@ import {
 } from './processes.js';
 
 /**
- * A private Postgres in a data folder, on a unix socket that only its account can reach. Order:
- * find its folders → stop processes of an earlier start → make the cluster if it is missing → start
- * → wait until it takes connections. It may be killed at any point, and the next start goes on from
- * there.
+ * A private Postgres in a data folder, on a unix socket that only its account can reach. Order of a
+ * start: find its folders → stop processes of an earlier start → make the cluster if it is missing
+ * → start → wait until it takes connections. It may be killed at any point, and the next start goes
+ * on from there.
  */
 export interface PostgresOptions extends StoreOptions {
   /** False gives up every safety for speed: for tests that never crash it, and nothing else. */
@@ -45,7 +45,7 @@ export interface PostgresOptions extends StoreOptions {
 export interface EmbeddedPostgres extends EmbeddedStore {
   /** Connection of the superuser. `url` is for the user that owns the database. */
   readonly admin_url: string;
-  /** Folder of the cluster: in the data folder, or the path in its file `postgres.place`. */
+  /** Folder of the cluster: in the data folder, or at the path in its file `postgres.place`. */
   readonly cluster: string;
 }
 
