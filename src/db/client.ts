@@ -17,7 +17,7 @@ type Client = postgres.ISql<{ bigint: number }>;
 
 /** A part of a statement. */
 export interface Fragment {
-  /** Sends it now, before all later statements. An error appears when it is awaited. */
+  /** Sends the statement now, before all later ones. An error appears when it is awaited. */
   execute(): this;
 }
 

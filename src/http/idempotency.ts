@@ -183,8 +183,8 @@ export const createIdempotency = (options: IdempotencyOptions) => {
 
 /**
  * Returns true for success, and for refusals by which a handler judged the current state (conflict,
- * permission, not_found): a late repeat gets the same refusal. A refusal of the request
- * itself, of a limit or of an outage frees the key, so that a corrected request can use it.
+ * permission, not_found): a late repeat gets the same refusal. A refusal of the request itself, of
+ * a limit or of an outage frees the key, so that a corrected request can use it.
  */
 export const isKept = (answer: Answer): boolean =>
   !isFault(answer) || ['conflict', 'permission', 'not_found'].includes(answer.def.category);

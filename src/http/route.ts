@@ -115,9 +115,9 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
 
 /**
  * When a POST or PATCH route stores the answer to a call with an Idempotency-Key. `inside`: in the
- * transaction of its effect, by `ctx.storeAnswer` or `storeInTransaction`. `after`: when the handler
- * has returned, for calls without an effect or with the same effect each time. `never`: the call is
- * a read, so a key makes no difference.
+ * transaction of its effect, by `ctx.storeAnswer` or `storeInTransaction`. `after`: when the
+ * handler has returned, for calls without an effect or with the same effect each time. `never`: the
+ * call is a read, so a key makes no difference.
  */
 type StoresAnswer = 'inside' | 'after' | 'never';
 

@@ -64,7 +64,7 @@ interface Waiting {
 
 const writePresence = loadScript('presence-1.lua');
 
-/** More homes would have smaller batches, which cost more. One home keeps up with four processes. */
+/** More homes would have smaller batches, which cost more. One home serves four processes well. */
 const processes_per_home = 4;
 const every_ms = 500;
 /** A process that is silent for longer counts as ended. */

@@ -7,8 +7,8 @@ const day_ms = 24 * 60 * 60 * 1000;
 const valid_ms = 3_650 * day_ms;
 
 /**
- * The certificate and key of a server on 127.0.0.1, ::1 or localhost, as PEM. The certificate is its
- * own authority and can sign no other. A newcomer who trusts it can receive webhooks, which are
+ * The certificate and key of a server on 127.0.0.1, ::1 or localhost, as PEM. The certificate is
+ * its own authority and can sign no other. A newcomer who trusts it can receive webhooks, which are
  * always HTTPS, on this machine.
  */
 export const makeDevCa = async () => {
