@@ -5,9 +5,9 @@ import { ConnectionError, isOutage } from '../kit/outage.js';
 import { CannotStart } from '../kit/service.js';
 
 /**
- * Where Postgres is: a URL as libpq reads it, with one host or several, and which of them is
- * wanted (`target_session_attrs`). Sockets are made here, because the package keeps to a host of
- * its own choice.
+ * The address of Postgres: a URL in libpq's form, with one host or several, and
+ * `target_session_attrs`, which says what kind of host is wanted. Sockets are made here, because
+ * the package would keep to a host of its own choice.
  */
 
 const wishes = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
@@ -25,14 +25,14 @@ const tls_modes = {
 type Tls = (typeof tls_modes)[keyof typeof tls_modes];
 
 export interface Host {
-  /** As people write it: for messages. */
+  /** As people write it, for messages. */
   readonly name: string;
   readonly target: net.NetConnectOpts;
   readonly tls: Tls;
 }
 
 export interface Address {
-  /** For the package: without hosts and what else is decided here. */
+  /** For the package: without the hosts and everything else that is decided here. */
   readonly url: string;
   readonly hosts: readonly Host[];
   readonly wish: Wish;
@@ -71,14 +71,14 @@ const readHosts = (authority: string, query: URLSearchParams, mode: Tls): Host[]
 };
 
 /**
- * Throws a sentence that says what is wrong, and shows no password. Of several hosts the primary is
- * wanted where nothing is said; libpq would take any.
+ * Reads the address. Throws a sentence that says what is wrong, without the password. If there are
+ * several hosts, the default is the primary; libpq would take any.
  */
 export const readAddress = (text: string): Address => {
   const [, scheme, user, authority = '', rest = ''] =
     url_form.exec(text) ??
     wrong('it looks like postgres://user:password@host:5432,other:5432/database');
-  // A slash or question mark in the password ends the hosts too early: the @ is still to come.
+  // A slash or question mark in the password ends the hosts too early, before the @.
   const has_late_at = user === '' && /^(?:[^?]*|[^=]*)@/.test(rest);
   if (has_late_at || !URL.canParse(`${scheme}${user}localhost${rest}`)) wrong(not_encoded);
   const url = new URL(`${scheme}${user}localhost${rest}`);
@@ -96,7 +96,7 @@ const connect_ms = 3_000;
 const keep_alive_ms = 5_000;
 const tls_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** Asks the server for TLS; exactly one byte may come before it. */
+/** Asks the server for TLS. Only one byte may come before the handshake. */
 const secure = async (plain: net.Socket, { tls: mode, target }: Host, signal: AbortSignal) => {
   plain.write(tls_request);
   const [answer] = (await once(plain, 'data', { signal })) as [Buffer];
@@ -136,10 +136,10 @@ export const openSocket = async (host: Host): Promise<net.Socket> => {
   }
 };
 
-/** What a server says of itself. */
+/** The state that a server reports. */
 export interface HostState {
   readonly standby: boolean;
-  /** A standby is. */
+  /** Always true for a standby. */
   readonly read_only: boolean;
 }
 
@@ -151,13 +151,13 @@ const isWanted = (wish: Wish, { standby, read_only }: HostState): boolean => {
 };
 
 export interface HostFinder {
-  /** The host to connect to; rejects with an outage where none is as it is wanted. */
+  /** Returns the host to connect to. Rejects with an outage if no host is in the wanted state. */
   find(): Promise<Host>;
-  /** The host may have changed, or another one be right by now. */
+  /** Forgets the host: it may have changed, or another one may be right by now. */
   forget(): void;
 }
 
-/** Asks all hosts at once, when there is a choice, and keeps the first that is as it is wanted. */
+/** Asks all hosts at once, if there is a choice, and remembers the first in the wanted state. */
 export const makeHostFinder = (
   { hosts, wish }: Address,
   probe: (host: Host) => Promise<HostState>,
@@ -171,7 +171,7 @@ export const makeHostFinder = (
       throw new ConnectionError('NO_HOST', `is a ${is}`);
     });
     return Promise.any(asked).catch(({ errors }: AggregateError) => {
-      // A wrong password is no outage.
+      // A wrong password is not an outage.
       const grave = errors.find((error) => !isOutage(error));
       const why = hosts.map(({ name }, n) => `${name}: ${errors[n].message || errors[n].code}`);
       throw grave ?? new ConnectionError('NO_HOST', `no ${wanted} server (${why.join('; ')})`);

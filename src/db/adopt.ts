@@ -3,9 +3,9 @@ import { CannotStart } from '../kit/service.js';
 import type { Tx } from './client.js';
 
 /**
- * Databases with the 45 migrations that came before `sql/0001_schema.sql`. One whose schema is that
- * of this file is adopted: its list of migrations then holds this file alone. All others are
- * refused, and nothing in them changes.
+ * Handles databases with the 45 migrations that came before `sql/0001_schema.sql`. If the schema
+ * equals that file, the database is adopted: its list of migrations then contains this file alone.
+ * Other databases are refused, and nothing in them changes.
  */
 
 const earlier = { first: '0001_foundation.sql', last: '0045_consumers.sql', count: 45 } as const;
@@ -15,7 +15,7 @@ const commit = 'dd20781e';
 /** Tables of the earlier migrations that nothing uses. */
 const leftovers = 'shard_head, shard_batches, shard_events, sequence_head, sequence';
 
-/** Whether a list of migrations begins with the earlier ones. */
+/** Returns true if a list of migrations starts with the earlier ones. */
 export const isEarlier = ([first]: readonly string[]): boolean => first === earlier.first;
 
 /** Throws unless all earlier migrations have run. */
@@ -46,7 +46,7 @@ export const checkEarlier = async (
   );
 };
 
-/** After `checkEarlier`: `name` becomes the only migration that the database has had. */
+/** Makes `name` the only migration that the database has had. Call it after `checkEarlier`. */
 export const adopt = async (tx: Tx, name: string): Promise<void> => {
   await tx.unsafe(`drop table if exists ${leftovers}`);
   await tx`delete from migrations`;
@@ -56,8 +56,8 @@ export const adopt = async (tx: Tx, name: string): Promise<void> => {
 const insufficient_privilege = '42501';
 
 /**
- * The first difference between the current schema and the one that `schema` makes in an empty
- * place; null if there is none. Tables, views and functions of other programs are ignored.
+ * Returns the first difference between the current schema and the one that the statements in
+ * `schema` create, or null. Tables, views and functions of other programs are ignored.
  */
 const findDifference = async (tx: Tx, schema: string): Promise<string | null> => {
   const found = await describeSchema(tx);
@@ -95,7 +95,7 @@ interface Part {
 
 /**
  * Describes the current schema by the catalogs; its texts contain no schema name. Partitions of
- * days, storage settings and the order of columns are left out: they change no meaning.
+ * days, storage settings and the order of columns are left out, because they change no meaning.
  * Constraints of type `n` repeat "not null" in Postgres 18.
  */
 const describeSchema = (tx: Tx) => tx<Part[]>`

@@ -6,8 +6,8 @@ import { type Connection, helper, type Make, Pool, type Run } from './pool.js';
 
 /**
  * Postgres as the stores use it: statements are tagged templates of the package's own kind. A
- * statement goes out when it is awaited or `execute()` is called; within another statement it is a
- * part of that one. A statement and a transaction each have a connection of the pool to themselves.
+ * statement is sent when it is awaited or when `execute()` is called. Within another statement it
+ * becomes a part of that one. Each statement or transaction has a pool connection to itself.
  */
 
 export type Row = Record<string, unknown>;
@@ -17,7 +17,7 @@ type Client = postgres.ISql<{ bigint: number }>;
 
 /** A part of a statement. */
 export interface Fragment {
-  /** Sends it now, before whatever is sent later; an error waits for its `await`. */
+  /** Sends the statement now, before all later ones. An error appears when it is awaited. */
   execute(): this;
 }
 
@@ -30,7 +30,7 @@ export interface Db {
   <R extends Rows = postgres.Row[]>(text: TemplateStringsArray, ...values: Value[]): Query<R>;
   /** Names, or rows of values by their columns. */
   (first: string | readonly string[] | object, ...rest: string[]): Fragment;
-  /** Text as it stands; several statements where no values are given. */
+  /** Plain text, which may be several statements if there are no values. */
   unsafe<R extends Rows = postgres.Row[]>(text: string, values?: unknown[]): Query<R>;
   json(value: postgres.JSONValue): postgres.Parameter;
 }
@@ -94,9 +94,9 @@ export const makeDb = (run: Run): Db => {
 };
 
 export interface Tx extends Db {
-  /** Sends the commit after what was sent already, without waiting for that; none may follow. */
+  /** Sends the commit after the earlier statements, without waiting. No statement may follow. */
   commit(): void;
-  /** The rows of `copy … to stdout`; a reader that stops ends the transaction. */
+  /** Returns the rows of `copy … to stdout`. A reader that stops ends the transaction. */
   copyOut(text: string, idle_ms?: number): Readable;
   copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void>;
 }
@@ -106,44 +106,44 @@ type Work<T> = (tx: Tx) => T | Promise<T>;
 interface BeginOptions {
   /** The words after `begin`: `read only`, `isolation level repeatable read`. */
   readonly mode?: string;
-  /** Longest a statement of it may run, where that is not what is usual in its pool. */
+  /** Longest that a statement of it may run, if not the usual time of its pool. */
   readonly statement_ms?: number;
-  /** Settings of Postgres until it ends. */
+  /** Settings of Postgres for this transaction only. */
   readonly set?: Readonly<Record<string, string | number>>;
 }
 
 interface CopyOptions extends BeginOptions {
   /** Runs in the same transaction, before the copy. */
   readonly before?: (tx: Tx) => unknown;
-  /** Longest that neither Postgres nor the reader may do anything. */
+  /** Maximum time in which neither Postgres nor the reader does anything. */
   readonly idle_ms?: number;
 }
 
 export interface Sql extends Db {
-  /** All or nothing. An outage while it commits leaves open which. */
+  /** All or nothing. After an outage during the commit, the outcome is unknown. */
   begin<T>(work: Work<T>): Promise<T>;
   begin<T>(options: BeginOptions, work: Work<T>): Promise<T>;
-  /** The rows of `copy … to stdout` as a stream, on a connection of its own. */
+  /** Returns the rows of `copy … to stdout` as a stream, on a connection of its own. */
   copyOut(text: string, options?: CopyOptions): Readable;
-  /** Waits for what is under way, at most `timeout` seconds where that is given. */
+  /** Waits for running statements, at most `timeout` seconds if that is given. */
   end(options?: { readonly timeout?: number }): Promise<void>;
-  /** How long the oldest statement has waited for an answer, in ms; not those without an end. */
+  /** Returns how many ms the oldest statement has waited, ignoring statements without a limit. */
   longestWait(): number;
-  /** A statement that is made for the connection it runs on. */
+  /** Runs a statement that is made for its connection. */
   readonly run: Run;
 }
 
 /**
- * Arrays of the types that the schema and its queries use, one-dimensional. postgres.js would ask
- * every new connection for them, in a query that nobody waits for: a Postgres that goes away in the
- * middle of it then ends the process with an unhandled rejection, and each connect costs one round
- * trip more.
+ * Codecs for one-dimensional arrays of the types that the schema and its queries use. Without them
+ * postgres.js would ask every new connection for these types, in a query that it does not await. If
+ * Postgres went away in the middle of it, an unhandled rejection would end the process. The query
+ * would also cost a round trip.
  */
 
 const asItIs = (text: string): string => text;
 const readDate = (text: string): Date => new Date(text);
 
-/** By the number of the array type in Postgres: how its elements are read. */
+/** How elements are read, by the number of the array type in Postgres. */
 const readers: Readonly<Record<number, (text: string) => unknown>> = {
   1000: (text) => text === 't',
   1001: (text) => Buffer.from(text.slice(2), 'hex'),
@@ -164,7 +164,7 @@ const textOf = (value: unknown): string => {
   return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : String(value);
 };
 
-/** As Postgres reads an element; texts are quoted, so that none is mistaken. */
+/** Writes an element as Postgres reads it. Texts are quoted, so that they are never misread. */
 const writeElement = (value: unknown): string => {
   if (value === null || typeof value === 'number') return String(value);
   const text = textOf(value);
@@ -179,7 +179,7 @@ const readArray = (text: string, read: (text: string) => unknown): unknown[] =>
     return bare === 'NULL' ? null : read(bare as string);
   });
 
-/** For the `types` of a client that does not fetch any. A text that is given passes as it is. */
+/** For the `types` of a client that does not fetch them. A text is passed on unchanged. */
 const array_types: Readonly<Record<string, postgres.PostgresType>> = Object.fromEntries(
   Object.entries(readers).map(([oid, read]) => [
     `array_${oid}`,
@@ -193,17 +193,17 @@ const array_types: Readonly<Record<string, postgres.PostgresType>> = Object.from
   ]),
 );
 
-/** How much longer than a statement may run its answer may take. */
+/** An answer may take this much longer than its statement may run. */
 const answer_ms = 1_000;
 
 const silenceOf = (statement_ms: number): number =>
   statement_ms === 0 ? Number.POSITIVE_INFINITY : statement_ms + answer_ms;
 
-/** How long a COPY may neither give nor be given anything. */
+/** How long a COPY may make no progress. */
 const idle_ms = 60_000;
 const transaction_ms = 15_000;
 
-/** A transaction on a connection of its own; `begin` is on its way with the first statement. */
+/** A transaction on its own connection. `begin` is sent together with the first statement. */
 class Transaction {
   readonly tx: Tx;
   readonly #connection: Connection;
@@ -231,7 +231,7 @@ class Transaction {
 
   #send(text: string): Promise<Result> {
     const sent = this.#connection.run((client) => client.unsafe(text));
-    // Awaited later, or not at all when something else failed first.
+    // Awaited later, or not at all if something else failed first.
     sent.catch(() => undefined);
     return sent;
   }
@@ -245,17 +245,17 @@ class Transaction {
   async run<T>(begin: string, work: (tx: Tx) => T | Promise<T>): Promise<T> {
     const begun = this.#send(begin);
     try {
-      // `work` may wait for something else than the connection.
+      // `work` may be waiting for something other than the connection.
       const result = await this.#connection.orLost(Promise.resolve(work(this.tx)));
       await begun;
       const { command } = await this.#sendCommit();
       if (command === 'COMMIT') return result;
-      // A statement failed and `work` went on: Postgres made a rollback of the commit.
+      // A statement failed but `work` went on, so Postgres rolled back instead of committing.
       throw this.#error ?? new Error('Postgres rolled the transaction back');
     } catch (error) {
       this.#is_over = true;
       await this.#rollBack(begun);
-      // Not what was refused because something before it had failed.
+      // 25P02 only says that an earlier statement failed, so throw the error of that one.
       throw (error as { code?: string }).code === '25P02' ? (this.#error ?? error) : error;
     }
   }
@@ -275,11 +275,11 @@ export interface SqlOptions {
   readonly pool: number;
   readonly prepare: boolean;
   readonly name: string;
-  /** Longest a statement of this pool may run; 0 for no end. */
+  /** Longest that a statement of this pool may run; 0 for no limit. */
   readonly statement_timeout_ms?: number;
-  /** Longest it may wait for a lock. */
+  /** Longest that a statement may wait for a lock. */
   readonly lock_timeout_ms?: number;
-  /** Asked on each connection that is taken; rejects where it may not be used now. */
+  /** Checks each connection that is taken. Rejects if it may not be used now. */
   readonly admit?: (run: Run) => Promise<void>;
 }
 
@@ -322,7 +322,7 @@ export const openSql = (options: SqlOptions): Sql => {
 
   const begin = async <T>(first: BeginOptions | Work<T>, second?: Work<T>): Promise<T> => {
     const [how, work] = typeof first === 'object' ? [first, second as Work<T>] : [{}, first];
-    // Also where it is the pool's own: a pooler may have given the connection a shorter one.
+    // Set even if it is the pool's own limit: a pooler may have given the connection a shorter one.
     const { mode = '', statement_ms = options.statement_timeout_ms }: BeginOptions = how;
     const limit = statement_ms === undefined ? {} : { statement_timeout: statement_ms };
     const settings = Object.entries({ ...limit, ...how.set })
@@ -352,7 +352,7 @@ export const openSql = (options: SqlOptions): Sql => {
   return Object.assign(makeDb(run), { run, begin, copyOut, end, longestWait }) as Sql;
 };
 
-/** The rows of a statement in portions, all of one state. */
+/** Yields the rows of a statement in pages, all from one snapshot. */
 export async function* readPages<R>(
   tx: Tx,
   rows: Query<R[] & object[]>,
@@ -360,7 +360,7 @@ export async function* readPages<R>(
 ): AsyncGenerator<readonly R[]> {
   await tx`declare pages no scroll cursor for ${rows}`;
   for (;;) {
-    // Not prepared: another cursor of that name has other columns.
+    // Not prepared, because other cursors of that name have other columns.
     const page = await tx.unsafe<R[] & object[]>(`fetch forward ${most} from pages`);
     if (page.length > 0) yield page;
     if (page.length < most) break;
@@ -368,12 +368,12 @@ export async function* readPages<R>(
   await tx`close pages`;
 }
 
-/** Whether Postgres answers at all; rejects when it does not. */
+/** Rejects if Postgres does not answer. */
 export const probeSql = async (db: Db): Promise<void> => {
   await db`select 1`;
 };
 
-/** Whether it would take a write, as far as it knows before one; rejects without an answer. */
+/** Returns true if Postgres says that it takes writes. Rejects if it does not answer. */
 export const probeWrites = async (db: Db): Promise<boolean> => {
   const [row] = await db<{ takes: boolean }[]>`
     select current_setting('transaction_read_only') = 'off' as takes`;
@@ -384,7 +384,7 @@ const remembered_ms = 3_000;
 
 export type WriteWatch = ReturnType<typeof createWriteWatch>;
 
-/** Remembers for a moment that Postgres refused a write: a full disk is known by nothing else. */
+/** Remembers for a moment that Postgres refused a write: nothing else reveals a full disk. */
 export const createWriteWatch = () => {
   let until_ms = Number.NEGATIVE_INFINITY;
   return {
@@ -400,13 +400,12 @@ const read_every_ms = 5_000;
 export type DatabaseClock = ReturnType<typeof followClock>;
 
 /**
- * The time of Postgres in this process. Openings, closings and expiries are decided in many
- * processes and in statements; they agree because all of them go by one clock, whatever their
- * machines say.
+ * The time of Postgres in this process. Many processes and statements decide on openings, closings
+ * and expiries. They agree because all of them use one clock, whatever their machines say.
  *
- * The time lies between what Postgres answers and that plus the time that the query took. The clock
- * is put into these bounds with each answer, and runs by the process's own monotonic time in
- * between. Until the first answer it is the process's clock.
+ * The true time is between the time that Postgres answers and that time plus the duration of the
+ * query. Each answer moves the clock into these bounds. In between it follows the process's own
+ * monotonic time. Until the first answer it is the process's clock.
  */
 export const followClock = (db: Db) => {
   let ahead_ms = Date.now() - performance.now();
@@ -420,7 +419,7 @@ export const followClock = (db: Db) => {
     ahead_ms = Math.min(Math.max(ahead_ms, least), most);
   };
   let reading: Promise<void> | undefined;
-  /** One query at a time: a Postgres that does not answer collects none. */
+  /** Runs one query at a time, so that they do not pile up while Postgres does not answer. */
   const readOnce = (): Promise<void> => {
     reading ??= read()
       .catch(() => undefined)
@@ -432,7 +431,7 @@ export const followClock = (db: Db) => {
   const timer = setInterval(readOnce, read_every_ms).unref();
   return {
     now: (): Date => new Date(performance.now() + ahead_ms),
-    /** Reads it again; keeps what is known where Postgres is away. */
+    /** Reads the time again. Changes nothing if Postgres is away. */
     read: readOnce,
     stop: (): void => clearInterval(timer),
   };

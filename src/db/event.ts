@@ -5,13 +5,13 @@ import type { Db } from './client.js';
 
 /** Writes events into the outbox, in the transaction that causes them. */
 
-/** Where an event belongs; topics and filters come from this. */
+/** The question, agent and owner that an event belongs to; topics and filters come from this. */
 interface EventScope {
   readonly question_id?: string;
   readonly agent_id?: string;
   /** The owner of the agent. */
   readonly owner_id?: string | null;
-  /** The only agent that may see it, where the audience is `author`. */
+  /** The only agent that may see the event, if the audience is `author`. */
   readonly audience_id?: string;
 }
 
@@ -19,17 +19,17 @@ export interface Draft<S extends TObject> {
   readonly data: Static<S>;
   readonly scope: EventScope;
   readonly at: Date;
-  /** Where something else names the event by its id, which was made before. */
+  /** Set if something else names the event by its id, which was made before. */
   readonly id?: string;
 }
 
-/** An event as it is told everywhere: exactly what a webhook receives, serialised once. */
+/** Returns the text of an event, which webhooks and all other readers receive unchanged. */
 export const bodyOf = <S extends TObject>(
   { name }: EventDef<S>,
   { data, at }: Pick<Draft<S>, 'data' | 'at'>,
 ): string => JSON.stringify({ event: name, data, timestamp: at.toISOString() });
 
-/** The row of the outbox. */
+/** Makes the row of the outbox. */
 const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
   const { scope, id = makeId() } = draft;
   if ((def.audience === 'author') !== (scope.audience_id !== undefined)) {

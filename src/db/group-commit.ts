@@ -1,24 +1,24 @@
 import { isOutage } from '../kit/outage.js';
 
 /**
- * Group commit: the drafts of many calls are stored by one transaction, each with a verdict of its
- * own. There is one queue and one transaction at a time; while it runs, the next batch gathers, so
- * batches grow with the load and a lonely draft waits for nobody.
+ * Group commit: one transaction stores the drafts of many calls, each with its own verdict. There
+ * is one queue and one transaction at a time. The next batch gathers while it runs, so batches grow
+ * with the load, and a lonely draft does not wait.
  *
- * A batch that failed with an outage is rejected: its outcome may be unknown, and the callers get
- * 503. After any other error nothing was stored, and each draft is committed once more by itself,
+ * If a batch fails with an outage, it is rejected: its outcome may be unknown, and the callers get
+ * 503. After any other error nothing was stored, and each draft is committed once more on its own,
  * so that a bad draft fails alone.
  */
 export type GroupCommit<D, V> = ReturnType<typeof createGroupCommit<D, V>>;
 
 export interface GroupCommitOptions<D, V> {
-  /** Carries out one transaction; a verdict for each draft, in their order. */
+  /** Runs one transaction. Returns a verdict for each draft, in their order. */
   readonly commit: (drafts: readonly D[]) => Promise<readonly V[]>;
-  /** A batch takes only one draft of a key. Left out: it takes all. */
+  /** A batch takes only one draft per key. If this is missing, it takes all drafts. */
   readonly one_of?: (draft: D) => string;
-  /** Most drafts in a batch. */
+  /** Maximum number of drafts in a batch. */
   readonly most?: number;
-  /** Most drafts waiting; above it `add` rejects at once. */
+  /** Maximum number of waiting drafts. Above it `add` rejects at once. */
   readonly queue?: number;
 }
 
@@ -34,7 +34,7 @@ interface Entry<D, V> {
 
 type Settle = () => void;
 
-/** Takes the next batch out of what waits, in the order of arrival. */
+/** Takes the next batch from the waiting drafts, in order of arrival. */
 const takeBatch = <D, V>(
   waiting: Entry<D, V>[],
   { one_of, most = 128 }: GroupCommitOptions<D, V>,
@@ -53,7 +53,7 @@ const takeBatch = <D, V>(
   return taken;
 };
 
-/** Commits a batch and gives what settles every entry; never rejects. */
+/** Commits a batch and returns a function that settles every entry. Never rejects. */
 const store = async <D, V>(
   commit: GroupCommitOptions<D, V>['commit'],
   entries: readonly Entry<D, V>[],
@@ -87,7 +87,7 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
     while (waiting.length > 0) {
       const entries = takeBatch(waiting, options);
       const stored = store(commit, entries);
-      // The answers to one batch are made while Postgres works on the next.
+      // The callers of one batch are answered while Postgres works on the next.
       settle?.();
       settle = await stored;
       batches += 1;
@@ -112,10 +112,10 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
         waiting.push({ draft, resolve, reject });
         if (is_running) return;
         is_running = true;
-        // After this turn of the event loop, so that what comes in it goes together.
+        // After this turn of the event loop, so that all drafts of the turn go together.
         setImmediate(() => void run());
       }),
-    /** Waits until everything that was added is settled. */
+    /** Waits until every added draft is settled. */
     drain: (): Promise<void> =>
       new Promise((resolve) => {
         if (is_running) idle.push(resolve);

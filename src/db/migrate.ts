@@ -6,8 +6,8 @@ import { adopt, checkEarlier, isEarlier } from './adopt.js';
 import { type Db, openSql, type Sql, type Tx } from './client.js';
 
 /**
- * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps. Each runs once. All that are
- * due run in one transaction, under a lock. A program refuses a database that is ahead of it.
+ * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps. Each runs once. All pending
+ * ones run in one transaction, under a lock. A program refuses a database that is ahead of it.
  */
 
 export interface Migration {
@@ -42,12 +42,12 @@ export const readMigrations = (folder: string = sqlFolder()): readonly Migration
 };
 
 /**
- * Settings of every connection of this role in this database. They are not asked for at the start
- * of a connection, because a pooler refuses start-up parameters or does not pass them on.
+ * Settings of every connection of this role in this database. They are not sent when a connection
+ * starts, because a pooler refuses start-up parameters or does not pass them on.
  */
 const role_settings: Readonly<Record<string, string>> = {
-  // Postgres decides by estimates. A plan that avoids a scan has enormous ones, so Postgres would
-  // compile for 400 ms what runs for 2.
+  // Postgres decides by estimated costs. A plan that avoids a scan has an enormous estimate, so
+  // Postgres would compile for 400 ms a statement that runs for 2 ms.
   jit: 'off',
   // If the connection of a client breaks silently, its locks are held no longer than this.
   tcp_keepalives_idle: '5s',
@@ -57,7 +57,7 @@ const role_settings: Readonly<Record<string, string>> = {
   client_connection_check_interval: '2s',
 };
 
-/** Null, or why compilation of statements (`jit`) stays on. The other settings are optional. */
+/** Returns null, or why compilation (`jit`) stays on. The other settings are optional. */
 export const setRole = async (tx: Tx): Promise<string | null> => {
   const [row] = await tx<{ jit: string }[]>`select current_setting('jit') as jit`;
   const texts = Object.entries(role_settings).map(
@@ -75,7 +75,7 @@ export const setRole = async (tx: Tx): Promise<string | null> => {
   }
 };
 
-/** Keeps others from changing the schema until the transaction ends. */
+/** Keeps other processes from changing the schema until the transaction ends. */
 export const lockSchema = async (tx: Tx): Promise<void> => {
   await tx`set local lock_timeout = '60s'`;
   await tx`select pg_advisory_xact_lock(7366142)`;
@@ -92,8 +92,8 @@ const listApplied = async (db: Db): Promise<readonly string[]> => {
 const oldest_postgres = 14;
 
 /**
- * How many of the migrations the database has had, and the one that adopts it, if it has the
- * earlier migrations. Throws if it cannot be adopted. Changes nothing.
+ * Returns how many migrations the database has had, and the migration that adopts it, if it has the
+ * earlier ones. Throws if it cannot be adopted. Changes nothing.
  */
 const readState = async (tx: Tx, migrations: readonly Migration[]) => {
   const [server] = await tx<{ version: string }[]>`
@@ -157,9 +157,9 @@ export const applyMigrations = async (tx: Tx, migrations: readonly Migration[]) 
 };
 
 export interface Migrated {
-  /** Whether the database had the earlier migrations. */
+  /** True if the database had the earlier migrations. */
   readonly adopted: boolean;
-  /** Names of the migrations that ran, in their order. */
+  /** Names of the migrations that ran, in order. */
   readonly applied: readonly string[];
   /** Null, or why compilation of statements (`jit`) stays on for the role. */
   readonly jit_stays: string | null;

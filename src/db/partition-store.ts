@@ -1,16 +1,16 @@
 import type { Db, Sql, Tx } from './client.js';
 
-/** Tables that are range-partitioned by the day, in UTC, with a partition for all other days. */
+/** Tables that are range-partitioned by UTC day, with a default partition for all other days. */
 
 interface DailyTable {
   readonly table: string;
-  /** A date or a time. */
+  /** The column of the partition key, a date or a time. */
   readonly column: string;
 }
 
 const lock = 7_366_143;
 
-/** Makes the partition of one day, `YYYYMMDD`. */
+/** Makes the partition of one day (`YYYYMMDD`). */
 export const makeDay = async (tx: Tx, table: string, day: string): Promise<void> => {
   if (!/^[a-z_]+ [0-9]{8}$/.test(`${table} ${day}`)) throw new Error(`${table}: no day ${day}`);
   await tx.unsafe(`
@@ -18,7 +18,7 @@ export const makeDay = async (tx: Tx, table: string, day: string): Promise<void>
     for values from ('${day}') to (date '${day}' + 1)`);
 };
 
-/** Makes the partitions of today and the next days, so that no day falls into the default one. */
+/** Makes the partitions of today and the next days, so that the default one stays empty. */
 export const ensureDays = async (
   sql: Sql,
   { table, column }: DailyTable,
@@ -43,7 +43,7 @@ export const ensureDays = async (
   });
 };
 
-/** Days, `YYYYMMDD`, that have a partition and ended more than so many days ago; oldest first. */
+/** Lists days (`YYYYMMDD`) whose partition ended over `days_kept` days ago, oldest first. */
 export const listOldDays = async (
   db: Db,
   table: string,
@@ -68,10 +68,10 @@ const lock_ms = 200;
 const lock_not_available = '55P03';
 
 /**
- * Drops the partition of one day when `isOver`, which is asked while nobody can write to it; whether
- * it is gone. Dropping locks the whole table for a moment. Where others hold it (a backup does for
- * hours), the try ends after `lock_ms`, so that writers do not queue up for it, and false means: try
- * again later. `detach concurrently` is no way: Postgres refuses it beside a default partition.
+ * Drops the partition of one day if `isOver`, which is called while no process can write to it.
+ * Returns true if it is gone. Dropping locks the whole table for a moment. If others hold it (a
+ * backup does for hours), the try ends after `lock_ms`, so that writers do not queue up for it.
+ * False means: try again later. Postgres refuses `detach concurrently` beside a default partition.
  */
 export const dropDay = async (
   sql: Sql,

@@ -13,14 +13,14 @@ import {
 } from './address.js';
 
 /**
- * A pool of single connections; the one that was used last is used next. Whatever can wait has an
- * end: an answer, a free connection, a transaction. A connection that passed it is thrown away, and
- * with it the idle ones, which most often lie on the same broken way.
+ * A pool of single connections; the last one used is used next. Every wait has a limit: an answer,
+ * a free connection, a transaction. A connection over its limit is dropped. If it was silent, the
+ * idle ones are dropped too: they are most likely on the same broken path.
  */
 
 export type Client = postgres.Sql<{ bigint: number }>;
 
-/** Makes a statement of a client. */
+/** Makes a statement with a client. */
 export type Make = (
   client: postgres.ISql<{ bigint: number }>,
 ) => postgres.PendingQuery<postgres.Row[]>;
@@ -30,36 +30,36 @@ const connect_ms = 3_000;
 
 interface ConnectionOptions {
   readonly url: string;
-  /** Where it connects to. */
+  /** Returns the host to connect to. */
   readonly findHost: () => Promise<Host>;
   readonly client: postgres.Options<{ bigint: postgres.PostgresType<number> }>;
-  /** Told once, when the connection is lost or could not be made. */
+  /** Called once, when the connection is lost or could not be made. */
   readonly onLost: (connection: Connection, error: Error) => void;
-  /** Told when the server refuses a write because it is read-only, as a standby is. */
+  /** Called when the server refuses a write because it is read-only, as a standby is. */
   readonly onReadOnly: () => void;
-  /** Waits before it connects, where the last attempts failed. */
+  /** Waits before connecting if the last attempts failed. */
   readonly pause: () => Promise<void>;
-  /** Longest that Postgres may stay silent while an answer is due; Infinity for none. */
+  /** Longest that Postgres may stay silent while an answer is due; Infinity for no limit. */
   readonly silence_ms: number;
 }
 
-/** Makes names and rows of values, which need no connection; it never connects. */
+/** Makes names and rows of values, which needs no connection. It never connects. */
 export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
 
-/** Whether Postgres said it and listens on; after a fatal one it ends the connection. */
+/** Returns true if Postgres sent the error and keeps the connection. Fatal errors end it. */
 const isAnswer = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError && error.severity === 'ERROR';
 
 /**
- * Postgres says that a commit is done, and before it in a notice that it stopped waiting for the
- * standby (`synchronous_standby_names`), as a statement that is out of time does: a failover
- * would lose that commit.
+ * Returns true if the notice says that a commit stopped waiting for the standby
+ * (`synchronous_standby_names`), as it does when the statement times out. Postgres then reports the
+ * commit as done, but a failover would lose it.
  */
 const isUnreplicated = ({ file }: postgres.Notice): boolean => file === 'syncrep.c';
 
 /**
- * An error among the first rows comes together with the stream of a COPY, before anybody who awaits
- * it can listen, and would end the process: the package has no other place to listen from.
+ * An error among the first rows of a COPY arrives with its stream, before a caller that awaits the
+ * stream can listen, and would end the process. The package has no other place to listen.
  */
 const listenForErrors = (query: { resolve(stream: Readable): void }): void => {
   const { resolve } = query;
@@ -70,23 +70,23 @@ const listenForErrors = (query: { resolve(stream: Readable): void }): void => {
 };
 
 /**
- * One connection: a client of the published package with `max: 1` on a socket of our own. Once the
- * connection is lost every statement on it fails, and it is never made again: the package would
- * reconnect by itself and run the rest of a transaction outside of it.
+ * One connection: a client of the published package with `max: 1` on a socket of our own. Once it
+ * is lost, every statement on it fails, and it is never made again: the package would reconnect on
+ * its own and run the rest of a transaction outside of it.
  */
 export class Connection {
   readonly client: Client;
   silence_ms: number;
-  /** Why it cannot be used any more. */
+  /** Why the connection cannot be used any more; null while it can. */
   lost: Error | null = null;
-  /** Whether Postgres has ever answered on it. */
+  /** True once Postgres has answered on it. */
   answered = false;
-  /** When a transaction on it has to be over. */
+  /** When the transaction on it must be over. */
   until_ms = Number.POSITIVE_INFINITY;
   readonly made_ms = performance.now();
   #socket: Socket | undefined;
   #received_ms = 0;
-  /** Answers that are waited for. */
+  /** Number of answers that are due. */
   #pending = 0;
   readonly #holders = new Set<(error: Error) => void>();
   readonly #onLost: ConnectionOptions['onLost'];
@@ -118,7 +118,7 @@ export class Connection {
     this.client = postgres(url, { ...options, socket } as never) as unknown as Client;
   }
 
-  /** Every end of a connection is an error to the package: after a plain one it trips over null. */
+  /** Turns every end of a connection into an error, because the package trips over a plain end. */
   #watch(socket: Socket): Socket {
     if (this.lost !== null) {
       socket.destroy();
@@ -132,7 +132,7 @@ export class Connection {
     return socket;
   }
 
-  /** Fails what is under way and cuts the connection; a Postgres that was silent learns of it. */
+  /** Fails all pending work and cuts the connection, which also tells a silent Postgres. */
   lose(error: Error): void {
     if (this.lost !== null) return;
     this.lost = error;
@@ -141,29 +141,29 @@ export class Connection {
     this.#onLost(this, error);
   }
 
-  /** Allows no longer silence than this from now on, but for what has no limit. */
+  /** Lowers the limit on silence to this, unless there is no limit. */
   hasten(silence_ms: number): void {
     if (Number.isFinite(this.silence_ms)) this.silence_ms = Math.min(this.silence_ms, silence_ms);
   }
 
-  /** Says goodbye to a Postgres that has nothing to do here. */
+  /** Closes an idle connection in the regular way. */
   async close(): Promise<void> {
     this.lost ??= new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
     if (this.#socket !== undefined) await this.client.end({ timeout: 1 }).catch(() => undefined);
     this.#socket?.destroy();
   }
 
-  /** How long it has waited for an answer; 0 where none is due. */
+  /** Returns how many ms it has waited for an answer; 0 if none is due. */
   waited(at_ms: number): number {
     return this.#pending > 0 ? at_ms - this.#received_ms : 0;
   }
 
-  /** Whether it has waited too long for an answer. */
+  /** Returns true if it has waited too long for an answer. */
   isSilent(at_ms: number): boolean {
     return this.waited(at_ms) > this.silence_ms;
   }
 
-  /** The process stood still: what came meanwhile has not been read yet. */
+  /** Extends the limits after the process hung, because it has not read the answers yet. */
   forgive(ms: number): void {
     this.#received_ms += ms;
     this.until_ms += ms;
@@ -173,7 +173,7 @@ export class Connection {
     this.#received_ms = performance.now();
   }
 
-  /** Rejects when the connection is lost before `work` is done, whatever that waits for. */
+  /** Resolves like `work`, but rejects as soon as the connection is lost. */
   orLost<T>(work: Promise<T>): Promise<T> {
     if (this.lost !== null) return Promise.reject(this.lost);
     return new Promise<T>((resolve, reject) => {
@@ -184,7 +184,7 @@ export class Connection {
     });
   }
 
-  /** The same for what Postgres has to answer. */
+  /** Like `orLost`, for work that Postgres has to answer. */
   async #answer<T>(answer: PromiseLike<T>): Promise<T> {
     if (this.#pending === 0) this.#noteAnswer();
     this.#pending += 1;
@@ -193,7 +193,7 @@ export class Connection {
       this.answered = true;
       return result;
     } catch (error) {
-      // An error that Postgres did not send may have cost the package the count of the answers.
+      // After an error that Postgres did not send, the package may have lost count of the answers.
       if (!isAnswer(error)) this.lose(error as Error);
       else {
         this.answered = true;
@@ -210,8 +210,8 @@ export class Connection {
     this.lost === null ? this.#answer(make(this.client)) : Promise.reject(this.lost);
 
   /**
-   * The rows of a COPY as bytes. A reader that stops, and one that takes nothing for `idle_ms`,
-   * cost the connection: nothing else ends a COPY.
+   * Returns the rows of a COPY as bytes. If the reader stops, or takes nothing for `idle_ms`, the
+   * connection is lost, because nothing else ends a COPY.
    */
   copyOut(text: string, idle_ms: number): Readable {
     let finished = false;
@@ -254,12 +254,12 @@ export class Connection {
       end();
       this.silence_ms = silence_ms;
       this.until_ms = until_ms;
-      // The last rows may have paused it, and a stream that has ended asks for no more.
+      // The last rows may have paused the socket, and a stream that has ended never resumes it.
       this.#socket?.resume();
     }
   }
 
-  /** Gives the bytes to a `copy … from stdin`. */
+  /** Sends the bytes to a `copy … from stdin`. */
   async copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
     const sink: Writable = await this.#answer(this.client.unsafe(text).writable() as never);
     await this.#answer(pipeline(Readable.from(bytes), sink));
@@ -268,11 +268,11 @@ export class Connection {
 
 export interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
   readonly most: number;
-  /** As of `ConnectionOptions`, and longest that a free connection is waited for. */
+  /** As in `ConnectionOptions`; also the longest wait for a free connection. */
   readonly silence_ms: number;
 }
 
-/** What a host says of itself, on a connection of its own. */
+/** Asks a host for its state, on a connection of its own. */
 const probe = async (host: Host, options: Pick<PoolOptions, 'url' | 'client'>) => {
   const connection = new Connection({
     ...options,
@@ -297,9 +297,9 @@ const probe = async (host: Host, options: Pick<PoolOptions, 'url' | 'client'>) =
 };
 
 const sweep_ms = 250;
-/** Connections to a server that is read-only are replaced no more often. */
+/** Minimum time between two replacements of the connections to a read-only server. */
 const replace_every_ms = 1_000;
-/** A sweep that comes so late says that the process stood still. */
+/** A sweep that is this late shows that the process itself hung. */
 const standstill_ms = 1_000;
 const ended = (): ConnectionError => new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
 
@@ -321,7 +321,7 @@ export class Pool {
   readonly #silence_ms: number;
   readonly #sweeper: NodeJS.Timeout;
   #swept_ms = performance.now();
-  /** Older connections are not used again. */
+  /** Connections made before this are not used again. */
   #oldest_ms = Number.NEGATIVE_INFINITY;
 
   constructor({ url: given, ...rest }: PoolOptions) {
@@ -334,7 +334,7 @@ export class Pool {
     this.#sweeper.unref();
   }
 
-  /** Of one that was lost the place is free at once, although its user may not know yet. */
+  /** Frees the slot of a lost connection at once, although its user may not know yet. */
   #lost(connection: Connection): void {
     if (!connection.answered) this.#failures += 1;
     this.#hosts.forget();
@@ -368,7 +368,7 @@ export class Pool {
     return connection;
   }
 
-  /** The server became a standby, or is read-only for a while: others may be right by now. */
+  /** The server became a standby or is read-only for a while, so another host may be right now. */
   #replaceAll(): void {
     const now_ms = performance.now();
     if (now_ms - this.#oldest_ms < replace_every_ms) return;
@@ -414,7 +414,7 @@ export class Pool {
     this.#noteIdle();
   }
 
-  /** Nothing of it keeps the process alive while nothing is under way. */
+  /** An idle pool does not keep the process alive. */
   #noteIdle(): void {
     if (this.#free.length < this.#all.size) return;
     this.#sweeper.unref();
@@ -432,7 +432,7 @@ export class Pool {
     const silent = [...this.#all].filter((connection) => connection.isSilent(at_ms));
     const late = [...this.#all].filter(({ until_ms }) => until_ms < at_ms);
     const lost = silent.length > 0 ? [...silent, ...late, ...this.#free] : late;
-    // What may take longer lies on the same way: it has no more time than others from now on.
+    // Connections with a longer limit are on the same broken path, so they get the usual limit.
     if (silent.length > 0) for (const one of this.#all) one.hasten(this.#silence_ms);
     for (const connection of lost) {
       const message = 'Postgres or its caller took too long';

@@ -7,12 +7,12 @@ import { makeDb, openSql, probeSql, type Sql, type SqlOptions } from './client.j
 import type { Run } from './pool.js';
 
 /**
- * Reads from a replica that has replayed all that the primary had on its disk when they were asked
- * for, and from the primary where there is none. So a write that was acknowledged is in every read
- * after it, in whichever process, and nothing is kept about who wrote.
+ * Reads from a replica that has replayed everything the primary had on its disk at the time of the
+ * read, or from the primary if there is no such replica. So every read includes all acknowledged
+ * writes, in any process, and nothing has to remember who wrote.
  */
 
-/** Whether reads go to the replica now. */
+/** Returns true if reads go to the replica now. */
 export const takesReads = async (reads: Sql): Promise<boolean> => {
   const [row] = await reads`select pg_is_in_recovery() as is_replica`.catch(() => []);
   return row?.['is_replica'] === true;
@@ -25,7 +25,7 @@ const probe_every_ms = 1_000;
 
 type ReplicaOptions = Omit<SqlOptions, 'url' | 'admit'> & { readonly url: string | undefined };
 
-/** For statements that only read: they may run twice. Its `end` is that of the primary as well. */
+/** For statements that only read, because they may run twice. `end` also ends the primary. */
 export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): Sql => {
   if (url === undefined) return primary;
   const readFlushed = makeLoader(async (keys: readonly 'flushed'[]) => {
@@ -36,7 +36,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
     const until_ms = performance.now() + most_ms;
     const at = await readFlushed('flushed');
     while (performance.now() < until_ms) {
-      // One that was promoted, or is an old primary, has other positions.
+      // A replica that was promoted, or an old primary, has other positions.
       const [row] = await run(
         (client) => client`
           select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= ${at}::pg_lsn as has_all`,
@@ -51,7 +51,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
       throw new ConnectionError('NO_HOST', `the replica cannot be read: ${error.message}`);
     });
   const replica = openSql({ ...options, url, admit });
-  /** Whether the last read of it went through. */
+  /** True if the last read from the replica succeeded. */
   let is_near = false;
   const probe = async (): Promise<void> => {
     is_near = await probeSql(replica).then(
@@ -95,7 +95,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
     }
     const copied = new PassThrough();
     pipeline(copy, copied, () => undefined);
-    // A reader who leaves is not to wait for the next chunk.
+    // If the reader leaves, the source must end without waiting for the next chunk.
     return copied.once('close', () => source?.destroy());
   };
   const run: Run = (make) => read((sql) => sql.run(make));

@@ -4,10 +4,10 @@ import type { Db } from './client.js';
 
 type Rows<R> = PromiseLike<readonly R[]>;
 
-/** The first row; undefined where there is none. */
+/** Returns the first row, or undefined. */
 export const firstRow = async <R>(rows: Rows<R>): Promise<R | undefined> => (await rows)[0];
 
-/** The number that a query selects as `total`; 0 without a row. */
+/** Returns the number that a query selects as `total`; 0 without a row. */
 export const readTotal = async (rows: Rows<{ readonly total: number }>): Promise<number> =>
   (await rows)[0]?.total ?? 0;
 
@@ -17,12 +17,12 @@ interface Page {
   readonly offset: number;
 }
 
-/** Each is a statement of its own to Postgres, so there are few. */
+/** Postgres sees each size as a statement of its own, so there are only a few. */
 const page_sizes = [11, 21, 51, 101];
 
 /**
- * At least one row more than the page, to know whether it ends. The number is a part of the
- * statement: a plan that does not know it is made for a tenth of all rows, and reads whole tables.
+ * Limits to at least one row more than the page, to know whether it is the last. The number is part
+ * of the statement: without it, Postgres plans for a tenth of all rows and reads whole tables.
  */
 export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
   const size = page_sizes.find((one) => one > limit);
@@ -32,17 +32,17 @@ export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
 };
 
 /**
- * The end of a statement whose conditions stand before it: rows by a UUID, the newest first, after
- * the page's cursor, and at least one row more than the page.
+ * The end of a statement, after its conditions: rows in the order of a UUID, the newest first,
+ * after the page's cursor, and at least one row more than the page.
  */
 export const newestFirst = (db: Db, id: string, page: Page) => db`
   ${page.after === null ? db`` : db`and ${db(id)} < ${page.after[0] as string}::uuid`}
   order by ${db(id)} desc
   ${limitToPage(db, page)}`;
 
-/** After every text that begins with the one before it. */
+/** A text with this at its end sorts after every text that starts with it. */
 const last_sign = '\u{10ffff}';
 
-/** Whether a column begins with a text; an index in the order of "C" finds it. */
+/** The condition that a column starts with a text. An index in the order of "C" finds it. */
 export const startsWith = (db: Db, column: string, start: string) => db`
   ${db(column)} collate "C" >= ${start} and ${db(column)} collate "C" < ${start + last_sign}`;

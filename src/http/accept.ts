@@ -1,10 +1,10 @@
-/** The media type of an answer where one address has several. */
+/** Reads `Accept`, for addresses that answer with several media types. */
 
 const media = /^(text\/html|application\/json|text\/markdown)$/;
 
 /**
- * The types that `Accept` names and that some address can answer with, the most wanted first; what is
- * refused by `q=0` and what only a wildcard names is left out, so that the usual type answers it.
+ * Returns the media types that `Accept` names and that some address can offer, most wanted first.
+ * Types with `q=0` and wildcards are left out: a wildcard gets the default type.
  */
 export const namedTypes = (accept: string): readonly string[] =>
   accept
@@ -19,6 +19,6 @@ export const namedTypes = (accept: string): readonly string[] =>
     .sort((a, b) => b.q - a.q)
     .map(({ type }) => type);
 
-/** The one of `offered` that is wanted most; the first of them where none is named. */
+/** Returns the most wanted type of `offered`, or its first if `Accept` names none of them. */
 export const preferredType = <T extends string>(accept: string, offered: readonly [T, ...T[]]): T =>
   namedTypes(accept).find((type): type is T => offered.some((one) => one === type)) ?? offered[0];

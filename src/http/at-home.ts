@@ -5,29 +5,29 @@ import { type Answer, type Claim, type Reply, reply } from './route.js';
 
 /**
  * Answers calls on the home process of their question, so that batches are large and one process
- * remembers everything written on a question. The locks of the transactions decide, so an answer
- * that was lost does no harm: the call is answered here, and finds by its body what the home stored.
+ * remembers everything written on a question. If the home's answer is lost, this process answers:
+ * the transactions hold locks, and the repeated body finds the answer that the home stored.
  */
 
 export interface HomeTask<A> {
   readonly name: string;
   subjectOf(request: A): string;
-  /** A body that was stored before is answered as replayed, with what was stored. */
+  /** If the same body was stored before, returns the stored answer as a replay. */
   answer(request: A): Promise<Reply | Fault>;
 }
 
 interface Answered {
   readonly answer: Reply | Fault;
-  /** The answer was stored in the transaction of the write, under the key of the call. */
+  /** True if the answer was stored under the call's key, in the transaction of the write. */
   readonly is_stored: boolean;
 }
 
 export type AnswerAtHome = ReturnType<typeof makeAnswerAtHome>;
 
-/** The clocks of two processes differ by less. */
+/** The clocks of two processes differ by less than this. */
 const skew_ms = 1_000;
 
-/** Turns a replay of what this same call stored on its home into the first answer. */
+/** If this same call was already stored on its home, turns the replay into a first answer. */
 const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
   if (isFault(answer) || answer.headers?.['Idempotency-Replayed'] === undefined) return answer;
   const body = answer.body as Record<string, { created_at: string | Date }>;
@@ -39,7 +39,7 @@ const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
 
 export const makeAnswerAtHome =
   (homes: HomeProcesses, { claimOf }: Pick<Idempotency, 'claimOf'>) =>
-  /** Requests are JSON, except for the claim of a call with an Idempotency-Key. */
+  /** Requests must be JSON, except for the claim of a call with an Idempotency-Key. */
   <A extends { readonly claim: Claim | null }>({ name, subjectOf, answer }: HomeTask<A>) => {
     type Sent = { readonly request: Omit<A, 'claim'>; readonly claim: HeldClaim | null };
     const askHome = homes.onHome<Sent, Answered>({

@@ -2,39 +2,39 @@ import { createHash } from 'node:crypto';
 
 /** Entity tags and `If-None-Match`: RFC 9110, 8.8.3 and 13.1.2. */
 
-/** The tag of a body; weak, because one tag stands for every content coding of it. */
+/** Returns the entity tag of a body. It is weak because all content codings share it. */
 export const etagOf = (body: string | Uint8Array): string =>
   `W/"${createHash('sha1').update(body).digest('base64url')}"`;
 
-/** A weak comparison sees only the text within the quotes. */
+/** Weak comparison ignores the prefix `W/`. */
 const opaqueOf = (tag: string): string => tag.trim().replace(/^W\//, '');
 
-/** Whether a client that says `If-None-Match: wanted` has this already, by weak comparison. */
+/** Returns true if the client's `If-None-Match` (`wanted`) matches the tag, by weak comparison. */
 export const matchesEtag = (wanted: string, etag: string): boolean =>
   wanted === etag ||
   (wanted !== '' &&
     wanted.split(',').some((tag) => tag.trim() === '*' || opaqueOf(tag) === opaqueOf(etag)));
 
 /**
- * The body of an answer that is made piece by piece: an export, a stream of events. The next piece
- * is asked for only when the reader has taken the ones before, so that a body of any length costs
- * the memory of a piece.
+ * The body of an answer that is made piece by piece, such as an export or a stream of events. The
+ * next piece is made only after the reader has taken the previous ones, so a body of any length
+ * uses the memory of one piece.
  *
- *   made ──open──▶ first piece at hand ──next…──▶ at its end ──▶ closed
- *     └────────────────────┴── the client is gone, or nothing may be sent any more ──▶ closed
+ *   made ──open──▶ first piece ready ──next…──▶ at the end ──▶ closed
+ *     └───────────────────┴── the client is gone, or nothing may be sent any more ──▶ closed
  *
- * A failure before the first piece is an ordinary refusal; after it the connection is cut, so
- * that half a body is not taken for a whole one.
+ * A failure before the first piece is answered as a normal error. After it the connection is cut,
+ * so that the client cannot mistake half a body for a whole one.
  */
 
 type Piece = string | Uint8Array;
 
 export interface StreamParts {
-  /** `signal` is aborted when nobody reads any more: all waiting must end then. */
+  /** `signal` is aborted when the reader is gone; all waiting must end then. */
   readonly produce: (signal: AbortSignal) => AsyncIterable<Piece>;
-  /** Called once when it is over, whether anything was sent or not. */
+  /** Called once when the stream ends, even if nothing was sent. */
   readonly onEnd?: () => void;
-  /** How long a reader may take nothing before the connection is cut. */
+  /** The connection is cut if the reader takes nothing for this long. */
   readonly stall_ms?: number;
 }
 
@@ -51,7 +51,7 @@ export class BodyStream {
     this.stall_ms = parts.stall_ms ?? 10_000;
   }
 
-  /** Makes the first piece; throws its error. */
+  /** Makes the first piece. Throws if that fails. */
   async open(): Promise<void> {
     if (this.#closed) return;
     try {
@@ -63,7 +63,7 @@ export class BodyStream {
     }
   }
 
-  /** The next piece; null at the end, and once it is closed. */
+  /** Returns the next piece, or null at the end and after `close`. */
   async next(): Promise<Piece | null> {
     if (this.#closed || this.#pieces === null) return null;
     const next = this.#first ?? (await this.#pieces.next());
@@ -71,7 +71,7 @@ export class BodyStream {
     return next.done === true || this.#closed ? null : next.value;
   }
 
-  /** Lets go of everything; the signal ends all waiting. */
+  /** Releases everything. The aborted signal ends all waiting. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

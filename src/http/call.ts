@@ -28,7 +28,7 @@ export type BodyRead = { readonly value: unknown } | Fault;
 /** How a route of another protocol refuses a request. */
 export interface Refusals {
   readonly schema: TSchema;
-  /** `body`: that of the request, as far as it was read. */
+  /** `body` is the request's body, or undefined if it was not read yet. */
   bodyOf(fault: Fault, request_id: string, body: unknown): object;
 }
 
@@ -37,41 +37,41 @@ export interface Request {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  /** By lower-case name; the credentials of the caller are among them. */
+  /** By lower-case name. They include the caller's credentials. */
   readonly headers: Readonly<Record<string, string>>;
   readonly address: Address;
   readonly started_ms: number;
-  /** The websocket that it came through. */
+  /** The websocket that the call came through. */
   readonly socket?: string;
-  /** The client went away. */
+  /** True if the client went away. */
   readonly aborted: boolean;
   /** True while the body is still on its way. */
   readonly awaits_body: boolean;
-  /** The text of the body; empty without one. */
+  /** The text of the body, or empty. */
   readonly raw_body: Uint8Array | string;
-  /** Longest that the answer may take, if that is not the usual deadline. */
+  /** Maximum time for the answer, if it differs from the usual deadline. */
   longest_ms?: number | undefined;
-  /** A refusal is shown as a page. */
+  /** True if a refusal is shown as a page. */
   shows_page?: boolean;
-  /** Set if its route refuses in the words of another protocol. */
+  /** Set if the route's refusals have the form of another protocol. */
   refusals?: Refusals | undefined;
   /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
   readonly is_streaming?: boolean;
   header(name: string): string;
-  /** The body as a value; called once, and only for a route that takes one. */
+  /** Returns the parsed body. Called at most once, and only if the route takes a body. */
   readBody(): BodyRead;
-  /** The same for a page, whose body is a form. */
+  /** Like `readBody`, for a page, whose body is a form. */
   readForm?(): BodyRead;
-  /** True if a page makes this call to render itself: reads cost no limit, nothing is logged. */
+  /** True if a page makes this call to render itself. Reads cost no limit; nothing is logged. */
   readonly is_inner?: boolean;
-  /** Sends the one answer; false when it comes too late. */
+  /** Sends the one answer. Returns false if it is too late. */
   send(outgoing: Outgoing): boolean;
   /**
-   * Calls `listener` once if the client goes away before the answer, or the deadline answered it.
-   * One listener at a time.
+   * Calls `listener` once if the client goes away before the answer, or if the deadline passes.
+   * There is one listener at a time.
    */
   onGone?(listener: () => void): void;
-  /** The deadline answered it: tells the listener, so that its work ends. */
+  /** Calls the listener after the deadline has answered the request, so that its work ends. */
   giveUp?(): void;
   /** Sends a body piece by piece. If it is missing, only whole answers can be sent. */
   stream?(head: OutgoingHead, body: BodyStream): Promise<void>;
@@ -81,20 +81,20 @@ const node_id = randomBytes(4).toString('hex');
 let request_count = 0;
 const sane_id = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** The id that the client sent, if it is sane and holds no credential; otherwise a new one. */
+/** Returns the client's id if it is sane and contains no credential, otherwise a new one. */
 export const requestId = (given: string): string => {
   if (given !== '' && sane_id.test(given) && !hasCredential(given)) return given;
   request_count += 1;
   return `${node_id}-${request_count.toString(36)}`;
 };
 
-/** Version, trace, span, flags, and what a later version adds. */
+/** Version, trace, span, flags, and anything that a later version adds. */
 const trace_form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
 
 /**
- * The trace of a request by its `traceparent` (W3C Trace Context), for log lines in the words of
- * OpenTelemetry: the span is that of the caller, because none are made here. Null if the request is
- * in no trace or its header is wrong: that is no error.
+ * Reads the trace of a request from its `traceparent` (W3C Trace Context), for log lines in
+ * OpenTelemetry's terms. The span is the caller's, because this service makes none. Returns null if
+ * the header is missing or invalid, which is not an error.
  */
 export const readTrace = (
   traceparent: string,
@@ -105,7 +105,7 @@ export const readTrace = (
   return is_known && is_named ? { trace_id, span_id } : null;
 };
 
-/** The address that a request comes from, and the name by which limits count it. */
+/** The address that a request comes from, and the key under which limits count it. */
 export interface Address {
   readonly text: string;
   /** IPv4: the address; IPv6: its /64. */
@@ -119,15 +119,15 @@ const describe = (address: ipaddr.IPv4 | ipaddr.IPv6): Address => {
   return { text, limit_key: `${prefix.join(':')}::/64` };
 };
 
-/** The address in `text`, which an `AddressReader` wrote. */
+/** Reads an address that an `AddressReader` wrote. */
 export const readAddressText = (text: string): Address => describe(ipaddr.process(text));
 
 export type AddressReader = (remote: string, forwarded_for: string) => Address;
 
 /**
- * Reads the raw remote address (the bytes that uWS gives, as latin1) and X-Forwarded-For. The
- * header is believed only as far as it was written by trusted proxies: read from its right end, the
- * first address that is not a trusted proxy is the client.
+ * Reads the raw remote address (the bytes that uWS gives, as latin1) and X-Forwarded-For. Only the
+ * part of the header that trusted proxies wrote is believed: read from the right, the first address
+ * that is not a trusted proxy is the client.
  */
 export const makeAddressReader = (trusted_proxies: readonly string[]): AddressReader => {
   const trusted = trusted_proxies.map(parseRange);
@@ -162,8 +162,8 @@ export const makeAddressReader = (trusted_proxies: readonly string[]): AddressRe
 };
 
 /**
- * Whether a header may have this value: printable ASCII. The engine writes it as it is, so that a line
- * break would begin another header, and other characters come out wrong on Node 24.
+ * Returns true if a header may have this value, which must be printable ASCII. The engine writes it
+ * unchanged: a line break would start another header, and Node 24 garbles other characters.
  */
 export const isHeaderText = (value: string): boolean => /^[\t -~]*$/.test(value);
 
@@ -174,13 +174,13 @@ const header_bytes_limit = 8_192;
 export const isTooLarge = (count: number, bytes: number): boolean =>
   count > header_limit || bytes > header_bytes_limit;
 
-/** Behind https no other host of the domain can set a cookie whose name begins so. */
+/** With https the name starts with `__Host-`: no other host of the domain can set this cookie. */
 export const sessionCookieName = (public_url: string): string =>
   public_url.startsWith('https://') ? '__Host-session' : 'session';
 
 /**
- * The token of a person's session, which only pages read; empty if it is missing. If two cookies have
- * this name, somebody else set one of them, so neither counts.
+ * Returns the token of a person's session, or an empty string. Only pages use it. If two cookies
+ * have this name, somebody else set one of them, so neither counts.
  */
 export const readSession = (cookies: string, public_url: string): string => {
   const start = `${sessionCookieName(public_url)}=`;
@@ -204,7 +204,7 @@ const exposed =
   'Deprecation, Sunset, Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
-/** Headers of every answer. With `only_https`, browsers use TLS only from then on. */
+/** Headers of every answer. `only_https` makes browsers use only TLS from then on. */
 export const commonHeaders = (only_https: boolean): Headers => [
   ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Expose-Headers', exposed],

@@ -1,6 +1,6 @@
 import { common_faults, type FaultDef } from '../kit/fault.js';
 
-/** The caller, as far as a route needs to know. Credentials themselves never get this far. */
+/** The parts of a caller that routes may see. Credentials never get this far. */
 
 interface Anonymous {
   readonly kind: 'anonymous';
@@ -37,7 +37,7 @@ export const anonymous: Anonymous = { kind: 'anonymous' };
 export const isAdmin = (caller: Caller): boolean =>
   caller.kind === 'admin' || (caller.kind === 'human' && caller.is_admin);
 
-/** Why the caller may own no webhooks and no consumers: `member` in `Auth`. Null if it may. */
+/** Returns why the caller may not own webhooks or consumers (`member` in `Auth`), or null. */
 export const whyNoMember = (caller: Caller): FaultDef | null => {
   if (caller.kind === 'human') {
     return caller.email_verified ? null : common_faults.EMAIL_NOT_VERIFIED;
@@ -46,6 +46,6 @@ export const whyNoMember = (caller: Caller): FaultDef | null => {
   return caller.owner_id === null ? common_faults.AGENT_NOT_LINKED : null;
 };
 
-/** The id by which limits and logs count this caller; null for anonymous callers and the admin. */
+/** Returns the id under which limits and logs count this caller; null if anonymous or the admin. */
 export const callerKey = (caller: Caller): string | null =>
   caller.kind === 'agent' || caller.kind === 'human' ? caller.id : null;

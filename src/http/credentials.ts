@@ -3,26 +3,25 @@ import { type Request, readSession } from './call.js';
 import { anonymous, type Caller } from './caller.js';
 import type { Route } from './route.js';
 
-/** Which of what a request carries says who calls: a key, a token, or the cookie of a page. */
+/** Chooses the credential that identifies the caller: a key, a token or a page's cookie. */
 
-/** The credentials of a request; empty where it has none. */
+/** The credentials of a request. Missing ones are empty strings. */
 export interface Credentials {
   readonly api_key: string;
   readonly authorization: string;
   readonly admin_key: string;
 }
 
-/** May answer without a promise: a cached key costs no turn of the event loop. */
+/** May return without a promise, so that a cached key costs no turn of the event loop. */
 export type Authenticate = (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
 
 export const no_credentials: Credentials = { api_key: '', authorization: '', admin_key: '' };
 
 /**
- * Of what was sent, the one credential that a route uses. Clients set their headers once and send
- * them with every call, so a credential that a route does not need is not looked at: the admin key
- * counts for the routes of admins, and for others only where it came alone. A key together with a
- * Bearer token would be two callers; only where the key is what the call is about, the token says
- * who acts.
+ * Returns the credentials that the route uses. Clients set their headers once and send them with
+ * every call, so a credential that a route does not need is ignored. The admin key counts on admin
+ * routes, and on other routes only if it came alone. A key together with a Bearer token would be
+ * two callers, unless the call is about the key: then the token says who acts.
  */
 export const chooseCredentials = (
   { auth, takes_key }: Pick<Route, 'auth' | 'takes_key'>,
@@ -38,13 +37,13 @@ export const chooseCredentials = (
   return comes_alone ? sent : { api_key, authorization, admin_key: '' };
 };
 
-/** The key of an agent that was sent as a Bearer token. */
+/** Returns an agent key that was sent as a Bearer token. */
 export const keyInToken = (authorization: string): string | undefined =>
   /^bearer (sk_.*)$/i.exec(authorization)?.[1];
 
 const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 
-/** The person of the session cookie. Public pages do not look at it, so that they can be cached. */
+/** Finds the person of the session cookie. Public pages ignore it, so they can be cached. */
 const identifyVisitor = async (token: string, authenticate: Authenticate) => {
   if (token === '') return anonymous;
   const caller = await authenticate({ ...no_credentials, authorization: `Bearer ${token}` });
@@ -52,8 +51,8 @@ const identifyVisitor = async (token: string, authenticate: Authenticate) => {
 };
 
 /**
- * Whether a form was sent by a page of another site. Browsers say where a form comes from; what says
- * nothing is no browser, and has no cookie that it was not given.
+ * Returns true if a page of another site sent the form. Browsers send the origin of a form. Other
+ * clients have only the cookies that they were given.
  */
 export const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
   const site = headers['sec-fetch-site'];
@@ -69,7 +68,7 @@ interface Visited {
   readonly public_url: () => string;
 }
 
-/** The caller of the route, or why the credentials are refused. */
+/** Returns the caller, or the refusal of its credentials. */
 export const identify = (
   { query, headers }: Request,
   route: Pick<

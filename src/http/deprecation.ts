@@ -1,13 +1,13 @@
-/** What the answers of a route that is about to go say of it: RFC 9745, RFC 8594 and RFC 5829. */
+/** Headers and text for deprecated routes: RFC 9745, RFC 8594 and RFC 5829. */
 
-/** Days are UTC, as YYYY-MM-DD; addresses are whole, or paths of this service. */
+/** Days are UTC, as YYYY-MM-DD. Addresses are whole URLs, or paths of this service. */
 export interface Deprecation {
   readonly since: string;
-  /** From then on the route may be gone. */
+  /** The route may be gone from this day on. */
   readonly sunset?: string;
-  /** The page that says why, and what to do. */
+  /** The page that explains why, and what to do. */
   readonly link?: string;
-  /** The address that takes its place. */
+  /** The address that replaces the route. */
   readonly successor?: string;
 }
 
@@ -23,7 +23,7 @@ export const deprecationHeaders = (deprecated: Deprecation | undefined): readonl
   return headers;
 };
 
-/** One sentence for documents. */
+/** Returns one sentence for the documents. */
 export const describeDeprecation = ({ since, sunset, link, successor }: Deprecation): string => {
   const parts = [
     `Deprecated since ${since}`,

@@ -3,17 +3,17 @@ import type { Config } from '../config.js';
 import type { Sql } from '../db/client.js';
 import type { RedisClient } from '../redis/client.js';
 
-/** Parts that every feature gets; one value per process. Features add their own. */
+/** The parts that every feature gets, one value per process. Features add their own. */
 export interface Deps {
   readonly config: Config;
   readonly log: Logger;
   readonly sql: Sql;
-  /** For what only reads: from a replica where there is one, and never older than `sql`. */
+  /** For reads only. Uses a replica if there is one, and is never older than `sql`. */
   readonly reads: Sql;
   /** Commands only: never blocking reads, never subscriptions. May be down at any time. */
   readonly redis: RedisClient;
-  /** The time of Postgres, by which everything opens, closes and runs out. */
+  /** The time of Postgres, which decides when everything opens, closes and expires. */
   readonly clock: () => Date;
-  /** Base address for links, without a slash at its end. */
+  /** Base URL for links, without a trailing slash. */
   readonly public_url: string;
 }

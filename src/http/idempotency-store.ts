@@ -1,6 +1,6 @@
 import type { Db } from '../db/client.js';
 
-/** Claims and kept answers in Postgres. All times are those of the database. */
+/** Claims and stored answers in Postgres. All times are the database's. */
 
 export interface NewClaim {
   readonly scope: string;
@@ -17,15 +17,15 @@ export interface KnownRow extends Pick<NewClaim, 'scope' | 'key' | 'digest' | 'l
   readonly answer: Uint8Array | null;
 }
 
-/** How long an answer is kept. */
+/** How long an answer is stored. */
 const kept_hours = 24;
 
 /**
- * Claims each key that is free: new, older than a day, or held by a call of the same request
- * whose lease ran out. Gives the rows of the others; a claim that is run again finds itself.
+ * Claims every free key: one that is new, older than a day, or held by the same request with an
+ * expired lease. Returns the rows of all other keys. A claim that runs again finds itself.
  *
- * The commit is not waited for: a claim that a crash of Postgres takes away had no effect yet,
- * because the effect's own commit would have carried it to the disk as well.
+ * It does not wait until the commit is on disk. If a crash of Postgres loses a claim, the call had
+ * no effect yet: the commit of the effect would have written the claim to disk too.
  */
 export const claimAll = async (
   db: Db,
@@ -73,7 +73,7 @@ const findAll = (
     ${claims.map(({ key }) => key)}::text[]
   ) as d (scope, key) on d.scope = i.scope and d.key = i.key`;
 
-/** The answer to a call that ended its own credentials, for a short while after it. */
+/** Returns the answer to a call that ended its own credentials, for `within_ms` after it. */
 export const findByCredential = async (
   db: Db,
   claim: NewClaim,
@@ -88,12 +88,12 @@ export const findByCredential = async (
   return row;
 };
 
-/** What names a claim that is held. */
+/** Identifies a claim that is held. */
 type Held = Pick<NewClaim, 'scope' | 'key' | 'lease_id'>;
 
 /**
- * Stores answers under their claims; the leases of those claims that were still held. An answer
- * that is stored already is replaced only where `replaces`.
+ * Stores answers under their claims, and returns the leases that were still held. Replaces an
+ * answer that is already stored only if `replaces`.
  */
 export const storeAnswers = async (
   db: Db,
@@ -115,7 +115,7 @@ export const storeAnswers = async (
   return new Set(stored.map((row) => row.lease_id));
 };
 
-/** Frees a key whose call had no effect; does nothing once its answer is stored. */
+/** Frees a key whose call had no effect. Does nothing once its answer is stored. */
 export const deleteClaim = async (db: Db, claim: Held): Promise<void> => {
   await db`
     delete from idempotency
@@ -123,7 +123,7 @@ export const deleteClaim = async (db: Db, claim: Held): Promise<void> => {
       and state = 'running'`;
 };
 
-/** Forgets what is older than a day; how many rows, at most `most`. Any number may run at once. */
+/** Deletes at most `most` rows older than a day; returns how many. Several may run at once. */
 export const deleteOld = async (db: Db, most: number): Promise<number> => {
   const gone = await db`
     delete from idempotency

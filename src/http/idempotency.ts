@@ -23,23 +23,23 @@ import type { Answer, Claim, Context, Route } from './route.js';
 /**
  * `Idempotency-Key`: a call that is sent again has its effect once and gets its first answer.
  *
- * The states of a key: free → running (claimed, with a lease as long as a request may take) → done
- * (with the answer) → free after 24 hours. A claim whose lease runs out makes the key free for the
- * same request, one that is released for any. `lease_id` is the fence: an answer is stored only by
- * the claim that still holds the key, so that a call which outlived its lease takes its effect back
- * instead of doubling it.
+ * States of a key: free → running (claimed, with a lease as long as a request may take) → done
+ * (with the answer) → free after 24 hours. When a lease expires, the key is free for the same
+ * request; when a claim is released, for any request. `lease_id` is the fence: only the claim that
+ * still holds the key can store an answer. A call that outlived its lease rolls its effect back
+ * instead of repeating it.
  *
- * A handler calls, in the transaction of its effect, last of all,
+ * A handler calls this last in the transaction of its effect:
  *
  *     await ctx.storeAnswer(tx, answer);          // does nothing without a key
  *
- * and a group commit, which has many calls in one transaction, takes `ctx.claim` with each draft
- * (null without a key) and calls, before it commits,
+ * A group commit, which has many calls in one transaction, takes `ctx.claim` (null without a key)
+ * with each draft, and calls this before it commits:
  *
  *     await storeInTransaction(tx, [{ claim, answer }, …]);
  *
- * Both throw `ClaimLostError` when a claim is not held any more; the transaction must then roll
- * back, and the caller gets 409 IDEMPOTENCY_IN_PROGRESS. Both may be run again after an outage.
+ * Both throw `ClaimLostError` if a claim is no longer held. The transaction must then roll back,
+ * and the caller gets 409 IDEMPOTENCY_IN_PROGRESS. Both may run again after an outage.
  */
 
 interface Answered {
@@ -56,7 +56,7 @@ const toRow = ({ claim, answer }: Answered) => {
   return { scope, key, lease_id, answer: claim.seal(answer) };
 };
 
-/** Stores the answers with the effects of the same transaction. */
+/** Stores the answers in the transaction of their effects. */
 export const storeInTransaction = async (tx: Tx, answers: readonly Answered[]): Promise<void> => {
   if (answers.length === 0) return;
   const stored = await storeAnswers(tx, answers.map(toRow), true);
@@ -65,20 +65,20 @@ export const storeInTransaction = async (tx: Tx, answers: readonly Answered[]): 
   for (const { claim, answer } of answers) claim.stored = answer;
 };
 
-/** A call with a key: all of it must be the same for a replay. */
+/** A call with a key. It is replayed only if all of it is the same. */
 export interface CallToClaim {
-  /** The owner of the key. */
+  /** The caller that the key belongs to. */
   readonly scope: string;
   readonly key: string;
   readonly route: string;
-  /** Path with its query. */
+  /** Path and query. */
   readonly target: string;
   readonly raw_body: Uint8Array | string;
-  /** The credentials, where the call ends them: its repeat comes with credentials that ended. */
+  /** The credentials, if the call ends them (they are invalid when it is repeated); else null. */
   readonly credential: string | null;
 }
 
-/** What names a claim. */
+/** Identifies a claim. */
 export type HeldClaim = Pick<Claim, 'scope' | 'key' | 'lease_id'>;
 
 type Claimed =
@@ -93,18 +93,18 @@ interface IdempotencyOptions {
   readonly sql: Sql;
   readonly secret_key: string;
   readonly log: Logger;
-  /** A crashed process frees its keys after it. */
+  /** The keys of a crashed process are free after this time. */
   readonly lease_ms?: number;
 }
 
-/** The repeat of a call that ended its credentials gets its answer this long. */
+/** A repeated call that ended its credentials gets its first answer for this long. */
 const ended_ms = 10 * 60_000;
-/** Such an answer is worth credentials, so its key must be one that nobody guesses. */
+/** Minimum length of its key, which must not be guessable: the answer needs no credentials. */
 const unguessable = 20;
 
 const nameOf = ({ scope, key }: Pick<NewClaim, 'scope' | 'key'>): string => `${scope}\n${key}`;
 
-/** Digests are keyed: a body may hold a password, which a plain hash would offer for guessing. */
+/** Digests are keyed: a plain hash would let a password in a body be found by guessing. */
 const makeClaimReader = (secret_key: string) => {
   const digest_key = deriveKey(secret_key, 'prediction-forum idempotency digests 1');
   const digestOf = (text: string, body: Uint8Array | string): Buffer =>
@@ -123,7 +123,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
   const { sql, secret_key, log, lease_ms = 10_000 } = options;
   const sealer = createSealer(secret_key, 'prediction-forum kept answers 1');
   const newClaimOf = makeClaimReader(secret_key);
-  /** Claims of calls at the same time share a statement; the row of a key that is not free. */
+  /** Concurrent claims share a statement. Resolves with the row of a key that is not free. */
   const claiming = createGroupCommit<NewClaim, KnownRow | 'claimed' | undefined>({
     one_of: nameOf,
     async commit(claims) {
@@ -152,27 +152,27 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     work.catch((error: unknown) => log.warn(describeError(error), `idempotency: ${message}`));
 
   return {
-    /** A claim that another process holds, for work that it handed over. */
+    /** A claim that another process holds, for a call that it sent here. */
     claimOf,
     async claim(call: CallToClaim): Promise<Claimed> {
       const wanted = newClaimOf(call);
       const row = await claiming.add(wanted);
       if (row === 'claimed') return { kind: 'claimed', claim: claimOf(wanted) };
-      // It went away in between.
+      // The row was deleted in between.
       if (row === undefined) return { kind: 'running' };
       if (!wanted.digest.equals(row.digest)) return { kind: 'mismatch' };
       if (row.state === 'running') return { kind: 'running' };
       const answer = openAnswer(row);
-      // Sealed under another SECRET_KEY: the answer is lost, and doing it again would be wrong.
+      // Sealed with another SECRET_KEY: the answer is lost, and repeating the call would be wrong.
       return answer === null ? { kind: 'mismatch' } : { kind: 'replay', answer };
     },
-    /** The first answer to a call that ended its credentials; null when there is none. */
+    /** Returns the first answer to a call that ended its credentials, or null. */
     async findEnded(call: CallToClaim): Promise<Answer | null> {
       if (call.credential === null || call.key.length < unguessable) return null;
       const row = await findByCredential(sql, newClaimOf(call), ended_ms);
       return row === undefined ? null : openAnswer(row);
     },
-    /** For calls without a transaction of their own: keeps the answer now. Never throws. */
+    /** Stores the answer of a call that has no transaction of its own. Never throws. */
     storeAfter: (claim: Claim, answer: Answer) =>
       orWarn(storeAnswers(sql, [toRow({ claim, answer })], false), 'an answer was not kept'),
     /** Frees the key of a call that had no effect. Never throws. */
@@ -182,10 +182,9 @@ export const createIdempotency = (options: IdempotencyOptions) => {
 };
 
 /**
- * Kept are success and the refusals by which a handler judged the state of things (conflict,
- * permission, not_found), so that a late repeat cannot do what was refused before.
- * A refusal of the request itself, of a limit or of an outage frees the key: the request may be
- * mended under it.
+ * Returns true for success, and for refusals by which a handler judged the current state (conflict,
+ * permission, not_found): a late repeat gets the same refusal. A refusal of the request itself, of
+ * a limit or of an outage frees the key, so that a corrected request can use it.
  */
 export const isKept = (answer: Answer): boolean =>
   !isFault(answer) || ['conflict', 'permission', 'not_found'].includes(answer.def.category);
@@ -226,8 +225,8 @@ const refuseKey = (): Fault => {
 };
 
 /**
- * The handler's answer, or the first one when this request had one already. Caller, limits and
- * shape of the request were checked before, so that a refusal of those kinds leaves the key free.
+ * Returns the handler's answer, or the first answer if this request already had one. Caller, limits
+ * and shape of the request were checked before, so a refusal by those checks leaves the key free.
  */
 export const answerOnce = async (
   ctx: Context,
@@ -247,14 +246,14 @@ export const answerOnce = async (
     else if (isFault(answer) || claim.stored === null) await idempotency.storeAfter(claim, answer);
     return answer;
   } catch (error) {
-    // Where the commit took effect after all, the answer is there and stays.
+    // If the commit took effect after all, its answer is stored and stays.
     await idempotency.release(claim);
     if (error instanceof ClaimLostError) return refuseRunning();
     throw error;
   }
 };
 
-/** The answer to the call by which these credentials ended; null when there is none. */
+/** Returns the answer to the call that ended these credentials, or null. */
 export const findEnded = async (
   request: Request,
   route: Route,
@@ -268,7 +267,7 @@ export const findEnded = async (
 
 const most_a_turn = 2_000;
 
-/** Forgets answers after a day; any number of these may run. */
+/** Deletes answers after a day. Any number of these sweeps may run. */
 export const createIdempotencySweep = (sql: Sql, log: Logger, every_ms = 60_000): Service =>
   makeLoop({
     name: 'idempotency sweep',

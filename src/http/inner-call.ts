@@ -4,9 +4,9 @@ import type { WholeCall } from './pipeline.js';
 import type { Context } from './route.js';
 
 /**
- * A call that a page makes to a route of the same process, while it is rendered. It takes the way of
- * every other call (caller, limits, validation, handler), so a page shows what the API answers and
- * nothing else. Reads cost no limit: the page itself has counted.
+ * A call that a page makes to a route of the same process while it renders. It passes the same
+ * steps as every other call (caller, limits, validation, handler), so a page shows exactly the
+ * answers of the API. Reads cost no limit, because the page itself was counted.
  */
 
 interface InnerCallParts {
@@ -20,7 +20,7 @@ interface InnerCallParts {
 export interface InnerAnswer {
   readonly status: number;
   readonly headers: Outgoing['headers'];
-  /** Of JSON its value; else the text. */
+  /** The parsed value of JSON, otherwise the text. */
   readonly body: unknown;
 }
 
@@ -64,7 +64,7 @@ class InnerRequest implements WholeCall {
   }
 
   exceeds(): boolean {
-    // The page has had a limit for its own body.
+    // The body of the page itself was already limited.
     return false;
   }
 
@@ -76,7 +76,7 @@ class InnerRequest implements WholeCall {
   }
 }
 
-/** `call`: of the mounted routes. The answer comes in any case: a failure has its status. */
+/** Calls a mounted route. Always resolves: a failure is an answer with its status. */
 export type InnerCall = (ctx: Context, parts: InnerCallParts) => Promise<InnerAnswer>;
 
 export const makeInnerCall =
@@ -86,7 +86,7 @@ export const makeInnerCall =
       call(new InnerRequest(ctx, parts, resolve));
     });
 
-/** The body of a refusal, as every route answers it. */
+/** The body of a refusal, which has the same form on every route. */
 export interface FaultAnswer {
   readonly error: string;
   readonly code: string;
@@ -96,7 +96,7 @@ export interface FaultAnswer {
   readonly fields?: readonly FaultField[];
 }
 
-/** The refusal of an inner call as that of the page itself. */
+/** Turns the refusal of an inner call into a refusal by the page itself. */
 export const asFault = (body: FaultAnswer): Fault => {
   const { error: sentence, fields, ...def } = body;
   const { code, status, category, retryable } = def;

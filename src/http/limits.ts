@@ -11,13 +11,12 @@ import type { Context } from './route.js';
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
  * refused call consumes nothing. Calls of one turn of the event loop go to Redis as one script
- * call. When Redis does not answer within `patience_ms`, a local limiter at limit ÷ processes takes
- * over for a second at a time: never a hang, never without a limit.
+ * call. If Redis does not answer within `patience_ms`, a local limiter with limit ÷ processes takes
+ * over for a second at a time. So a call never hangs, and there is always a limit.
  *
- * A key names its subject, an address or an account, in its hash tag. In a cluster the windows of a
- * call are counted where its subjects are, each subject by a script call of its own; what one
- * admitted is given back when another refuses. A node that is away leaves its own subjects to the
- * local limiter.
+ * A key contains its subject, an address or an account, as its hash tag. In a cluster, each subject
+ * is counted on its own node, by its own script call. If one subject refuses, the call is given
+ * back to the subjects that admitted it. If a node is away, the local limiter counts its subjects.
  */
 
 export type { Taken, Window };
@@ -34,13 +33,13 @@ interface LimiterOptions {
 const script = loadScript('windows-n.lua');
 const most_calls_a_script = 128;
 
-/** One call: to take it, to look, or to give back the call of that time first. */
+/** A call to take or to look at. A number means: first give back the call taken at that time. */
 interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
 }
 
-/** The answer to a call, whose numbers begin at `from`. */
+/** Reads the answer to a call from the numbers that start at `from`. */
 const readAnswer = (numbers: readonly number[], from: number, { windows }: Call): Taken => {
   const refused = numbers[from] ?? 0;
   return {
@@ -54,13 +53,13 @@ const readAnswer = (numbers: readonly number[], from: number, { windows }: Call)
   };
 };
 
-/** A key is `limit:subject`. */
+/** A key has the form `limit:subject`. */
 const subjectOf = ({ key }: Window): string => key.slice(key.indexOf(':') + 1);
 
 export const limitKey = (prefix: string, window: Window): string =>
   `${prefix}:{limits:${subjectOf(window)}}:${window.key.slice(0, window.key.indexOf(':'))}`;
 
-/** One script call for many calls. */
+/** Counts many calls with one script call. */
 const callScript = async (
   { redis, prefix }: LimiterOptions,
   batch: readonly Call[],
@@ -82,7 +81,7 @@ const callScript = async (
   });
 };
 
-/** Rejects when Redis takes longer than the patience. */
+/** Rejects if Redis takes longer than `patience_ms`. */
 const callRedis = async (
   options: LimiterOptions,
   calls: readonly Call[],
@@ -100,7 +99,7 @@ const callRedis = async (
   return calls.map((call) => answers.get(call) as Taken);
 };
 
-/** The reset of a window in which nothing counts is 0 to somebody who only looks. */
+/** For a caller that only looks, a window without calls has a reset of 0. */
 const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly Left[] =>
   windows.map(({ limit }, n) => ({
     left: left[n] ?? 0,
@@ -109,7 +108,7 @@ const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly
 
 type Parts = readonly (readonly Window[])[];
 
-/** What the subjects answered, in the order of the windows. */
+/** Puts the answers of the subjects into the order of the windows. */
 const inOrder = <T>(
   windows: readonly Window[],
   split: Parts,
@@ -143,10 +142,10 @@ const join = (windows: readonly Window[], split: Parts, parts: readonly Taken[])
   };
 };
 
-/** The windows that one node of Redis counts; null: it does not answer. */
+/** Counts the windows of one Redis node. Resolves with null if the node does not answer. */
 const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
   const { redis, log } = options;
-  /** Until then Redis is taken to be away, and this process counts alone. */
+  /** Until then Redis counts as away, and this process counts alone. */
   let away_until = 0;
   const noteAway = (error: unknown): void => {
     if (Date.now() >= away_until && !isStopped()) {
@@ -158,7 +157,7 @@ const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
     if (redis.status !== 'ready') noteAway(new Error('no connection'));
     return Date.now() < away_until;
   };
-  /** One script call at a time; calls that come meanwhile go together with the next one. */
+  /** Runs one script call at a time. Calls that arrive meanwhile share the next one. */
   const inRedis = makeLoader<Taken, Call>(
     async (calls) => {
       if (isAway()) throw new Error('Redis is away');
@@ -229,14 +228,14 @@ export const createLimiter = (options: LimiterOptions) => {
       const reset_ms = left.map((one) => one.reset_ms);
       return { ...taken, left: left.map((one) => one.left), reset_ms };
     },
-    /** Takes nothing. */
+    /** Reads the windows without taking a call. */
     async look(windows: readonly Window[]): Promise<readonly Left[]> {
       const subjects = split(windows);
       return inOrder(windows, subjects, await Promise.all(subjects.map(lookPart)));
     },
     /**
-     * Takes back one call that was admitted, which then never counted; the calls left afterwards.
-     * One that has grown old meanwhile takes nothing away. When Redis does not answer it counts.
+     * Takes back an admitted call as if it never counted, and returns the calls left. Does nothing
+     * if the call already left its window. If Redis does not answer, the call counts.
      */
     giveBack,
     stop(): void {
@@ -250,7 +249,7 @@ const policyOf = (windows: readonly Window[]): string =>
     .map(({ name, limit, window_ms }) => `"${name}";q=${limit};w=${Math.round(window_ms / 1000)}`)
     .join(', ');
 
-/** By window: calls left, and the time until there are more. */
+/** Formats, per window, the calls left and the seconds until there are more. */
 const stateOf = (
   windows: readonly Window[],
   left: readonly number[],
@@ -260,7 +259,7 @@ const stateOf = (
     .map(({ name }, n) => `"${name}";r=${left[n]};t=${Math.ceil((reset_ms[n] ?? 0) / 1000)}`)
     .join(', ');
 
-/** Replaces the calls left by those left after the call was given back. */
+/** Updates the `RateLimit` header after a call was given back. */
 export const showGivenBack = (
   { headers }: Context,
   windows: readonly Window[],
@@ -277,7 +276,7 @@ const addToHeader = ({ headers }: Context, name: string, text: string): void => 
   else shown[1] += `, ${text}`;
 };
 
-/** Shows what is left of these windows, in addition to those that are shown. */
+/** Adds the state of these windows to the headers. */
 export const showLeft = (
   ctx: Context,
   windows: readonly Window[],
@@ -287,7 +286,7 @@ export const showLeft = (
   addToHeader(ctx, 'RateLimit', stateOf(windows, left, reset_ms));
 };
 
-/** Adds the headers of the limits; the refusal when they are used up. */
+/** Adds the headers of the limits. Returns a refusal if a limit is used up, otherwise null. */
 export const applyLimits = (
   ctx: Context,
   windows: readonly Window[],

@@ -1,7 +1,7 @@
 export interface Window {
-  /** Shown in the headers: `key`, `ip`, `predictions`. */
+  /** Shown in the headers, such as `key`, `ip` or `predictions`. */
   readonly name: string;
-  /** The counted caller; without the Redis prefix. */
+  /** Limit and counted caller, without the Redis prefix. */
   readonly key: string;
   readonly limit: number;
   readonly window_ms: number;
@@ -9,32 +9,32 @@ export interface Window {
 
 export interface Taken {
   readonly allowed: boolean;
-  /** Which window refused; -1 when none did. */
+  /** Index of the window that refused, or -1. */
   readonly refused: number;
   readonly retry_ms: number;
-  /** By window, in the order given: calls left, and ms until the oldest one counted grows old. */
+  /** Per window, in the given order: calls left, and ms until the oldest counted call expires. */
   readonly left: readonly number[];
   readonly reset_ms: readonly number[];
-  /** When it was taken, by the clock that counted it; it is given back by this time. */
+  /** When the call was taken, by the clock that counted it. Giving it back needs this time. */
   readonly at_ms: number;
-  /** Counted in the memory of this process, not in Redis. */
+  /** True if counted in the memory of this process, not in Redis. */
   readonly is_local: boolean;
-  /** Where the windows were counted apart: by subject. */
+  /** The results per subject, if the subjects were counted separately. */
   readonly parts?: readonly Taken[];
 }
 
-/** Calls left of a window, and ms until the oldest call counted grows old; 0 where none is. */
+/** Calls left in a window, and ms until its oldest counted call expires (0 if it has no calls). */
 export interface Left {
   readonly left: number;
   readonly reset_ms: number;
 }
 
-/** Callers remembered before those that were not seen for a window are looked for. */
+/** When this many callers are remembered, the first sweep removes those with expired windows. */
 const first_sweep = 100_000;
 
 /**
- * The rule of the limits in the memory of one process, which is one of `share` that count for themselves;
- * also what the tests compare Redis with.
+ * Counts windows in the memory of one process. `share` is the number of processes that each count
+ * for themselves. The tests compare Redis with this.
  */
 export const makeLocalWindows = (share: number) => {
   const lists = new Map<string, { readonly list: number[]; readonly end: number }>();

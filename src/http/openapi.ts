@@ -5,7 +5,7 @@ import { describeDeprecation } from './deprecation.js';
 import { type Auth, type Route, takesKey } from './route.js';
 import { fields_schema, named } from './schemas.js';
 
-/** OpenAPI 3.1 from the route values: TypeBox schemas are JSON Schema 2020-12 already. */
+/** Makes OpenAPI 3.1 from the route values. TypeBox schemas already are JSON Schema 2020-12. */
 
 export interface DocumentInfo {
   readonly title: string;
@@ -16,9 +16,9 @@ export interface DocumentInfo {
 interface DocumentParts {
   readonly info: DocumentInfo;
   readonly server_url: string;
-  /** The subject of each tag, by its name. */
+  /** Descriptions of the tags, by name. */
   readonly tags: Readonly<Record<string, string>>;
-  /** An example of a body. */
+  /** Returns an example of a body. */
   readonly bodyOf: (route: Route) => unknown;
 }
 
@@ -49,7 +49,7 @@ const auth_faults: Record<Auth, readonly FaultDef[]> = {
   admin: [f.NOT_FOUND],
 };
 
-/** Every fault a route can answer: its own, those of its kind of caller, and the general ones. */
+/** Returns every fault of a route: its own, its kind of caller's, and the general ones. */
 export const faultsOf = (route: Route): readonly FaultDef[] => {
   const { query, body, absent, auth } = route;
   const keyed = [f.INVALID_REQUEST, f.IDEMPOTENCY_MISMATCH, f.IDEMPOTENCY_IN_PROGRESS];
@@ -72,8 +72,8 @@ const isNamed = (value: object): value is TSchema & { readonly title: string } =
   Kind in value && 'title' in value && typeof value.title === 'string';
 
 /**
- * An object of any members in the form that generators of clients read: they take one without a
- * word about members for one that has none, and skip `patternProperties`.
+ * An object with any members, in the form that client generators understand: they read a schema
+ * without members as an empty object, and ignore `patternProperties`.
  */
 const openObject = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> => {
   const { patternProperties: patterns, ...rest } = schema;
@@ -87,7 +87,7 @@ const openObject = (schema: Readonly<Record<string, unknown>>): Record<string, u
 
 const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
 
-/** A copy in which references stand for named schemas, which are put into `components`. */
+/** Copies a value, with references for named schemas, which it puts into `components`. */
 const referToNamed = (value: unknown, components: Map<string, object>): unknown => {
   if (Array.isArray(value)) return value.map((item) => referToNamed(item, components));
   if (typeof value !== 'object' || value === null) return value;
@@ -118,7 +118,7 @@ const error_schema = named('Error', 'Why a request was refused.', Type.Object(er
 
 const json_type = 'application/json';
 
-/** The media types of a success answer; `returns` is the schema of the first of them. */
+/** The media types of a success answer. `schema` describes the first of them. */
 const contentsOf = ({ produces = json_type, also_produces }: Route, schema: TSchema) => {
   const others = also_produces.map((type) => [
     type,
@@ -189,7 +189,7 @@ const parametersOf = (route: Route): unknown[] => {
   return list;
 };
 
-/** `PredictRequest`: what the operation `predict` takes. */
+/** Names a body after its operation: `PredictRequest` for `predict`. */
 const namedBody = (id: string, body: TSchema): TSchema => {
   const title = `${id.charAt(0).toUpperCase()}${id.slice(1)}Request`;
   return named(title, body.description ?? `What \`${id}\` takes.`, body);
@@ -218,10 +218,10 @@ const operationOf = (route: Route, { bodyOf }: DocumentParts): Record<string, un
   ...(route.cacheable ? { 'x-cacheable': true } : {}),
 });
 
-/** Routes that are described in one turn of the event loop: all of them take 60 ms. */
+/** Number of routes described per turn of the event loop. All of them together take 60 ms. */
 const routes_a_turn = 10;
 
-/** The document; routes with `documented: false` are left out. */
+/** Returns the document. Routes with `documented: false` are left out. */
 export const makeOpenApi = async (
   routes: readonly Route[],
   parts: DocumentParts,

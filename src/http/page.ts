@@ -4,17 +4,17 @@ import { parseTime } from '../kit/time.js';
 import { type Answer, reply } from './route.js';
 
 /**
- * Keyset pages: a cursor names the last row that was shown by the values the list is sorted by, so
- * a page stays right while rows are added. It belongs to one list: one path with one order and one
- * filter. Clients treat the cursor as opaque. `offset` is for
- * clients that count; it costs as much as the rows it skips and is therefore bounded.
+ * Keyset pages: a cursor contains the sort values of the last row that was shown, so pages stay
+ * right while rows are added. It belongs to one list: one path with one order and one filter.
+ * Clients treat the cursor as opaque. `offset` is for clients that count; it costs as much as the
+ * rows it skips, so it is limited.
  */
 
 type CursorPart = string | number | null;
 export type CursorKey = readonly CursorPart[];
 /**
- * The kind of a part of a cursor, so that a made-up cursor is refused here and not by Postgres.
- * `number`: an integer within 32 bits. `number` and `time` may be null in rows that lack them.
+ * The kind of a cursor's part, so that a made-up cursor is refused here and not by Postgres.
+ * `number` is a 32-bit integer. `number` and `time` may be null in rows that lack them.
  */
 export type CursorKind = 'id' | 'number' | 'time' | 'text';
 const isInt32 = (value: unknown): boolean =>
@@ -22,20 +22,20 @@ const isInt32 = (value: unknown): boolean =>
 
 export interface PageRequest {
   readonly limit: number;
-  /** Rows after this key only; null on the first page. */
+  /** Only rows after this key; null on the first page. */
   readonly after: CursorKey | null;
   readonly offset: number;
 }
 
 interface ListPage extends PageRequest {
-  /** Of its list. */
+  /** Identifies the list; see `listMark`. */
   readonly mark: string;
 }
 
-/** Members of a query that change how rows are shown, not which rows there are. */
+/** Members of a query that change how rows are shown, not which rows are listed. */
 const of_pages = new Set(['limit', 'cursor', 'offset', 'include', 'format']);
 
-/** Tells a list from other lists: a part of the digest of its path, order and filter. */
+/** Returns a mark that identifies a list: a part of the digest of its path, order and filter. */
 export const listMark = (path: string, query: Readonly<Record<string, unknown>>): string => {
   const filter = Object.entries(query)
     .filter(([name, value]) => value !== undefined && !of_pages.has(name))
@@ -46,7 +46,7 @@ export const listMark = (path: string, query: Readonly<Record<string, unknown>>)
 export const encodeCursor = (mark: string, key: CursorKey): string =>
   Buffer.from(JSON.stringify([mark, ...key])).toString('base64url');
 
-/** A time as rows show it, to the microsecond at most: what Postgres reads without an error. */
+/** Returns true for a time as rows show it, to the microsecond at most. Postgres can read it. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(text) && parseTime(text) !== null;
 
@@ -58,7 +58,7 @@ const fits = (part: unknown, kind: CursorKind): boolean => {
   return isInt32(part);
 };
 
-/** The key inside a cursor, or null when this list never gave it out. */
+/** Returns the key in a cursor, or null if this list never issued the cursor. */
 export const decodeCursor = (
   mark: string,
   cursor: string,
@@ -76,7 +76,7 @@ export const decodeCursor = (
   return kinds.every((kind, index) => fits(key[index], kind)) ? (key as CursorKey) : null;
 };
 
-/** The refusal of a cursor that its list never gave out. */
+/** Refuses a cursor that its list never issued. */
 export const refuseCursor = (): Fault =>
   refuse(common_faults.INVALID_REQUEST, {
     message:
@@ -91,7 +91,7 @@ interface PageQuery {
   readonly offset?: number;
 }
 
-/** The page that a client asks for; a fault if the cursor does not belong to the list at `path`. */
+/** Returns the requested page, or a fault if the cursor does not belong to the list at `path`. */
 export const readPage = (
   path: string,
   query: PageQuery,
@@ -109,7 +109,7 @@ export interface Page<R> {
   readonly next_cursor: string | null;
 }
 
-/** Cuts `limit + 1` fetched rows to a page; the extra row only says that there is more. */
+/** Cuts `limit + 1` fetched rows to a page. The extra row only shows that there are more. */
 export const makePage = <R>(
   fetched: readonly R[],
   { mark, limit }: Pick<ListPage, 'mark' | 'limit'>,
@@ -120,7 +120,7 @@ export const makePage = <R>(
   return { rows, next_cursor: encodeCursor(mark, keyOf(rows[limit - 1] as R)) };
 };
 
-/** `Link: rel="next"` of a page, with the other members of the query kept; nothing on the last. */
+/** Returns a `Link: rel="next"` header with the rest of the query; no header on the last page. */
 export const pageHeaders = (
   path: string,
   query: Readonly<Record<string, unknown>>,
@@ -140,12 +140,12 @@ interface List<R> {
   readonly path: string;
   readonly query: PageQuery;
   readonly plural: string;
-  /** One row more than the page, to know whether it ends. */
+  /** Reads one row more than the page, to know whether it is the last page. */
   read(page: PageRequest): Promise<readonly R[]>;
-  /** The members of the answer besides the rows. */
+  /** Returns the members of the answer besides the rows. */
   count(): Promise<{ readonly total: number }>;
   show?(row: R): object;
-  /** Left out where the id alone is the key. */
+  /** Left out if the id alone is the key. */
   readonly kinds?: readonly CursorKind[];
   keyOf?(row: R): CursorKey;
 }

@@ -34,12 +34,12 @@ import { HttpCall, type HttpParts, type TemplatedApp } from './uws.js';
 import { compileCheck, compileQuery, sayFirst } from './validation.js';
 
 /**
- * From a request to its one answer, over HTTP by uWebSockets.js and over the socket: route → caller
- * → limits → validation → Idempotency-Key → handler → answer. Nothing in here may throw into uWS,
- * and every request is answered before the deadline.
+ * Takes a request to its one answer, over HTTP by uWebSockets.js and over the socket: route →
+ * caller → limits → validation → Idempotency-Key → handler → answer. Nothing in here may throw into
+ * uWS, and every request is answered before the deadline.
  *
- * A 304 costs no limit: its place is taken like any other, so that nobody gets work done beyond the
- * limits, and is given back before the answer goes out.
+ * A 304 costs no limit. It is counted like any other call, so that no client gets work done beyond
+ * the limits, and is given back before the answer goes out.
  */
 
 export interface MountOptions<D> {
@@ -47,35 +47,35 @@ export interface MountOptions<D> {
   readonly deps: D;
   readonly log: Logger;
   readonly limiter: Limiter;
-  /** Base address for links, without a slash at its end. */
+  /** Base URL for links, without a trailing slash. */
   readonly public_url: () => string;
-  /** A fault as a page, for browsers. */
+  /** Renders a fault as a page, for browsers. */
   readonly faultPage?: (fault: Fault, request: Request, request_id: string) => Reply;
   readonly authenticate: Authenticate;
-  /** Refuses a request whose signature is wrong; null where there is nothing to look at. */
+  /** Refuses a request whose signature is wrong. Returns null if there is nothing to check. */
   readonly checkSignature?: (request: Request, caller: Caller) => Promise<Fault | null> | null;
-  /** Without it the header `Idempotency-Key` is not looked at. */
+  /** If missing, the header `Idempotency-Key` is ignored. */
   readonly idempotency?: Idempotency;
   readonly cache: ResponseCache;
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
   /** Gets the errors that handlers throw. */
   readonly onThrown?: (error: unknown) => void;
-  /** Told before the answer to a write that was carried out. */
+  /** Called before the answer to a write that was carried out. */
   readonly onWritten?: () => void;
-  /** Told of each call that a caller made, before its answer goes out. */
+  /** Called for every call to a route, before its answer goes out. */
   readonly onAnswered?: (caller: Caller, route: Route<D>, answer: Reply | Fault) => void;
   readonly trusted_proxies: readonly string[];
-  /** Clients reach the service by TLS alone; answers tell browsers to remember that. */
+  /** True if clients reach the service only by TLS; answers tell browsers to remember that. */
   readonly only_https?: boolean;
-  /** Longest a request may take; then the client gets 503. */
+  /** Maximum time for a request. After it the client gets 503. */
   readonly deadline_ms?: number;
 }
 
-/** A call that has arrived as a whole, and that adds itself to `open`. */
+/** A call that has arrived as a whole. A socket adds its calls to `open` itself. */
 export interface WholeCall extends Request {
-  /** Set here: the credentials of the caller may end with it. */
+  /** Set by `call`: true if the call may end the credentials of its caller. */
   ends_credentials: boolean;
-  /** Whether its body has more bytes than this. */
+  /** Returns true if the body has more bytes than this. */
   exceeds(limit: number): boolean;
 }
 
@@ -86,7 +86,7 @@ const usual_body_limit = 65_536;
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
-/** Whether a refusal is shown as a page: where a page would be, and where a browser found nothing. */
+/** Returns true if a refusal is shown as a page: on pages, and to browsers that find no route. */
 const showsPage = (
   { path, headers }: Request,
   found: Found<{ readonly route: Pick<Route, 'is_page'> }>,
@@ -98,7 +98,7 @@ const showsPage = (
 const lateFault = ({ awaits_body }: Request): Fault =>
   awaits_body ? refuse(common_faults.REQUEST_TIMEOUT) : refuseBusy();
 
-/** Answers 503 to requests open for longer than the deadline; 408 when the client is late. */
+/** Answers 503 to requests past their deadline, or 408 if the client is slow to send its body. */
 const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =>
   setInterval(() => {
     const now_ms = performance.now();
@@ -169,7 +169,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
       if (found.kind === 'route') {
         request.ends_credentials = found.entry.route.ends_credentials;
       }
-      // What a page asks for while it is made belongs to a request that was admitted.
+      // Inner calls of a page belong to a request that was already admitted.
       if (draining && request.is_inner !== true) finish(ctx, refuseBusy());
       else if (!request.exceeds(bodyLimitOf(found))) void respond(ctx, found);
       else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
@@ -183,15 +183,15 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
 };
 
 /**
- * Writes that may be open at once in a process; one more is refused at once with 503, so that those
- * that are admitted are answered soon however many more are sent.
+ * Maximum number of open writes in a process. More are refused at once with 503, so that admitted
+ * writes are answered soon, however many more are sent.
  */
 const most_open_writes = 512;
 
 const refuseBusy = (): Fault =>
   refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
 
-/** Answers a call by what was found for its path; never throws, never rejects. */
+/** Answers a call by the route that was found for it. Never throws and never rejects. */
 const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
   const { log } = options;
   const respond = makeResponder(options);
@@ -241,7 +241,7 @@ const admin_path = {
   is_page: false,
 };
 
-/** A path without a route, or with another method: admin paths do not tell even that. */
+/** Refuses a path without a route or method. Only admins learn that an admin path exists. */
 const respondUnrouted = async (
   { request }: Context,
   allow: readonly string[] | null,
@@ -258,7 +258,7 @@ const respondUnrouted = async (
   });
 };
 
-/** Null when the caller may use the route, else why not. */
+/** Returns null if the caller may use the route, otherwise the refusal. */
 const admit = (route: Route, caller: Caller, public_url: string): Fault | null => {
   const { auth } = route;
   if (auth === 'public') return null;
@@ -298,7 +298,7 @@ const readBodyFor = ({ body, takes_key, is_page }: Route, request: Request): Bod
   return takes_key && request.raw_body.length === 0 ? { value: {} } : request.readBody();
 };
 
-/** Checks the parts of the request and puts them into the context; the first fault, or null. */
+/** Checks the request's parts and stores them in the context. Returns the first fault, or null. */
 const readParts = (
   ctx: Context,
   { route, checkParams, readQuery, checkBody }: CompiledRoute<never>,
@@ -322,7 +322,7 @@ const readParts = (
   return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
 };
 
-/** Makes the first piece; false where nothing can be sent in pieces. HEAD has none. */
+/** Makes the first piece, except for HEAD. Returns false if the request cannot send pieces. */
 const openStream = async (request: Request, body: BodyStream): Promise<boolean> => {
   request.onGone?.(() => body.close());
   if (request.stream === undefined) body.close();
@@ -330,11 +330,11 @@ const openStream = async (request: Request, body: BodyStream): Promise<boolean> 
   return request.stream !== undefined;
 };
 
-/** Whether an answer to this is for everybody, and may be kept. */
+/** Returns true if the answer is the same for everybody and may be cached. */
 const isForAll = ({ request, caller }: Context): boolean =>
   request.stream !== undefined && request.method === 'GET' && caller.kind === 'anonymous';
 
-/** From the whole request to its answer; rejects only for bugs and outages. */
+/** Takes a whole request to its answer. Rejects only for bugs and outages. */
 const makeResponder = <D>(options: MountOptions<D>) => {
   const { deps, limiter, windowsOf } = options;
   const { idempotency, cache } = options;
@@ -388,7 +388,7 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     }
     const outgoing = withEtag(ctx, route, answer);
     if (outgoing.status === 304 && taken !== null) {
-      // Before the answer goes out, so that its receiver has its place in the limits again.
+      // Before the answer goes out, so that the client can use this call again at once.
       showGivenBack(ctx, windows, await limiter.giveBack(windows, taken));
     }
     return outgoing;
@@ -406,7 +406,7 @@ const compileRoute = <D>(route: Route<D>) => ({
     route.body === undefined
       ? null
       : compileCheck(route.body, 'body', { leaves_texts: route.is_page }),
-  /** Of every answer. */
+  /** Headers of every answer. */
   fixed_headers: deprecationHeaders(route.deprecated),
 });
 
@@ -439,7 +439,7 @@ const checkHeader = (name: string, value: string): [string, string] => {
 type Finish = (ctx: Context, outgoing: Reply | Fault) => void;
 
 const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): Finish => {
-  // Nothing of these lines is a secret by its name, and looking for such costs most of a line.
+  // These lines have no secret fields, and searching them would be most of the cost of a line.
   const lines = log.child({}, { redact: { paths: [] } });
   return (ctx, answer) => {
     const { request, request_id, log_ids, headers } = ctx;
@@ -466,7 +466,7 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
   };
 };
 
-/** One line for each call. */
+/** Writes the log line of a call. */
 const writeLine = (lines: Logger, ctx: Context, status: number): void => {
   if (ctx.request.is_inner === true) return;
   const { method, path, started_ms, socket, aborted } = ctx.request;
@@ -483,7 +483,7 @@ const writeLine = (lines: Logger, ctx: Context, status: number): void => {
   });
 };
 
-/** The answer to a CORS preflight, or to OPTIONS in general. */
+/** Answers a CORS preflight, or OPTIONS in general. */
 const sendOptions = (ctx: Context, allow: readonly string[]): void => {
   const requested = ctx.request.header('access-control-request-headers');
   const allowed_headers = /^[\w\-, ]{1,500}$/.test(requested)
@@ -503,14 +503,14 @@ const sendOptions = (ctx: Context, allow: readonly string[]): void => {
   });
 };
 
-/** What is of one caller goes into no cache that others share. */
+/** Removes headers about one caller from an answer that shared caches may store. */
 const dropHeaders = ({ headers }: Context, names: RegExp): void => {
   headers.splice(0, headers.length, ...headers.filter(([name]) => !names.test(name)));
 };
 
-/** Adds the ETag of a cacheable answer; 304 without a body when the client has it already. */
+/** Adds the ETag of a cacheable answer. Returns 304 without a body if the client has it. */
 const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
-  // The page has its own, of all that it shows.
+  // The page has an ETag of its own, for everything that it shows.
   if (ctx.request.is_inner === true) return outgoing;
   const { headers, content_type = 'application/json' } = outgoing;
   const own_rule = headers?.['Cache-Control'];
@@ -527,7 +527,7 @@ const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
   if (own_rule?.includes('immutable')) dropHeaders(ctx, /^RateLimit/);
   ctx.headers.push(['ETag', etag]);
   if (own_rule === undefined) {
-    // Caches may keep it, and ask again with its ETag each time.
+    // Caches may store the answer, but must revalidate it with its ETag each time.
     ctx.headers.push(['Cache-Control', `${is_anonymous ? 'public' : 'private'}, no-cache`]);
   }
   const kept = headers === undefined ? {} : { headers };
@@ -537,7 +537,7 @@ const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
   return { kind: 'reply', status: 200, body: sent, content_type, ...kept };
 };
 
-/** A throw is a bug or an outage; the client learns which of the two, and the request id. */
+/** A throw is a bug or an outage. The client learns only which of the two, and the request id. */
 const refuseThrown = (error: unknown, ctx: Context, log: Logger): Fault => {
   const record = { ...ctx.log_ids, path: ctx.request.path, ...describeError(error) };
   if (isOutage(error) || error instanceof QueueFullError) {

@@ -20,7 +20,7 @@ export const queryByPost = <D>(read: Route<D>, id: string): Route<D> => {
     cacheable: false,
     cache: undefined,
     stores_answer: 'never',
-    // It changes nothing, so it takes no place of a write.
+    // It changes nothing, so it does not count as an open write.
     waits: true,
     async handle(ctx, deps) {
       ctx.query = readMembers(query, ctx.body as Members);
@@ -31,7 +31,7 @@ export const queryByPost = <D>(read: Route<D>, id: string): Route<D> => {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** As in a query, members with a default can be left out, and a `limit` can be too large. */
+/** As in a query, members with a default are optional, and a `limit` may exceed its maximum. */
 export const makeBody = ({ properties }: TObject): TObject => {
   const members = Object.entries(properties).map(([name, schema]): [string, TSchema] => {
     if (schema.default === undefined) return [name, schema];
@@ -52,7 +52,7 @@ const readMembers = ({ properties }: TObject, body: Members): Members =>
 
 const nameBody = (text: string): string => text.replace(/^query\b/, 'body');
 
-/** A refusal names members of the body; an answer neither links to a long URL nor can be cached. */
+/** Refusals name members of the body. Answers do not link to a long URL and are not cached. */
 const withoutUrl = (answer: Answer): Answer => {
   if (isFault(answer)) {
     const fields = answer.fields?.map((field) => ({ ...field, path: nameBody(field.path) }));

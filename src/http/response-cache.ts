@@ -7,13 +7,13 @@ import type { Answer, CacheRule, Reply, Route } from './route.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
 
 /**
- * Keeps the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
+ * Caches the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
  * is sent before limits are counted and is not logged; metrics count it. An entry is invalidated by
  * the events of its tag, by changes made in this process, and after `longest_ms` in any case,
- * because votes, edits and hiding have no event. While one caller renews an entry that has only grown
- * old, the others get it as it was; where it was invalidated, they wait. Of a page all get it as it
- * was, for another second at most, but those that ask for a fresh one (`Cache-Control: no-cache`, as
- * an open page does after an event and a browser at a reload) or have a session.
+ * because votes, edits and hiding have no event. While one caller renews an expired entry, others
+ * get the old response; if it was invalidated, they wait. An old page is served to everybody for
+ * one more second at most, except to visitors with a session and to requests for a fresh one
+ * (`Cache-Control: no-cache`, which open pages send after an event and browsers on reload).
  */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
@@ -23,14 +23,14 @@ interface Cached {
   readonly params: unknown;
   readonly query: Route['query'];
   readonly is_page: boolean;
-  /** Of every answer of the route. */
+  /** Headers of every answer of the route. */
   readonly fixed_headers: Headers;
 }
 
 interface Entry {
   readonly tag: string;
   readonly is_page: boolean;
-  /** When it is to be renewed. */
+  /** When the entry must be renewed. */
   due_ms: number;
   readonly reply: Reply;
   readonly etag: string;
@@ -44,17 +44,17 @@ interface Renewal {
 }
 
 const longest_ms = 1_000;
-/** So long an old entry is there for those that come while it is renewed. */
+/** While it is renewed, an old entry is served for this long. */
 const most_old_ms = 1_000;
 const most_bytes = 64 * 1_048_576;
-/** A page of ten long forecasts; more than that is rare, and made anew each time. */
+/** A page of ten long forecasts. Larger responses are rare and are not cached. */
 const most_entry_bytes = 262_144;
 
-/** By the types that are asked for: the same address may answer with more than one. */
+/** Includes the requested types, because one address may answer with several. */
 const keyOf = (path: string, query: string, accept: string): string =>
   `${namedTypes(accept)} ${path}?${query}`;
 
-/** Unknown query members are ignored by routes, so each would be one more copy of a response. */
+/** Routes ignore unknown query members, so each one would add another copy of a response. */
 const hasKnownQuery = (text: string, known: Route['query']): boolean =>
   [...new URLSearchParams(text).keys()].every((name) =>
     Object.hasOwn(known?.properties ?? {}, name),
@@ -62,7 +62,7 @@ const hasKnownQuery = (text: string, known: Route['query']): boolean =>
 
 type OfEntry = Pick<Entry, 'tag' | 'is_page'> & Pick<Cached, 'fixed_headers'>;
 
-/** Only a whole, successful response that says nothing of its own about caching; as bytes. */
+/** Returns an entry for a whole, successful response without its own `Cache-Control`, else null. */
 const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entry | null => {
   const { status, content_type, headers = {} } = reply;
   const is_text = content_type === undefined || typeof reply.body === 'string';
@@ -86,7 +86,7 @@ const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entr
 
 type Make = () => Answer | Promise<Answer>;
 
-/** What browsers send to have nothing from a cache. */
+/** Returns true if the request must bypass caches, as browsers ask on reload. */
 const wantsFresh = (cache_control: string): boolean => /no-cache|max-age=0/.test(cache_control);
 
 const credentials = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
@@ -120,14 +120,14 @@ export const createResponseCache = () => {
     keys_by_tag.set(entry.tag, keys.add(key));
   };
 
-  /** Stores the response unless it was invalidated while it was made. */
+  /** Makes a response, and stores it unless it was invalidated meanwhile. */
   const renew = (key: string, of_entry: OfEntry, make: Make) => {
     const run = async (): Promise<Answer> => {
       try {
         const answer = await make();
         const entry = isFault(answer) ? null : makeEntry(of_entry, answer);
         if (entry !== null && renewals.get(key) === renewal) store(key, entry);
-        // As bytes, so that those who wait for it need not encode it each for himself.
+        // As bytes, so that waiting callers do not each encode it again.
         return entry?.reply ?? answer;
       } finally {
         if (renewals.get(key) === renewal) renewals.delete(key);
@@ -139,7 +139,7 @@ export const createResponseCache = () => {
   };
 
   return {
-    /** Answers a GET with the response it has, and the headers of every one; false: it has none. */
+    /** Answers a GET from the cache, with the common headers. Returns false if it cannot. */
     answer(res: HttpResponse, req: HttpRequest, common_headers: Headers): boolean {
       const key = keyOf(req.getUrl(), req.getQuery() ?? '', req.getHeader('accept'));
       const entry = entries.get(key);
@@ -152,7 +152,7 @@ export const createResponseCache = () => {
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });
       return true;
     },
-    /** The result of `make`, which runs once for all requests of the same response at that time. */
+    /** Returns the result of `make`, which runs once for all concurrent requests of a response. */
     async share(
       request: Request,
       { rule, params, query, is_page, fixed_headers }: Cached,
@@ -166,7 +166,7 @@ export const createResponseCache = () => {
       const has_session = request.header('cookie') !== '';
       if (!is_page || old === undefined || has_session) return renewed;
       if (wantsFresh(request.header('cache-control'))) return renewed;
-      // Its failure is that of the next caller, who waits for it.
+      // If it fails, only callers that wait for it get the error.
       renewed.catch(() => undefined);
       return old.reply;
     },

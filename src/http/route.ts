@@ -25,11 +25,11 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export interface Reply {
   readonly kind: 'reply';
   readonly status: number;
-  /** An object is sent as JSON; text, bytes or a stream with `content_type`. */
+  /** Objects are sent as JSON. Text, bytes and streams need a `content_type`. */
   readonly body: unknown;
   readonly content_type?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the body as it stands, where it is known already; else it is made from the body. */
+  /** The ETag of the body, if it is known already. Otherwise it is made from the body. */
   readonly etag?: string;
 }
 
@@ -43,25 +43,25 @@ export interface Claim {
   readonly scope: string;
   readonly key: string;
   readonly lease_id: string;
-  /** The stored form: sealed, because an answer may carry a secret that is shown only once. */
+  /** Seals the answer for storage: it may contain a secret that is shown only once. */
   seal(answer: Answer): Buffer;
   /** See `storeInTransaction`. */
   store(tx: Tx, answer: Answer): Promise<void>;
-  /** The answer that was handed to a transaction, if one was. */
+  /** The answer that a transaction stored, or null. */
   stored: Answer | null;
 }
 
-/** One call while it is worked on: the request, its parts that were checked, and its caller. */
+/** A call in progress: the request, its validated parts and its caller. */
 export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
   readonly request: Request;
   readonly request_id: string;
-  /** With those of its trace. */
+  /** The request id, and the ids of its trace. */
   readonly log_ids: Readonly<Record<string, string>>;
   params = {} as P;
   query = {} as Q;
   body = undefined as B;
   caller = anonymous as C;
-  /** The claim of a call that came with an Idempotency-Key, for `storeInTransaction` in a group commit. */
+  /** The claim of a call with an Idempotency-Key, for `storeInTransaction` in a group commit. */
   claim: Claim | null = null;
   /** Headers of the answer so far. */
   readonly headers: [name: string, value: string][] = [];
@@ -76,33 +76,33 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
     return this.request.address.text;
   }
 
-  /** SHA-256 (hex) of the raw body; empty for a call without one. */
+  /** SHA-256 (hex) of the raw body; empty if there is no body. */
   get body_digest(): string {
     const { raw_body } = this.request;
     return raw_body.length === 0 ? '' : sha256(raw_body, 'hex');
   }
 
-  /** A header by its lower-case name; empty when absent. */
+  /** Returns a header by its lower-case name, or an empty string. */
   header(name: string): string {
     return this.request.header(name);
   }
 
-  /** Calls back, once, when the client goes away before it has its answer. */
+  /** Calls `listener` once if the client goes away before it has its answer. */
   onGone(listener: () => void): void {
     this.request.onGone?.(listener);
   }
 
   /**
-   * Stores the answer under the call's Idempotency-Key in the transaction of its effect; does
-   * nothing without a key. The last statement of the transaction, so that nobody waits for long.
+   * Stores the answer under the call's Idempotency-Key in the transaction of its effect. Does
+   * nothing without a key. Make it the last statement, so that other calls do not wait for long.
    */
   async storeAnswer(tx: Tx, answer: Answer): Promise<void> {
     await this.claim?.store(tx, answer);
   }
 
   /**
-   * Does the work of a call in one transaction and keeps its answer there. A refusal that is worth
-   * keeping is kept afterwards, like those of a call without a transaction.
+   * Does the work of a call in one transaction and stores its answer there. A refusal that is worth
+   * storing is stored afterwards, as for calls without a transaction.
    */
   write(sql: Sql, work: (tx: Tx) => Promise<Answer>): Promise<Answer> {
     return sql.begin(async (tx) => {
@@ -115,13 +115,13 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
 
 /**
  * When a POST or PATCH route stores the answer to a call with an Idempotency-Key. `inside`: in the
- * transaction of its effect, by `ctx.storeAnswer` or `storeInTransaction`. `after`: when the handler
- * has returned, for calls without an effect or with the same effect each time. `never`: the call is
- * a read, so a key makes no difference.
+ * transaction of its effect, by `ctx.storeAnswer` or `storeInTransaction`. `after`: when the
+ * handler has returned, for calls without an effect or with the same effect each time. `never`: the
+ * call is a read, so a key makes no difference.
  */
 type StoresAnswer = 'inside' | 'after' | 'never';
 
-/** Calls that an `Idempotency-Key` is for. */
+/** Returns true if the route honours an `Idempotency-Key`. */
 export const takesKey = ({
   method,
   stores_answer,
@@ -137,11 +137,11 @@ type CallerOf<A extends Auth> = A extends 'agent' | 'linked'
       : Caller;
 
 export interface CacheRule<P> {
-  /** By its tag a cached response is invalidated: the id of a question, or that of lists. */
+  /** Returns the tag that invalidates a cached response: a question's id, or the tag of lists. */
   readonly tag: (params: P) => string;
 }
 
-/** A route with its schemas forgotten: what mount, OpenAPI and the tables work with. */
+/** A route without its schema types, for mount, OpenAPI and the tables. */
 export interface Route<D = never> {
   /** Unique, lowerCamelCase: the OpenAPI `operationId`. */
   readonly id: string;
@@ -152,55 +152,55 @@ export interface Route<D = never> {
   /** The feature, as OpenAPI tag. */
   readonly tag: string;
   readonly auth: Auth;
-  /** Names of the rate limits that count this call, in addition to those that count every call. */
+  /** Names of rate limits for this call, in addition to the limits that count every call. */
   readonly limits: readonly string[];
-  /** No limit counts it: a page needs its style and scripts, also the page that refuses. */
+  /** True: no limit counts it. Even a page that refuses needs its style and scripts. */
   readonly is_unlimited: boolean;
   readonly params: TObject | undefined;
-  /** The refusal for parameters that cannot name anything, such as an id that is no UUID. */
+  /** The refusal if parameters cannot name anything, such as an id that is not a UUID. */
   readonly absent: FaultDef | undefined;
   readonly query: TObject | undefined;
   readonly body: TSchema | undefined;
   /** The schema of each success status; `null` means no body. */
   readonly returns: Readonly<Record<number, TSchema | null>>;
-  /** Largest body in bytes, where it is not the usual 64 KiB. */
+  /** Largest body in bytes, if not the usual 64 KiB. */
   readonly body_limit: number | undefined;
-  /** Longest that the answer may take, where that is longer than the usual deadline. */
+  /** Maximum time for the answer, if longer than the usual deadline. */
   readonly longest_ms: number | undefined;
-  /** True: the call waits for something to happen, and is not counted among the open writes. */
+  /** True: the call waits for something to happen, so it does not count as an open write. */
   readonly waits: boolean;
-  /** True: the answer is a stream that ends when the client goes; see `replyStream`. */
+  /** True: the answer is a stream that ends when the client goes away; see `replyStream`. */
   readonly is_endless: boolean;
-  /** True: the answer carries an ETag and If-None-Match is honoured. */
+  /** True: the answer has an ETag, and If-None-Match is honoured. */
   readonly cacheable: boolean;
-  /** A cacheable response that the response cache keeps for anonymous callers. */
+  /** Set if the response cache stores the answer for anonymous callers. */
   readonly cache: CacheRule<never> | undefined;
-  /** Media type of the success answer where it is not JSON. */
+  /** Media type of the success answer, if not JSON. */
   readonly produces: string | undefined;
-  /** Further media types in which it can be had, by `Accept` or a parameter. */
+  /** Other media types of the answer, chosen by `Accept` or a parameter. */
   readonly also_produces: readonly string[];
   readonly faults: readonly FaultDef[];
-  /** Set if refusals are not those of the API. */
+  /** Set if refusals do not have the usual form of the API. */
   readonly refusals: Refusals | undefined;
-  /** True: a key in the query is not refused; for an address where old clients send it so. */
+  /** True: a key in the query is not refused, because old clients of the address send it there. */
   readonly allows_key_in_query: boolean;
-  /** POST only. */
+  /** POST and PATCH only. */
   readonly stores_answer: StoresAnswer;
-  /** True: the call ends the credentials it is made with, and its repeat is known by them. */
+  /** True: the call ends its own credentials. A repeat is recognised by them. */
   readonly ends_credentials: boolean;
   /**
    * True: an agent key may come together with the Bearer token. The token names the caller, the key
-   * the subject of the call, and the body may be left out.
+   * is the subject of the call, and the body may be left out.
    */
   readonly takes_key: boolean;
   /**
-   * True: a page for people, whose caller is named by the session cookie and by nothing else. A body
-   * is that of a form, and is refused where it comes from another site.
+   * True: a page for people. Only the session cookie identifies the caller. A body must be a form,
+   * and is refused if it comes from another site.
    */
   readonly is_page: boolean;
-  /** True: the key of an agent may come as a Bearer token, as clients of other protocols send it. */
+  /** True: an agent key may come as a Bearer token, as clients of other protocols send it. */
   readonly takes_key_as_token: boolean;
-  /** Answers say so in headers, documents in words. */
+  /** Set if the route is deprecated. Answers say so in headers, documents in text. */
   readonly deprecated: Deprecation | undefined;
   /** False: left out of the OpenAPI document and the tables (development pages). */
   readonly documented: boolean;
@@ -251,8 +251,8 @@ type RouteDef<D, A extends Auth, P, Q, B> = Omit<Route, Typed | Optional> &
   };
 
 /**
- * `const route = routeFor<Needs>()` once a feature, then `route({...})` for each route: the
- * schemas are inferred, and `Needs` says which parts of the process's deps the handlers use.
+ * Write `const route = routeFor<Needs>()` once per feature, then `route({...})` for each route. The
+ * schemas are inferred. `Needs` has the parts of the process's deps that the handlers use.
  */
 export const routeFor =
   <D>() =>
@@ -266,27 +266,27 @@ export const routeFor =
   ): Route<D> =>
     ({ ...defaults, ...def }) as unknown as Route<D>;
 
-/** A success answer; `body` undefined with status 204. */
+/** Makes a success answer. `body` is undefined with status 204. */
 export const reply = (
   status: number,
   body: unknown,
   headers?: Readonly<Record<string, string>>,
 ): Reply => ({ kind: 'reply', status, body, ...(headers === undefined ? {} : { headers }) });
 
-/** A picture that is opened by itself can load and run nothing. */
+/** A picture that is opened directly can neither load nor run anything. */
 export const picture_headers = {
   'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** A success answer that is not made from an object: a page, a feed, a picture. */
+/** Makes a success answer that is not JSON from an object: a page, a feed, a picture. */
 export const replyRaw = (
   content_type: string,
   body: string | Uint8Array | BodyStream,
   headers?: Readonly<Record<string, string>>,
 ): Reply => ({ ...reply(200, body, headers), content_type });
 
-/** A success answer that is made piece by piece, at the pace of its reader and in flat memory. */
+/** Makes a success answer piece by piece, at the pace of its reader and in constant memory. */
 export const replyStream = (
   content_type: string,
   parts: StreamParts,
@@ -295,8 +295,8 @@ export const replyStream = (
 
 /**
  * Finds the route of a path. The same router serves HTTP and calls over the websocket, so that a
- * path means the same in both. Static segments win over parameters; a trailing slash is
- * ignored; parameters are percent-decoded.
+ * path means the same in both. Static segments win over parameters, a trailing slash is ignored,
+ * and parameters are percent-decoded.
  */
 
 export type Found<T> =
@@ -305,18 +305,18 @@ export type Found<T> =
   | { readonly kind: 'nothing' };
 
 interface Node<T> {
-  /** By segment, and by `any` for a parameter. */
+  /** Children by segment. A parameter has the key `any`. */
   readonly next: Map<string, Node<T>>;
   readonly entries: Map<Method, { readonly params: readonly Param[]; readonly entry: T }>;
 }
 
 interface Param {
   readonly name: string;
-  /** Which segment it is. */
+  /** Index of its segment. */
   readonly at: number;
 }
 
-/** No segment is this. */
+/** No segment can be equal to this. */
 const any = '/';
 
 const makeNode = <T>(): Node<T> => ({ next: new Map(), entries: new Map() });

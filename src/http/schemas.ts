@@ -27,8 +27,8 @@ TypeRegistry.Set<TSchema>(
 );
 
 /**
- * A text that is stored in NFC: `maxLength` counts the characters that are left then. The validator
- * refuses one that is far too long before it does any other work on it.
+ * A text that is stored in NFC; `maxLength` counts the characters after that. The validator refuses
+ * a text that is far too long before it does any other work on it.
  */
 export const textSchema = (
   options: StringOptions & { readonly maxLength: number },
@@ -36,7 +36,7 @@ export const textSchema = (
 
 const judged_later = Symbol('judged later');
 
-/** A text whose handler refuses what is too long, or has too many marks, by a code of its own. */
+/** A text whose handler checks length and combining marks, and refuses with its own error code. */
 export const textJudgedLater = () => ({ ...Type.String(), [judged_later]: true });
 export const isJudgedLater = (schema: TSchema): boolean =>
   judged_later in schema || schema[Kind] === each_itself;
@@ -59,8 +59,8 @@ export const uuid_schema = Type.String({ format: 'uuid' });
 export const time_schema = Type.String({ format: 'date-time' });
 
 /**
- * Gives a schema a name: it becomes a component of the document, referred to wherever it is used, and
- * a type of generated clients.
+ * Gives a schema a name. It becomes a component of the document that other schemas refer to, and a
+ * type in generated clients.
  */
 export const named = <S extends TSchema>(title: string, description: string, schema: S): S => ({
   ...schema,
@@ -94,7 +94,7 @@ export const page_query = {
   offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
 };
 
-/** The schema of the answer of a list. */
+/** Returns the schema of a list's answer. */
 export const pageSchema = (plural: string, row: TSchema, more: Record<string, TSchema> = {}) =>
   Type.Object({
     total: Type.Integer(),

@@ -44,9 +44,9 @@ export const remoteAddress = (res: HttpResponse): string =>
 export const { App, DISABLED, us_listen_socket_close, us_socket_local_port } = uWS;
 
 /**
- * Text for the engine: bodies, frames and reasons of closing go to it as bytes. On Node 24 it writes
- * a string such as "bär", which has a character above ASCII and none above Latin-1, as Latin-1.
- * Status lines and headers are ASCII (`isHeaderText`), which is right as a string everywhere.
+ * Turns text into bytes for the engine. Bodies, frames and close reasons must be bytes: on Node 24
+ * the engine writes a string such as "bär", whose characters are all Latin-1 but not all ASCII, as
+ * Latin-1. Status lines and headers are ASCII (`isHeaderText`), so they can be strings.
  */
 export const toBytes = (text: string | Uint8Array): Uint8Array =>
   typeof text === 'string' ? Buffer.from(text) : text;
@@ -56,7 +56,7 @@ export const exclusive_port: number = (
   uWS as unknown as { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
 ).LIBUS_LISTEN_EXCLUSIVE_PORT;
 
-/** Bytes of a streamed body that are written at once: less than a reader makes room for. */
+/** Bytes of a streamed body per write: fewer than a reader makes room for. */
 const write_bytes = 65_536;
 
 const status_lines = Object.fromEntries(
@@ -79,9 +79,9 @@ export interface HttpParts {
 }
 
 /**
- * One HTTP request and its one answer, made by the first statement of every uWS handler: it owns
- * the abort handler, copies everything that dies with `req`, reads the body with limits of its own,
- * and sends at most one answer, corked. Late answers are dropped and counted.
+ * One HTTP request and its one answer. The first statement of every uWS handler must create it. It
+ * owns the abort handler, copies everything that dies with `req`, limits the body it reads, and
+ * sends at most one answer, corked. Late answers are dropped and counted.
  */
 export class HttpCall implements Request {
   readonly method: string;
@@ -182,7 +182,7 @@ export class HttpCall implements Request {
     return parsed.ok ? parsed : refuse(common_faults.INVALID_JSON, { message: parsed.problem });
   }
 
-  /** A field that comes several times becomes a list of texts, any other one text. */
+  /** A field that occurs several times becomes a list of texts, any other field one text. */
   readForm(): BodyRead {
     const type = this.header('content-type').split(';', 1)[0]?.trim().toLowerCase();
     if (type !== 'application/x-www-form-urlencoded') {
@@ -202,7 +202,7 @@ export class HttpCall implements Request {
     return { value };
   }
 
-  /** Sends the answer; false when it came too late. A HEAD request gets the headers only. */
+  /** Sends the answer. Returns false if it is too late. A HEAD request gets only the headers. */
   send(outgoing: Outgoing, close = endsConnection(outgoing.status)): boolean {
     if (this.done) {
       exchange_counters.late += 1;
@@ -213,7 +213,7 @@ export class HttpCall implements Request {
     try {
       this.#res.cork(() => this.#write(outgoing, close));
     } catch (error) {
-      // Half an answer cannot be taken back; without this the client would wait for ever.
+      // Half an answer cannot be taken back; without this the client would wait forever.
       this.#res.close();
       throw error;
     }
@@ -221,7 +221,7 @@ export class HttpCall implements Request {
   }
 
   onGone(listener: () => void): void {
-    // Work on a request that was answered by the deadline ends as if its client had gone.
+    // If the deadline answered the request, its work ends as if the client had gone away.
     if (this.aborted || (this.done && !this.is_streaming)) listener();
     else this.#on_gone = listener;
   }
@@ -252,7 +252,7 @@ export class HttpCall implements Request {
       wake();
       return true;
     });
-    /** A reader that takes nothing for too long is cut, which counts as gone. */
+    /** Waits for the reader. One that takes nothing for too long is cut, which counts as gone. */
     const untilRead = (): Promise<void> =>
       new Promise((resolve) => {
         const timer = setTimeout(() => res.close(), body.stall_ms);
@@ -308,7 +308,7 @@ export class HttpCall implements Request {
     else res.end(toBytes(body), close);
   }
 
-  /** Passes no argument, because uWS takes `undefined` for a length. */
+  /** Passes no argument, because uWS treats `undefined` as a length. */
   #endWithoutBody(close: boolean): void {
     if (close) this.#res.endWithoutBody(0, true);
     else this.#res.endWithoutBody();
@@ -320,12 +320,12 @@ export class HttpCall implements Request {
     this.#endWithoutBody(close);
   }
 
-  /** The last resort after a bug: an empty 500, and the connection is closed. Never throws. */
+  /** The last resort after a bug: sends an empty 500 and closes the connection. Never throws. */
   abandon(): void {
     try {
       this.send({ status: 500, headers: [], body: '', content_type: null }, true);
     } catch {
-      // The response object is gone; there is nobody left to answer.
+      // The response object is gone, so no answer is possible.
     }
   }
 }

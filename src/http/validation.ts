@@ -8,9 +8,9 @@ import { explainStacking, explainText } from '../kit/text.js';
 import { parseTime } from '../kit/time.js';
 import { isJudgedLater, text_kind } from './schemas.js';
 
-/** Compiled validators of the wire. Unknown members pass and are never looked at. */
+/** Compiled validators of requests. Unknown members are ignored. */
 
-/** The kinds of values, in words for the client. */
+/** Names of the kinds of values, for messages to the client. */
 const kinds: Readonly<Record<string, string>> = {
   String: 'a string',
   [text_kind]: 'a string',
@@ -73,11 +73,11 @@ const wordings: Partial<Record<ValueErrorType, Wording>> = {
   },
 };
 
-/** A text of `textSchema` has one type of error for all that is wrong with it. */
+/** Every problem of a `textSchema` text has the same type of error, `Kind`. */
 const isOfAnotherType = ({ type, value }: Pick<ValueError, 'type' | 'value'>): boolean =>
   wordings[type] === undefined || (type === ValueErrorType.Kind && typeof value !== 'string');
 
-/** The words after the path of the error; without a full stop. */
+/** Returns the words that follow the path in a message, without a full stop. */
 const wordError = ({ type, schema, value, message }: ValueError): string => {
   const word = wordings[type];
   if (word !== undefined && !isOfAnotherType({ type, value })) return word(schema, value);
@@ -90,8 +90,8 @@ const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =
   errors.some((error) => error.path === path && isOfAnotherType(error));
 
 /**
- * The errors, each at its innermost place: where a value has the kind of just one
- * of several alternatives, those within that one.
+ * Yields each error at its innermost place. If a value has the kind of exactly one alternative,
+ * these are the errors within that alternative.
  */
 function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
   for (const error of errors) {
@@ -121,15 +121,15 @@ const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
   return fields;
 };
 
-/** The message of a refusal: the first thing that is wrong. */
+/** Returns the message of a refusal, which names the first problem. */
 export const sayFirst = (what: string, [first]: readonly FaultField[]): string =>
   `The ${what} is invalid: ${first?.path} – ${first?.message}.`;
 
 export type Check = (value: unknown) => readonly FaultField[] | null;
 
 /**
- * The first text, or name of a member, that has too many combining marks in a row. Members that the
- * schema does not know are not looked at.
+ * Finds the first text, or name of a member, with too many combining marks in a row. Members that
+ * the schema does not know are ignored.
  */
 const findStacked = (
   schema: TSchema | undefined,
@@ -155,8 +155,8 @@ const findStacked = (
 };
 
 /**
- * Compiles a schema; the check returns null for a good value, else what is wrong and where. The
- * form of a page leaves its texts to the call that it makes, whose refusal names the field.
+ * Compiles a schema into a check, which returns null or the fields that are wrong. A page's form
+ * leaves its texts to the call that the page makes, whose refusal names the field.
  */
 export const compileCheck = (
   schema: TSchema,
@@ -172,7 +172,7 @@ export const compileCheck = (
   };
 };
 
-/** By the kind of the schema; a text that cannot be converted is refused by the check. */
+/** Converts a text to the kind of the schema. A text that does not fit is left to the check. */
 export const convert = (kind: string, text: string): unknown => {
   if (kind === 'Array') return text.split(',').filter((item) => item !== '');
   if (kind === 'Boolean' && /^(?:true|1|false|0)$/.test(text)) return /^[t1]/.test(text);
@@ -180,11 +180,11 @@ export const convert = (kind: string, text: string): unknown => {
   return is_number ? Number(text) : text;
 };
 
-/** A `limit` says how many rows are wanted at most: more than its maximum means the maximum. */
+/** A `limit` above its maximum is reduced to the maximum. */
 const capLimit = (value: unknown, { maximum }: TSchema): unknown =>
   typeof value === 'number' && Math.floor(value) === value && value > maximum ? maximum : value;
 
-/** In a query `+` stands for a blank, so the offset of a time that is not encoded arrives with one. */
+/** In a query `+` means a space, so a time offset that is not encoded arrives with a space. */
 const readOffset = (text: string): string =>
   text.replace(/^(\d{4}-\d\d-\d\d[Tt][\d:.]+) (\d\d:?\d\d)$/, '$1+$2');
 
@@ -196,9 +196,9 @@ type QueryReader = (
 ) => { readonly value: Record<string, unknown> } | { readonly fields: readonly FaultField[] };
 
 /**
- * Compiles the reader of a query string: known keys are converted to the type of their schema and
- * checked, defaults filled in, unknown keys ignored. An empty value counts as absent. A list is
- * written with commas, or as one key several times. A `limit` above its maximum is the maximum.
+ * Compiles the reader of a query string. It converts known keys to the type of their schema, checks
+ * them and fills in defaults; unknown keys are ignored. An empty value counts as missing. A list is
+ * written with commas, or by repeating the key. A `limit` above its maximum is reduced to it.
  */
 export const compileQuery = (schema: TObject): QueryReader => {
   const check = compileCheck(schema, 'query');
@@ -229,9 +229,9 @@ export const compileQuery = (schema: TObject): QueryReader => {
 };
 
 /**
- * Reads a request body as JSON and refuses what no honest client sends: bytes that are not UTF-8,
- * NUL, lone surrogates, numbers that are not finite, nesting deeper than 16 and keys that reach
- * for prototypes. Linear in the size of the body.
+ * Reads a request body as JSON and refuses anything that no honest client sends: bytes that are not
+ * UTF-8, NUL, lone surrogates, numbers that are not finite, nesting deeper than 16, and keys that
+ * reach for prototypes. Linear in the size of the body.
  */
 
 type ParsedJson =
@@ -247,7 +247,7 @@ const findTextProblem = (text: string): string | null => {
   return null;
 };
 
-/** The first problem of a parsed value, or null. */
+/** Returns the first problem of a parsed value, or null. */
 export const findJsonProblem = (value: unknown, depth = 0): string | null => {
   if (typeof value === 'string') return findTextProblem(value);
   if (typeof value === 'number') {
@@ -273,16 +273,16 @@ export const findJsonProblem = (value: unknown, depth = 0): string | null => {
 
 const long_integer = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?:\.0*)?(?![\d.eE])/g;
 
-/** False for an integer that reading would change: above 2^53, unless a double can have it. */
+/** Returns false for an integer above 2^53 that a double cannot represent exactly. */
 export const isExact = (text: string): boolean => {
   const digits = text.replace(/\.0*$/, '');
   if (!/^-?\d{16,}$/.test(digits)) return true;
   const read = Number(digits);
-  // JavaScript writes 2^60 as 1152921504606847000, and reads the same number from it.
+  // JavaScript writes 2^60 as 1152921504606847000, and reads the same number from that text.
   return !Number.isFinite(read) || String(read) === digits || BigInt(read) === BigInt(digits);
 };
 
-/** The problem of a long integer that reading would change, or null. */
+/** Returns the problem of a long integer that reading would change, or null. */
 export const findInexactProblem = (json: string): string | null => {
   if (!/\d{16}/.test(json)) return null;
   for (const [token] of json.matchAll(long_integer)) {
@@ -292,7 +292,7 @@ export const findInexactProblem = (json: string): string | null => {
   return null;
 };
 
-/** Only the syntax is looked at; what is refused in a value is for `findJsonProblem`. */
+/** Checks only the syntax. `findJsonProblem` checks the values. */
 export const readJson = (raw: Buffer): ParsedJson => {
   if (raw.length === 0) return { ok: false, problem: 'The body is empty; send a JSON object.' };
   if (!isUtf8(raw)) return { ok: false, problem: 'The body is not valid UTF-8.' };

@@ -97,9 +97,9 @@ import type { StateSource } from '../socket/states.js';
 import { makeFaultPage, type PageDeps, routes as pages } from '../web/index.js';
 import { type Base, measure, type RoleOptions } from './base.js';
 
-/** The api process: REST and websockets on one port, and everything they need at hand. */
+/** The api process: REST and websockets on one port, and everything that they need. */
 
-/** Everything the handlers of all routes need; the compiler holds the features to it. */
+/** Everything that the handlers of all routes need; the compiler checks it. */
 type Needs = Deps &
   PredictionParts &
   PredictParts &
@@ -225,13 +225,13 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   return parts satisfies Needs;
 };
 
-/** Sockets and streams that one caller, or one address, may have open. */
+/** Maximum number of open sockets and streams per caller and per address. */
 const connectionLimits = ({ SOCKETS_KEY, SOCKETS_IP }: Config) => ({
   connections_key: SOCKETS_KEY,
   connections_ip: SOCKETS_IP,
 });
 
-/** The limits as the documents tell them. */
+/** The limits, in the form that the documents show. */
 const limitLines = (config: Config) =>
   Object.entries(limit_table).map(([name, { setting, per }]) => ({
     name,
@@ -239,10 +239,10 @@ const limitLines = (config: Config) =>
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
   }));
 
-/** The relay waits at least so long between two of its turns. */
+/** The relay waits at least this long between two of its turns. */
 const wake_up_every_ms = 30;
 
-/** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
+/** Wakes the relay, at most once per `wake_up_every_ms`. Commits in between share one message. */
 const makeWakeUp = ({ redis, config }: Deps): (() => void) => {
   const channel = wakeUpChannel(config.REDIS_PREFIX);
   let sent_ms = Number.NEGATIVE_INFINITY;
@@ -283,7 +283,7 @@ const makeSystemTopic = ({ redis }: Deps, node: string) => {
   return { source, startDraining };
 };
 
-/** Lists are invalidated by the life of questions alone: their counters may be a second old. */
+/** Only events of questions and disputes invalidate lists: their counters may be a second old. */
 const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
   for (const { question_id, event } of batch) {
     if (question_id === null) continue;
@@ -292,7 +292,7 @@ const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]):
   }
 };
 
-/** The port and what answers on it, mounted and not yet listening. */
+/** Mounts everything that answers on the port, without listening yet. */
 const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const { config, log, sql, redis } = deps;
   const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;
@@ -445,7 +445,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
   const { app, parts, limiter, mounted, sockets, follower, homes, system } = all;
   const monitor = base.monitor(measuresOf(all), parts.leaving.signal);
   const services = await startAll([base, ...all.services, ...monitor]);
-  // Topics and filters are checked without a wait, against what was read.
+  // From here on, checks of topics and filters use the taxonomy in memory and do not wait.
   await parts.taxonomy.read();
   await sockets.start();
   parts.log_watch.begin(follower);

@@ -11,28 +11,28 @@ import { closeRedis, connectRedis, isWhole, openRedis, type RedisClient } from '
 
 export interface RoleOptions {
   readonly role: RoleName;
-  /** Number among the processes of the service, from 0. */
+  /** Index among the processes of the service, from 0. */
   readonly index: number;
-  /** Several api processes listen on the same port. */
+  /** True if several api processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Unique to the supervisor and the index: the process that had it before is dead. */
+  /** Unique per supervisor and index. The process that had it before is dead. */
   readonly slot?: string;
-  /** Where its log goes; the standard output if it is no file. */
+  /** The file of its log. If missing, the log goes to the standard output. */
   readonly log_file?: string;
-  /** Tests: what is done to each route before it is served. */
+  /** For tests: changes each route before it is served. */
   readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
-  /** Tests: milliseconds between two ticks of a socket or an event stream, ± 10 %. */
+  /** For tests: milliseconds between two ticks of a socket or an event stream, ± 10 %. */
   readonly tick_ms?: number;
 }
 
-/** What every role process is built on: its log and its connections, open until it is stopped. */
+/** The base of every role process: its log and its connections, open until it is stopped. */
 export interface Base extends Service {
   readonly deps: Deps;
-  /** A connection for subscriptions. */
+  /** Opens a connection for subscriptions. */
   openSubscriber(): Promise<RedisClient>;
-  /** Tells the links where the server really listens, once that is known. */
+  /** Sets the port in links, once the server listens. */
   setPort(port: number): void;
-  /** Probes and metrics of this process, where METRICS_PORT asks for them; not ready on `leaving`. */
+  /** Probes and metrics of this process, if METRICS_PORT is set. `leaving` ends its readiness. */
   monitor(measures?: readonly Metric[], leaving?: AbortSignal): readonly Service[];
 }
 
@@ -48,7 +48,7 @@ const answersInTime = (sql: Sql): Promise<boolean> =>
     () => false,
   );
 
-/** The first reading, where Postgres answers; a start does not wait for one that is away. */
+/** Reads the clock for the first time. A start does not wait for a Postgres that is away. */
 const readOnce = (clock: DatabaseClock): Promise<void> =>
   withDeadline(clock.read(), 1_000, 'the clock').catch(() => undefined);
 
@@ -69,11 +69,11 @@ export const openBase = async (
   const sql = openSql({
     ...usual,
     url: DATABASE_URL,
-    // It settles, ranks and draws whole questions at once.
+    // Statements of the timer settle, rank and draw whole questions at once.
     ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
   const url = role === 'api' ? config.DATABASE_REPLICA_URL : undefined;
-  // One that stands still costs little more than this before the primary is read.
+  // If the replica hangs, reads turn to the primary after little more than this.
   const reads = openReader(sql, { ...usual, url, statement_timeout_ms: 2_000 });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   const clock = followClock(sql);

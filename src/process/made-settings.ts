@@ -3,12 +3,12 @@ import type { Config } from '../config.js';
 import { keepSecret } from './embedded/data-dir.js';
 import { type DevCaFiles, keepDevCa } from './embedded/dev-ca.js';
 
-/** Settings that the service makes itself where they are not given: keys, the certificate. */
+/** Settings that the service makes itself if they are missing: keys and the certificate. */
 
 export const isLoopback = (host: string): boolean =>
   /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
 
-/** A newcomer on one machine can receive webhooks; everybody else says what may be reached. */
+/** Lets a newcomer on one machine receive webhooks. Everybody else must set what may be reached. */
 export const openDevCa = async (config: Config): Promise<DevCaFiles | null> => {
   const wanted =
     config.NODE_ENV === 'development' &&
@@ -32,7 +32,7 @@ export const keySettings = ({
   SECRET_KEY: SECRET_KEY ?? keepSecret(path.join(DATA_DIR, 'secret-key')),
 });
 
-/** The environment of a role process: each setting that is made here, under one name only. */
+/** Returns the environment of a role process, with each made setting under one name only. */
 export const layOver = (
   env: NodeJS.ProcessEnv,
   made: Readonly<Record<string, string>>,

@@ -9,23 +9,23 @@ import type { Say } from './embedded/data-dir.js';
 import { stopProcesses } from './embedded/processes.js';
 
 /**
- * One role in a process of its own, started again whenever it ends, and killed when it stands
- * still. States: starting → ready → (ended → starting …) → stopping → gone. The two talk over IPC:
- * `ready`, `failed` and `alive` come up, `stop` goes down, and a closed channel tells the child
- * that nobody is above it any more. A role process says every second that its event loop turns. One
- * that says nothing and uses no CPU time for 5 s stands still, and nobody else does its work
- * meanwhile. One that works without a turn of its event loop gets 30 s, because its sockets would end
- * with it; after them it is in a loop without end.
+ * Runs one role in its own process, starts it again whenever it ends, and kills it if it hangs.
+ * States: starting → ready → (ended → starting …) → stopping → gone. The two processes talk over
+ * IPC: `ready`, `failed` and `alive` come up, `stop` and `reopen` go down, and a closed channel
+ * tells the child that its supervisor is gone. A role process reports every second that its event
+ * loop turns. If it is silent and uses no CPU time for 5 s, it hangs, and no other process does its
+ * work meanwhile. If it works without turning its event loop, it gets 30 s, because its sockets
+ * would end with it. After that it counts as stuck in an endless loop.
  */
 export interface RoleArgs {
   readonly role: RoleName;
-  /** Counts all processes of a service, from 0. */
+  /** Index among all processes of the service, from 0. */
   readonly index: number;
-  /** Several processes listen on the same port. */
+  /** True if several processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Unique to the supervisor and the index: the process that had it before is dead. */
+  /** Unique per supervisor and index. The process that had it before is dead. */
   readonly slot?: string;
-  /** Where its log goes; the standard output if it is no file. */
+  /** The file of its log. If missing, the log goes to the standard output. */
   readonly log_file?: string;
 }
 
@@ -38,14 +38,14 @@ interface ToRole {
 }
 
 export interface RoleProcess {
-  /** The port it listens on, if it does. */
+  /** Resolves with the port that it listens on, if any. */
   readonly ready: Promise<number | undefined>;
   /** Rejects if the role cannot work: it ended several times, each time within seconds. */
   readonly failed: Promise<never>;
-  /** Asks it to stop and ends it by force when it takes longer. */
+  /** Asks the process to stop, and kills it if that takes longer than `within_ms`. */
   stop(within_ms: number): Promise<void>;
   kill(): void;
-  /** Its log goes on in a new file. */
+  /** Makes the process write its log to a new file. */
   reopenLog(): void;
 }
 
@@ -54,21 +54,21 @@ interface RoleProcessOptions {
   readonly entry: string;
   readonly data_dir: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Most that the heap of the process may hold, in MB. */
+  /** Maximum heap of the process, in MB. */
   readonly heap_mb: number;
-  /** Opens what gets its standard output: a file that is closed after the start, or that of this process. */
+  /** Opens its standard output: a file, which is closed after the start, or this process's own. */
   readonly openOutput: () => number | 'inherit';
   readonly say: Say;
 }
 
-/** A process that ends this often by itself, each time this soon, cannot work, so the service stops. */
+/** If a process ends this often on its own, each time this soon, the service stops. */
 const first_tries = 3;
 const first_ms = 5_000;
 
 const heartbeat_ms = 1_000;
 const silent_ms = 5_000;
 const busy_ms = 30_000;
-/** Until it is ready a process loads, and may do so in one piece. */
+/** A process that is not ready may load for this long without a turn of its event loop. */
 const starting_ms = 60_000;
 const look_ms = 500;
 
@@ -83,7 +83,7 @@ const toWords = ({ args, data_dir }: RoleProcessOptions): string[] => [
   dataWord(data_dir),
 ];
 
-/** What `toWords` made; null for a process that is no role's. */
+/** Reads the words that `toWords` made. Returns null for a process without a role. */
 export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
   const wordOf = (name: string): string | undefined =>
     words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
@@ -99,7 +99,7 @@ export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
   };
 };
 
-/** Ends the role processes of a service that was killed: they would keep the port. */
+/** Ends the role processes of a service that was killed, because they would keep the port. */
 export const endOrphans = (data_dir: string): Promise<void> => {
   const word = dataWord(data_dir);
   return stopProcesses(
@@ -132,7 +132,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
     });
     child = null;
     if (was_ready && performance.now() - from_ms >= first_ms) tries = Number.NEGATIVE_INFINITY;
-    // Until it is ready for the first time every end counts, however long it took.
+    // Until the process is ready for the first time, every end counts, however late it comes.
     if (!was_ready || is_by_itself) tries += 1;
     if (tries >= first_tries) {
       stopped.abort();
@@ -164,7 +164,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
 };
 
 const first_backoff_ms = 50;
-/** What works between its ends, or waits for room on a disk, is to be missed for no longer. */
+/** A process that works between its ends, or waits for disk space, must not be away for longer. */
 const longest_backoff_ms = 1_000;
 const healthy_ms = 30_000;
 
@@ -172,7 +172,7 @@ interface KeepAliveOptions {
   readonly name: string;
   readonly say: Say;
   readonly stopped: AbortSignal;
-  /** Starts it and waits for its end; why it ended. */
+  /** Starts the process and waits for its end. Resolves with the reason. */
   readonly live: () => Promise<string>;
 }
 
@@ -190,17 +190,17 @@ export const keepAlive = async ({ name, say, stopped, live }: KeepAliveOptions):
   }
 };
 
-/** Rests so long, or until the signal. */
+/** Waits for `ms`, or until the signal. */
 export const rest = (ms: number, signal: AbortSignal): Promise<void> =>
   wait(ms, undefined, { signal }).catch(() => undefined);
 
 interface Ending {
   readonly why: string;
-  /** False if somebody else ended it, as the kernel does when memory is short. */
+  /** False if something else ended the process, such as the kernel when memory is short. */
   readonly is_by_itself: boolean;
 }
 
-/** Lives with a role until it ends. */
+/** Watches a role process until it ends. */
 const watchRole = async (
   child: ChildProcess,
   onStarted: (port: number | undefined) => void,
@@ -224,18 +224,18 @@ const watchRole = async (
   return { why: message === '' ? ending : message, is_by_itself };
 };
 
-/** Calls `onSilent` once when no heartbeat came in time. */
+/** Calls `onSilent` once if no heartbeat comes in time. */
 const watchHeartbeats = (pid: number, onSilent: (why: string) => void) => {
   let limit_ms = starting_ms;
   let silence_ms = 0;
-  /** The part of the silence in which it used no CPU time. */
+  /** The part of the silence in which the process used no CPU time. */
   let still_ms = 0;
   let cpu = cpuTime(pid);
   let looked_ms = performance.now();
   const look = (): void => {
     const passed_ms = performance.now() - looked_ms;
     looked_ms += passed_ms;
-    // What passes while this process stands still itself does not count.
+    // Time in which this process itself hung does not count.
     if (passed_ms >= 4 * look_ms) return;
     const cpu_before = cpu;
     cpu = cpuTime(pid);
@@ -252,7 +252,7 @@ const watchHeartbeats = (pid: number, onSilent: (why: string) => void) => {
       silence_ms = 0;
       still_ms = 0;
     },
-    /** It has started: from now on the short limit counts. */
+    /** The process has started, so from now on the short limit applies. */
     onReady(): void {
       limit_ms = silent_ms;
     },
@@ -283,7 +283,7 @@ const whenEnded = (child: ChildProcess): Promise<string> =>
 
 /** The supervisor has its own limit, below this one. */
 const stop_ms = 19_000;
-/** Without a supervisor the next start is already waiting for the port. */
+/** If the supervisor is gone, the next start is already waiting for the port. */
 const orphan_stop_ms = 1_500;
 
 interface ChildOptions {
@@ -293,9 +293,9 @@ interface ChildOptions {
 }
 
 /**
- * The inside of a role process: runs until the supervisor says stop or is gone; the exit code. It
- * obeys the supervisor alone: signals are ignored, because a terminal's Ctrl-C reaches every
- * process at once while the order of the end is the supervisor's.
+ * Runs inside a role process until the supervisor says stop or is gone. Returns the exit code. It
+ * ignores signals: Ctrl-C in a terminal reaches every process at once, but the supervisor decides
+ * in which order they stop.
  */
 export const runRole = async ({ config, args, start }: ChildOptions): Promise<number> => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -330,7 +330,7 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
 const describe = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-/** How long the stop may take. */
+/** Resolves when the process must stop, with the ms that this may take. */
 const whenStopped = (): Promise<number> =>
   new Promise((resolve) => {
     process.on('message', (message: ToRole) => {
@@ -340,7 +340,7 @@ const whenStopped = (): Promise<number> =>
     if (!process.connected) resolve(orphan_stop_ms);
   });
 
-/** Fulfilled when the message is on its way, or when nobody is there to hear it. */
+/** Resolves when the message is on its way, or at once if the supervisor is gone. */
 const sendUp = (message: FromRole): Promise<void> =>
   new Promise((resolve) => {
     if (!process.connected || process.send === undefined) return resolve();

@@ -25,18 +25,18 @@ import { endOrphans, keepAlive, keepRole, type RoleProcess, rest } from './role-
 
 /**
  * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →
- * migrations → role processes. Order of the end: api (nobody new comes in) → the other roles
- * (they finish what they hold) → Redis → Postgres. A second signal ends all of it by
- * force, and so do 20 s after DRAIN_DELAY_S.
+ * migrations → role processes. Order of the stop: api (no new calls) → the other roles (they finish
+ * their work) → Redis → Postgres. A second signal ends everything by force, and so does a stop that
+ * takes 20 s longer than DRAIN_DELAY_S.
  */
 
 export interface SupervisorOptions {
   readonly config: Config;
-  /** What the role processes get, with the settings that are made here laid over it. */
+  /** The environment of the role processes, to which the settings that are made here are added. */
   readonly env: NodeJS.ProcessEnv;
   /** The program of the role processes. */
   readonly entry: string;
-  /** Is called once it runs; then nothing else is written to the standard output. */
+  /** Called once the service runs. If set, nothing else is written to the standard output. */
   readonly onRunning?: (facts: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -52,7 +52,7 @@ const stop_ms = 20_000;
 const api_stop_ms = 13_000;
 const worker_stop_ms = 5_000;
 
-/** Runs until it is told to stop; the exit code. Throws what a person has to put right. */
+/** Runs until it is told to stop; returns the exit code. Throws problems that a person must fix. */
 export const runSupervisor = async (options: SupervisorOptions): Promise<number> => {
   const { config } = options;
   const say = makeSay(options);
@@ -77,7 +77,7 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
   }
 };
 
-/** Production logs are JSON lines, this process's too. */
+/** In production all logs are JSON lines, including this process's. */
 const makeSay = (options: SupervisorOptions): Say => {
   const { config, onRunning } = options;
   if (config.NODE_ENV !== 'production') {
@@ -93,8 +93,8 @@ const makeSay = (options: SupervisorOptions): Say => {
 const outputOf = ({ onRunning }: SupervisorOptions): number => (onRunning === undefined ? 1 : 2);
 
 /**
- * The file of the log, which is opened again after a rotation: in production the one that the
- * output was led to, if it is a file.
+ * Returns the log file, which is opened again after a rotation. In production it is the file that
+ * the output is redirected to, if it is a file.
  */
 const logFile = (options: SupervisorOptions): string | undefined => {
   const { DATA_DIR, NODE_ENV } = options.config;
@@ -137,14 +137,14 @@ const port_problems: Readonly<Record<string, string>> = {
   ENOTFOUND: 'cannot be used: HOST is not an address of this machine',
 };
 
-/** The api's listener would share a port that another program has, and take half its traffic. */
+/** Without this check the api would share another program's port, and get half of its traffic. */
 const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   const problem = await probePort(PORT, HOST);
   if (problem === null) return;
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
 };
 
-/** Both are waited for, also when one fails: what has started must be known to the stop. */
+/** Waits for both, even if one fails, because the stop must know everything that has started. */
 const openStores = async (self: Supervisor) => {
   const { config, stores } = self;
   const open = async (name: 'Redis' | 'Postgres'): Promise<string> => {
@@ -164,7 +164,7 @@ const jitAdvice = (why: string): string =>
   'Postgres (DATABASE_URL) compiles statements, and this user may not turn that off: answers and ' +
   `events can come late. Set jit = off on the server. (${why})`;
 
-/** A database of somebody else's may still be starting, as in a set of containers. */
+/** A database that somebody else runs may still be starting, as in a set of containers. */
 const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
   const deadline = Date.now() + migrate_ms;
   for (let said = false; ; said = true) {
@@ -192,7 +192,7 @@ const checkRedisAddress = ({ REDIS_URL }: Config): void => {
   }
 };
 
-/** Nothing waits for a Redis: it may come later, and then everything goes on by itself. */
+/** Warns if Redis cannot be used. The start does not wait, because Redis may come later. */
 const tellOfRedis = async ({ say }: Supervisor, url: string): Promise<void> => {
   try {
     await lookAtRedis(url);
@@ -202,7 +202,7 @@ const tellOfRedis = async ({ say }: Supervisor, url: string): Promise<void> => {
   }
 };
 
-/** Starts every role; the port of the api processes once all are ready, if there are any. */
+/** Starts every role. Resolves once all are ready, with the port of the api processes, if any. */
 const startRoles = async (
   self: Supervisor,
   made: Readonly<Record<string, string>>,
@@ -214,7 +214,7 @@ const startRoles = async (
     if (NODE_ENV === 'production') return self.onRunning === undefined ? 'inherit' : 2;
     return openLog(path.join(DATA_DIR, 'log', 'forum.log'));
   };
-  // Chosen here, so that all api processes and every later start of one get the same.
+  // Chosen here, so that all api processes get the same port, also when they start again.
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
   const common = { entry, data_dir: DATA_DIR, env: process_env, openOutput, say, heap_mb } as const;
@@ -230,7 +230,7 @@ const startRoles = async (
   for (const role of wanted) {
     for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) startRole(role);
   }
-  // A standby: events go on within two seconds when the relay stands still.
+  // A standby: if the relay hangs, events go on within two seconds.
   if (wanted.includes('relay')) startRole('relay');
   const ports = Promise.all(roles.map((each) => each.process.ready));
   const failures = roles.map((each) => each.process.failed);
@@ -238,7 +238,7 @@ const startRoles = async (
   return wanted.includes('api') ? port : undefined;
 };
 
-/** Everything in its order, or by force after a second signal or when it takes too long. */
+/** Stops everything in order, or by force after a second signal or if it takes too long. */
 const stop = async (self: Supervisor): Promise<number> => {
   const { claim, roles, stores, signals, say, config } = self;
   const delay_ms = config.DRAIN_DELAY_S * 1_000;
@@ -250,7 +250,7 @@ const stop = async (self: Supervisor): Promise<number> => {
   const inOrder = async (): Promise<number> => {
     await stopRoles((role) => role === 'api', api_stop_ms + delay_ms);
     await stopRoles((role) => role !== 'api', worker_stop_ms);
-    // Redis before Postgres, whichever was ready first.
+    // Redis stops before Postgres, whichever was ready first.
     for (const store of [...stores].sort((a, b) => b.name.localeCompare(a.name))) {
       await store.stop();
     }
@@ -265,13 +265,13 @@ const stop = async (self: Supervisor): Promise<number> => {
   return 1;
 };
 
-/** A terminal sends Ctrl-C to everybody, and npm passes a signal on: both come at once. */
+/** A terminal sends Ctrl-C to all processes, and npm passes the signal on: both come together. */
 const same_ms = 300;
 const parent_every_ms = 500;
 
 /**
- * What asks a service to stop. `stop` is aborted by the first signal, or by the end of the npm that
- * started this process; `force` by the second signal.
+ * Watches for requests to stop. `stop` is aborted by the first signal, or by the end of the npm
+ * that started this process; `force` by the second signal.
  */
 const watchStopSignals = (env: NodeJS.ProcessEnv) => {
   let first_at = 0;
@@ -296,7 +296,7 @@ const whenAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve());
   });
 
-/** npm may be killed in a way that it cannot pass on; then nobody could stop this process. */
+/** npm may be killed without passing the signal on. Then no signal would stop this process. */
 const watchParent = (onGone: () => void): void => {
   const parent = process.ppid;
   const timer = setInterval(() => {
@@ -311,7 +311,7 @@ const kill_ms = 2_000;
 
 type SupervisedStore = Awaited<ReturnType<typeof superviseStore>>;
 
-/** An embedded store that is started again, at the same address, whenever it ends. */
+/** Runs an embedded store, and starts it again at the same address whenever it ends. */
 const superviseStore = async (
   { config, say }: Pick<Supervisor, 'config' | 'say'>,
   name: 'Redis' | 'Postgres',
@@ -325,7 +325,7 @@ const superviseStore = async (
   const live = async (): Promise<string> => {
     try {
       if (has_ended) store = await start();
-      // A start that was under way at the stop has made another one to stop.
+      // If a start was in progress at the stop, its store must be stopped too.
       if (stopped.signal.aborted) await store.stop();
       else if (has_ended) say(`${name} runs again.`);
       has_ended = false;
@@ -347,7 +347,7 @@ const superviseStore = async (
     },
     async kill(): Promise<void> {
       stopped.abort();
-      // Ends it at once and leaves files that the next start can use.
+      // Ends the store at once and leaves files that the next start can use.
       signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');
       await Promise.race([store.exited, wait(kill_ms)]);
       signalProcess(store.pid, 'SIGKILL');
@@ -356,8 +356,8 @@ const superviseStore = async (
 };
 
 /**
- * What a person at the terminal wants to know once the service runs, never a secret itself. The url
- * is undefined when no api runs here.
+ * Returns the lines for the person at the terminal once the service runs. They never contain a
+ * secret. `url` is undefined if no api runs here.
  */
 export const banner = (
   config: Config,

@@ -1,12 +1,12 @@
 /**
- * Where Redis is, as REDIS_URL says it:
+ * The address of Redis, as REDIS_URL gives it:
  *
  *   redis://host:port/0, rediss://…, unix:PATH    one server
- *   redis://a:6379,b:6379,c:6379/?cluster         a Redis Cluster, found by any of these nodes
+ *   redis://a:6379,b:6379,c:6379/?cluster         a Redis Cluster, found through any of these nodes
  *   redis://a:26379,b:26379/?sentinel=NAME        the master that these Sentinels know by the name
  *
- * User and password stand before the first host, percent-encoded where they have to be, and are
- * those of Redis. Sentinels that want a password of their own get it by `&sentinel_password=`.
+ * User and password come before the first host, percent-encoded if necessary. They are for Redis;
+ * if the Sentinels need another password, add `&sentinel_password=`.
  */
 
 export interface RedisHost {
@@ -22,7 +22,7 @@ interface Several {
 }
 
 export type RedisAddress =
-  /** As ioredis reads it: a plain path is a socket. */
+  /** In the form that ioredis reads: a plain path is a socket. */
   | { readonly kind: 'server'; readonly url: string }
   | ({ readonly kind: 'cluster' } & Several)
   | ({
@@ -63,7 +63,7 @@ const readDb = (path: string): number => {
   return Number(path);
 };
 
-/** Throws with a sentence for a person, which has no password in it. */
+/** Reads REDIS_URL. Throws a sentence for a person, which never contains the password. */
 export const readRedisAddress = (text: string): RedisAddress => {
   const socket = text.replace(/^unix:/, '');
   if (socket.startsWith('/')) return { kind: 'server', url: socket };

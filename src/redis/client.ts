@@ -8,14 +8,14 @@ import { withDeadline } from '../kit/service.js';
 import { readRedisAddress } from './address.js';
 
 /**
- * Redis connections, to one server, to a Redis Cluster, or to the master that Sentinels name.
- * Anything in Redis can be lost and rebuilt, so a command fails fast: no offline queue, no resending
- * of commands whose fate is unknown, a time limit on every command. A command that timed out may
- * still have run: every write is an idempotent absolute or guarded by an offset.
+ * Connections to Redis: to one server, to a Redis Cluster, or to the master that Sentinels name.
+ * Everything in Redis can be lost and rebuilt, so a command fails fast: no offline queue, no
+ * resending of commands with an unknown outcome, and a time limit on each. A command that timed out
+ * may still have run, so every write is an absolute value or is guarded by an offset.
  *
- * In a cluster a key belongs to a node by its hash tag. A command whose node is away fails as if
- * Redis were away, and the others go on. A replica that takes over may lack the last writes of its
- * master, but those of one tag are lost from the last one backwards.
+ * In a cluster, the hash tag of a key decides which node has it. If that node is away, a command
+ * fails as if Redis were away, and other commands go on. A replica that takes over may lack the
+ * last writes of its master. Only the latest writes of a tag are then missing.
  */
 
 export type RedisClient = Redis | Cluster;
@@ -23,43 +23,43 @@ export type RedisClient = Redis | Cluster;
 export const isCluster = (redis: RedisClient): redis is Cluster => redis instanceof Cluster;
 
 interface RedisParams {
-  /** As REDIS_URL: see address.ts. */
+  /** Has the form of REDIS_URL; see address.ts. */
   readonly url: string;
   readonly name: string;
   readonly log: Logger;
-  /** Zero for one that subscribes. */
+  /** Zero for a connection that subscribes. */
   readonly command_timeout_ms: number;
-  /** For one that subscribes and asks nothing: it is asked whether it is there. */
+  /** True for a connection that subscribes: pings check that it is alive. */
   readonly subscribes?: boolean;
 }
 
-/** A Redis that owes an answer and says nothing for so long is connected to anew. */
+/** If Redis owes an answer and is silent for this long, the client connects again. */
 const silence_ms = 3_000;
 const keep_alive_ms = 5_000;
 const ping_ms = 2_000;
 
 const retryStrategy = (times: number): number => Math.min(20 * 2 ** Math.min(times, 8), 500);
 
-/** One that became a replica refuses writes: the master is looked for anew. */
+/** A master that became a replica refuses writes; the client then looks for the new master. */
 const isDemoted = ({ message }: Error): boolean => message.startsWith('READONLY');
 
 const optionsOf = ({ name, command_timeout_ms }: RedisParams) =>
   ({
-    // Redis takes no blanks in a name.
+    // Redis allows no spaces in a name.
     connectionName: `prediction-forum-${name.replaceAll(' ', '-')}`,
     lazyConnect: true,
     enableOfflineQueue: false,
     enableReadyCheck: true,
-    // Commands of one turn share a write of the socket as it is, and with it a script that is used
-    // for the first time while a pipeline gathers ends the process (upstream issue 1931).
+    // Commands of one turn share a socket write anyway. With it, a script that is first used while
+    // a pipeline gathers would end the process (upstream issue 1931).
     enableAutoPipelining: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: true,
     connectTimeout: 3_000,
     keepAlive: keep_alive_ms,
-    // While Redis reads its files it is asked again this often, and not when it guesses to be done,
-    // which may be ten seconds later.
+    // While Redis loads its files, ask again this often. By default ioredis waits until Redis
+    // expects to be done, which may be ten seconds later.
     maxLoadingRetryTime: 100,
     retryStrategy,
     ...(command_timeout_ms > 0 ? { commandTimeout: command_timeout_ms } : {}),
@@ -96,14 +96,14 @@ const openNodes = (params: RedisParams): RedisClient => {
     clusterRetryStrategy: retryStrategy,
     lazyConnect: true,
     enableOfflineQueue: false,
-    // Nothing waits for a node that is away; a key that is on its way to another node is waited for.
+    // Commands do not wait for a node that is away. They wait for a key that is moving to another.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     retryDelayOnTryAgain: 50,
     slotsRefreshInterval: 5_000,
-    // A channel is on one shard, as a key is, and is looked for again when its node goes away.
+    // A channel belongs to one shard, like a key, and is looked up again if its node goes away.
     shardedSubscribers: params.subscribes ?? false,
-    // Certificates are for names.
+    // Certificates are for names, not for addresses.
     ...(is_tls
       ? { dnsLookup: (host: string, done: (e: null, a: string) => void) => done(null, host) }
       : {}),
@@ -113,9 +113,9 @@ const openNodes = (params: RedisParams): RedisClient => {
 export const openRedis = (params: RedisParams): RedisClient => {
   const { name, log, subscribes = false } = params;
   const redis = openNodes(params);
-  // A cluster notices by itself that a node is away.
+  // A cluster client notices on its own that a node is away.
   if (subscribes && !isCluster(redis)) {
-    // Nothing is asked on it, so that one that fell silent would never be missed.
+    // It sends no commands, so without pings a dead connection would go unnoticed.
     const ping = (): void => {
       if (redis.status === 'ready') redis.ping().catch(() => undefined);
     };
@@ -131,7 +131,7 @@ export const openRedis = (params: RedisParams): RedisClient => {
   return redis;
 };
 
-/** The first loss of a node, and its return. */
+/** Logs the first loss of a node, and its return. */
 const logLoss = (redis: RedisClient, logOf: (node: string) => Logger): void => {
   const lost = new Set<string>();
   const lose = (node: string, { message: err }: Error): void => {
@@ -150,13 +150,13 @@ const logLoss = (redis: RedisClient, logOf: (node: string) => Logger): void => {
 
 const nameOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`;
 
-/** Connects to them before they are needed: commands do not wait for a connection. */
+/** Connects to all masters before they are needed: commands do not wait for a connection. */
 const pingMasters = (cluster: Cluster): Promise<unknown> =>
   Promise.all(cluster.nodes('master').map((node) => node.ping().catch(() => undefined)));
 
 const connect_ms = 3_000;
 
-/** Connects now if it can; when Redis is away the client goes on trying by itself. */
+/** Connects now if it can. If Redis is away, the client keeps trying on its own. */
 export const connectRedis = async (redis: RedisClient): Promise<void> => {
   const connecting = redis
     .connect()
@@ -164,7 +164,7 @@ export const connectRedis = async (redis: RedisClient): Promise<void> => {
   await withDeadline(connecting, connect_ms, 'Redis').catch(() => undefined);
 };
 
-/** Joins a channel, as soon as Redis is there; only the shard of a cluster that has it carries it. */
+/** Joins a channel as soon as Redis is there. In a cluster, only the channel's shard carries it. */
 export const joinChannel = async (
   subscriber: RedisClient,
   channel: string,
@@ -173,7 +173,7 @@ export const joinChannel = async (
   const join = async (): Promise<void> => {
     try {
       await subscriber.ssubscribe(channel);
-      // From here on the client joins again by itself.
+      // From here on the client joins again on its own.
       subscriber.off('ready', join);
     } catch {}
   };
@@ -182,21 +182,21 @@ export const joinChannel = async (
   if (subscriber.status === 'ready') await join();
 };
 
-/** Lets go of the connection without waiting for a Redis that may be away. */
+/** Closes the connection without waiting for Redis, which may be away. */
 export const closeRedis = (redis: RedisClient): void => {
   redis.disconnect(false);
 };
 
-/** The node of a cluster that has a key, as far as is known; of one server always the same. */
+/** Returns the cluster node that has a key; empty if unknown or if Redis is a single server. */
 export const nodeOf = (redis: RedisClient, key: string): string =>
   isCluster(redis) ? (redis.slots[calculateSlot(key)]?.[0] ?? '') : '';
 
-/** Whether it is connected: to every master that has keys, where it is a cluster. */
+/** Returns true if Redis is connected; in a cluster, every master that has keys. */
 export const isWhole = (redis: RedisClient): boolean => {
   if (redis.status !== 'ready' || !isCluster(redis)) return redis.status === 'ready';
   const masters = redis.nodes('master').filter(({ status }) => status === 'ready');
   const there = new Set(masters.map(nameOf));
-  // The slots of a range have one list between them.
+  // All slots of a range share one list.
   return [...new Set(redis.slots)].every((nodes) => there.has(nodes?.[0] ?? ''));
 };
 
@@ -217,7 +217,7 @@ export const setEach = async (
   else await redis.mset(...keys.flatMap((key) => [key, value]));
 };
 
-/** Deletes every key of a forum: what is there tells of another history of its database. */
+/** Deletes a forum's keys: they belong to another history of its database. */
 export const deleteKeys = async (redis: RedisClient, prefix: string, rest = '*'): Promise<void> => {
   if (!isWhole(redis)) throw new Error('a part of Redis is away');
   for (const node of isCluster(redis) ? redis.nodes('master') : [redis]) {
@@ -229,9 +229,9 @@ export const deleteKeys = async (redis: RedisClient, prefix: string, rest = '*')
 };
 
 /**
- * Lua scripts live in `lua/<name>-<keys>.lua`, one a file; the number in the name is how many keys
- * the script takes, `n` for any number. EVALSHA is sent, and EVAL when Redis does not know the
- * script.
+ * Lua scripts are in `lua/<name>-<keys>.lua`, one per file. The number in the name says how many
+ * keys the script takes, `n` for any number. EVALSHA is sent first, then EVAL if Redis does not
+ * know the script.
  */
 type Script = (
   redis: RedisClient,

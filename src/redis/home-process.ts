@@ -8,15 +8,15 @@ import { joinChannel, loadScript, type RedisClient } from './client.js';
 
 /**
  * Runs tasks on the home process of their subject, such as a question. Tasks of one subject are
- * cheaper together: they share transactions and what the process has in memory.
+ * cheaper together: they share transactions and the memory of the process.
  *
  * Every process announces itself twice a second in Redis. The home of a subject is chosen by
  * rendezvous hashing among one in four api processes of each host (rounded up), so all processes
  * choose the same one, and if a process ends, only its own subjects move.
  *
- * For a moment two processes may both take themselves for the home, and a task may run twice. Every
- * task must be safe under that, by a lock or a key in Postgres. If anything goes wrong with the home
- * (it ended, fails or is too slow, or Redis is away), the task runs in the calling process.
+ * For a moment two processes may both believe that they are the home, and a task may run twice. A
+ * lock or a key in Postgres must make that safe for every task. If anything goes wrong with the
+ * home (it ended, fails or is too slow, or Redis is away), the task runs in the calling process.
  */
 
 /** A kind of task. Its argument and result are sent as JSON. */
@@ -30,7 +30,7 @@ export interface Task<A, R> {
 export interface HomeProcesses extends Service {
   /** Declares a task. The returned function runs it on the home of its subject. */
   onHome<A, R>(task: Task<A, R>): (argument: A) => Promise<R>;
-  /** Whether this process is the home of the subject. */
+  /** Returns true if this process is the home of the subject. */
   isHere(subject: string): boolean;
 }
 
@@ -39,7 +39,7 @@ export interface HomeProcessOptions {
   readonly openSubscriber: () => Promise<RedisClient>;
   readonly prefix: string;
   readonly log: Logger;
-  /** Number among the processes of this host. */
+  /** Index among the processes of this host. */
   readonly index: number;
   /** A clock that all processes share. */
   readonly clock: () => Date;
@@ -64,17 +64,17 @@ interface Waiting {
 
 const writePresence = loadScript('presence-1.lua');
 
-/** More homes would have smaller batches, which cost more. One home keeps up with four processes. */
+/** More homes would have smaller batches, which cost more. One home serves four processes well. */
 const processes_per_home = 4;
 const every_ms = 500;
-/** A process that was silent for longer counts as ended. */
+/** A process that is silent for longer counts as ended. */
 const lives_ms = 2_000;
 /** The home ignores messages that arrive later than this. */
 const late_ms = 2_000;
-/** A task without a result by then runs in the calling process. */
+/** If a task has no result after this time, it runs in the calling process. */
 const patience_ms = 4_000;
 
-/** FNV-1a, and a last mix: names that differ at their end only would be close to each other. */
+/** FNV-1a with a final mix: without it, names that differ only at the end get similar hashes. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5;
   for (let n = 0; n < text.length; n += 1) {
@@ -84,7 +84,7 @@ const hashOf = (text: string): number => {
   return (hash ^ (hash >>> 13)) >>> 0;
 };
 
-/** Rendezvous hashing: the member with the highest hash together with the subject. */
+/** Rendezvous hashing: returns the member that has the highest hash with the subject. */
 export const homeOf = (members: readonly string[], subject: string): string | undefined => {
   if (members.length < 2) return members[0];
   let [home, highest]: [string | undefined, number] = [undefined, -1];
@@ -95,7 +95,7 @@ export const homeOf = (members: readonly string[], subject: string): string | un
   return home;
 };
 
-/** The first of each four processes of a host; names are `host/number/id`. */
+/** Returns one process in four (rounded up) of each host. Names are `host/index/id`. */
 export const homesAmong = (names: readonly string[]): readonly string[] => {
   const hosts = new Map<string, { readonly name: string; readonly index: number }[]>();
   for (const name of names) {

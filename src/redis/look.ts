@@ -4,12 +4,12 @@ import { withDeadline } from '../kit/service.js';
 import { readRedisAddress } from './address.js';
 import { closeRedis, isCluster, openRedis, type RedisClient } from './client.js';
 
-/** Is a Redis that somebody else runs one that the service can build on? */
+/** Checks whether the service can use a Redis that somebody else runs. */
 
 const oldest = 7;
 const wait_ms = 5_000;
 
-/** Throws where it is too old or would forget keys; else its version, and whether it has an AOF. */
+/** Throws if the node is too old or may evict keys. Else returns its version and `has_aof`. */
 const lookAtNode = async (node: Redis) => {
   const info = await node.info();
   const read = (name: string): string => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? '0';
@@ -25,7 +25,7 @@ const lookAtNode = async (node: Redis) => {
 const describeNode = ({ version, has_aof }: Awaited<ReturnType<typeof lookAtNode>>): string =>
   `${version} answers${has_aof ? '' : ', without AOF: live state is rebuilt after a restart'}`;
 
-/** Every node by its own word, those that are away by the word of the others. */
+/** Asks every node about itself, and the cluster about nodes that are away. */
 const lookAtCluster = async (cluster: Cluster): Promise<string> => {
   const lines = String(await cluster.cluster('NODES'))
     .trim()
@@ -53,7 +53,7 @@ const lookAtCluster = async (cluster: Cluster): Promise<string> => {
   return `${describeNode(first)}; a cluster of ${masters} masters and ${replicas} replicas${missing}`;
 };
 
-/** Its reason is the error before, which says more than that the connection is closed. */
+/** Connects. Rejects with the last error, which says more than that the connection is closed. */
 const connect = async (redis: RedisClient): Promise<void> => {
   let reason = '';
   const note = ({ message }: Error): void => {
@@ -67,8 +67,8 @@ const connect = async (redis: RedisClient): Promise<void> => {
 };
 
 /**
- * Looks at it, and says what it is in a few words. Throws, with a sentence for a person, when it
- * does not answer within seconds or is not one that the service can build on.
+ * Describes the Redis in a few words. Throws a sentence for a person if it does not answer within
+ * seconds, or if the service cannot use it.
  */
 export const lookAtRedis = async (url: string): Promise<string> => {
   const log = pino({ level: 'silent' });

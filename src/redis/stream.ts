@@ -3,7 +3,7 @@ import { closeRedis, connectRedis, openRedis, type RedisClient } from './client.
 
 export interface StreamEntry {
   readonly offset: number;
-  /** Names and values in turn, in the order in which they were appended. */
+  /** Names and values alternate, in the order in which they were appended. */
   readonly fields: readonly string[];
 }
 
@@ -14,7 +14,7 @@ export interface StreamOptions {
   readonly log: Logger;
   /** How long a read waits for the first entry; 1,000 ms by default. */
   readonly block_ms?: number;
-  /** How long after the block an answer may take; 2,000 ms by default. */
+  /** How much longer than the block an answer may take; 2,000 ms by default. */
   readonly grace_ms?: number;
   readonly count?: number;
 }
@@ -22,14 +22,14 @@ export interface StreamOptions {
 interface GroupOptions extends StreamOptions {
   readonly group: string;
   readonly consumer: string;
-  /** Where a group that is not there begins: after this offset. */
+  /** Returns the offset after which a new group starts. */
   readonly startAfter: () => Promise<number>;
 }
 
 type RawEntry = readonly [id: string, fields: readonly string[]];
 type RawReply = readonly (readonly [key: string, entries: readonly RawEntry[]])[] | null;
 
-/** Entries with another kind of id are none of ours and are left out. */
+/** Skips entries with another kind of id, because this service did not write them. */
 const readEntries = (entries: readonly RawEntry[] = []): readonly StreamEntry[] => {
   const found: StreamEntry[] = [];
   for (const [id, fields] of entries) {
@@ -40,8 +40,8 @@ const readEntries = (entries: readonly RawEntry[] = []): readonly StreamEntry[] 
 };
 
 /**
- * Reads a stream whose entry ids are `<offset>-0`, on a connection of its own, because a blocked
- * read holds its connection. Every read has an end: `grace_ms` after its block.
+ * Reads a stream whose entry ids are `<offset>-0`. It has its own connection, because a blocked
+ * read holds its connection. Every read ends at most `grace_ms` after its block.
  */
 export class StreamReader<O extends StreamOptions = StreamOptions> {
   readonly options: O & Required<StreamOptions>;
@@ -55,8 +55,8 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
   }
 
   /**
-   * The entries after `offset`, oldest first, at most `count`; none when nothing came within the
-   * block. Null: Redis is away, answered with an error or did not answer; ask again after a pause.
+   * Returns the entries after `offset`, oldest first, at most `count`; empty if none came within
+   * the block. Null if Redis is away, failed or did not answer: try again after a pause.
    */
   readAfter(offset: number): Promise<readonly StreamEntry[] | null> {
     const { key, block_ms, count } = this.options;
@@ -64,7 +64,7 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
     return this.read((redis) => redis.xread('COUNT', count, 'BLOCK', block_ms, ...from));
   }
 
-  /** Lets go of the connection; a read under way answers null. */
+  /** Closes the connection. A read in progress returns null. */
   stop(): void {
     this.#connected ??= Promise.resolve();
     closeRedis(this.#redis);
@@ -84,9 +84,9 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
   }
 }
 
-/** A reader among others that share a stream: each entry is handed to one of them. */
+/** A reader in a group that shares a stream. Each entry goes to one reader of the group. */
 export class GroupReader extends StreamReader<GroupOptions> {
-  /** As `readAfter`, with what was handed to nobody yet. */
+  /** Like `readAfter`, for entries that no reader has received yet. */
   readNext(): Promise<readonly StreamEntry[] | null> {
     const { key, group, consumer, block_ms, count } = this.options;
     const block = ['COUNT', count, 'BLOCK', block_ms] as const;
@@ -99,11 +99,11 @@ export class GroupReader extends StreamReader<GroupOptions> {
     });
   }
 
-  /** Hands out what comes after `offset`, and nothing before it. */
+  /** Moves the group, so that only entries after `offset` are delivered from now on. */
   async moveTo(redis: RedisClient, offset: number): Promise<void> {
     const { key, group } = this.options;
     await redis.xgroup('SETID', key, group, `${offset}-0`).catch((error: Error) => {
-      // A group that is not there is made by the next reading, at the same place.
+      // If the group is missing, the next read creates it at the same offset.
       if (!/^NOGROUP|requires the key/i.test(error.message)) throw error;
     });
   }
@@ -113,7 +113,7 @@ export class GroupReader extends StreamReader<GroupOptions> {
     if (offsets.length > 0) await redis.xack(key, group, ...offsets.map((offset) => `${offset}-0`));
   }
 
-  /** Offsets that were handed to somebody so long ago and not acknowledged; now they are ours. */
+  /** Claims entries delivered over `idle_ms` ago and not acknowledged; returns their offsets. */
   async claimStale(redis: RedisClient, idle_ms: number): Promise<readonly number[]> {
     const { key, group, consumer, count } = this.options;
     const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
@@ -124,14 +124,14 @@ export class GroupReader extends StreamReader<GroupOptions> {
     return readEntries(entries).map(({ offset }) => offset);
   }
 
-  /** Removes this reader. */
+  /** Removes this reader from the group. */
   async leave(redis: RedisClient): Promise<void> {
     const { key, group, consumer } = this.options;
     if (redis.status !== 'ready') return;
     await redis.xgroup('DELCONSUMER', key, group, consumer).catch(() => undefined);
   }
 
-  /** Refused while there is no stream; another reader may make it at the same time. */
+  /** Creates the group. Fails while there is no stream. Another reader may create it first. */
   async #makeGroup(redis: RedisClient): Promise<null> {
     const { key, group, startAfter } = this.options;
     await redis.xgroup('CREATE', key, group, `${await startAfter()}-0`).catch((error: Error) => {

@@ -7,8 +7,8 @@ import { followSse } from './sse.mjs';
 
 /**
  * The promises of a service's stream, one check each. A check gets the service and the newest part
- * of its log, read in pages. It throws if a promise is broken. Otherwise it returns its findings, or
- * `skip(why)` if this log cannot show it.
+ * of its log, read in pages. It throws if a promise is broken. Otherwise it returns its findings,
+ * or `skip(why)` if this log cannot show it.
  */
 
 class Skipped {

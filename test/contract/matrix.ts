@@ -84,7 +84,7 @@ export const findMismatches = async (
   return mismatches.filter((one) => one !== null);
 };
 
-/** A service without limits, callers of every kind and a question: every route as every caller. */
+/** A service without limits, callers of every kind and a question, to try each route as each. */
 export const startMatrix = async (t: Test) => {
   const app = await startApp(t, {
     roles: ['api'],

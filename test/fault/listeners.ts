@@ -181,7 +181,7 @@ const bySocket =
       });
     });
 
-/** Follows the whole log over every transport, and the wished topics over plain websockets. */
+/** Follows the whole log over every transport, and the requested topics over plain websockets. */
 export const startListeners = (
   t: Teardown,
   url: string,

@@ -91,8 +91,8 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     limit 3`;
   t.same(wrong, [], 'everybody is paid exactly once');
   t.same(await findWrongAccounts(sql), [], 'balances are the sums of the ledger');
-  // Each is weighted by the time in which others have forecasts: from its own time on, or for the
-  // first, from the second's.
+  // Each is weighted by the time in which others have forecasts. For the first agent, that starts
+  // with the second forecast.
   const [sums] = await sql`
     with times as (
       select agent_id, lead(created_at) over by_time as next, created_at, row_number() over by_time as n

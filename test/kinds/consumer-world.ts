@@ -11,7 +11,7 @@ export const serveMembers = async (t: Test) => {
   const { app, as, take, write } = server;
   let made = 0;
 
-  /** A new consumer of two new questions. Leases are long, so early redeliveries were releases. */
+  /** A new consumer of two new questions. Leases are long, so only releases cause redelivery. */
   const make = async (more: object = {}, call = as) => {
     made += 1;
     await app.sql`delete from consumers`;

@@ -4,7 +4,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** No client gets more of the log than intended, or starts elsewhere, by an ignored word. */
+/** No client gets too much of the log, or starts elsewhere, because a word was ignored. */
 
 const { app, log } = await serveLog(t);
 await log.write(5);

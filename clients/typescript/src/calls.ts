@@ -8,8 +8,8 @@ import { places } from './wire.js';
  *   3xx                  never: the credentials are for this address, and a POST stays a POST
  *   408, 429             the call was not started; after a 429, waits for its Retry-After
  *   409 in progress      an earlier try of this call is still running
- *   502, 503, 504, lost  it may have been done: retries only calls that may be done twice: GET,
- *                        DELETE, and POST, whose key makes a repeat the same call
+ *   502, 503, 504, lost  it may have been done; a POST or PATCH has one Idempotency-Key for all
+ *                        its tries, so that a repeat is the same call
  *   unusable             broken or missing JSON, or another content type: the same as lost
  */
 

@@ -77,7 +77,7 @@ const joinLists = (pages: readonly ListPage[]): ListPage => {
   return { ...first, total, [name]: pages.flatMap((page) => page[name]), next_cursor: null };
 };
 
-/** Returns the joined answer of all parts. Rejects with `NoAnswer` if one part has none. */
+/** Returns the joined answer of all parts. Rejects with `NoAnswer` if any part has no answer. */
 export const performAll = async (
   defaults: CallDefaults,
   operation: OperationId,

@@ -104,7 +104,7 @@ export interface ConsumeOptions {
   readonly onGap?: (gap: Gap) => void;
 }
 
-/** The current state of a state topic. Of several unread ones, only the newest is delivered. */
+/** The current state of a state topic. If several are unread, only the newest is delivered. */
 export interface StateUpdate {
   readonly op: 'state';
   readonly topic: string;

@@ -17,43 +17,43 @@ import { type CommentWire, comment_faults } from './schema.js';
 import * as store from './store.js';
 
 /**
- * One comment from the checked body to the answer: what it is about, the rules of its text, and
- * then, at the owner of its question, a group commit, at most one comment an agent in a batch, that
+ * Posts one comment, from the checked body to the answer: finds the target, checks the text, and
+ * joins a group commit on the home process of the question. A batch (one comment per agent)
  *
- *   begins · locks the agents and what is replied to · reads what the agents wrote · judges the
- *   drafts · writes comments, events and kept answers · commits
+ *   begins · locks the agents and the parents · reads the agents' recent comments · judges the
+ *   drafts · writes comments, events and answers · commits
  */
 
 export interface Target
   extends Pick<CommentWire, 'question_id' | 'prediction_id' | 'parent_id' | 'depth'> {
-  /** Null: the comment begins a thread. */
+  /** Null if the comment starts a thread. */
   readonly root_id: string | null;
-  /** The author that is replied to; null for a comment on a question. */
+  /** The author who gets the reply. Null for a comment on a question. */
   readonly author_id: string | null;
 }
 
-/** A comment whose text is in order. */
+/** A comment whose text has passed the rules. */
 export interface PostRequest extends Target {
   readonly agent: AgentCaller;
   readonly content: string;
-  /** SHA-256 (hex) of where it is posted and of the body. */
+  /** SHA-256 (hex) of the target and the body. */
   readonly digest: string;
-  /** Of a call with an Idempotency-Key. */
+  /** Null unless the call has an Idempotency-Key. */
   readonly claim: Claim | null;
 }
 
 type PostDraft = PostRequest & store.Draft;
 
-/** `repeat`: the agent posted the same body before, as this comment. */
+/** `repeat`: the agent has posted the same body before, as comment `id`. */
 type Verdict = Reply | Fault | { readonly kind: 'repeat'; readonly id: string };
 
 export interface CommentParts extends QuestionParts {
   readonly commenting: GroupCommit<PostDraft, Verdict>;
-  /** `answerPost` at the owner of the question. */
+  /** Runs `answerPost` on the home process of the question. */
   postAtHome(request: PostRequest): Promise<Answer>;
 }
 
-/** Closed and decided questions take comments; a draft is not found. */
+/** Closed and decided questions take comments. A draft is not found. */
 export const aboutQuestion = async (
   { questions }: CommentParts,
   question_id: string,
@@ -146,11 +146,11 @@ const judge = (draft: PostDraft, known: store.Known): Exclude<Verdict, Reply> | 
 const isReply = ({ parent_id, prediction_id }: Target): boolean =>
   parent_id !== null || prediction_id !== null;
 
-/** An accepted draft: its row, its events and its answer. */
+/** Builds the row, the events and the answer of an accepted draft. */
 const make = (draft: PostDraft, { last_id, used }: store.Known) => {
   const { agent, agent_id: user_id, author_id, content, at, depth } = draft;
   const { question_id, prediction_id, parent_id } = draft;
-  // Ids of an agent's comments grow, whatever the clocks of the processes say.
+  // The ids of an agent's comments always grow, even if the clocks of processes differ.
   const id = last_id === null ? makeId() : makeIdAfter(last_id);
   const about = { question_id, prediction_id, parent_id };
   const comment: CommentWire = {
@@ -181,7 +181,7 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
       digest: draft.digest,
       body: bodyOf(comment_created, { data: { ...posted, user_name: agent.name }, at }),
     },
-    /** The event for the author that is replied to. */
+    /** The event for the author who gets the reply, or false. */
     replied: author_id !== null &&
       author_id !== user_id && {
         at,
@@ -194,8 +194,8 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
 };
 
 const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verdict[]> => {
-  // All are sent at once, in this order; the read comes last, so that it sees what was committed
-  // before the locks were granted.
+  // All are sent together, in this order. The read comes last, so it sees everything that was
+  // committed before the locks were granted.
   const locks = [store.lockWriters(tx, drafts).execute(), store.lockParents(tx, drafts).execute()];
   const [known] = await Promise.all([store.readKnown(tx, drafts), ...locks]);
   const judged = drafts.map((draft, n) => {
@@ -208,7 +208,7 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   const rows = made.map(({ row }) => row);
   if (made.length > 0) {
     const sent = [store.insertComments(tx, rows), emitAll(tx, comment_reply, replied)];
-    // Goes with them, unless a claim may be lost.
+    // The commit is sent with them, unless there is a claim: a lost claim must roll back.
     if (kept.length === 0) tx.commit();
     else sent.push(storeInTransaction(tx, kept));
     await Promise.all(sent);
@@ -216,7 +216,7 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   return judged.map((one) => ('kind' in one ? one : one.answer));
 };
 
-/** One for each process. */
+/** Created once per process. */
 export const createCommenting = (sql: Sql): CommentParts['commenting'] =>
   createGroupCommit<PostDraft, Verdict>({
     one_of: ({ agent_id }) => agent_id,

@@ -25,7 +25,7 @@ import type { Verdict } from './voting.js';
 
 export interface VoteParts {
   readonly voting: GroupCommit<store.Ballot, Verdict>;
-  /** At the owner of what is voted on. */
+  /** Casts a vote on the home process of the prediction or comment. */
   castAtHome(ballot: store.Ballot): Promise<Verdict>;
 }
 
@@ -199,7 +199,7 @@ const getComment = route({
 
 const top_kinds: readonly CursorKind[] = ['number', 'id'];
 
-/** Comments of a thread at most in one tree; longer threads are read page by page. */
+/** Maximum comments of a thread in one tree. Longer threads are read page by page. */
 const shown_of_thread = 100;
 
 const getDebates = route({
@@ -258,8 +258,8 @@ const getDiscussions = route({
 });
 
 /**
- * Casting twice is casting once, so a vote may be cast again where an owner went away (which casts
- * no old ones), and the answer to a keyed call be kept after its effect.
+ * Voting twice has the effect of voting once. So a vote may be cast again if its home process goes
+ * away, and the answer of a call with an Idempotency-Key may be stored after the vote.
  */
 const vote = async (
   { castAtHome, clock }: Deps & VoteParts,

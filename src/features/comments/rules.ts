@@ -1,6 +1,6 @@
 import { blank, explainStacking, findLinks, normaliseText, readProse } from '../../kit/text.js';
 
-/** The rules of a comment: length, words, no profanity, no spam. Pure, and linear in the text. */
+/** The rules of a comment: length, words, no profanity, no spam. Pure, in linear time. */
 
 export const comment_limits = {
   min_characters: 20,
@@ -8,7 +8,7 @@ export const comment_limits = {
   min_words: 5,
   word_letters: 3,
   max_links: 5,
-  /** One character in a row, blanks and rules aside. */
+  /** Maximum run of one character, except spaces and characters that draw lines. */
   max_run: 15,
   top_level: 5,
 } as const;
@@ -16,7 +16,7 @@ export const comment_limits = {
 /** Replies to a comment of this depth become its siblings. */
 export const deepest = 8;
 
-/** Largest text in bytes as JSON, so that it fits into an event whatever it is made of. */
+/** Maximum bytes of a text as JSON, so that every text fits into an event. */
 const max_bytes = 30_000;
 
 export interface TextFailure {
@@ -31,19 +31,19 @@ export interface TextFailure {
 }
 
 export interface TextCheck {
-  /** In NFC and trimmed: what was checked and is stored. */
+  /** The text that was checked and is stored: in NFC, trimmed. */
   readonly text: string;
-  /** As `readTokens` has them. */
+  /** As `readTokens` returns them. */
   readonly tokens: readonly string[];
   readonly failures: readonly TextFailure[];
 }
 
 const characters = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** What may have no character of its own; looking for one costs less than the segmenter. */
+/** Matches code points that the segmenter may join. This search costs less than segmenting. */
 const may_join = /[^\t\n -~\u00a0-\u02ff\u2010-\u2027]/;
 
-/** Characters as people count them; may stop counting above `most`. */
+/** Counts characters as people do. May stop counting above `most`. */
 export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): number => {
   if (!may_join.test(text)) return text.length;
   let count = 0;
@@ -54,13 +54,13 @@ export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): n
   return count;
 };
 
-/** Words and numbers, folded, without the links; copies are recognised by them. */
+/** Returns words and numbers in lower case, without the links. Copies are recognised by them. */
 export const readTokens = (text: string, links = findLinks(text)): readonly string[] =>
   blank(text, links)
     .toLowerCase()
     .match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
-/** From this Jaccard similarity of the sets of words and numbers on, 0 to 1, it is a near-copy. */
+/** Minimum Jaccard similarity, 0 to 1, of the sets of words and numbers of a near-copy. */
 const copy_similarity = 0.9;
 
 export const isCopyOf = (own: ReadonlySet<string>, text: string): boolean => {
@@ -82,9 +82,9 @@ const too_long = fail(
 );
 
 /**
- * What is wrong with a text before it is normalised. Other texts may have four code units for each
- * character of their limit. Comments are counted as people count them, and an emoji of a family has
- * eight units and more, so the limit of bytes comes first here.
+ * Checks a text before it is normalised. Other texts may have four code units per character of
+ * their limit. Comments count characters as people do, and a family emoji has eight units or more,
+ * so the limit of bytes is checked here instead.
  */
 const checkRaw = (raw: string): TextFailure | null => {
   if (raw.length > max_bytes || Buffer.byteLength(raw) > max_bytes) return too_long;
@@ -117,18 +117,18 @@ const findSpam = (
     return `It has ${links.length / 2} links; a comment may have ${max_links}.`;
   }
   if (run.test(text)) return `It repeats one character more than ${max_run} times in a row.`;
-  // A sentence three times over has at most a third of different words.
+  // If a sentence is written three times, at most a third of the words are distinct.
   const is_repetitive = tokens.length >= 12 && new Set(tokens).size <= 0.34 * tokens.length;
   return is_repetitive ? 'It says the same again and again.' : null;
 };
 
-/** Every rule, all failures together; the first one is what the refusal is called. */
+/** Checks every rule and returns all failures. The first one gives the error code. */
 export const checkText = (raw: string): TextCheck => {
   const unfit = checkRaw(raw);
   if (unfit !== null) return { text: '', tokens: [], failures: [unfit] };
   const text = normaliseText(raw).trim();
   const length = checkLength(text);
-  // A text that is far too long is not read any further.
+  // A text that is too long is not read any further.
   if (length?.code === 'COMMENT_TOO_LONG') return { text, tokens: [], failures: [length] };
   const { min_words, word_letters } = comment_limits;
   const links = findLinks(text);
@@ -154,7 +154,7 @@ interface Placed {
   readonly parent_id: string | null;
 }
 
-/** The parent and depth of a reply: below the comment, or its sibling at the deepest level. */
+/** Returns parent and depth of a reply. At the deepest level it becomes a sibling. */
 export const placeReply = (to: Placed & { readonly depth: number }) =>
   to.depth >= deepest && to.parent_id !== null
     ? { parent_id: to.parent_id, depth: deepest }
@@ -162,7 +162,7 @@ export const placeReply = (to: Placed & { readonly depth: number }) =>
 
 type Tree<R> = R & { readonly children: Tree<R>[] };
 
-/** Rows are in their order; a comment below a hidden one is placed below the root. */
+/** Builds trees from rows in order. A comment below a hidden one is placed below the root. */
 export const growTrees = <R extends Placed & { readonly root_id: string }, F extends R>(
   roots: readonly F[],
   rows: readonly R[],

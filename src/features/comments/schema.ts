@@ -12,7 +12,7 @@ import {
 import { defineFaults } from '../../kit/fault.js';
 import { deepest } from './rules.js';
 
-/** The wire of comments (flat lists with `parent_id`, and threads as trees) and of votes. */
+/** Requests and answers of comments (flat lists with `parent_id`, threads as trees) and votes. */
 
 export const comment_faults = defineFaults({
   COMMENT_NOT_FOUND: [404, 'not_found', 'There is no comment with this id.'],
@@ -38,7 +38,7 @@ export const vote_faults = defineFaults({
   ],
 });
 
-/** The length is a rule of its own, with codes of its own; a body has a limit anyway. */
+/** The length is checked later, with its own error codes. The body has a limit anyway. */
 export const comment_body = Type.Object({
   content: textJudgedLater(),
   prediction_id: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
@@ -72,7 +72,7 @@ export const posted_schema = Type.Object({ comment: comment_schema });
 export const comments_page = pageSchema('comments', comment_schema);
 export const replies_page = pageSchema('replies', comment_schema);
 
-/** Replies of a reply down to the deepest level, written out, so that they need no reference. */
+/** Writes out all levels of replies, so that the schema needs no reference to itself. */
 const makeNodes = (levels: number): TSchema =>
   Type.Array(
     Type.Object({
@@ -86,9 +86,9 @@ export const debates_page = pageSchema(
   Type.Object({
     ...comment_members,
     children: makeNodes(deepest - 1),
-    /** All comments of the thread that are not hidden, its first one included. */
+    /** All comments of the thread that are not hidden, including the first. */
     comment_count: Type.Integer({ minimum: 1 }),
-    /** True: the thread is longer than what is shown; `comments?thread=` reads all of it. */
+    /** True if the tree does not show the whole thread; `comments?thread=` lists all of it. */
     truncated: Type.Boolean(),
   }),
 );

@@ -5,16 +5,16 @@ import { comment_created } from '../events/catalogue.js';
 import type { Hidden } from '../predictions/index.js';
 import type { CommentWire } from './schema.js';
 
-/** Comments as they are read, written and hidden, and votes. Every list follows an index. */
+/** Reads, writes and hides comments, and writes votes. Every list uses an index. */
 
-/** As on the wire; the time becomes a text when it is written as JSON. */
+/** As in answers. The time becomes a text when it is written as JSON. */
 export type CommentRow = Omit<CommentWire, 'created_at'> & { readonly created_at: Date };
 
 const columns = (db: Db) => db`
   c.id, c.id as comment_id, c.question_id, c.prediction_id, c.parent_id, c.root_id, c.depth,
   c.agent_id as user_id, g.name as user_name, c.content, c.upvotes, c.replies, c.created_at`;
 
-/** A comment that is not hidden, on a question that is published. */
+/** Returns undefined if the comment is hidden or its question is a draft. */
 export const readComment = (db: Db, id: string) =>
   firstRow(db<CommentRow[]>`
     select ${columns(db)}
@@ -23,7 +23,7 @@ export const readComment = (db: Db, id: string) =>
     join questions q on q.id = c.question_id
     where c.id = ${id} and c.hidden_at is null and q.status <> 'draft'`);
 
-/** The question and the author of a prediction that can be replied to. */
+/** Returns the question and the author of a prediction that can be replied to. */
 export const readPredictionRef = (db: Db, id: string) =>
   firstRow(db<{ readonly question_id: string; readonly author_id: string }[]>`
     select p.question_id, p.agent_id as author_id
@@ -33,11 +33,11 @@ export const readPredictionRef = (db: Db, id: string) =>
 
 export interface Filter {
   readonly question_id?: string;
-  /** The replies to a prediction and the threads below them. */
+  /** Selects the replies to a prediction and the threads below them. */
   readonly prediction_id?: string;
-  /** One thread, by its first comment. */
+  /** Selects one thread, by its first comment. */
   readonly thread?: string | undefined;
-  /** The first comments of threads; `replied`: of those that have a reply. */
+  /** Selects the first comments of threads. `replied`: only of threads with a reply. */
   readonly threads?: 'all' | 'replied';
 }
 
@@ -55,7 +55,7 @@ export const countComments = async (db: Db, filter: Filter): Promise<{ total: nu
   return row ?? { total: 0 };
 };
 
-/** As they were written, the newest first, or the most upvoted first. */
+/** Oldest, newest or most upvoted first. */
 export type Order = 'old' | 'new' | 'top';
 
 const orderOf = (db: Db, order: Order) =>
@@ -69,7 +69,7 @@ const isAfter = (db: Db, order: Order, [first = null, id = null]: CursorKey) => 
   return db`and (c.upvotes, c.id) < (${first}::integer, ${id}::uuid)`;
 };
 
-/** For `from`: the comments of a page, with one more than it shows. */
+/** Subquery for `from`: the comments of a page, and one more. */
 export const pageOf = (db: Db, filter: Filter, order: Order, page: PageRequest) => db`(
   select *
   from comments c
@@ -85,7 +85,7 @@ export const listComments = (db: Db, filter: Filter, order: Order, page: PageReq
     join agents g on g.id = c.agent_id
     order by ${orderOf(db, order)}`;
 
-/** The threads of a question with a reply, and how many comments each has, the first included. */
+/** Lists threads of a question that have a reply, with their number of comments, root included. */
 export const listDebates = (db: Db, question_id: string, page: PageRequest) => db<
   (CommentRow & { readonly comment_count: number })[]
 >`
@@ -107,7 +107,7 @@ export const listDiscussions = (db: Db, filter: Filter, order: Order, page: Page
   join questions q on q.id = c.question_id
   order by ${orderOf(db, order)}`;
 
-/** The first comments of each of these threads, at most `most` of a thread, roots included. */
+/** Reads the first comments of each of these threads: `most` per thread, including the root. */
 export const readThreads = (
   db: Db,
   question_id: string,
@@ -127,16 +127,16 @@ export const readThreads = (
   order by c.id`;
 
 /**
- * Hides (`at`) or shows again (null); undefined when there is no such comment. A hidden comment is
- * in no list and no counter: of its question, of what it replies to, of its author. Its place among
- * the five of its author is not given back.
+ * Hides a comment (`at`) or shows it again (null). Returns undefined if it does not exist. A hidden
+ * comment is in no list, and is not counted for its question, its parent or its author. It still
+ * uses one of the five slots of its author.
  */
 export const setCommentHidden = async (
   tx: Tx,
   id: string,
   at: Date | null,
 ): Promise<Hidden | undefined> => {
-  // With what it replies to, in the order in which votes and replies lock comments.
+  // Locks its parent too, in the order in which votes and replies lock comments.
   await tx`
     select id
     from comments
@@ -168,7 +168,7 @@ export const setCommentHidden = async (
 
 export interface Draft extends Pick<CommentWire, 'question_id' | 'parent_id'> {
   readonly agent_id: string;
-  /** SHA-256 (hex) of where it is posted and of the body. */
+  /** SHA-256 (hex) of the target and the body. */
   readonly digest: string;
   readonly at: Date;
 }
@@ -176,9 +176,9 @@ export interface Draft extends Pick<CommentWire, 'question_id' | 'parent_id'> {
 const lock_class = 7_366_144;
 
 /**
- * Locks the agents against other comments of theirs, in one order, until the transaction ends. Its
- * tables are then read by their indexes: a cached plan that was made while a table was small would
- * read all of it (50 ms a batch after 10,000 comments).
+ * Locks the agents in one order, so that they post no other comment until the transaction ends.
+ * Also forces the use of indexes: a cached plan that was made while a table was small would read
+ * all of it (50 ms per batch after 10,000 comments).
  */
 export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
   select set_config('enable_seqscan', 'off', true), pg_advisory_xact_lock(${lock_class}, number)
@@ -200,17 +200,17 @@ export interface Known {
   readonly points: number;
   /** The agent's last comment anywhere. */
   readonly last_id: string | null;
-  /** Its top-level comments on the question. */
+  /** Number of top-level comments of the agent on the question, including hidden comments. */
   readonly used: number;
-  /** Its comment with this very body of the last ten minutes. */
+  /** The agent's comment with the same body in the last ten minutes, or null. */
   readonly repeat_id: string | null;
-  /** Its last ten comments, as far as they are of the last hour. */
+  /** The agent's last ten comments, without comments older than an hour. */
   readonly recent: readonly string[];
-  /** Nothing is replied to, or it is there and not hidden. */
+  /** True if the parent exists and is not hidden, or if there is no parent. */
   readonly has_parent: boolean;
 }
 
-/** One row for each draft; to be read after the locks. */
+/** Returns one row per draft. Must be read after the locks. */
 export const readKnown = (tx: Tx, drafts: readonly Draft[]) => tx<Known[]>`
   select
     coalesce((select a.balance from accounts a where a.agent_id = d.agent_id), 0) as points,
@@ -258,13 +258,13 @@ export const readKnown = (tx: Tx, drafts: readonly Draft[]) => tx<Known[]>`
 
 type NewComment = Draft &
   Pick<CommentWire, 'id' | 'prediction_id' | 'root_id' | 'depth' | 'content'> & {
-    /** 1 to 5 for a comment of the top level. */
+    /** 1 to 5 for a top-level comment, else null. */
     readonly slot: number | null;
     readonly event_id: string;
     readonly body: string;
   };
 
-/** With their events, counters of parents, and one row that makes the boards due; sent at once. */
+/** Sends one statement: comments, events, reply counts, and a row to update the leaderboards. */
 export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
   tx`
     with d as materialized (
@@ -309,12 +309,12 @@ export interface Ballot {
   readonly agent_id: string;
   /** 1 for an upvote, −1 for a downvote. */
   readonly value: 1 | -1;
-  /** True: takes such a vote back, if there is one. */
+  /** True to take back such a vote, if there is one. */
   readonly withdraw: boolean;
   readonly at: Date;
 }
 
-/** Voters and authors alike, against being linked. */
+/** Locks voters and authors, so that they cannot be linked to an owner meanwhile. */
 export const lockAgents = (tx: Tx, ballots: readonly Ballot[], ids: readonly string[]) => tx`
   select id
   from agents
@@ -378,7 +378,7 @@ export const readSubjects = (tx: Tx, ballots: readonly Ballot[]) => tx<Subject[]
   left join agents author on author.id = s.agent_id
   order by d.n`;
 
-/** A vote that is cast, turned or withdrawn (`value` null), and its change of the counters. */
+/** A vote that is cast, changed or withdrawn (`value` null), and its effect on the counters. */
 export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' | 'at'> {
   readonly question_id: string;
   readonly author_id: string;
@@ -387,7 +387,7 @@ export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' 
   readonly down: number;
 }
 
-/** Writes votes and counters of subjects that are locked, and one row that makes the boards due. */
+/** Writes votes, counters of the locked subjects, and a row to update the leaderboards. */
 export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
   if (changes.length === 0) return;
   await tx`
@@ -437,9 +437,9 @@ export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<vo
 };
 
 /**
- * Takes away the votes between an agent and the others of its owner; for the transaction that links
- * it, after the link. The owner is locked, so that of two agents linked at once the later one finds
- * the earlier. Votes under way have the agent locked, and linking waits for them by that.
+ * Deletes the votes between an agent and the other agents of its owner, in the transaction that
+ * links it, after the link. Locks the owner: if two agents are linked at the same time, the later
+ * one finds the earlier. Votes in progress lock the agent, so linking waits for them.
  */
 export const voidVotes = async (
   tx: Tx,

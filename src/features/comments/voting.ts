@@ -3,18 +3,18 @@ import { createGroupCommit, type GroupCommit, QueueFullError } from '../../db/gr
 import * as store from './store.js';
 
 /**
- * Votes on predictions and comments, whose counters are the sums of their votes at every commit. A
+ * Votes on predictions and comments. At every commit their counters are the sums of their votes. A
  * batch
  *
  *   begins · locks the agents, voters and authors alike · locks predictions and comments · reads
  *   them with the voters' own votes · judges the ballots in order · writes votes and counters ·
  *   commits
  *
- * Linking an agent takes a conflicting lock, so that no agent changes its owner between the check
- * of owners and the commit. Rows are locked in the order of ids.
+ * Linking an agent takes a conflicting lock, so no agent changes its owner between the check of
+ * owners and the commit. Rows are locked in the order of ids.
  */
 
-/** The counters, and the vote that the agent has now. */
+/** The counters, and the agent's current vote. */
 type Counted = { readonly upvotes: number; downvotes: number; value: 1 | -1 | null };
 
 export type Verdict = Counted | 'absent' | 'same_owner';
@@ -22,7 +22,7 @@ export type Verdict = Counted | 'absent' | 'same_owner';
 const isUp = (value: 1 | -1 | null): number => Number(value === 1);
 const isDown = (value: 1 | -1 | null): number => Number(value === -1);
 
-/** Judges the ballots in order; several of one agent on one target end in one change. */
+/** Judges the ballots in order. Several of one agent on one target become one change. */
 const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subject[]) => {
   const added = new Map<string, { up: number; down: number }>();
   const changes = new Map<string, store.Change>();
@@ -51,13 +51,13 @@ const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subjec
   return { changes: [...changes.values()], verdicts };
 };
 
-/** Later than that a vote may have been cast elsewhere for its caller, and changed since. */
+/** After this time the caller may have cast the vote elsewhere and changed it since. */
 const late_ms = 1_500;
 
 const cast = async (tx: Tx, ballots: readonly store.Ballot[], clock: () => Date) => {
   const ids = ballots.map(({ subject_id }) => subject_id);
-  // All are sent at once, in this order; the read comes last, so that it sees what was committed
-  // before the locks were granted.
+  // All are sent together, in this order. The read comes last, so it sees everything that was
+  // committed before the locks were granted.
   const locks = [store.lockAgents(tx, ballots, ids).execute(), ...store.lockSubjects(tx, ids)];
   const [subjects] = await Promise.all([store.readSubjects(tx, ballots), ...locks]);
   const oldest_ms = Math.min(...ballots.map(({ at }) => at.getTime()));

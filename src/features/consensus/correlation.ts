@@ -2,34 +2,33 @@ import { groupBy } from '../../kit/group-by.js';
 import { logOdds, type PoolForecast } from './pool.js';
 
 /**
- * ρ, by which the errors of two owners correlate, as it is measured on questions that were
- * resolved. With x the log odds that an owner's agents state at the close, on average, and y the
- * outcome:
+ * Measures ρ, the correlation between the errors of two owners, on resolved questions. Let x be the
+ * mean log odds that an owner's agents state at the close, and y the outcome:
  *
  *   μ(y)  mean of the log odds of all forecasts on questions with outcome y
  *   r     x − μ(y), the residual of an owner on a question
  *   ρ̂     (mean over questions of the mean r·r′ of two owners) / (mean over questions of mean r²)
- *   ρ     (Q·ρ̂ + 200·0.6) / (Q + 200), kept in 0–0.99
+ *   ρ     (Q·ρ̂ + 200·0.6) / (Q + 200), limited to 0–0.99
  *
- * over the Q yes/no questions on which two owners or more predicted. Given the outcome, errors that
- * are shared do not average out, however many owners there are. With few questions ρ̂ is noise,
- * so it begins at 0.6, where forecasts of language models of any two families were found, and 200
- * questions move it half way.
+ * Q is the number of yes/no questions on which at least two owners predicted. Given the outcome,
+ * shared errors do not average out, however many owners there are. With few questions ρ̂ is noise.
+ * So ρ starts at 0.6, the correlation found between language models of any two families, and 200
+ * questions move it half way to ρ̂.
  */
 
-/** The owners' log odds on a question, as sums, in any unit. */
+/** Sums of the owners' log odds on a question, in any unit. */
 export interface QuestionErrors {
   readonly outcome: boolean;
   readonly owners: number;
-  /** Sum over owners of the mean of what their agents state, and of its square. */
+  /** Sum over owners of their agents' mean log odds; `squares` sums the squares of these means. */
   readonly sum: number;
   readonly squares: number;
-  /** Number and sum of all forecasts. */
+  /** Number of forecasts; `stated` is the sum of their log odds. */
   readonly forecasts: number;
   readonly stated: number;
 }
 
-/** What stood on a yes/no question at its close: one forecast an agent, in basis points. */
+/** A resolved yes/no question with the final forecast of each agent, in basis points. */
 export interface ResolvedQuestion {
   readonly outcome: boolean;
   readonly forecasts: readonly Omit<PoolForecast, 'given'>[];
@@ -57,8 +56,8 @@ const prior = { rho: 0.6, questions: 200 } as const;
 const add = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
 /**
- * `measured` is ρ̂, and null without two owners on a question. `rho` has four decimals: what is
- * stored, shown and computed with is one number.
+ * `measured` is ρ̂, or null if no question has two owners. `rho` is rounded to four decimals, so
+ * that the stored value is exactly the one that formulas use and pages show.
  */
 export const measureCorrelation = (all: readonly QuestionErrors[]) => {
   const means = new Map(
@@ -87,7 +86,7 @@ export const measureCorrelation = (all: readonly QuestionErrors[]) => {
   return { questions, measured, rho };
 };
 
-/** A ρ and its number, in force from a moment on. */
+/** A numbered value of ρ, in force from `from_ms`. */
 export interface Fit {
   readonly number: number;
   readonly rho: number;
@@ -97,11 +96,11 @@ export interface Fit {
 
 export const first_fit: Fit = { number: 0, rho: prior.rho, from_ms: Number.NEGATIVE_INFINITY };
 
-/** Of fits in their order the one in force at a moment. */
+/** Returns the fit in force at a moment. `fits` must be in ascending order. */
 export const fitAt = (fits: readonly Fit[], ms: number): Fit =>
   fits.findLast(({ from_ms }) => from_ms <= ms) ?? first_fit;
 
-/** A question that takes no more forecasts keeps the fit in force at its end. */
+/** Returns the fit for a question. An ended question keeps the fit that was in force at its end. */
 export const fitOf = (
   fits: readonly Fit[],
   { ended_at }: { readonly ended_at: Date | null },

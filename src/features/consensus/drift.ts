@@ -5,27 +5,27 @@ import type { RunShape, Step, TimedForecast } from './run.js';
 import type { FamilyShare, MoveWire, Point } from './schema.js';
 
 /**
- * Where the consensus moved. A move is a stretch of the history, no longer than a window, over
- * which one figure went up or down by at least so many points. Moves of a figure do not overlap.
- * They are found from the oldest on: the first point that is far enough from an extreme within the
- * window before it; the move then runs on for as long as the same window holds a farther one. A
- * figure keeps its value until the next point, and counts as within the window until then.
+ * Finds the moves of the consensus. In a move, one figure rises or falls by at least 10 percentage
+ * points within a window of 24 hours. Moves of the same figure do not overlap. The search starts at
+ * the oldest point. It stops at the first point that is far enough from an extreme in the window
+ * before it. The move then extends to the farthest point in the same window. A figure keeps its
+ * value until the next point, and counts as within the window until then.
  */
 export const drift = { window: '24h', points: 10 } as const;
 
 const window_ms = 24 * 3_600_000;
 
-/** Two decimals: a difference of two figures with two decimals is one again. */
+/** Rounds to two decimals, because a difference of rounded figures has floating-point noise. */
 const round2 = (value: number): number => Math.round(value * 100) / 100;
 
 interface Figure {
   readonly option: string | null;
   readonly values: readonly number[];
-  /** The value of a forecast, in percent, in the mean that this figure is. */
+  /** The figure is a mean over forecasts. This returns the value of one forecast, in percent. */
   readonly put: (one: TimedForecast) => number;
 }
 
-/** The median of a number in percent of the range, in which it is the mean of the medians. */
+/** Returns the mean of the forecasts' medians, in percent of the range. */
 const figureOfNumber = (shape: RunShape, points: readonly Point[]): Figure => ({
   option: null,
   values: points.map(({ forecast }) => round2(placeOf(shape, forecast ?? 0))),
@@ -82,16 +82,16 @@ const moveBy =
   (step: Step, mean: number): number =>
     put(step.now) - (step.before === undefined ? mean : put(step.before));
 
-/** Sums over all steps before one step. */
+/** Sums over all steps before a given step. */
 interface Sums {
   readonly sum: number;
-  /** Steps that replace none. */
+  /** Number of steps that do not replace a forecast. */
   readonly firsts: number;
 }
 
 const steps_a_turn = 5_000;
 
-/** The sums before each of some steps, which are numbered in ascending order. */
+/** Returns the sums before each step in `ends`, which are step numbers in ascending order. */
 const sumUpTo = async (
   steps: readonly Step[],
   ends: readonly number[],
@@ -113,7 +113,7 @@ const sumUpTo = async (
   return found;
 };
 
-/** How many of the steps, which are in the order of their times, are not after a moment. */
+/** Counts the steps up to and including a moment. The steps must be in order of time. */
 const countUntil = (steps: readonly Step[], at: number): number => {
   let [low, high] = [0, steps.length];
   while (low < high) {
@@ -125,10 +125,10 @@ const countUntil = (steps: readonly Step[], at: number): number => {
 };
 
 /**
- * The share of each family in a move. A figure is a mean over predictions. With `m` the mean
- * before and `N` predictions after the move, its change is exactly Σ (v − w) / N over the forecasts
- * in between, where w is what a forecast replaces, and m for the first of an agent; each of these is
- * the contribution of its family. `m` is taken from all forecasts before, not from a rounded figure.
+ * Returns each family's share in a move. A figure is a mean over predictions. Let `m` be the mean
+ * before the move and `N` the number of predictions after it. The figure then changes by exactly
+ * Σ (v − w) / N over the forecasts in between. Each replaces w by v; w is m for an agent's first
+ * forecast. A family contributes its own terms. `m` is the exact mean, not a rounded figure.
  */
 const shareMove = async (
   before: Sums,
@@ -158,7 +158,7 @@ const byContribution = (a: FamilyShare, b: FamilyShare): number =>
   Math.abs(b.contribution ?? 0) - Math.abs(a.contribution ?? 0) ||
   (a.model_family < b.model_family ? -1 : 1);
 
-/** Of all forecasts, and of points of their history; oldest first. */
+/** Returns the moves, oldest first. `steps` are all forecasts, and `points` show their history. */
 export const driftOf = async (
   shape: RunShape,
   steps: readonly Step[],
@@ -176,7 +176,7 @@ export const driftOf = async (
       percent: values[index] as number,
       count: (points[index] as Point).count,
     });
-    // A figure keeps its value from its point on: a move begins no earlier than its window.
+    // A figure keeps its value until the next point, so a move cannot start before its window.
     const began = endOf(from, Math.max(times[from] as number, end - window_ms));
     const ended = endOf(to, end);
     const first = countUntil(steps, times[from] as number);

@@ -1,15 +1,15 @@
 import { type Db, readPages, type Tx } from '../../db/client.js';
 import type { Fit, Measured, ResolvedQuestion } from './correlation.js';
 
-/** Fits of ρ, and what they are measured on. */
+/** Fits of ρ, and the forecasts that they are measured on. */
 
-/** Oldest first. */
+/** Returns all fits, oldest first. */
 export const readFits = (db: Db) => db<Fit[]>`
   select number, rho, extract(epoch from from_at)::float8 * 1000 as from_ms
   from consensus_fits
   order by number`;
 
-/** Resolved yes/no questions with what stood at their close, some at a time. */
+/** Reads resolved yes/no questions with the final forecasts, in pages. */
 export const readResolved = (tx: Tx) =>
   readPages(
     tx,
@@ -27,7 +27,7 @@ export const readResolved = (tx: Tx) =>
     100,
   );
 
-/** Of one timer at a time: whether there is a fit of this day already. */
+/** Lets one timer at a time continue. Returns whether this day already has a fit. */
 export const lockFits = async (tx: Tx, day: Date): Promise<boolean> => {
   await tx`lock table consensus_fits in share row exclusive mode`;
   const rows = await tx`select number from consensus_fits where fitted_at >= ${day} limit 1`;

@@ -5,13 +5,13 @@ import type { Service } from '../../kit/service.js';
 import { errorsOf, type Fit, measureCorrelation, type QuestionErrors } from './correlation.js';
 import * as store from './fits-store.js';
 
-/** Fits of ρ: the timer makes one each day (UTC), and processes know them before they are in force. */
+/** The timer fits ρ each day (UTC). Every process reads a fit before it comes into force. */
 
 const day_ms = 86_400_000;
 const ahead_ms = 300_000;
 const known_ms = 60_000;
 
-/** Measures ρ anew where that was not done today; whether it was. */
+/** Measures ρ unless today (UTC) already has a fit. Returns whether it stored a fit. */
 export const fitToday = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): Promise<boolean> =>
   sql.begin({ statement_ms: 120_000 }, async (tx) => {
     const fitted_at = clock();
@@ -26,7 +26,7 @@ export const fitToday = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): Promise<b
     return true;
   });
 
-/** As a service of the timer; any number of these may run. */
+/** Creates the timer's service. Any number of these may run. */
 export const createFitting = (deps: Deps): Service =>
   makeLoop({
     name: 'consensus fits',
@@ -38,11 +38,11 @@ export const createFitting = (deps: Deps): Service =>
     },
   });
 
-/** The fits that a process knows: read anew each minute, so none is missed that comes in force. */
+/** Caches the fits for one minute, so that a process knows a fit before it comes into force. */
 export const createFits = ({ sql }: Pick<Deps, 'sql'>) => {
   const cache = makeCache<readonly Fit[]>({ most: 1, ttl_ms: known_ms });
   return {
-    /** Undefined where they have to be read. */
+    /** Undefined if the fits are not cached. */
     peek: () => cache.peek('all'),
     get: () => cache.get('all', async () => store.readFits(sql)),
   };

@@ -6,14 +6,14 @@ import { chanceIn, shown } from './reading.js';
 import { readTrends } from './store.js';
 
 /**
- * What lists of questions say of the consensus: the headline now, and how it came about by the
- * snapshots of each hour in which it moved. With options it is that of the option that leads now.
+ * Reads the headlines for lists of questions: the forecast now, its changes, and its trend from the
+ * snapshots. If a question has options, all of them are about the option that leads now.
  */
 export const createHeadlines =
   ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: LiveConsensus) =>
   async (ids: readonly string[]): Promise<ReadonlyMap<string, Headline>> => {
     const found = await live.findAll(ids, null);
-    // Of a number or a date the figure alone.
+    // A number or a date has a forecast, but no changes and no trend.
     const chances = found.filter((one) => one.quantile_average === undefined);
     const trends = groupBy(await readTrends(sql, chances, clock()), (row) => row.question_id);
     return new Map(

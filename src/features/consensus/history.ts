@@ -16,23 +16,23 @@ import { most_points, type Point } from './schema.js';
 import { readForecasts, readLastOffset } from './store.js';
 import { movesConsensus } from './tally.js';
 
-/** Forecasts that are counted at a time; answers to others come in between. */
+/** Forecasts counted in one turn of the event loop. */
 const forecasts_a_turn = 100;
 
 interface Recorded {
-  /** In the order of their times. */
+  /** In order of time. */
   readonly all: AsyncIterable<TimedForecast> | Iterable<TimedForecast>;
   /** Offset of the newest forecast. */
   readonly offset: number;
   readonly fits: readonly Fit[];
-  /** Until when fits change the figures: its end, or now. */
+  /** The end of the question, or now. Later fits do not change the figures. */
   readonly until_ms: number;
 }
 
-/** Points of which the figures are put side by side at a time. */
+/** Points that `thin` reads in one turn of the event loop. */
 const points_a_turn = 5_000;
 
-/** A moment is one of forecasts, or of a fit that comes in force and changes the pool. */
+/** Builds a course. A moment is the time of a forecast, or of a new fit that changes the pool. */
 export const makeCourse = async (
   shape: RunShape,
   { all, offset, fits, until_ms }: Recorded,
@@ -73,7 +73,7 @@ export const makeCourse = async (
   return { shape, offset, total, moments: moments.length, points, drift_events };
 };
 
-/** Those that show the shape of the figures best. */
+/** Returns at most `most` points, chosen to show the shape of the figures. */
 const thin = async (
   shape: RunShape,
   points: readonly Point[],
@@ -94,7 +94,7 @@ const thin = async (
   return chosen.map((n) => points[n] as Point);
 };
 
-/** At most so many points of it, 2 or more. */
+/** Returns the course with at most `most` points (2 or more). */
 export const thinCourse = async (course: Course, most: number): Promise<Course> => ({
   ...course,
   points: await thin(course.shape, course.points, most),
@@ -102,7 +102,7 @@ export const thinCourse = async (course: Course, most: number): Promise<Course> 
 
 const most_cached_points = 100_000;
 const fresh_ms = 5_000;
-/** So long a history is not read again for each forecast. */
+/** A history with more moments than this expires by time only, not with each new forecast. */
 const long_history = 10_000;
 const loads_at_once = 2;
 const most_waiting = 1_000;
@@ -113,13 +113,13 @@ const courseKey = (id: string, family: ModelFamily | undefined): string =>
   family === undefined ? id : `${id} ${family}`;
 
 interface Asked {
-  /** As limits count it. */
+  /** The key that rate limits use for the client. */
   readonly client: string;
   readonly points: number;
   readonly look: Look;
 }
 
-/** Histories of a process, cached for seconds or until there is another forecast. */
+/** Caches the histories of questions for some seconds, or until the next forecast. */
 export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
   const courses = makeCache<Course>({
@@ -134,7 +134,7 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
     const { id, question_type, options, range_min, range_max, ended_at } = question;
     const shape = { question_type, options, range_min, range_max };
     const until_ms = (ended_at ?? clock()).getTime();
-    // One state for all statements: the offset is that of the newest forecast that is read.
+    // All statements see the same state, so the offset belongs to the newest forecast they read.
     return sql.begin({ mode: 'isolation level repeatable read read only' }, async (tx) => {
       const [offset, fits] = [await readLastOffset(tx, id), await readFits(tx)];
       const all = readForecasts(tx, { id, ...shape }, family);
@@ -143,7 +143,7 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
     });
   };
 
-  /** Of a question that the caller may see, in at most so many points; of one family, or of all. */
+  /** Reads at most `points` points, for one family or for all. Does not check visibility. */
   const read = async (
     question: QuestionRow,
     points: number,
@@ -155,7 +155,7 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
 
   return {
     read,
-    /** The same as a PNG. Rejects with a `BusyError` when too many wait for theirs. */
+    /** Draws the history as a PNG. Rejects with a `BusyError` if too many requests wait. */
     async png(question: QuestionRow, { client, points, look }: Asked): Promise<Uint8Array> {
       const course = await read(question, points);
       const { id, updated_at } = question;
@@ -165,7 +165,7 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
         return maker.render(client, { svg, width: look.width * pixels_of_a_unit });
       });
     },
-    /** Feed this from the follower. */
+    /** The follower calls this with each batch of events. */
     onEvents(batch: readonly LogEntry[]): void {
       for (const { question_id, event } of batch) {
         if (question_id === null || !movesConsensus({ event })) continue;

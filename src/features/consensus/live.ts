@@ -33,14 +33,14 @@ import {
 } from './tally.js';
 
 /**
- * The consensus of a question, computed from its tally in Redis and cached in this process until
- * the log has another forecast on the question, or another fit comes in force. A process trusts Redis only where Redis has
- * projected as much of the log as the process has seen. Otherwise, and where Redis is away or has
- * no tally, the process reads Postgres and writes a missing tally back.
+ * The consensus of a question, computed from its tally in Redis. This process caches it until the
+ * log has another forecast on the question or another fit comes into force. It trusts Redis only
+ * if Redis has projected at least as much of the log as the process has seen. If not, or if Redis
+ * is down or has no tally, the process reads Postgres. It writes a missing tally back.
  */
 export type LiveConsensus = ReturnType<typeof createLiveConsensus>;
 
-/** Of some kilobytes each. */
+/** Each consensus takes some kilobytes. */
 const most_cached = 5_000;
 const record_reads_at_once = 3;
 const read_only = { mode: 'read only' };
@@ -50,7 +50,7 @@ type Parts = Pick<Deps, 'sql' | 'redis' | 'config' | 'log' | 'clock'>;
 const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) => {
   const prefix = config.REDIS_PREFIX;
 
-  /** Reads how far Redis has projected before it reads the tally, so the tally is no older. */
+  /** Reads first how far Redis has projected, then the tally, so the tally is at least as new. */
   const askRedis = async (question_id: string, head: number) => {
     if (redis.status !== 'ready') return 'behind';
     const wanted = head < 0 ? await readHead(sql) : head;
@@ -90,7 +90,7 @@ export const createLiveConsensus = (parts: Parts, most = most_cached) => {
   const { clock } = parts;
   let head = -1;
 
-  /** From the cache alone, and only where it was computed with the fit that is in force. */
+  /** Returns the cached consensus if it was computed with the fit that is in force now. */
   const peek = (question_id: string): Consensus | undefined => {
     const known = cache.peek(question_id);
     const known_fits = fits.peek();
@@ -107,11 +107,11 @@ export const createLiveConsensus = (parts: Parts, most = most_cached) => {
   };
 
   return {
-    /** Undefined on a miss; of published questions only. */
+    /** Undefined on a miss. Drafts are never cached. */
     peek,
-    /** Of a question that the caller may see. */
+    /** Does not check who may see the question. */
     read,
-    /** Of a published question; undefined where there is none. */
+    /** Undefined if no published question has this id. */
     async find(question_id: string): Promise<Consensus | undefined> {
       const known = peek(question_id);
       if (known !== undefined) return known;
@@ -119,7 +119,7 @@ export const createLiveConsensus = (parts: Parts, most = most_cached) => {
       const is_shown = question !== undefined && question.status !== 'draft';
       return is_shown ? read(question) : undefined;
     },
-    /** Of the published ones of some questions, in no order; at a moment by the record. */
+    /** Skips drafts and unknown ids, in no particular order. With `at`, it reads Postgres. */
     async findAll(ids: readonly string[], at: Date | null): Promise<readonly Consensus[]> {
       const known = at === null ? ids.flatMap((id) => peek(id) ?? []) : [];
       const rest = ids.filter((id) => known.every(({ question_id }) => question_id !== id));
@@ -135,9 +135,9 @@ export const createLiveConsensus = (parts: Parts, most = most_cached) => {
         return computeConsensus(question, tallies.get(question.id) ?? no_tally, fit);
       });
     },
-    /** Feed this from the follower; returns the questions whose consensus changed. */
+    /** The follower calls this with each batch. Returns the questions whose consensus changed. */
     onEvents(batch: readonly LogEntry[]): readonly string[] {
-      // This process missed part of the log: cached values and reads under way may lack it.
+      // This process missed part of the log, so cached values and running reads may lack it.
       const has_hole = batch[0] !== undefined && batch[0].offset !== head + 1;
       if (has_hole) cache.forgetWhere(() => true);
       head = batch.at(-1)?.offset ?? head;
@@ -158,19 +158,18 @@ const topic_prefix = 'consensus:';
 
 export const consensusTopic = (question_id: string): string => topic_prefix + question_id;
 
-/** A fit that comes in force is no event of the log; the topic is read so often to see it. */
+/** A new fit is not an event in the log, so the topic is also read at this interval. */
 const look_every_ms = 60_000;
-/** More than there will be offsets. */
+/** More offsets than the log will ever have. */
 const offsets = 2 ** 40;
 
-/** Another number whenever a consensus is another: that of its fit, then its offset. */
+/** Returns a number that changes with the consensus. The fit counts first, then the offset. */
 export const versionOf = ({ fit, offset }: Pick<Consensus, 'fit' | 'offset'>): number =>
   fit * offsets + offset;
 
 /**
- * `consensus:{id}`: the consensus of a question as a state topic. Its version is made of its fit
- * and its offset, so it is the same in every process and after a restart; one that is not published
- * shows nothing.
+ * `consensus:{id}`: the consensus of a question as a state topic. Its version consists of its fit
+ * and its offset, so it is the same in every process and after a restart. Drafts have no state.
  */
 export const makeConsensusTopics = (live: LiveConsensus): StateSource => ({
   every_ms: look_every_ms,
@@ -184,7 +183,7 @@ export const makeConsensusTopics = (live: LiveConsensus): StateSource => ({
   },
 });
 
-/** Makes every tally anew from the record while the log goes on. */
+/** Rebuilds every tally from Postgres while the log continues. */
 export const rebuildTallies = async (deps: Deps): Promise<void> => {
   const { redis, config } = deps;
   await deleteKeys(redis, config.REDIS_PREFIX, '{q?}:tally:*');
@@ -192,13 +191,13 @@ export const rebuildTallies = async (deps: Deps): Promise<void> => {
 };
 
 /**
- * Moves the tallies in Redis as the relay projects the log. One that is missing is set from the
- * record as of the log. Every event is counted once, because a tally carries its offset.
+ * Updates the tallies in Redis when the relay projects the log. A missing tally is read from
+ * Postgres, as far as the log goes. A tally carries its offset, so every event counts only once.
  */
 
 const countScript = loadScript('tally-n.lua');
 const set_at_once = 100;
-/** Redis does nothing else meanwhile. */
+/** Redis does nothing else during the call. */
 const most_in_call = 200;
 
 const most_options = 20_000;
@@ -207,7 +206,7 @@ type Moved = readonly [question_id: string, entries: readonly LogEntry[]];
 
 export const createConsensusProjector = ({ sql, redis, config }: Deps): Projector => {
   const prefix = config.REDIS_PREFIX;
-  /** By question; they do not change once it is published. */
+  /** Options by question. They do not change after publishing. */
   const known_options = new LRUCache<string, readonly string[]>({ max: most_options });
   const findOptions = async (ids: readonly string[]) => {
     const unknown = ids.filter((id) => !known_options.has(id));
@@ -215,7 +214,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     for (const [id, options] of read) known_options.set(id, options);
     return new Map(ids.map((id) => [id, known_options.get(id) ?? []]));
   };
-  /** Questions whose keys one call may have; the ids of those that have no tally. */
+  /** Counts entries in one call (in a cluster: one slot). Returns the questions without a tally. */
   const count = async (
     moved: readonly Moved[],
     options_of: ReadonlyMap<string, readonly string[]>,
@@ -259,7 +258,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
       const revised = entries.filter(({ event }) => event === prediction_revised.name);
       const [options_of, owner_of] = await Promise.all([
         findOptions([...by_question.keys()]),
-        // An agent that has another owner by now revises a prediction of the one before.
+        // A revision counts for the owner that the agent had when it placed the prediction.
         readOwners(sql, revised),
       ]);
       const is_split = isCluster(redis) || moving.length > most_in_call;

@@ -1,21 +1,21 @@
 import { makePause } from '../../kit/loop.js';
 
 /**
- * Fewer points that look like all of them: Largest-Triangle-Three-Buckets (Steinarsson,
+ * Picks fewer points that look like all of them: Largest-Triangle-Three-Buckets (Steinarsson,
  * “Downsampling Time Series for Visual Representation”, University of Iceland, 2013), with two
  * additions. The figures of one question share their times, so a moment is chosen by the sum of the
- * triangles that its figures span. And the extremes of every figure stay: LTTB alone may pass over
- * a peak by a hair, and a chart that hides the highest value is wrong to read a range from.
+ * triangles that its figures span. And the extremes of every figure always stay: LTTB alone can
+ * narrowly miss a peak, and then readers would take a wrong range from the chart.
  */
 
-/** Values of curves that are looked at in one turn of the event loop. */
+/** Curve values that are read in one turn of the event loop. */
 const values_a_turn = 100_000;
 type Pause = ReturnType<typeof makePause>;
 
 export interface Curves {
   /** Ascending. */
   readonly x: readonly number[];
-  /** As many values as `x` has in each. */
+  /** Each curve has as many values as `x`. */
   readonly ys: readonly (readonly number[])[];
 }
 
@@ -34,7 +34,7 @@ const meanOf = (values: readonly number[], low: number, high: number): number =>
   return sum / (high - low);
 };
 
-/** LTTB: the first, the last, and one of each bucket between them. */
+/** Plain LTTB: returns the first index, the last, and one from each bucket between them. */
 const pickFromBuckets = async (
   { x, ys }: Curves,
   most: number,
@@ -49,7 +49,7 @@ const pickFromBuckets = async (
   let before = 0;
   for (let bucket = 0; bucket < buckets; bucket += 1) {
     const next = edge(bucket + 1);
-    // The third corner: the mean of the next bucket, or the last point.
+    // The third corner of the triangle is the mean of the next bucket, or the last point.
     const end = bucket === buckets - 1 ? last + 1 : edge(bucket + 2);
     const third_x = meanOf(x, next, end);
     const third_ys = ys.map((y) => meanOf(y, next, end));
@@ -77,8 +77,8 @@ const pickFromBuckets = async (
 };
 
 /**
- * Places of at most `most` (2 or more) points, ascending: the first and the last, the extremes of
- * each figure as far as they fit, and what shows the shape best. All where there are no more.
+ * Returns the indexes of at most `most` points (2 or more), ascending: the first, the last, the
+ * extremes of each figure if they fit, and points that show the shape.
  */
 export const downsample = async (curves: Curves, most: number): Promise<readonly number[]> => {
   const pause = makePause(values_a_turn);

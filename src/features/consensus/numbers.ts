@@ -4,26 +4,26 @@ import { exactValue, type RangeColumns, showValue } from '../questions/range.js'
 import type { Value } from '../questions/schema.js';
 
 /**
- * The consensus of forecasts of a number or a date, in two ways, all forecasts alike:
+ * The consensus of forecasts of a number or a date. It is computed in two ways, with equal weights:
  *
  *   quantile average   at each level of probability the mean of the values that are stated for it
  *                      (Vincent averaging; R. Ratcliff, "Group reaction time distributions", 1979).
  *                      Its median is the headline
  *   linear pool        at each value the mean of the probabilities (M. Stone, "The opinion pool",
- *                      1961): wider, because it holds what the forecasters disagree about as well
+ *                      1961). It is wider, because it includes how much the forecasters disagree
  *
- * What a forecast gives is brought to whole numbers, so that sums of it are exact: in units of 1e-10 the
- * probability of 201 values, evenly over the range, and for each percent from 1 to 99 the value, in
- * units of 1e-10 of the range. Between them both are taken as linear. Sums of 900,000 forecasts are
- * still exact in a JavaScript number.
+ * Each forecast is converted to whole numbers, so that sums are exact: the probabilities of 201
+ * evenly spaced values of the range, in units of 1e-10, and the values at 1, 2, … 99 %, in units of
+ * 1e-10 of the range. Both are linear in between. Sums of 900,000 forecasts are still exact in a
+ * JavaScript number.
  */
 
 const grid = 200;
 const levels = 99;
-/** Units of a probability of 1, and of the whole range. */
+/** Number of units in a probability of 1, and in the whole range. */
 export const units = 1e10;
 
-/** How many numbers `givenByCdf` makes. */
+/** Length of the array that `givenByCdf` returns. */
 export const number_parts = grid + 1 + levels;
 
 const grid_values = Array.from({ length: grid + 1 }, (_, n) => n / grid);
@@ -38,26 +38,26 @@ export const givenByCdf = (cdf: readonly number[]): readonly number[] => {
 type Ends = Pick<RangeColumns, 'range_min' | 'range_max'>;
 type NumberShape = Ends & { readonly question_type: string };
 
-/** Which of them is the median. */
+/** Index of the median in the array that `givenByCdf` returns. */
 export const median_part = grid + 50;
 
-/** Whether the consensus of such a question is of numbers. */
+/** Returns whether a question asks for a number or a date. */
 export const isNumber = ({ range_min }: Pick<Ends, 'range_min'>): boolean => range_min !== null;
 
-/** Null without forecasts, and for a question that asks for no number. */
+/** Returns the conversion from summed units to a mean value; null without forecasts or a range. */
 const unitsOf = ({ range_min: min, range_max: max }: NumberShape, count: number) =>
   min === null || max === null || count === 0
     ? null
     : (part: number): number => min + (part / (units * count)) * (max - min);
 
-/** In percent of the range. */
+/** Converts a value to percent of the range. */
 export const placeOf = ({ range_min, range_max }: Ends, value: number): number =>
   (100 * (value - range_min!)) / (range_max! - range_min!);
 
-/** The percents at which a fan is drawn, and which a consensus names. */
+/** Percentiles that a fan chart and a consensus show. */
 export const fan_levels = [5, 25, 50, 75, 95] as const;
 
-/** Of sums of so many forecasts the values of the quantile average at `fan_levels`. */
+/** Returns the quantile average at `fan_levels`. `sums` are the sums over `count` forecasts. */
 export const fanOf = (
   shape: NumberShape,
   sums: readonly number[],
@@ -77,7 +77,7 @@ export const showFan = (shape: NumberShape, fan: readonly number[]) => {
   return { p5: show(0), p25: show(1), p50: show(2), p75: show(3), p95: show(4) };
 };
 
-/** As it goes over the wire; probabilities in percent. */
+/** Returns the members of the API response. Probabilities are in percent. */
 export const numberConsensus = (shape: NumberShape, sums: readonly number[], count: number) => {
   const toUnits = unitsOf(shape, count);
   if (toUnits === null) return null;

@@ -1,21 +1,20 @@
 import type { Tx } from '../../db/client.js';
 
 /**
- * Hourly snapshots that are old. Rows are deleted, because the table leads with the question, so
- * that what a page reads lies together: a partition for each day would spread it. What a question
- * was at its close and its resolutions stays, and its newest snapshot, which says since when it
- * stands so.
+ * Deletes old hourly snapshots. Daily partitions would be easier to drop, but the table is sorted
+ * by question, so that a page reads adjacent rows. The snapshots at the close and at resolutions
+ * stay. So does a question's newest snapshot, because it shows when the consensus last changed.
  */
 
 export interface SnapshotKey {
   readonly question_id: string;
-  /** As Postgres writes it. */
+  /** The time as Postgres writes it. */
   readonly moment: string;
   /** In UTC: `20260131T05`. */
   readonly hour: string;
 }
 
-/** The oldest of them, locked until the end of the transaction. */
+/** Returns the oldest ones and locks them until the end of the transaction. */
 export const lockOldHourly = (tx: Tx, days_kept: number, most: number) => tx<SnapshotKey[]>`
   select
     question_id, moment::text,

@@ -8,7 +8,7 @@ import { isNumber } from './numbers.js';
 import type { Course } from './run.js';
 import type { Point as Moment } from './schema.js';
 
-/** The chart of a question as a picture. */
+/** Draws the chart of a question as SVG. */
 
 export type PictureOf = Pick<
   QuestionRow,
@@ -26,7 +26,7 @@ export type PictureOf = Pick<
 
 export interface Look {
   readonly theme: SvgTheme;
-  /** Units; letters are as large in every picture. */
+  /** In SVG units. The text has the same size at every width. */
   readonly width: number;
 }
 
@@ -63,19 +63,19 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
   return `${head} · ${count} · ${status}`;
 };
 
-/** From the first prediction to a little after the last, so that the last level shows. */
+/** The axis starts at the first prediction and ends a little after the last, to show its level. */
 const timesOf = (question: PictureOf, { points }: Course, width: number): chart.Axis => {
   const most = Math.max(2, Math.floor(width / 114));
   const first = points[0]?.at ?? question.opens_at.getTime();
   const last = points.at(-1)?.at ?? question.closes_at.getTime();
-  // A history of one moment is drawn at the end of ten minutes.
+  // The axis is at least ten minutes long if all predictions are within one minute.
   const from = last - first < minute_ms ? last - 10 * minute_ms : first;
   return chart.timeAxis(from, last + (last - from) / 30, most);
 };
 
 type Line = readonly chart.Point[];
 
-/** The points of a figure, the last of which holds until the end of the axis. */
+/** Returns the points of a figure. The last value extends to the end of the axis. */
 const lineOf = (
   points: readonly Moment[],
   { to }: chart.Axis,
@@ -137,7 +137,7 @@ const drawBinary = (
   ];
 };
 
-/** The median, and around it the bands of 50 and of 90 %. */
+/** Draws the median with its 50 % and 90 % bands. */
 const drawFan = (
   plot: chart.Plot,
   question: PictureOf,

@@ -1,24 +1,24 @@
 import { whole_bp } from '../../kit/percent.js';
 
 /**
- * Many forecasts pooled into one, in which nobody counts more for being many. For yes/no the method
- * is `capped-log-odds-2`, with x = ln(p / (1 − p)) to nine decimals for a stated chance p of YES,
- * kept between 1 % and 99 %:
+ * Pools many forecasts into one, so that no owner and no family dominates by numbers. For yes/no
+ * the method is `capped-log-odds-2`. A stated chance p of YES is limited to 1–99 % and converted to
+ * x = ln(p / (1 − p)) with nine decimals:
  *
- *   owner     all predictions of one owner on the question share one weight: w = 1 / how many
- *   family    the weights W of a family are alike, so they count as a design effect (Kish 1965)
- *             says: v = W / (1 + 0.25 · max(0, W − 1)), less than 4 however many they are
- *   L         Σ v · (mean of x in the family, by w) / Σ v
+ *   owner     all predictions of an owner on the question share one weight: w = 1 / their number
+ *   family    forecasts of a family resemble each other, so a design effect (Kish 1965) reduces
+ *             their total weight W: v = W / (1 + 0.25 · max(0, W − 1)), always less than 4
+ *   L         Σ v · (mean of x in the family, weighted by w) / Σ v
  *   a         the share of an owner in L, over all families of its agents; Σ a = 1
- *   n         1 / (ρ + (1 − ρ) · Σ a²): as many forecasters who err apart know as much, where the
- *             errors of any two owners correlate by ρ, which is measured (see `correlation.ts`)
+ *   n         1 / (ρ + (1 − ρ) · Σ a²), the number of independent forecasters who know as much;
+ *             ρ is the measured correlation between the errors of two owners (`correlation.ts`)
  *   d         3n / (√(3n² − 3n + 1) + 2)
  *   pooled    1 / (1 + e^(−d·L))
  *
  * `d` is the factor of Neyman and Roughgarden (“Are You Smarter Than a Random Expert?”, 2022) for n
- * forecasters who know different things: 1 for one of them, and never more than √3.
+ * forecasters who know different things. It is 1 for one forecaster, and never more than √3.
  *
- * With options it is the mean of the stated distributions, in which all predictions are alike.
+ * With options, the pool is the mean of the stated distributions, with equal weights.
  */
 export const method = 'capped-log-odds-2';
 
@@ -27,20 +27,20 @@ const least_bp = 100;
 
 const billion = 1e9;
 
-/** Of a probability in basis points, in whole billionths, so that sums of them are exact. */
+/** Returns log odds in whole billionths, so that sums are exact. `value` is in basis points. */
 export const logOdds = (value: number): number => {
   const kept = Math.min(whole_bp - least_bp, Math.max(least_bp, value));
   return Math.round(billion * Math.log(kept / (whole_bp - kept)));
 };
 
-/** What share of L a weight of 1 has in each family, by the weights of all families. */
+/** Returns the share of L that a weight of 1 has in each family. Takes all families' weights. */
 export const sharesOf = (weights: readonly number[]): readonly number[] => {
   const capped = weights.map((weight) => weight / (1 + alike * Math.max(0, weight - 1)));
   const sum = capped.reduce((total, one) => total + one, 0);
   return capped.map((one, n) => one / (sum * (weights[n] as number)));
 };
 
-/** From L in billionths, Σ a² and ρ: n, d, and the pooled chance of YES in percent, none of them rounded. */
+/** Takes L in billionths, Σ a² and ρ. Returns n, d and the pooled percentage of YES, unrounded. */
 export const extremize = (pooled_log_odds: number, squares: number, rho: number) => {
   const n = 1 / (rho + (1 - rho) * squares);
   const d = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
@@ -53,16 +53,16 @@ export interface PoolForecast {
   readonly owner: string;
   readonly agent: string;
   readonly family: string;
-  /** Yes/no: stated chance of YES in basis points; with options not looked at. */
+  /** The stated chance of YES in basis points. Ignored if the question has options. */
   readonly value: number;
-  /** With options: what each is given, in whole numbers of one unit; empty for yes/no. */
+  /** The shares of the options, as whole numbers of the same unit; empty for yes/no. */
   readonly given: readonly number[];
 }
 
 /**
- * A pool that forecasts come into one by one. A step costs the same however many came before: it
- * depends on how many families there are, and how many of them the owner has agents of. `options`
- * is how many the question has; 0 for yes/no.
+ * Creates a pool that takes forecasts one by one. The cost of a step does not grow with the number
+ * of forecasts. It depends on the number of families, and on how many of them the owner's agents
+ * belong to. `options` is the number of options; 0 for yes/no.
  */
 export const createPool = (options: number) => {
   const forecasts = new Map<string, PoolForecast>();
@@ -78,11 +78,11 @@ export const createPool = (options: number) => {
       forecasts.set(forecast.agent, forecast);
     },
     /**
-     * Chances in percent, not rounded: that of YES, or one for each option; null while it is
-     * empty. `rho` is that of the fit in force.
+     * Returns unrounded percentages: the chance of YES, or one for each option. Null if the pool
+     * is empty. `rho` comes from the fit in force.
      */
     read: (rho: number): readonly number[] | null => sums.read(rho),
-    /** The same of everybody but this agent; null when nobody is left. */
+    /** Like `read`, but without this agent's forecast. */
     readWithout(agent: string, rho: number): readonly number[] | null {
       const own = forecasts.get(agent);
       change(own, -1);
@@ -112,13 +112,13 @@ interface Family {
   weight: number;
   /** Sum of weight · log odds, in billionths. */
   log_odds: number;
-  /** For each family the sum over owners of the product of their weights here and there. */
+  /** By family: the sum over owners of their weight here times their weight in that family. */
   readonly products: Map<Family, number>;
-  /** The share of L that a weight of 1 has here; 0 once nobody is left. */
+  /** The share of L that a weight of 1 has in this family; 0 after its last forecast is removed. */
   share: number;
 }
 
-/** Predictions of an owner by family. */
+/** Predictions of one owner, in total and by family. */
 interface Owner {
   predictions: number;
   readonly parts: Map<Family, { predictions: number; log_odds: number }>;
@@ -136,7 +136,7 @@ const makeLogOddsSums = () => {
     return family;
   };
 
-  /** Adds the weights of an owner to the sums of its families, or takes them away. */
+  /** Adds an owner's weights to the sums of its families, or subtracts them. */
   const weigh = ({ predictions, parts }: Owner, sign: 1 | -1): void => {
     for (const [family, own] of parts) {
       const weight = own.predictions / predictions;
@@ -161,7 +161,7 @@ const makeLogOddsSums = () => {
       part.log_odds += sign * logOdds(value);
       owners.set(name, owner);
       owner.parts.set(family, part);
-      // What is gone leaves nothing of the noise of floating point.
+      // Empty entries are deleted, so that no floating-point noise stays in the sums.
       if (part.predictions === 0) owner.parts.delete(family);
       if (owner.predictions === 0) owners.delete(name);
       weigh(owner, 1);

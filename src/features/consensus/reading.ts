@@ -18,10 +18,10 @@ type Outcome = Pick<
   'status' | 'question_type' | 'outcome' | 'correct_options' | 'outcome_value'
 >;
 
-/** Rounded to two decimals, halves up. */
+/** Rounds to two decimals, halves up. */
 export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
-/** The headline in percent; null without forecasts, and for a number or a date. */
+/** Returns the headline in percent; null without forecasts, and for a number or a date. */
 export const chanceIn = ({
   forecast,
   quantile_average,
@@ -31,8 +31,8 @@ export const chanceIn = ({
 const numberOf = (value: Value): number => (typeof value === 'number' ? value : Date.parse(value));
 
 /**
- * Whether the consensus was on the side that happened. For a number or a date: whether its 90 %
- * interval contained the outcome. Null without an outcome or a forecast, and if it was even.
+ * Returns whether the consensus was on the side that happened. For a number or a date: whether its
+ * 90 % interval contained the outcome. Null without an outcome or a forecast, and at exactly 50 %.
  */
 export const crowdWasRight = (question: Outcome, consensus: Computed): boolean | null => {
   const { leading_option, quantile_average } = consensus;

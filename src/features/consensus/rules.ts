@@ -9,15 +9,15 @@ import { extremize, method, sharesOf } from './pool.js';
 import { shown } from './reading.js';
 
 /**
- * The consensus of a question, computed from its tally: counts and sums for each family, side and
- * number of predictions that their owner has; how often each value is stated; how many owners have
- * the same numbers of predictions of the same families; and with options the sum of what each
- * family gives to each of them. The tally is the sufficient statistic of everything below, all of
- * it whole numbers, so means and quantiles are exact; and however many predictions there are, it
- * stays small. Values are in basis points, figures in percent.
+ * Computes the consensus of a question from its tally. A tally has counts and sums for each family,
+ * side and number of predictions per owner. It counts each stated value, and the owners who have
+ * the same numbers of predictions from the same families. With options, it also sums the shares
+ * that each family gives them. The tally is the sufficient statistic of everything below. It has
+ * only whole numbers, so means and quantiles are exact, and it stays small however many predictions
+ * there are. Values are in basis points, figures in percent.
  */
 
-/** The side of a prediction: `yes` and its probability, or an `option` and the confidence in it. */
+/** The side of a prediction: `yes` with its probability, or an `option` with its confidence. */
 export interface Position {
   readonly family: string;
   readonly yes: boolean | null;
@@ -26,17 +26,17 @@ export interface Position {
   readonly value: number;
 }
 
-/** With options, and of a number, also the whole distribution that is stated. */
+/** A position, with the whole distribution if the question has options or asks for a number. */
 export interface Forecast extends Position {
   /**
-   * What each option is given, in basis points · (options − 1): a prediction that names one option
-   * spreads the rest evenly, and only so are all shares whole numbers. Of a number what
-   * `givenByCdf` makes of it. Null for yes/no.
+   * The share of each option, in basis points · (options − 1). A prediction that names one option
+   * spreads the rest evenly, and in this unit all shares are whole numbers. For a number, the
+   * result of `givenByCdf`. Null for yes/no.
    */
   readonly given: readonly number[] | null;
 }
 
-/** The share that a prediction gives to each of so many options, from its stored fields. */
+/** Returns the share that a prediction gives to each option, from its stored fields. */
 export const givenBy = (
   {
     option,
@@ -59,12 +59,12 @@ export const givenBy = (
   return units.map((unit) => (unit * whole_bp * (options - 1)) / whole);
 };
 
-/** Predictions of a family that take the same side, and whose owners have as many. */
+/** Predictions of one family and side, whose owners have the same number of predictions. */
 export interface Cell extends Omit<Position, 'value'> {
-  /** How many predictions on the question the owner of each of these has. */
+  /** Number of predictions that each of these owners has on the question. */
   readonly size: number;
   readonly count: number;
-  /** Of their values. */
+  /** Sum of their values. */
   readonly sum: number;
   /** Sum of their log odds, in billionths; 0 with options. */
   readonly log_odds: number;
@@ -81,9 +81,9 @@ export interface Tally {
   /** How often each value is stated. */
   readonly values: ReadonlyMap<number, number>;
   readonly mixes: readonly Mix[];
-  /** By family, for each option (or part of a number) the sum of what it is given. */
+  /** By family: the summed shares of each option, or of each part of a number. */
   readonly given: ReadonlyMap<string, readonly number[]>;
-  /** Offset of the last forecast that is counted in; 0 where there is none. */
+  /** Offset of the last counted forecast; 0 without forecasts. */
   readonly offset: number;
   readonly updated_at: string | null;
 }
@@ -98,12 +98,12 @@ export const no_tally: Tally = {
 };
 
 /**
- * `part` of `whole` in percent with at most two decimals, a half up as in SQL. The product is a
- * whole number, so the quotient of every half is exact. Null if nobody forecast.
+ * Returns `part` of `whole` in percent with at most two decimals, halves rounded up as in SQL. The
+ * product is a whole number, so every half is exact. Null if `whole` is 0.
  */
 export const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((whole_bp * part) / whole) / 100;
-/** The mean of basis points in percent, rounded likewise. */
+/** Returns the mean of basis points in percent, rounded in the same way. */
 export const mean = (sum: number, count: number): number | null =>
   count === 0 ? null : Math.round(sum / count) / 100;
 
@@ -112,7 +112,7 @@ const sumOf = (cells: readonly Cell[], read: (cell: Cell) => number): number =>
 
 const block = 100;
 
-/** How often each value of 0 to 10,000 is stated: in blocks, so that a rank is soon found. */
+/** Counts how often each value from 0 to 10,000 is stated. Blocks make it fast to find a rank. */
 export const makeValueCounts = () => {
   const counts = new Int32Array(whole_bp + 1);
   const blocks = new Int32Array(Math.floor(whole_bp / block) + 1);
@@ -132,8 +132,8 @@ export const makeValueCounts = () => {
       total += by;
     },
     /**
-     * Quantile in percent by linear interpolation (Hyndman and Fan, type 7). `q` is a number of
-     * quarters, and so the result is exact before it is rounded to a basis point, a half up.
+     * Returns a quantile in percent by linear interpolation (Hyndman and Fan, type 7). `q` must be
+     * a multiple of 0.25, so the result is exact before it is rounded to a basis point, halves up.
      */
     quantile(q: number): number | null {
       if (total === 0) return null;
@@ -145,7 +145,7 @@ export const makeValueCounts = () => {
   };
 };
 
-/** Ten bins of the stated value in percent: [0,10) … [80,90), [90,100]. */
+/** Counts the stated values in ten bins of percent: [0,10) … [80,90), [90,100]. */
 const histogramOf = (values: Tally['values']): number[] => {
   const bins = new Array<number>(10).fill(0);
   for (const [value, count] of values) bins[Math.min(9, Math.floor(value / 1_000))]! += count;
@@ -158,25 +158,25 @@ export interface QuestionShape extends Pick<RangeColumns, 'range_min' | 'range_m
   readonly options: readonly string[];
 }
 
-/** How many numbers `given` has. */
+/** Returns the length of `given`. */
 export const partsOf = (question: Pick<QuestionShape, 'options' | 'range_min'>): number =>
   isNumber(question) ? number_parts : question.options.length;
 
-/** The option with the highest mean, the first of equals; -1 while there is none. */
+/** Returns the index of the first option with the highest mean; -1 without forecasts. */
 export const leadingOf = (sums: readonly number[], total: number): number =>
   total === 0 ? -1 : sums.indexOf(Math.max(...sums));
 
-/** The mean that so many predictions give an option, in percent; null for none of them. */
+/** Returns the mean that `count` predictions give an option, in percent; null if `count` is 0. */
 export const meanGiven = (sum: number, count: number, options: number): number | null =>
   mean(sum, (options - 1) * count);
 
-/** To nine places: the noise of floating point is gone, and equal values are equal. */
+/** Rounds to nine decimals, so that floating-point noise does not make equal values differ. */
 const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
 
-/** Fewer owners than these are never called contested. */
+/** A question with fewer owners is never contested. */
 const least_owners = 5;
 
-/** At least five owners, and the runner-up has at least half as much weight as the leader. */
+/** True if there are at least five owners and the runner-up has at least half the top weight. */
 const isContested = (sides: readonly number[], owners: number): boolean => {
   const [leader = 0, runner_up = 0] = [...sides].sort((a, b) => b - a).map(cleaned);
   return cleaned(owners) >= least_owners && runner_up * 2 >= leader;
@@ -184,7 +184,7 @@ const isContested = (sides: readonly number[], owners: number): boolean => {
 
 const weightOf = ({ count, size }: Cell): number => count / size;
 
-/** The sum over owners of the square of their share of the pool. */
+/** Returns the sum over owners of the square of their share of the pool. */
 const squaresOf = (mixes: readonly Mix[], shares: ReadonlyMap<string, number>): number =>
   mixes.reduce((sum, { families, owners }) => {
     const size = families.reduce((all, [, predictions]) => all + predictions, 0);
@@ -192,7 +192,7 @@ const squaresOf = (mixes: readonly Mix[], shares: ReadonlyMap<string, number>): 
     return sum + owners * own ** 2;
   }, 0);
 
-/** With options there is no probability of YES, and so no mean and no pool of it. */
+/** With options there is no probability of YES, so its mean and its pool are null. */
 const poolCells = ({ cells, mixes }: Tally, is_binary: boolean, rho: number) => {
   const families = [...groupBy(cells, ({ family }) => family)].map(([name, some]) => ({
     name,
@@ -211,7 +211,7 @@ const poolCells = ({ cells, mixes }: Tally, is_binary: boolean, rho: number) => 
   const stated = sumOf(cells, ({ sum, size }) => sum / size);
   const has_pool = is_binary && owners > 0;
   return {
-    /** Mean over owners of the mean of what they state. */
+    /** Mean over owners of each owner's mean forecast. */
     by_owner_mean: has_pool ? shown(stated / owners / 100) : null,
     effective_forecasters: owners > 0 ? shown(pooled.effective_forecasters) : 0,
     extremizing: has_pool ? shown(pooled.extremizing) : null,
@@ -224,7 +224,7 @@ const poolCells = ({ cells, mixes }: Tally, is_binary: boolean, rho: number) => 
 };
 
 /**
- * The consensus as it goes over the wire. With options `yes` means the leading option, the
+ * Returns the consensus as the API shows it. With options, `yes` means the leading option, the
  * statistics of the probability of YES are null, and `yes_percent` is a share of first choices.
  */
 export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit) => {

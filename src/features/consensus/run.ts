@@ -5,22 +5,22 @@ import { leadingOf, makeValueCounts, mean, type QuestionShape, share } from './r
 import type { Moment, MoveWire, Point } from './schema.js';
 
 /**
- * The consensus as it moves, forecast by forecast. After each one its figures are those that
- * `GET /api/questions/{id}/consensus` gave at that moment: the same formulas and the same rounding,
- * with sums that are carried on, so that a step costs the same however many came before.
+ * Follows the consensus forecast by forecast. After each forecast, the figures equal the response
+ * of `GET /api/questions/{id}/consensus` at that moment, with the same formulas and rounding. The
+ * sums are updated in place, so the cost of a step does not grow with the number of forecasts.
  */
 
-/** `given` is in basis points · (options − 1), or what `givenByCdf` makes; empty for yes/no. */
+/** `given` is in basis points · (options − 1), or the result of `givenByCdf`; empty for yes/no. */
 export interface TimedForecast extends PoolForecast {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Binary: 1 for YES, 0 for NO. Multi: number of the option. Of a number 0. */
+  /** Binary: 1 for YES, 0 for NO. Multi: index of the option. Number or date: 0. */
   readonly side: number;
-  /** With a number, what the agent's forecast before gave; null if this is its first. */
+  /** Number or date: `given` of the agent's previous forecast; null if this is its first. */
   readonly replaced?: readonly number[] | null;
 }
 
-/** A forecast, and the one of the same agent that it replaces. */
+/** A forecast, and the agent's previous forecast, which it replaces. */
 export interface Step {
   readonly now: TimedForecast;
   readonly before: TimedForecast | undefined;
@@ -48,8 +48,8 @@ export const makeRun = (shape: RunShape) => {
   };
   return {
     /**
-     * Counts a forecast in. It is remembered until the agent's next one; with a number only its
-     * median is, because 300 parts of each of 50,000 forecasts would fill 120 MB.
+     * Adds a forecast, which stays in memory until the agent's next one. For a number only its
+     * median stays, because 300 parts of each of 50,000 forecasts would fill 120 MB.
      */
     add({ replaced = null, ...one }: TimedForecast): Step {
       if (of_number) addGiven(one.given, 1);
@@ -62,7 +62,7 @@ export const makeRun = (shape: RunShape) => {
       pool.put(now);
       return { now, before };
     },
-    /** As the consensus has it while a fit with this ρ is in force. */
+    /** Returns the figures of the consensus while a fit with this ρ is in force. */
     read(rho: number): Moment {
       const count = standing.size;
       const percents = pool.read(rho) ?? options.map(() => 0);
@@ -90,15 +90,15 @@ export const makeRun = (shape: RunShape) => {
 export type Run = ReturnType<typeof makeRun>;
 
 /**
- * How the consensus of a question came about, in as many points as a chart can show at most: of all
- * its moments those that show its shape. Forecasts of one millisecond are one moment, so that the
- * order among agents does not matter.
+ * The history of a question's consensus. If it has more moments than a chart can show, it has only
+ * the points that best show the shape. Forecasts in the same millisecond are one moment, so that
+ * the order among agents does not matter.
  */
 export interface Course {
   readonly shape: RunShape;
-  /** Offset of the newest forecast that is counted in; 0 where there is none. */
+  /** Offset of the newest counted forecast; 0 without forecasts. */
   readonly offset: number;
-  /** Predictions, however often each was revised. */
+  /** Number of predictions. Revisions do not add to it. */
   readonly total: number;
   readonly moments: number;
   readonly points: readonly Point[];

@@ -11,7 +11,7 @@ import {
 import { question_types, value_schema } from '../questions/schema.js';
 import { model_families } from '../taxonomy/model-family.js';
 
-/** The wire of the consensus and of its history. */
+/** API schemas of the consensus and its history. */
 
 const number = nullable(Type.Number());
 const question_type = textEnum(question_types);
@@ -128,7 +128,7 @@ export const consensus_schema = named(
   }),
 );
 
-/** Pages of the newest predictions of a question. */
+/** Pages through a question's newest predictions. */
 export const question_query = Type.Object({ limit: page_query.limit, cursor: page_query.cursor });
 
 export const many_query = Type.Object({
@@ -212,10 +212,10 @@ const point_schema = Type.Object({
   }),
 });
 
-/** The figures of a moment; percentages with at most two decimals. */
+/** The figures at one moment. Percentages have at most two decimals. */
 export type Moment = Omit<Static<typeof point_schema>, 'at' | 'forecast' | 'quantiles'> & {
   readonly forecast: number | null;
-  /** Of a number: the values at `fan_levels`. */
+  /** The values at `fan_levels`; only for a number or a date. */
   readonly fan?: readonly number[];
 };
 

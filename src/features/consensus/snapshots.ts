@@ -9,16 +9,15 @@ import { computeConsensus } from './rules.js';
 import * as store from './store.js';
 
 /**
- * Takes snapshots of the consensus: of every question that moved, once an hour; and as it stood
- * when a question closed and at each resolution. The latter follow the log, so that none is missed
- * while no timer runs. Each step is one transaction that holds the cursor's row: of any number of
- * timers one works, and what is killed has done a step or has not. There is one snapshot for each
- * question, moment and reason, which the primary key holds. Those that an older program took are
- * made anew in today's format.
+ * Takes snapshots of the consensus: once an hour if it moved, when the question closes, and at each
+ * resolution. Closes and resolutions are read from the log, so they are not missed if no timer runs
+ * for a while. Each step is one transaction that locks the cursor's row, so only one timer works at
+ * a time, and a step that is killed has no effect. The primary key allows one snapshot for each
+ * question, moment and reason. Snapshots in an older format are rewritten.
  */
 
 const most_a_step = 50;
-/** So much of the log is looked through in one step. */
+/** Number of offsets that one step searches for closes and resolutions. */
 const stretch = 20_000;
 const hour_ms = 3_600_000;
 const before_all = '00000000-0000-0000-0000-000000000000';
@@ -34,7 +33,7 @@ const followLog = async (
   const endings = await store.readEndings(tx, { after, until, most: most_a_step });
   let taken = 0;
   for (const ending of endings) {
-    // Later forecasts, after a reopening or by an import, do not belong to that moment.
+    // Later forecasts (imported, or made after a reopening) do not belong to that moment.
     const tally = await store.readTally(tx, ending.id, ending.offset);
     const fit = fitOf(fits, ending, ending.moment.getTime());
     const consensus = computeConsensus(ending, tally, fit);
@@ -47,7 +46,7 @@ const followLog = async (
   return { taken, more: !is_whole || until < head };
 };
 
-/** Makes some snapshots of an older format anew; whether there may be more. */
+/** Rewrites some snapshots in an older format. Returns whether there may be more. */
 const renewSome = async (tx: Tx, fits: readonly Fit[]): Promise<boolean> => {
   const outdated = await store.listOutdated(tx, most_a_step);
   for (const one of outdated) {
@@ -58,9 +57,9 @@ const renewSome = async (tx: Tx, fits: readonly Fit[]): Promise<boolean> => {
   return outdated.length === most_a_step;
 };
 
-/** `turn` takes some snapshots that are due; returns their number, and whether more are. */
+/** `turn` takes some due snapshots. It returns how many it took, and whether more are due. */
 export const createSnapshotTaker = ({ sql, clock }: Deps) => {
-  /** An hour, and the last question that was looked at in it; null when all of them were. */
+  /** An hour, and the last question checked in it; `after` is null if all were checked. */
   let hour: { readonly at: number; readonly after: string | null } = { at: -1, after: null };
 
   const turn = async () => {
@@ -93,7 +92,7 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
   return { turn };
 };
 
-/** Snapshots as a service of the timer; any number of these may run. */
+/** Creates the timer's service. Any number of these may run. */
 export const createSnapshotTimer = (deps: Deps, every_ms = 1_000): Service => {
   const taker = createSnapshotTaker(deps);
   return makeLoop({

@@ -26,16 +26,16 @@ import { type Counted, type Counter, makeCounter, readCells, sumUpInTurns } from
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
 
-/** Rows that are read at a time; one of a number has some 400 figures, or twice as many. */
+/** Rows read at a time. For a number, a row has some 400 figures, or 800 if it replaces another. */
 const portion = { usual: 100, of_number: 20 } as const;
-/** Forecasts that are counted in one turn of the event loop. */
+/** Forecasts counted in one turn of the event loop. */
 const counted_a_turn = 200;
 
 interface CountRow extends Omit<Position, 'family'> {
   readonly question_id: string;
   readonly options: number;
   readonly last_offset: number;
-  /** Null where the question has no predictions. */
+  /** Null if the question has no predictions. */
   readonly family: string | null;
   readonly probabilities: readonly number[] | null;
   readonly cdf: readonly number[] | null;
@@ -44,8 +44,8 @@ interface CountRow extends Omit<Position, 'family'> {
 }
 
 /**
- * Up to when forecasts count: all that the log has by now, those before an offset of it, or those
- * that were made by a time.
+ * Selects which forecasts count: all in the log now (null), only the ones before an offset of the
+ * log, or only the ones made up to a time.
  */
 type Until = { readonly before: number } | { readonly at: Date } | null;
 
@@ -53,8 +53,8 @@ const isLogged = (db: Db, event_id: Fragment) =>
   db`not exists (select from outbox o where o.id = ${event_id})`;
 
 /**
- * Of each prediction on some questions the latest forecast that counts. Now that is the one in the
- * prediction, unless its event is still in the outbox.
+ * Selects the latest forecast that counts for each prediction on some questions. If `until` is
+ * null, that is the forecast in `predictions`, unless its event is still in the outbox.
  */
 const standing = (db: Db, question_ids: readonly string[], until: Until) => {
   const ids = db`${question_ids as string[]}::uuid[]`;
@@ -94,11 +94,11 @@ const isForecastOn = (db: Db, ids: Fragment) => db`
     and event in (${eventNames(db, [prediction_placed, prediction_revised])})`;
 
 /**
- * The latest forecasts on some questions. One statement sees one state of predictions, outbox and
- * counters; the offset is that of the newest forecast counted, and 0 where a time is asked for. Where
- * its event is no longer kept, the offset is at most the one before the oldest event.
- * Equal forecasts come in one row, with their owners in one text: a row each would cost several
- * times as much. Distributions are not compared, which took longer than a statement may.
+ * Counts the latest forecasts on some questions. One statement reads predictions, outbox and
+ * counters, so they are in the same state. The offset belongs to the newest counted forecast; it is
+ * 0 if `until` is a time. If that event was deleted, it is at most the one before the oldest event.
+ * Equal forecasts share a row, with their owners in one text, because separate rows cost several
+ * times as much. Distributions are not compared, because that exceeds the statement timeout.
  */
 export const readCounts = async (
   db: Tx,
@@ -165,7 +165,7 @@ export const readCounts = async (
   return counted;
 };
 
-/** The tally from the record; with `before` as it was before that offset of the log. */
+/** Reads the tally from Postgres; with `before`, as it was before that offset of the log. */
 export const readTally = async (
   tx: Tx,
   question_id: string,
@@ -175,12 +175,12 @@ export const readTally = async (
     const [counted] = await readCounts(tx, [question_id], until);
     return counted === undefined ? no_tally : readCells(counted.cells, counted);
   };
-  // Mostly nothing came after that offset, and then the log is not looked through.
+  // Usually there are no forecasts after that offset, so the log need not be searched.
   const now = await read(null);
   return before === null || now.offset < before ? now : read({ before });
 };
 
-/** Of published questions; unknown ids are left out. */
+/** Skips drafts and unknown ids. */
 export const readShapes = (db: Db, ids: readonly string[]) => db<
   (EndedShape & Pick<QuestionRow, 'status'>)[]
 >`
@@ -196,7 +196,7 @@ export const listPredicted = async (db: Db, after: string, most: number) =>
     order by question_id
     limit ${most}`;
 
-/** Owners of predictions, by question and agent: those of the time when they were placed. */
+/** Returns the owners at the time when predictions were placed, by question and agent. */
 export const readOwners = async (
   db: Db,
   predictions: readonly Pick<LogEntry, 'question_id' | 'agent_id'>[],
@@ -221,7 +221,7 @@ export const readOptions = async (
   return new Map(rows.map(({ id, options }) => [id, options]));
 };
 
-/** The offset of the newest forecast on a question. */
+/** Returns the offset of the newest forecast on a question; 0 without forecasts. */
 export const readLastOffset = async (tx: Tx, question_id: string): Promise<number> => {
   const [row] = await tx<{ offset: number }[]>`
     select prediction_offset as "offset" from question_counts where question_id = ${question_id}`;
@@ -235,9 +235,9 @@ interface ForecastRow extends Omit<TimedForecast, 'given' | 'replaced'> {
 }
 
 /**
- * All forecasts on a question that the log has, in the order of their times. Those whose event is
- * still in the outbox are left out, as in the consensus; hidden predictions and those on void
- * questions count, also as there. A portion of them is in memory at a time.
+ * Reads all forecasts on a question in order of time. Like the consensus, it skips forecasts whose
+ * event is still in the outbox, and includes hidden predictions and voided questions. Only a
+ * portion of the forecasts is in memory at a time.
  */
 export async function* readForecasts(
   tx: Tx,
@@ -272,7 +272,7 @@ export async function* readForecasts(
   }
 }
 
-/** How far the log has been looked through; undefined while another timer is at it. */
+/** Returns the offset up to which the log was searched; undefined if another timer has the lock. */
 export const lockCursor = async (tx: Tx): Promise<number | undefined> => {
   const [row] = await tx<{ offset: number }[]>`
     select "offset" from snapshot_cursor for update skip locked`;
@@ -283,13 +283,13 @@ export const moveCursor = async (tx: Tx, offset: number): Promise<void> => {
   await tx`update snapshot_cursor set "offset" = ${offset}`;
 };
 
-/** With when it stopped taking forecasts; null while it does. */
+/** `ended_at` is when the question stopped taking forecasts; null while it takes them. */
 type EndedShape = QuestionShape & { readonly ended_at: Date | null };
 
 const shapeColumns = (db: Db) =>
   db`q.id, q.question_type, q.options, q.range_min, q.range_max, coalesce(q.closed_at, q.voided_at) as ended_at`;
 
-/** A closing or a resolution of the log, with the question as it is now. */
+/** A close or a resolution in the log, with the question as it is now. */
 export interface Ending extends EndedShape {
   readonly offset: number;
   readonly reason: 'closed' | 'resolved';
@@ -319,7 +319,7 @@ export const readEndings = (
   order by e."offset"
   limit ${most}`;
 
-/** Questions that moved since their latest snapshot and have none of this hour, by their ids. */
+/** Lists questions that moved since their latest snapshot and lack one for this hour, by id. */
 export const listMoved = (
   tx: Tx,
   { hour, after, most }: { readonly hour: Date; readonly after: string; readonly most: number },
@@ -344,10 +344,10 @@ export interface Snapshot {
   readonly taken_at: Date;
 }
 
-/** How the JSON of a snapshot is written. The index of older ones names it too: see `sql`. */
+/** Format of a snapshot's JSON. In `sql`, the index of older snapshots contains it too. */
 const format = 3;
 
-/** False when the moment has its snapshot already; one of an older format is written anew. */
+/** Returns false if the moment already has its snapshot. An older format is overwritten. */
 export const putSnapshot = async (
   tx: Tx,
   { reason, moment, taken_at }: Snapshot,
@@ -367,7 +367,7 @@ export const putSnapshot = async (
   return rows.length === 1;
 };
 
-/** Those that an older program took, with their questions, as far back as the log goes. */
+/** Lists snapshots in an older format, with their questions, as far back as the log goes. */
 export const listOutdated = (tx: Tx, most: number) => tx<
   (Snapshot & EndedShape & { readonly offset: number })[]
 >`
@@ -383,7 +383,7 @@ type SnapshotRow = Omit<Snapshot, 'moment'> & {
   readonly consensus: Consensus;
 };
 
-/** Newest first, one more than the page; those of an older format come once they are made anew. */
+/** Newest first, one row more than the page. Skips older formats until they are rewritten. */
 export const listSnapshots = (
   db: Db,
   question_id: string,
@@ -405,9 +405,9 @@ export const listSnapshots = (
 interface TrendRow {
   readonly question_id: string;
   readonly at: Date;
-  /** The headline; with options that of the one that leads now. */
+  /** The headline at that time; with options, the mean of the option that leads now. */
   readonly value: number | null;
-  /** What stood a day or a week ago, and what shows the course, evenly by number. */
+  /** Mark the values of a day ago and a week ago, and the evenly chosen points of the trend. */
   readonly is_day: boolean;
   readonly is_week: boolean;
   readonly in_trend: boolean;
@@ -415,7 +415,7 @@ interface TrendRow {
 
 const most_past = 28;
 
-/** Snapshots of the headlines of some questions, oldest first. */
+/** Reads the past headlines of some questions from their snapshots, oldest first. */
 export const readTrends = (
   db: Db,
   found: readonly Pick<Consensus, 'question_id' | 'leading_option'>[],

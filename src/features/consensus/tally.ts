@@ -10,24 +10,24 @@ import { logOdds } from './pool.js';
 import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
 
 /**
- * The tally of a question, of the latest forecast of each prediction. Redis has it in one hash,
- * whole numbers by field; `side` is y, n or an option, `size` how many predictions the owner has:
+ * A question's tally counts the latest forecast of each prediction. It is a Redis hash of whole
+ * numbers. `side` is y, n or an option's index, and `size` is the owner's number of predictions:
  *
  *   family|side|size|n     predictions
  *   family|side|size|v     sum of their values
  *   family|side|size|x     sum of their log odds
  *   value                  how many predictions state it
- *   family:2,family:1      owners that have so many predictions of these families
- *   family|option          sum of what the family gives it, or of a part of a number
- *   o, t                   offset and time of the last forecast counted in
+ *   family:2,family:1      owners with these numbers of predictions from these families
+ *   family|option          sum of the family's shares for the option, or for a part of a number
+ *   o, t                   offset and time of the last counted forecast
  *
- * A second hash, which only scripts read, has what the predictions of each owner say: with one more
- * of the owner those before it move into the cells of the next size, and a revision finds its own.
+ * A second hash, which only scripts read, has each owner's predictions. An owner's new prediction
+ * moves the earlier ones to the cells of the next size, and a revision replaces its own entry.
  */
 
 const setScript = loadScript('tally-set-2.lua');
 
-/** The number is that of the format. */
+/** The 4 in the key is the number of the format. */
 export const tallyKey = (prefix: string, question_id: string): string =>
   `${prefix}:{${tagOf(question_id)}}:tally:4:${question_id}`;
 export const tallyKeys = (prefix: string, question_id: string): readonly string[] => {
@@ -35,13 +35,13 @@ export const tallyKeys = (prefix: string, question_id: string): readonly string[
   return [key, `${key}:owners`];
 };
 
-/** What a prediction says, without blanks: `family|side|value|log odds`. */
+/** Writes a prediction as text without blanks: `family|side|value|log odds`. */
 export const saidIn = ({ family, yes, option, value }: Position): string =>
   option === null
     ? `${family}|${yes ? 'y' : 'n'}|${value}|${logOdds(value)}`
     : `${family}|${option}|${value}|0`;
 
-/** What a prediction adds to a tally, by field, where its owner has so many. */
+/** Returns the amounts that a prediction adds to the fields; its owner has `size` predictions. */
 export const fieldsOf = (said: string, size: number): readonly (readonly [string, number])[] => {
   const [family, side, value, log_odds] = said.split('|');
   const cell = `${family}|${side}|${size}`;
@@ -53,7 +53,7 @@ export const fieldsOf = (said: string, size: number): readonly (readonly [string
   ];
 };
 
-/** The field of an owner whose predictions are of these families. */
+/** Returns the field for owners whose predictions are from these families. */
 export const mixField = (families: Iterable<string>): string => {
   const counts = new Map<string, number>();
   for (const family of families) counts.set(family, (counts.get(family) ?? 0) + 1);
@@ -65,11 +65,11 @@ export const mixField = (families: Iterable<string>): string => {
 
 const forecast_events: readonly string[] = [prediction_placed.name, prediction_revised.name];
 
-/** Whether the consensus of its question moves by it. */
+/** Returns whether an event can change the consensus of its question. */
 export const movesConsensus = ({ event }: Pick<LogEntry, 'event'>): boolean =>
   forecast_events.includes(event);
 
-/** A forecast as events have it; `options` are those of the question. */
+/** Reads a forecast from an event. `options` are the options of its question. */
 const readForecast = (
   stated: Readonly<Record<string, unknown>>,
   family: string,
@@ -94,7 +94,7 @@ const readForecast = (
   };
 };
 
-/** The forecast of an event, and the one that it replaces; null where it is the first. */
+/** Returns the forecast of an event, and the one that it replaces (null if it is the first). */
 export const forecastsIn = (entry: LogEntry, options: readonly string[]) => {
   const data = readData(entry);
   const family = String(data['model_family']);
@@ -109,14 +109,14 @@ export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly question_id: string;
   /** By field of the hash. */
   readonly cells: ReadonlyMap<string, number>;
-  /** What the predictions of each owner say. */
+  /** Each owner's predictions, as `saidIn` writes them. */
   readonly owners: ReadonlyMap<string, readonly string[]>;
 }
 
 type Owned = Forecast & { readonly owner: string };
 type Sums = Pick<Counted, 'cells' | 'owners'>;
 
-/** Counts forecasts, the latest of each prediction; those of one owner have to be known in full. */
+/** Counts the latest forecast of each prediction. Must get all predictions of every owner. */
 export const makeCounter = () => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
@@ -135,7 +135,7 @@ export const makeCounter = () => {
       sums.set(position.family, sum);
       for (let n = 0; n < given.length; n += 1) sum[n]! += given[n]!;
     },
-    /** To be called once; yields how many of the forecasts were counted since it last did. */
+    /** Call this only once. Yields the number of forecasts counted since the last yield. */
     *sumUp(): Generator<number, Sums> {
       for (const [family, sum] of sums) {
         for (const [n, units] of sum.entries()) add(`${family}|${n}`, units);
@@ -163,7 +163,7 @@ export const countAll = (all: Iterable<Owned>): Sums => {
   }
 };
 
-/** The same in portions, between which the event loop turns. */
+/** Runs `sumUp` in portions, so that the event loop can turn in between. */
 export const sumUpInTurns = async (
   counter: Counter,
   pause: ReturnType<typeof makePause>,
@@ -216,14 +216,14 @@ export const readCells = (
   return { cells: [...cells.values()], values, mixes, given, offset, updated_at };
 };
 
-/** Undefined where there is none. */
+/** Returns undefined if Redis has no tally. */
 export const readHash = ({ o, t, ...fields }: Record<string, string>): Tally | undefined => {
   if (o === undefined) return undefined;
   const counts = Object.entries(fields).map(([field, count]) => [field, Number(count)] as const);
   return readCells(counts, { offset: Number(o), updated_at: t === '' ? null : (t ?? null) });
 };
 
-/** Sets a tally from the record, unless the one in Redis is newer. */
+/** Writes a tally to Redis, unless the one there is newer. */
 export const setTally = async (
   redis: RedisClient,
   prefix: string,

@@ -227,7 +227,7 @@ export const leaseEvents = async (
   free as (
     select "offset"
     from (
-      -- By the first of each question, whose events stay in order.
+      -- The member of the first event decides for all events of a question, to keep their order.
       select "offset", first_value(member) over (partition by order_key order by "offset") as first
       from consumer_events
       where consumer_id = ${id} and parked_at is null

@@ -13,13 +13,13 @@ export const embed_script = `
 (() => {
 const main = () => document.querySelector('main');
 const { id, topic } = main().dataset;
-// An answer may be one second old, which shows in a question's version.
+// A response may be one second old. Only for a question does a version reveal this.
 const soon_ms = id ? 300 : 1500, again_ms = 3000, poll_ms = 30000, say_ms = 15000, hidden_ms = 60000;
 const root = document.documentElement;
 const base = location.pathname.replace(/\\/embed\\/.*$/, '');
 const links = () => [...main().querySelectorAll('a')];
 const version = () => Number(main().dataset.version);
-// A leaderboard has no versions: each change of it counts, and what there was first is on the page.
+// A leaderboard has no versions: every delta counts, and the page already shows the snapshot.
 const isNewer = ({ op, version: other }) => id ? other > version() : op === 'delta';
 const figure = () => document.querySelector('.figure')?.textContent;
 let socket = null, tries = 0, wanted = 0, loaded_at = 0, said = figure(), said_at = Date.now();
@@ -57,9 +57,9 @@ const reload = async () => {
       links()[focused]?.focus({ preventScroll: true });
     }
     say();
-    // Another process answered, which is not as far yet.
+    // The process that answered does not have the wanted version yet.
     if (version() < wanted) reloadSoon();
-  } catch { /* The next one comes. */ }
+  } catch { /* A later reload tries again. */ }
 };
 const reloadIn = (ms) => {
   if (again === 0) again = setTimeout(reload, ms * (0.75 + Math.random() / 2));

@@ -37,7 +37,7 @@ export const takeLease = async (
   const [row] = await sql<{ fence: number }[]>`
     insert into leases as l (name, holder, fence, expires_at)
     select ${name}, ${holder}, 1, now() + make_interval(secs => ${seconds})
-    -- One that waits only looks: a conflict would lock the row of the one that is active.
+    -- A waiting process only reads, because a conflict would lock the row of the active holder.
     where not exists (
       select from leases o where o.name = ${name} and o.holder <> ${holder} and o.expires_at >= now()
     )

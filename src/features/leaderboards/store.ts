@@ -149,7 +149,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
       min(kind) as kind,
       min(name) as name,
       least(stated / 1000, 9) as bin,
-      -- A forecast of a number has none of these figures, and counts for the net alone.
+      -- A forecast of a number has no Brier score. It counts only for the net points.
       count(brier)::integer as n,
       count(brier) filter (where correct)::integer as correct,
       count(brier) filter (where hit)::integer as hits,
@@ -189,7 +189,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
       ${db.unsafe(or_zero_sql)}
     from agents a
     left join summed s on s.forecaster_id = a.id
-    -- On the boards of everything agents are listed that have nothing resolved, too.
+    -- Boards without a filter also list agents that have no resolved predictions.
     where ${isRanked(db)} and (${category === null && since === null} or n is not null)
     union all
     select
@@ -197,7 +197,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
       bin_hits, ${db.unsafe(or_zero_sql)}
     from summed
     join unnest(${board_classes as readonly string[]}::text[]) as c ("of")
-      -- What is neither a family nor a model is shown on every board, for comparison.
+      -- References are on every board, but the market is not on the board of imported agents.
       on c.of = kind or kind in ('crowd', 'even') or (kind = 'market' and c.of <> 'imported')
   )`;
 

@@ -156,7 +156,7 @@ export const settleAccounts = async (
       ) as e (id, reason, amount, balance_after)
       where e.amount <> 0
     )
-    -- Where an account is missing, the text is no integer: the statement fails, and nothing is paid.
+    -- If an account is missing, the cast to integer fails, so the statement pays nothing.
     select
       case
         when count(*) = ${settlements.length} then 0

@@ -39,10 +39,9 @@ import type { DryRunWire, PredictBody } from './schema.js';
 import { readIdBySeq, readOwnPrediction } from './store.js';
 
 /**
- * One prediction from the checked body to the answer: the gates that look at the body alone, then
- * the group commit, which compares it with others under the locks and stores it. A dry
- * run and a body that fails a gate go the same way and are only judged, so that all failures are
- * told together.
+ * Answers one prediction request: first the gates that need only the body, then the group commit,
+ * which compares the prediction with others under the locks and stores it. A dry run, or a body
+ * that fails a gate, takes the same path but is only judged, so all failures are reported together.
  */
 
 export interface PredictionParts extends QuestionParts {
@@ -61,18 +60,18 @@ export interface PredictionRequest {
   readonly body: PredictBody;
   readonly body_digest: string;
   readonly agent: AgentCaller;
-  /** Of a call with an Idempotency-Key. */
+  /** Null unless the call has an Idempotency-Key. */
   readonly claim: Claim | null;
-  /** Until when sources may be fetched, of several predictions in one call. */
+  /** Deadline for fetching sources, shared by several predictions of one call. */
   readonly links_until_ms?: number;
 }
 
 export interface Placed {
   readonly prediction: PredictionWire;
-  /** What the agent has. */
+  /** The agent's points. */
   readonly points: number;
   readonly event_id: string;
-  /** True: this body was accepted before, and this is that result. */
+  /** True if this body was accepted before. Then this is the first result. */
   readonly replayed: boolean;
 }
 
@@ -83,10 +82,10 @@ export interface Prepared {
   readonly examined: Examined;
 }
 
-/** Of so many predictions on a question the memory is read before its lock is taken. */
+/** From this many predictions on, a question is read into memory before its lock is taken. */
 const many_predictions = 200;
 
-/** The question and the gates that look at the body alone; or what is answered without more. */
+/** Finds the question and checks the gates of the body. A `Placed` or `Fault` is a final answer. */
 export const prepare = async (
   deps: Needs,
   request: PredictionRequest,
@@ -107,7 +106,7 @@ export const prepare = async (
   return { kind: 'prepared', question, examined };
 };
 
-/** What the sources say for themselves, where they have to be reachable. */
+/** Removes cited pages that cannot be read. If the check cannot finish, refuses for now. */
 const checkPages = async (
   link_check: LinkCheck,
   { agent, links_until_ms = performance.now() + link_check_ms }: PredictionRequest,
@@ -127,7 +126,7 @@ const checkPages = async (
   });
 };
 
-/** Joins the queue before anything is awaited, so that calls in order are judged in order. */
+/** Joins the queue before the first `await`, so calls are judged in the order they are made. */
 const addToQueue = (
   deps: Needs,
   request: PredictionRequest,
@@ -175,7 +174,7 @@ const compose = (
     },
   });
 
-/** What the stored row would give, without reading it back. */
+/** Returns the same result as reading the stored row back. */
 const toPlaced = ({ row, points }: Stored, question: QuestionRow, agent: AgentCaller): Placed => {
   const prediction = showPrediction(row, {
     agent_name: agent.name,
@@ -189,7 +188,7 @@ const toPlaced = ({ row, points }: Stored, question: QuestionRow, agent: AgentCa
   return { prediction, points, event_id: row.event_id, replayed: false };
 };
 
-/** Queues the prediction and turns the verdict into what the agent gets. */
+/** Queues the prediction and turns the verdict into the result for the agent. */
 export const storePrepared = async (
   deps: Needs,
   request: PredictionRequest,
@@ -209,17 +208,16 @@ export const storePrepared = async (
   return refuseFailures(failures, await similarExtra(deps, question.id, verdict.findings));
 };
 
-/** The answer to a prediction. */
 export const replyPlaced = ({ prediction, points, event_id, replayed }: Placed): Reply => {
   const counted = { points, tier: tierOf(points) };
   const body = { prediction, points: counted, event_id, dry_run: false, replayed };
   return replayed ? reply(200, body, { 'Idempotency-Replayed': 'true' }) : reply(201, body);
 };
 
-/** For how long an identical body is answered with the first result. */
+/** An identical body is answered with the first result for this long. */
 const replay_ms = 10 * 60_000;
 
-/** The first result of this very body, while a lost answer may be the reason for the repeat. */
+/** Returns the first result if this is a repeat, else the agent's earlier prediction or null. */
 const findFirstResult = async (
   deps: Deps,
   request: PredictionRequest,
@@ -239,7 +237,7 @@ const refuseDuplicate = ({ id: prediction_id }: PredictionRow): Fault =>
     extra: { prediction_id },
   });
 
-/** Of a question that takes no predictions now. */
+/** Answers for a question that takes no predictions now. A repeat still gets its first result. */
 const refuseClosed = async (
   deps: Deps,
   request: PredictionRequest,
@@ -250,7 +248,7 @@ const refuseClosed = async (
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
-/** Of a question that was closed or taken away since it was cached. */
+/** Refuses because the question was closed or removed after it was cached. */
 const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> => {
   deps.questions.forget(question_id);
   const question = await readQuestion(deps.sql, question_id);
@@ -259,7 +257,7 @@ const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> =
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
-/** What the most similar prediction is, for the members of the error. */
+/** Returns the similarity and id of the most similar prediction, for the error. */
 const similarExtra = async (
   { sql }: Pick<Deps, 'sql'>,
   question_id: string,
@@ -273,7 +271,7 @@ const similarExtra = async (
   };
 };
 
-/** `dry_run: true`: every gate, all failures at once, and nothing is stored. */
+/** Answers `dry_run: true`: checks every gate, reports all failures and stores nothing. */
 export const dryRun = async (
   deps: Needs,
   request: PredictionRequest,
@@ -309,7 +307,7 @@ export const dryRun = async (
   };
 };
 
-/** A prediction or a dry run, alone in its call. */
+/** Answers a call with a single prediction or dry run. */
 export const answerPrediction = async (
   deps: Needs,
   request: PredictionRequest,
@@ -323,7 +321,7 @@ export const answerPrediction = async (
 const replyOf = (placed: Placed | Fault): Reply | Fault =>
   isFault(placed) ? placed : replyPlaced(placed);
 
-/** Joins the queue before anything is awaited. */
+/** Joins the queue before the first `await`, so a batch keeps its order. */
 export const answerPrepared = async (
   deps: Needs,
   request: PredictionRequest,
@@ -340,7 +338,6 @@ interface PlacedParts {
   readonly question: { readonly id: string } & Pick<ForecastQuestion, 'options' | 'question_type'>;
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: ForecastColumns;
-  /** What else it has. */
   readonly rest: Pick<
     NewPrediction,
     | 'owner_id'
@@ -353,7 +350,7 @@ interface PlacedParts {
   >;
 }
 
-/** A prediction, made here or imported, and its event, which tells no reasoning. */
+/** Builds the row of a prediction, made here or imported, and its event, which has no reasoning. */
 export const composeRow = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
   const { model_family } = agent;
   const data: Static<typeof prediction_placed.data> = {

@@ -20,16 +20,16 @@ import { link_check_ms } from './link-check.js';
 import { type BatchResult, predictions_body } from './schema.js';
 
 /**
- * Many predictions of one agent in one call: each is judged, counted and stored as if it had come
- * alone, one after the other, so that the result does not depend on chance. They enter the queue of
- * the group commit in their order, which judges those of one agent in that order.
+ * Many predictions of one agent in one call. Each is judged, counted and stored as if it had come
+ * alone, one after the other, so the result does not depend on chance. They enter the queue of the
+ * group commit in order, and it judges predictions of one agent in that order.
  */
 
 type Item = Static<typeof predictions_body>;
 
 const checkItem = compileCheck(predictions_body, 'body');
 
-/** Few enough for others to have their turn of the event loop between: a long text takes 3 ms. */
+/** Few enough to leave the event loop to other requests in between. A long text takes 3 ms. */
 const most_together = 8;
 
 const limited = (retry_ms: number): Fault => {
@@ -38,7 +38,7 @@ const limited = (retry_ms: number): Fault => {
   return refuse(common_faults.RATE_LIMITED, { message, extra: { retry_after } });
 };
 
-/** The request of an item, or why the item is refused at once. */
+/** Returns the request of an item, or the reason to refuse the item now. */
 const readRequest = (
   given: unknown,
   shared: Pick<PredictionRequest, 'agent' | 'links_until_ms'>,
@@ -60,7 +60,7 @@ const resultOf = (index: number, answer: Reply | Fault): BatchResult => {
   return is_replay ? { index, status, replayed: true, result } : { index, status, result };
 };
 
-/** `taken`: the place of each item in the limit of predictions. */
+/** `taken` says for each item whether the limit of predictions allows it. */
 export const placeBatch = async (
   deps: Needs,
   given: readonly unknown[],
@@ -84,7 +84,7 @@ export const placeBatch = async (
     const answers = prepared.map(async (one) =>
       isFault(one) ? one : answerPrepared(deps, one.request, one.ready),
     );
-    // All of them, also where one fails: nothing is stored after an answer that says otherwise.
+    // Waits for all, even if one fails, so that nothing is stored after the call has failed.
     for (const one of await Promise.allSettled(answers)) {
       if (one.status === 'rejected') throw one.reason;
       results.push(resultOf(results.length, one.value));

@@ -11,11 +11,11 @@ import {
 import type { Value } from '../questions/schema.js';
 
 /**
- * Forecasts of a number or a date. A client sends points of a cumulative distribution in their
- * order, as `quantiles` or `cdf`; between them it is linear, two points of one value are a jump. A
- * list of numbers stands for points at equal steps: of the range (`cdf`, `continuous_cdf`) or of
- * the probability (`quantiles`). At a closed end the distribution is 0, or 1; at an open one it is
- * `below`, or 1 − `above`. It is stored with both ends as v₀, p₀, v₁, p₁, …: values in the units of
+ * Forecasts of a number or a date. A client sends points of a cumulative distribution in order, as
+ * `quantiles` or `cdf`. Between points it is linear; two points with the same value are a jump. A
+ * plain list of numbers means points at equal steps of the range (`cdf`, `continuous_cdf`) or of
+ * the probability (`quantiles`). At a closed end the distribution is 0 or 1; at an open end it is
+ * `below` or 1 − `above`. It is stored with both ends as v₀, p₀, v₁, p₁, …: values in the units of
  * the question, p from 0 to 1 in steps of 1e-8.
  */
 
@@ -34,18 +34,18 @@ export interface CdfBody {
 }
 type Given = { readonly [N in keyof CdfBody]: CdfBody[N] | null };
 
-/** Most points in a call. An answer may have the two ends of the range as well. */
+/** Maximum number of points in a request. Answers may also have the two ends of the range. */
 export const most_points = 1_000;
 
-/** So that p in percent and back is the same number. */
+/** Steps per unit of p, so that converting to percent and back gives the same number. */
 const steps = 1e8;
-/** Floating-point noise of calculated points; of a value, as a part of the range. */
+/** Tolerated noise of calculated points: in p, and in a value as a fraction of the range. */
 const p_noise = 1e-6;
 const value_noise = 1e-9;
 const rounded = (p: number): number => Math.round(p * steps) / steps;
 const percentOf = (p: number): number => Math.round(p * steps * 100) / steps;
 
-/** What is no distribution, where it is not. */
+/** An error in a distribution, with its path in the body. */
 interface Wrong {
   readonly path: string;
   readonly message: string;
@@ -57,7 +57,7 @@ type Form = (typeof forms)[number];
 
 const isPoint = (one: Point | Value): one is Point => typeof one === 'object';
 
-/** The scale of the probabilities; null if there are none. */
+/** Returns the scale of the probabilities, or null if the body has no probabilities. */
 export const scaleOfCdf = (body: Given): Scale | null => {
   const { quantiles, cdf, continuous_cdf, below, above } = body;
   const points = [...(quantiles ?? []).filter(isPoint), ...(cdf ?? []), ...(continuous_cdf ?? [])];
@@ -68,12 +68,12 @@ export const scaleOfCdf = (body: Given): Scale | null => {
 };
 
 interface ReadPoint {
-  /** Null if it is not a number, or not a date, as the question asks. */
+  /** Null if it is not a number or a date, whichever the question asks for. */
   readonly value: number | null;
   readonly p: number;
 }
 
-/** The given points, with values in the range and p as fractions. */
+/** Reads the given points, with p as fractions. Noise at the ends of the range is removed. */
 const readPoints = (
   given: readonly (Point | Value)[],
   { form, range, share }: { form: Form; range: Range; share(p: number): number },
@@ -93,7 +93,7 @@ const readPoints = (
   });
 };
 
-/** The form that the body uses, with its points; or what is wrong. */
+/** Finds the form that the body uses and its points, or says why there is no valid form. */
 const findForm = (body: CdfBody): { form: Form; given: readonly (Point | Value)[] } | Wrong => {
   const [form, other] = forms.filter((one) => body[one] !== undefined);
   if (form === undefined || other !== undefined) {
@@ -108,7 +108,7 @@ const findForm = (body: CdfBody): { form: Form; given: readonly (Point | Value)[
   return wrong(`${form}.${mixed}`, 'Send points with value and p, or numbers alone, not both.');
 };
 
-/** An answer begins and ends at the ends of the range and names its scale: it may be two longer. */
+/** An answer sent back may be two points longer: it is in percent and has both ends. */
 const isTooLong = (points: readonly ReadPoint[], range: Range, scale: Scale | undefined) => {
   if (points.length <= most_points) return false;
   return !(
@@ -118,7 +118,7 @@ const isTooLong = (points: readonly ReadPoint[], range: Range, scale: Scale | un
   );
 };
 
-/** v₀, p₀, v₁, p₁, …, or the first thing that is wrong. */
+/** Returns v₀, p₀, v₁, p₁, …, or the first error. */
 export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong => {
   const found = findForm(body);
   if ('path' in found) return found;
@@ -130,7 +130,7 @@ export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong 
     return wrong(form, `${form} must have at most ${most_points} items.`);
   }
   const [first, last] = [read[0]!, read.at(-1)!];
-  // A whole distribution says by its own ends what lies outside of the range.
+  // The ends of a whole distribution give the chances outside of the range.
   const has_ends = form !== 'quantiles';
   const at_min = has_ends && range.open_min && first.value === range.min ? first.p : 0;
   const at_max = has_ends && range.open_max && last.value === range.max ? 1 - last.p : 0;
@@ -169,7 +169,7 @@ export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong 
   return distinct.flatMap(({ value, p }) => [value, p]);
 };
 
-/** Brings a number that lies outside by floating-point noise only to the end that it should meet. */
+/** Moves a number to the limit that it misses only by floating-point noise. */
 const fitBetween = (n: number, [least, most]: readonly [number, number], noise: number): number => {
   if (n < least && least - n <= noise) return least;
   return n > most && n - most <= noise ? most : n;
@@ -178,19 +178,19 @@ const fitBetween = (n: number, [least, most]: readonly [number, number], noise: 
 const pointsOf = (cdf: readonly number[]) =>
   cdf.flatMap((value, n) => (n % 2 === 0 ? { value, p: cdf[n + 1]! } : []));
 
-/** The same over the range, scaled to 0 to 1. */
+/** Converts a distribution to a curve over the range, scaled to 0 to 1. */
 export const curveOf = (cdf: readonly number[]): Curve => {
   const [min, max] = [cdf[0]!, cdf.at(-2)!];
   return pointsOf(cdf).map(({ value, p }) => ({ x: (value - min) / (max - min), f: p }));
 };
 
-/** The value at which the distribution reaches `p`. */
+/** Returns the value at which the distribution reaches `p`. */
 export const valueAt = (cdf: readonly number[], p: number): number => {
   const [min, max] = [cdf[0]!, cdf.at(-2)!];
   return min + quantileOf(curveOf(cdf), p) * (max - min);
 };
 
-/** As answers and events have it, with p in percent. */
+/** Formats a distribution for answers and events, with p in percent. */
 export const showCdf = (
   cdf: readonly number[] | null,
   { question_type }: { readonly question_type: string },
@@ -205,7 +205,7 @@ export const showCdf = (
   };
 };
 
-/** From the points of an event. */
+/** Reads a distribution back from the points of an event. */
 export const readShownCdf = (points: readonly Point[]): readonly number[] =>
   points.flatMap(({ value, p }) => [
     typeof value === 'string' ? Date.parse(value) : value,

@@ -5,24 +5,24 @@ import type { Failure } from './faults.js';
 /**
  * The sources of a reasoning, in its text or in `evidence_urls`. Two gates count different things.
  * CITATIONS_REQUIRED counts the different URLs. CITATIONS_INVALID checks the pages: it fails if
- * fewer than two are usable because a URL is unusable or one page is repeated. A bare domain beside
- * two good sources therefore does no harm; it is only not stored as a citation.
+ * fewer than two are usable because a URL is unusable or one page is repeated. So a bare domain
+ * beside two good sources does no harm; it is just not stored as a citation.
  */
 
 export const citation_limits = { needed: 2, stored: 50, length: 2_048 } as const;
 
-/** Links beyond these are not looked at; far fewer already fail as a flood of links. */
+/** Maximum number of links that are read. Far fewer already fail as a flood of links. */
 const looked_at = 100;
 
 interface Citations {
   /** Usable sources as written, each page once, in the order of the text. */
   readonly citations: readonly string[];
-  /** The same pages in the form they are compared in. */
+  /** The same pages in the form used for comparison. */
   readonly keys: readonly string[];
   readonly failures: readonly Failure[];
 }
 
-/** Addresses in a text; `links` as `findLinks` gives them. */
+/** Returns the URLs in a text. `links` comes from `findLinks`. */
 const cutLinks = (text: string, links: readonly number[]): string[] => {
   const written: string[] = [];
   const last = Math.min(links.length, 2 * looked_at);
@@ -31,8 +31,8 @@ const cutLinks = (text: string, links: readonly number[]): string[] => {
 };
 
 /**
- * `links` are those of `findLinks`. `beside` are texts that come with the reasoning and are read as
- * if they were in it.
+ * `links` comes from `findLinks`. `beside` are texts sent with the reasoning; their links count as
+ * if they were part of it.
  */
 export const checkCitations = (
   text: string,
@@ -63,7 +63,7 @@ export const checkCitations = (
   return { citations, keys, failures: explain(counts, unusable, others) };
 };
 
-/** The first few pages, each with its problem. */
+/** Names the first five pages with their problems. */
 export const describePages = (problems: ReadonlyMap<string, string>): string =>
   [...problems]
     .slice(0, 5)
@@ -99,13 +99,13 @@ const explain = (
 interface Citation {
   /** As written, or in the URL standard's form if that differs in more than case. */
   readonly url: string;
-  /** Without fragment, tracking parameters, trailing slash and default port; host in lower case. */
+  /** Without fragment, tracking parameters, trailing slash and default port; lower-case host. */
   readonly key: string;
-  /** Why it cannot be a source, as the end of a sentence. */
+  /** Says why it cannot be a source, in words that follow the URL. Null if it can. */
   readonly problem: string | null;
 }
 
-/** A domain name and an unremarkable path: the standard's parser would change nothing in it. */
+/** A domain name and a plain path, which the parser of the URL standard would not change. */
 const plain = /^(https?):\/\/([a-z0-9-]+(?:\.[a-z0-9-]+)+)(?=[/?#]|$)([^?#%]*)(\?[^#]*)?/i;
 const remarkable = /\/\.|[^\x21-\x7e]/;
 const is_last_label_word = /\.[a-z][a-z0-9-]*$/i;
@@ -132,7 +132,7 @@ export const readCitation = (written: string): Citation => {
   });
 };
 
-/** Everything else goes through the URL standard: ports, addresses, escapes, other scripts. */
+/** Reads everything else by the URL standard: ports, IP addresses, escapes, other scripts. */
 const readOddCitation = (written: string): Citation => {
   let parsed: URL;
   try {
@@ -188,7 +188,7 @@ const dropTracking = (query: string): string => {
   return kept.length === 0 ? '' : `?${kept.join('&')}`;
 };
 
-/** Names that never lead to a public page (RFC 2606, RFC 6761, RFC 6762, RFC 8375, and habits). */
+/** Hosts that never lead to a public page (RFC 2606, 6761, 6762 and 8375, and common usage). */
 const private_host =
   /(?:^|\.)(?:localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|test|invalid)$/;
 const placeholder_host = new RegExp(
@@ -197,7 +197,7 @@ const placeholder_host = new RegExp(
     '\\.(?:com|org|net))$',
 );
 
-/** The address parser throws inside on a name, which costs 10 µs, so it gets no names. */
+/** The address parser throws internally on a name, which costs 10 µs, so it never gets names. */
 const can_be_address = /^[\d.]+$|:/;
 
 const hostProblem = (host: string): string | null => {

@@ -5,11 +5,11 @@ import { type QuestionType, value_schema } from '../questions/schema.js';
 import { showCdf } from './cdf-input.js';
 
 /**
- * The columns of a prediction: the insert, the reads, the types of rows and the answer follow from this
- * table. A new column needs a line here, a migration, and a value (`placing.ts`).
+ * The columns of a prediction. The insert, the reads, the types of rows and the answer are derived
+ * from this table. A new column needs a line here, a migration, and a value (`answering.ts`).
  */
 
-/** By the type in Postgres: what it is in this program. `bytea` is given and read as hex. */
+/** TypeScript types of the Postgres types. `bytea` is written and read as hex. */
 interface Values {
   readonly uuid: string;
   readonly boolean: boolean;
@@ -26,11 +26,11 @@ interface Values {
 interface Column {
   readonly type: keyof Values;
   readonly is_null?: true;
-  /** In basis points; in answers percent. */
+  /** Basis points here, percent in answers. */
   readonly is_bp?: true;
-  /** Part of the reasoning: hidden with it (`sight.ts`). */
+  /** Part of the reasoning, and hidden with it (`visibility.ts`). */
   readonly is_reasoning?: true;
-  /** Its schema in answers, where it has the same name and value there. */
+  /** Schema in answers. Left out if the column has another name or type there. */
   readonly wire?: TSchema;
 }
 
@@ -44,16 +44,16 @@ const columns = {
   question_id: { type: 'uuid', wire: uuid_schema },
   agent_id: { type: 'uuid' },
   id: { type: 'uuid', wire: uuid_schema },
-  /** Whose agent it was when it predicted. */
+  /** Owner of the agent when it predicted. */
   owner_id: { type: 'uuid', is_null: true },
   prediction: { type: 'boolean', is_null: true, wire: nullable(Type.Boolean()) },
   probability: { type: 'smallint', is_null: true, is_bp: true, wire: nullable(of_yes) },
   confidence: { type: 'smallint', is_bp: true, wire: in_answer },
-  /** The place of the option, from 0; in answers the option. */
+  /** Index of the option. Answers have the text of the option instead. */
   selected_option: { type: 'smallint', is_null: true },
-  /** Basis points by option, adding up to 10,000; null where one option was named. */
+  /** Basis points by option, with sum 10,000. Null if only one option was named. */
   probabilities: { type: 'smallint[]', is_null: true },
-  /** Of a number or a date: v₀, p₀, v₁, p₁, … (`cdf-input.ts`). */
+  /** For a number or a date: v₀, p₀, v₁, p₁, … (`cdf-input.ts`). */
   cdf: { type: 'double precision[]', is_null: true },
   reasoning: { type: 'text', is_reasoning: true },
   citations: { type: 'text[]', wire: Type.Array(text), is_reasoning: true },
@@ -61,12 +61,12 @@ const columns = {
   resolution_protocol: { type: 'json', is_null: true, wire: Type.Unknown() },
   prior_probability: { type: 'smallint', is_null: true, is_bp: true, wire: nullable(percent) },
   prior_basis: { type: 'text', is_null: true, wire: nullable(text), is_reasoning: true },
-  /** How often the forecast was revised; it is the latest, and the reasoning that of the first. */
+  /** Number of revisions. The forecast is the latest one; the reasoning belongs to the first. */
   revision: { type: 'smallint', wire: Type.Integer({ minimum: 0 }) },
   revised_at: { type: 'timestamptz', is_null: true },
   revision_reason: { type: 'text', is_null: true, wire: nullable(text), is_reasoning: true },
   revision_event_id: { type: 'uuid', is_null: true },
-  /** SHA-256 of the body it came in: an identical repeat is answered with the first result. */
+  /** SHA-256 of the request body. An identical repeat is answered with the first result. */
   body_digest: { type: 'bytea' },
   event_id: { type: 'uuid' },
   created_at: { type: 'timestamptz' },
@@ -78,10 +78,10 @@ type ValueOf<C extends Column> =
   | Values[C['type']]
   | (C extends { readonly is_null: true } ? null : never);
 
-/** A prediction as it is stored, made here or imported. */
+/** A stored prediction, made here or imported. */
 export type NewPrediction = { readonly [N in Name]: ValueOf<Columns[N]> };
 
-/** A prediction as it is read, with what is counted on it and what its agent and question say. */
+/** A prediction as read, with its votes and with columns of its agent and question. */
 export interface PredictionRow extends Omit<NewPrediction, 'owner_id' | 'selected_option'> {
   readonly agent_name: string;
   readonly model: string;
@@ -94,7 +94,7 @@ export interface PredictionRow extends Omit<NewPrediction, 'owner_id' | 'selecte
 
 const entries = Object.entries(columns) as readonly (readonly [Name, Column])[];
 
-/** For an insert of rows as JSON: the columns, the columns of the record `d`, and what is taken of it. */
+/** Parts of an insert of JSON rows: column names, columns of the record `d`, selected values. */
 export const insert_sql = {
   names: entries.map(([name]) => name).join(', '),
   record: entries
@@ -114,9 +114,9 @@ const readSql = ({ reasoning }: { readonly reasoning: boolean }): string =>
     })
     .join(', ');
 
-/** The columns of prediction `p` that a `PredictionRow` has as they are. */
+/** The columns of prediction `p` that a `PredictionRow` has unchanged. */
 export const read_sql = readSql({ reasoning: true });
-/** The same where nobody reads the reasoning, which is most of a row. */
+/** The same without the reasoning, which is most of a row. */
 export const short_sql = readSql({ reasoning: false });
 
 type Shown = { [N in Name as Columns[N] extends { wire: TSchema } ? N : never]: Columns[N] };
@@ -164,7 +164,7 @@ type About = Pick<
   'agent_name' | 'model' | 'options' | 'question_type' | 'selected_option' | 'upvotes' | 'downvotes'
 >;
 
-/** A stored prediction and what else is known of it; written out, for it is made for each 201. */
+/** Converts a stored prediction to its answer. Written out for speed: every 201 needs it. */
 export const showPrediction = (
   row: Omit<NewPrediction, 'owner_id' | 'selected_option' | 'body_digest' | 'event_id'>,
   about: About,
@@ -210,7 +210,7 @@ type HiddenName = Extract<
   keyof PredictionWire
 >;
 
-/** Where readers do not see the reasoning yet. */
+/** Members of an answer for readers who may not see the reasoning yet. */
 export const hidden_reasoning = Object.fromEntries([
   ...entries
     .filter(([, { is_reasoning }]) => is_reasoning)
@@ -218,7 +218,7 @@ export const hidden_reasoning = Object.fromEntries([
   ['reasoning_hidden', true],
 ]) as Pick<PredictionWire, HiddenName | 'reasoning_hidden'>;
 
-/** In percent by the names of the options; null where the rest is spread evenly. */
+/** Returns percent by name of the option. Null if only one option was named. */
 export const nameProbabilities = (
   options: readonly string[],
   probabilities: readonly number[] | null,

@@ -5,23 +5,23 @@ import {
   percentDistribution,
 } from '../points/rules.js';
 
-/** The columns of a stored prediction from which its distribution follows. */
+/** The columns of a stored prediction that define its distribution. */
 export interface ForecastColumns {
-  /** For a yes/no question; else null. */
+  /** Null unless the question is yes/no. */
   readonly prediction: boolean | null;
-  /** For a yes/no question: the chance of YES in basis points; else null. */
+  /** The chance of YES in basis points. Null unless the question is yes/no. */
   readonly probability: number | null;
-  /** Basis points on the chosen side or option. For a number always 5,000, on the middle half. */
+  /** Basis points on the chosen side or option. 5,000 for a number or a date: the middle half. */
   readonly confidence: number;
-  /** Index of the option; null if the question has none. */
+  /** Index of the chosen option. Null if the question has no options. */
   readonly selected_option: number | null;
-  /** Basis points that sum to 10,000. Null if not stated: then the rest is spread evenly. */
+  /** Basis points of each option, with sum 10,000. If null, the rest is spread evenly. */
   readonly probabilities: readonly number[] | null;
-  /** For a question about a number or a date; see `cdf-input.ts`. */
+  /** Null unless the question is about a number or a date. See `cdf-input.ts`. */
   readonly cdf: readonly number[] | null;
 }
 
-/** The distribution that is stated; `options` is the number of options of the question. */
+/** Returns the stated distribution. `options` is the number of options of the question. */
 export const distributionOf = (stated: ForecastColumns, options: number): Distribution => {
   const { probability, probabilities, confidence } = stated;
   if (probability !== null) return binaryDistribution(probability);

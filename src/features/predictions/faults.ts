@@ -10,7 +10,7 @@ import { question_faults } from '../questions/schema.js';
 
 /** The refusals of predictions and revisions. */
 
-/** In the order of the gates: if several fail, the first in this list gives the answer its code. */
+/** In the order of the gates. If several fail, the first one in this list gives the error code. */
 export const prediction_faults = defineFaults({
   PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
   DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
@@ -58,12 +58,12 @@ export const revision_faults = defineFaults({
   REVISION_LIMIT_REACHED: [409, 'limit', 'A prediction can be revised 200 times.'],
 });
 
-/** A failure of a gate: one entry of `fields`, with the code that it alone would lead to. */
+/** A failure of a gate: one entry of `fields`, with the error code it would have on its own. */
 export interface Failure extends FaultField {
   readonly code: keyof typeof prediction_faults | keyof typeof other_faults;
 }
 
-/** Faults from elsewhere that a prediction can get too. */
+/** Faults of other features that a prediction can get. */
 const other_faults = {
   INVALID_REQUEST: common_faults.INVALID_REQUEST,
   ...question_faults,
@@ -76,11 +76,11 @@ export const defOf = (code: Failure['code']): FaultDef =>
 
 const gate_order = Object.keys(prediction_faults);
 const rank = ({ code }: Failure): number => gate_order.indexOf(code);
-/** In the order of the gates. Failures of the body itself come first. */
+/** Sorts failures in the order of the gates. Codes from `other_faults` come first. */
 export const inOrder = (failures: readonly Failure[]): readonly Failure[] =>
   failures.toSorted((a, b) => rank(a) - rank(b));
 
-/** All failures as one refusal: the first gives code and sentence, `fields` names every one. */
+/** Refuses with all failures: the first gives code and message, `fields` lists every one. */
 export const refuseFailures = (
   failures: readonly [Failure, ...Failure[]],
   extra: Readonly<Record<string, unknown>> | null = null,

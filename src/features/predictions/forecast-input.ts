@@ -16,25 +16,25 @@ import type { ForecastColumns } from './distribution.js';
 import type { Failure } from './faults.js';
 
 /**
- * What a client states, in any of the accepted forms, brought to one value. A yes/no question
- * takes `prediction` + `confidence`, or `probability` (of YES); a question with options takes
- * `selected_option` + `confidence`, or `probabilities`. Forms given together must agree. Beside
- * `selected_option`, as clients for both kinds of question send it, `prediction` says nothing and
- * `probability` is the confidence. Numbers are percent or fractions of 1; `scale` says which, and
- * without it a number strictly between 0 and 1 is a fraction. A question for a number or a date
+ * Reads a forecast in any of the accepted forms. A yes/no question takes `prediction` +
+ * `confidence`, or `probability` (of YES); a question with options takes `selected_option` +
+ * `confidence`, or `probabilities`. Forms given together must agree. Some clients send the same
+ * fields to both kinds of question: beside `selected_option`, `prediction` is ignored and
+ * `probability` is the confidence. Numbers are percent or fractions of 1, as `scale` says. Without
+ * `scale`, a number strictly between 0 and 1 is a fraction. A question about a number or a date
  * takes a distribution; see `cdf-input.ts`.
  */
 
 interface GivenBody extends CdfBody {
-  /** Also "yes" and "true", "no" and "false", in any case. */
+  /** Also accepts "yes", "true", "no" and "false", in any case. */
   readonly prediction?: boolean | string;
   readonly confidence?: number;
   readonly probability?: number;
   readonly selected_option?: string;
-  /** By option, or a list in the order of the options. */
+  /** Keyed by option, or a list in the order of the options. */
   readonly probabilities?: Readonly<Record<string, number>> | readonly number[];
 }
-/** Null is absent, so that answers and lines of exports can be sent back as they are. */
+/** Null means absent, so answers and lines of exports can be sent back unchanged. */
 export type ForecastBody = { readonly [N in keyof GivenBody]: GivenBody[N] | null };
 
 export interface ForecastQuestion extends Omit<RangeColumns, 'unit'> {
@@ -44,7 +44,7 @@ export interface ForecastQuestion extends Omit<RangeColumns, 'unit'> {
 
 type Result = ForecastColumns | { readonly failures: readonly Failure[] };
 
-/** The stated value, or everything that is wrong with it. */
+/** Returns the forecast, or everything that is wrong with it. */
 export const readForecastInput = (body: ForecastBody, question: ForecastQuestion): Result => {
   const present = Object.entries(body).filter(([, value]) => value !== null);
   const given = Object.fromEntries(present) as GivenBody;
@@ -70,13 +70,13 @@ const no_forecast = {
   cdf: null,
 };
 
-/** The text of the option that is taken; null where there are none. */
+/** Returns the text of the selected option. Null if the question has no options. */
 export const optionIn = (
   { selected_option }: ForecastColumns,
   options: readonly string[],
 ): string | null => (selected_option === null ? null : (options[selected_option] ?? null));
 
-/** As events tell it. */
+/** Formats a forecast for events. */
 export const dataOf = (
   stated: ForecastColumns,
   { options, question_type }: Pick<ForecastQuestion, 'options' | 'question_type'>,
@@ -101,7 +101,7 @@ export const dataOf = (
   };
 };
 
-/** As answers have it; sent back, it is the same forecast. */
+/** Formats a forecast for answers. Sent back, it gives the same forecast. */
 export const showForecastInput = (
   stated: ForecastColumns,
   question: Pick<ForecastQuestion, 'options' | 'question_type'>,
@@ -118,11 +118,11 @@ export const showForecastInput = (
   };
 };
 
-/** The scale in which the numbers of a forecast were understood; null if it has none. */
+/** Returns the scale in which the numbers were read. Null if the body has no numbers. */
 export const understoodScale = (body: ForecastBody): Scale | null => {
   const { scale, probabilities, probability, confidence } = body;
   if (scale) return scale;
-  // Answers to questions for a number have a confidence beside the distribution.
+  // Answers to numeric questions also have a confidence, so the distribution comes first.
   if (body.quantiles ?? body.cdf ?? body.continuous_cdf) return scaleOfCdf(body);
   if (probabilities) return sumOf(Object.values(probabilities)) > 50 ? 'percent' : 'fraction';
   const single = probability ?? confidence ?? null;
@@ -138,7 +138,7 @@ const failure = (code: Code, field: PercentField, message: string): Failure => (
 });
 const fail = (...failures: readonly Failure[]): Result => ({ failures });
 
-/** Each was rounded by itself. */
+/** Allows a difference of one basis point, because each number was rounded separately. */
 const agree = (bp: number, other: number): boolean => Math.abs(bp - other) <= 1;
 
 interface Read {
@@ -146,13 +146,13 @@ interface Read {
   readonly scale: Scale | null | undefined;
 }
 
-/** Without a scale a number below 1 is a fraction. */
+/** Without a scale, a number below 1 is a fraction. */
 const scaleOf = (value: number, scale: Scale | null | undefined): Scale =>
   scale ?? (value < 1 ? 'fraction' : 'percent');
 
 /**
- * A number in basis points, the nearest. Without a scale 1, and what differs from it by
- * floating-point noise only, is refused: it could mean 1 % or 100 %.
+ * Converts a number to the nearest basis point. Without a scale, 1 (within floating-point noise) is
+ * rejected, because it could mean 1 % or 100 %.
  */
 export const readProbability = (value: number, { field, scale }: Read): number | Failure => {
   if (isAmbiguous(value) && !scale) {
@@ -175,7 +175,7 @@ export const readProbability = (value: number, { field, scale }: Read): number |
   );
 };
 
-/** The schema of the wire lets no other text through. */
+/** The schema of the body accepts no other texts. */
 const readSide = (given: boolean | string | undefined): boolean | undefined =>
   typeof given === 'string' ? /^(?:yes|true)$/i.test(given) : given;
 
@@ -215,7 +215,7 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
     }
     return binaryStated(prediction, prediction ? confidence : whole_bp - confidence);
   }
-  // At 50 both sides agree with the probability; YES is taken where none is named.
+  // At 50 both sides agree with the probability, and YES is the default.
   const side = prediction ?? probability >= whole_bp / 2;
   const on_side = side ? probability : whole_bp - probability;
   if (prediction !== undefined && confidence === undefined && on_side < whole_bp / 2) {
@@ -240,7 +240,7 @@ const of_options = ['selected_option', 'probabilities'] as const;
 const of_number = ['quantiles', 'cdf', 'continuous_cdf', 'below', 'above'] as const;
 const of_sides = ['prediction', 'probability'] as const;
 
-/** What each type of question does not take. */
+/** Fields that each type of question rejects. */
 const foreign: Readonly<Record<QuestionType, readonly PercentField[]>> = {
   binary: [...of_options, ...of_number],
   multi: [...of_number, ...of_sides],
@@ -256,9 +256,9 @@ const taken: Readonly<Record<QuestionType, string>> = {
 };
 
 /**
- * A member of another type of question. Only with an option do a side and a chance of YES say
- * something about a question with options, and where a distribution is asked for `confidence` says
- * nothing: answers have it, and can be sent back.
+ * Finds a field that belongs to another type of question. `prediction` and `probability` are
+ * allowed beside `selected_option`. Questions about a number or a date ignore `confidence`, because
+ * answers contain it and can be sent back.
  */
 const findForeign = (body: GivenBody, { question_type }: ForecastQuestion): Failure | null => {
   const found = foreign[question_type].find(
@@ -269,7 +269,7 @@ const findForeign = (body: GivenBody, { question_type }: ForecastQuestion): Fail
   return found === undefined ? null : failure('INVALID_OPTION', found, taken[question_type]);
 };
 
-/** `confidence`, or `probability` in its place. */
+/** Reads `confidence`, or `probability` in its place. If both are sent, they must agree. */
 const readConfidence = (body: GivenBody): number | Failure | undefined => {
   const { confidence: given, probability } = body;
   const confidence = given === undefined ? undefined : readNamed(body, 'confidence', given);
@@ -340,7 +340,7 @@ const readSelected = (
   return index === -1 ? unknownOption('selected_option', text, options) : index;
 };
 
-/** By option, in the question's order; options that are not named have 0. */
+/** Returns basis points in the order of the options. Options that are not named get 0. */
 const readProbabilities = (
   { probabilities: stated, scale }: GivenBody,
   options: readonly string[],
@@ -359,7 +359,7 @@ const readProbabilities = (
     if (named.has(index)) {
       return failure('INVALID_OPTION', field, `“${text.slice(0, 60)}” is named twice.`);
     }
-    // The sum decides whether these are percent, so noise is measured in the smaller scale.
+    // The sum decides later if these are percent, so noise is measured on the smaller scale.
     const share = toFraction(value, 'fraction') === 0 ? 0 : value;
     if (!(share >= 0 && share <= 101)) {
       return failure('INVALID_CONFIDENCE', field, 'A probability lies between 0 and 100.');
@@ -380,9 +380,9 @@ const sumOf = (values: readonly number[]): number =>
   values.reduce((total, value) => total + value, 0);
 
 /**
- * Largest remainder: everybody gets the whole basis points of their share, and those left over go
- * to the largest remainders, the earlier option first. Remainders are compared to seven digits,
- * so that the noise of 0.29·100 decides nothing.
+ * Largest remainder method: each option gets the whole basis points of its share, and the rest goes
+ * to the largest remainders, the earlier option first. Remainders are compared to seven digits, so
+ * floating-point noise such as in 0.29·100 decides nothing.
  */
 const shareOut = (values: readonly number[], sum: number): number[] => {
   const exact = values.map((value) => Math.round((value / sum) * whole_bp * 1e7) / 1e7);

@@ -19,23 +19,23 @@ import { explainSections, findHeadings, headingRanges, restoreBreaks } from './r
 import { type PredictBody, protocol_limits } from './schema.js';
 
 /**
- * The quality gates, every failure collected, in the order of `prediction_faults`: those that look
- * at the body alone, and the sentences for those that compare it with stored predictions (used
- * sources, similar texts, the cap of a model family), which `originality.ts` checks.
+ * The quality gates. They collect every failure, in the order of `prediction_faults`. Here are the
+ * gates that need only the body, and the messages of the gates that compare it with stored
+ * predictions (sources, similar texts, cap of a model family; see `originality.ts`).
  */
 
-/** What of a prediction is compared with others: of a stored one the same as when it came. */
+/** The parts of a prediction that are compared with others. Storing it does not change them. */
 export interface ComparedText {
   readonly words: WordHashes;
-  /** The pages it cites, by `pagesOf`. */
+  /** The cited pages, as `pagesOf` returns them. */
   readonly sources: readonly string[];
   readonly model_family: string;
 }
 
-/** What a page is compared by: memories that kept addresses would keep the texts around them. */
+/** Pages are compared by digest. A cached URL would keep the text around it in memory. */
 const digestOf = (key: string): string => sha256(key, 'base64');
 
-/** The pages, as they are compared. */
+/** Returns the digests by which pages are compared. */
 export const pagesOf = (citations: readonly string[]): readonly string[] =>
   citations.map((url) => digestOf(readCitation(url).key));
 
@@ -63,21 +63,21 @@ export const reasoning_limits = {
 } as const;
 
 export interface ReasoningCheck {
-  /** In NFC, trimmed, with the line breaks it was meant to have: what is stored and was checked. */
+  /** The text that was checked and is stored: in NFC, trimmed, with its line breaks restored. */
   readonly text: string;
   /** Usable sources as cited, each page once, at most 50 of at most 2,048 characters. */
   readonly citations: readonly string[];
-  /** The same sources, as pages are compared. */
+  /** Digests of the same sources, for the comparison. */
   readonly citation_keys: readonly string[];
-  /** The words that are counted and compared with those of other predictions; see `readWords`. */
+  /** The words that count and are compared with other predictions; see `readWords`. */
   readonly words: WordHashes;
-  /** Empty when the reasoning passes; the first failing gate comes first. */
+  /** Empty if the reasoning passes. The first failing gate comes first. */
   readonly failures: readonly Failure[];
 }
 
 const findParts = (text: string) => ({ links: findLinks(text), headings: findHeadings(text) });
 
-/** Linear in the length of the text; some 20 µs for 1,000 characters. */
+/** Takes time linear in the length of the text: about 20 µs for 1,000 characters. */
 export const checkReasoning = (
   raw: string,
   evidence_urls: readonly string[] = [],
@@ -103,7 +103,7 @@ export const checkReasoning = (
   return { text, citations: sources.citations, citation_keys, words, failures };
 };
 
-/** The words of a text in NFKC, where letters of different looks are one. */
+/** Reads the words of a text in NFKC, which unifies variants of a letter. */
 const readCompatible = (text: string, parts: ReturnType<typeof findParts>): Prose => {
   const compatible = toNormalForm(text, 'NFKC');
   const { links, headings } = compatible === text ? parts : findParts(compatible);
@@ -112,14 +112,14 @@ const readCompatible = (text: string, parts: ReturnType<typeof findParts>): Pros
 };
 
 /**
- * The words that are counted, and of which sets are compared: of the text in NFKC, what each script has
- * for words, of four or more letters, or of two in scripts without blanks and in Korean, outside of
- * headings and URLs. Case does not matter.
+ * Returns the words that count and are compared, from the text in NFKC without headings and URLs. A
+ * word has four letters or more, or two in scripts without spaces and in Korean. Case does not
+ * matter.
  */
 export const readWords = (reasoning: string): WordHashes =>
   readCompatible(reasoning, findParts(reasoning)).distinct;
 
-/** Code points are counted only where they can decide; a pair of code units is at most one. */
+/** Counts code points only if needed: each has one or two code units. */
 const checkLength = (text: string, failures: Failure[]): void => {
   const { min_characters, max_characters } = reasoning_limits;
   if (text.length >= 2 * min_characters && text.length <= max_characters) return;
@@ -145,12 +145,12 @@ const checkWords = (distinct_words: number, failures: Failure[]): void => {
 };
 
 export interface Examined {
-  /** Null where what is stated makes no forecast. */
+  /** Null if the body has no valid forecast. */
   readonly stated: ForecastColumns | null;
   readonly checked: ReasoningCheck;
   readonly prior: number | null;
   readonly text: ComparedText;
-  /** Of the gates that look at the body alone. */
+  /** Failures of the gates that need only the body. */
   readonly failures: readonly Failure[];
 }
 
@@ -182,7 +182,7 @@ export const examine = (
   };
 };
 
-/** The same where some of the cited pages cannot be read: those are no sources. */
+/** Removes cited pages that cannot be read, and adds a failure if too few are left. */
 export const withoutPages = (
   examined: Examined,
   problems: ReadonlyMap<string, string>,
@@ -206,7 +206,7 @@ export const withoutPages = (
   };
 };
 
-/** Nothing, as a text, a list or an object. */
+/** True for null and for an empty text, list or object. */
 const saysNothing = (protocol: unknown): boolean =>
   typeof protocol === 'string'
     ? protocol.trim() === ''
@@ -251,7 +251,7 @@ const failureOf = (finding: Finding): Failure => {
   return { path, message, code: 'CITATIONS_REUSED' };
 };
 
-/** All failures in the order of the gates. */
+/** Returns all failures in the order of the gates. */
 export const allFailures = (
   failures: readonly Failure[],
   findings: readonly Finding[],

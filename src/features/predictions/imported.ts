@@ -24,17 +24,17 @@ export interface ImportedQuestion extends ForecastQuestion {
 }
 
 /**
- * A forecast that was made elsewhere. The rules are those of a prediction made here, except that
- * the question may be closed, that the time is the one it was made at, and that texts which were never
- * written for this forum are not compared with others. A text that comes along passes the gates for length, sections, sources and content;
- * where none was recorded, the note that says so stands in its place.
+ * A forecast that was made elsewhere. The rules of a prediction made here apply, except that the
+ * question may be closed, the time is when it was made, and the text, which was not written for
+ * this forum, is not compared with others. The text must pass the gates for length, sections,
+ * sources and content. If it is missing, a note that says so is stored.
  */
 export interface Imported {
   readonly question: ImportedQuestion;
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: ForecastBody;
   readonly reasoning: string | null;
-  /** When it was made; left out: now, which is no revision of another. */
+  /** Time at which it was made. Default: now; such a forecast never revises an earlier one. */
   readonly at?: Date;
 }
 
@@ -49,12 +49,12 @@ interface Import {
   readonly now: Date;
 }
 
-/** Texts that are judged in one turn of the event loop: a long one takes 3 ms. */
+/** Maximum number of texts judged per turn of the event loop. A long one takes 3 ms. */
 const texts_a_turn = 5;
 
 /**
- * Records forecasts by the group commits; each has its own outcome. Those of one agent on one question
- * follow each other by their times: the first places its prediction, later ones revise it.
+ * Records forecasts through the group commits; each has its own outcome. Forecasts of one agent on
+ * one question are recorded in order of time: the first is its prediction, later ones revise it.
  */
 export const recordImported = async (
   deps: Needs,
@@ -103,7 +103,7 @@ const recordOne = async (
         agent,
         stated,
         rest: {
-          // Imported agents belong to nobody, so each counts as an owner of its own.
+          // Imported agents have no owner, so each counts as a separate owner.
           owner_id: null,
           reasoning,
           citations,
@@ -125,11 +125,11 @@ const recordOne = async (
 interface Later {
   readonly item: Imported;
   readonly stated: ForecastColumns;
-  /** Of the prediction that is there. */
+  /** Id of the existing prediction. */
   readonly id: string;
 }
 
-/** Of an agent that has a forecast: the same again, or one that replaces it from its time on. */
+/** Records another forecast of an agent on a question: a repeat or a revision. */
 const recordLater = async (
   { sql, revising }: Needs,
   { item, stated, id: prediction_id }: Later,
@@ -175,7 +175,7 @@ const readText = (item: Imported, stated: ForecastColumns, at: Date): Text | Fau
   return { reasoning: text, citations, compared: { words, sources: citation_keys, model_family } };
 };
 
-/** Says in the form of a reasoning that there is none. */
+/** Writes a note in the form of a reasoning, which says that no reasoning was recorded. */
 const makeNote = (
   { question, agent }: Imported,
   { confidence, cdf }: ForecastColumns,

@@ -10,23 +10,23 @@ import { call_errors } from '../../kit/outbound/connection.js';
 import { withDeadline } from '../../kit/service.js';
 
 /**
- * Whether the pages that a reasoning cites can be read. Each is asked for by HEAD, and where that
- * is refused by GET of its first byte, over the guarded client, in a bounded time; up to three
- * redirects are followed, each vetted like the first address. A page that wants a login, a payment
- * or fewer questions is there. What was found is kept for an hour, or a minute where it was bad.
+ * Checks that the pages cited by a reasoning can be read. Sends HEAD, and if that is refused, GET
+ * for the first byte, with the guarded client and in a bounded time. Follows up to three redirects
+ * and vets each like the first URL. A page passes even if it asks for a login, a payment or fewer
+ * requests. Good results are cached for an hour, bad results for a minute.
  *
- * An api process asks for few pages at once, fewer of them for one agent. Where there is no room,
- * or the time is up, nothing is known, and a prediction that needs to know is refused until later:
- * an agent that fills the queue gets no prediction past the gate.
+ * An api process fetches few pages at a time, and fewer for one agent. If there is no room or no
+ * time left, the result is unknown, and a prediction that needs it is refused for now. So an agent
+ * cannot pass the gate by filling the queue.
  */
 interface LinkCheckRequest {
   readonly urls: readonly string[];
   readonly agent_id: string;
-  /** On the clock of `performance.now()`. */
+  /** Deadline on the clock of `performance.now()`. */
   readonly until_ms: number;
 }
 
-/** Of all checks of one call together; well below the deadline of a request. */
+/** Time for all checks of one call together. Must be well below the deadline of a request. */
 export const link_check_ms = 6_000;
 
 const page_ms = 4_000;
@@ -36,7 +36,7 @@ const kept_bad_ms = 60_000;
 const most_kept = 20_000;
 const room = { at_once: 32, of_each: 8, waiting: 256, waiting_of_each: 64 };
 
-/** Statuses of pages that are there, though not for everybody or not for a part of them. */
+/** Statuses of pages that exist, although this request could not read them. */
 const there = new Set([401, 402, 403, 416, 429, 451]);
 const is_gone = 410;
 
@@ -50,7 +50,7 @@ export type LinkCheckOptions = ClientOptions & { readonly public_name: string };
 export const createLinkCheck = (config: Config): LinkCheck =>
   makeLinkCheck({ ...outboundOptions(config), public_name: config.PUBLIC_URL ?? '' });
 
-/** Null for a page that can be read, else the end of a sentence why it cannot. */
+/** Returns a check of one page: null if it can be read, else the problem in words after its URL. */
 const makeLook = ({ public_name, ...options }: LinkCheckOptions) => {
   const client = createGuardedClient({ ...options, allow_plain: true });
   const headers = {
@@ -99,7 +99,7 @@ export const makeLinkCheck = (options: LinkCheckOptions) => {
     isKept: (found) => found !== undefined,
   });
 
-  /** Undefined: there was no room to look. */
+  /** Returns undefined if there was no room in the queue. */
   const find = async (url: string, agent_id: string): Promise<Found | undefined> => {
     const key = sha256(url, 'base64url');
     if ((pages.peek(key)?.until_ms ?? Infinity) <= performance.now()) pages.forget(key);
@@ -113,7 +113,7 @@ export const makeLinkCheck = (options: LinkCheckOptions) => {
   };
 
   return {
-    /** Those that cannot be read, with the end of a sentence why; null: it could not be found out. */
+    /** Returns each unreadable page with its problem, or null if that could not be found out. */
     async findUnreachable({ urls, agent_id, until_ms }: LinkCheckRequest) {
       const looks = Promise.all(urls.map((url) => find(url, agent_id)));
       const left_ms = Math.max(0, until_ms - performance.now());
@@ -130,7 +130,7 @@ export const makeLinkCheck = (options: LinkCheckOptions) => {
 };
 export type LinkCheck = ReturnType<typeof makeLinkCheck>;
 
-/** Of HEAD: some servers close the connection, or answer with a body that nobody asked for. */
+/** Errors of HEAD after which GET is tried: some servers close the connection or send a body. */
 const is_worth_get: ReadonlySet<string> = new Set(['connection_lost', 'answer_invalid']);
 
 const explain = (sentence: string): string =>

@@ -13,17 +13,16 @@ import {
 } from './placing-store.js';
 
 /**
- * What the gates that compare a prediction with others compare it with, in the memory of an api
- * process: of questions their predictions up to a number, of agents the pages they cited up to a
- * prediction. Other processes store predictions as well, so a batch is stored only where the memories
- * that it was judged by were up to date (storing.ts).
+ * Each api process has memories with which the gates compare a prediction: the predictions of a
+ * question up to a number, and the pages that an agent cited up to a prediction. Other processes
+ * store predictions too, so a batch is stored only if its memories were up to date (`placing.ts`).
  */
 
 /** The predictions of one question up to number `seq`. */
 export class QuestionMemory {
   seq = 0;
   private readonly sets = new SimilarSets();
-  /** By set. */
+  /** The `seq` of each set. */
   private readonly seqs: number[] = [];
   private readonly sources = new Set<string>();
   private readonly families = new Map<string, number>();
@@ -33,12 +32,12 @@ export class QuestionMemory {
     private readonly family_cap: number,
   ) {}
 
-  /** About how many bytes of memory this takes. */
+  /** Approximate size in bytes. */
   get size(): number {
     return this.sets.bytes + 8 * this.seqs.length + 150 * this.sources.size + 1_000;
   }
 
-  /** What speaks against the text. */
+  /** Returns the reasons to reject the text. */
   check({ words, sources, model_family }: ComparedText): Finding[] {
     const findings: Finding[] = [];
     if (sources.length > 0 && sources.every((source) => this.sources.has(source))) {
@@ -56,7 +55,7 @@ export class QuestionMemory {
     return findings;
   }
 
-  /** The next prediction on the question; what takes it out again, while it is the last one. */
+  /** Adds the next prediction. The returned function removes it while it is the last one. */
   add({ words, sources, model_family }: ComparedText): () => void {
     this.seq += 1;
     this.sets.add(words);
@@ -73,14 +72,14 @@ export class QuestionMemory {
     };
   }
 
-  /** One that another process stored. */
+  /** Adds a stored prediction. */
   take(row: EarlierRow): void {
     this.seq = row.seq - 1;
     this.add(comparedOf(row));
   }
 }
 
-/** Adds members; what takes those out again that were not there before. */
+/** Adds members. The returned function removes the members that were new. */
 const addNew = (set: Set<string>, members: readonly string[]): (() => void) => {
   const added = members.filter((one) => !set.has(one));
   for (const one of added) set.add(one);
@@ -89,7 +88,7 @@ const addNew = (set: Set<string>, members: readonly string[]): (() => void) => {
   };
 };
 
-/** What an agent cited, up to its prediction `last_id`; null: it has none. */
+/** The pages an agent cited up to its prediction `last_id` (null before the first prediction). */
 export class AgentMemory {
   last_id: string | null = null;
   points = 0;
@@ -106,7 +105,7 @@ export class AgentMemory {
     return is_reused ? [{ kind: 'reused', by: 'self' }] : [];
   }
 
-  /** The agent's next prediction; what takes it out again, while it is the last one. */
+  /** Adds the next prediction. The returned function removes it while it is the last one. */
   add(id: string, sources: readonly string[]): () => void {
     const { last_id } = this;
     this.last_id = id;
@@ -135,25 +134,25 @@ export interface Memories {
 }
 
 export interface Originality {
-  /** The memories, as old as they are; those that are not there are read. */
+  /** Returns the cached memories, which may be outdated, and reads the missing ones. */
   open(db: Db, question_ids: readonly string[], agent_ids: readonly string[]): Promise<Memories>;
-  /** Brings memories to where questions and agents were found to be. */
+  /** Brings memories up to the state in which questions and agents were found. */
   catchUp(db: Db, memories: Memories, found: Pick<Outcome, 'questions' | 'agents'>): Promise<void>;
-  /** After the commit. */
+  /** Caches the memories after the commit. */
   cache(memories: Memories): void;
-  /** After a failure: nothing is known of what was stored. */
+  /** Drops memories after a failure, because the stored state is then unknown. */
   forget(questions: Iterable<string>, agents: Iterable<string>): void;
-  /** Reads a question without its lock, so that less is left to read under it. */
+  /** Reads a question before it is locked, so that less is left to read under the lock. */
   prepare(question_id: string): Promise<void>;
 }
 
-/** Agents kept, and pages they cited; about 12 MB at most. */
+/** Maximum number of cached agents, and of pages they cited. Together about 12 MB at most. */
 const most_agents = 20_000;
 const most_cited = 200_000;
-/** Rows at a time: each costs some 60 µs to read. */
+/** Maximum rows per read. Each takes about 60 µs. */
 const rows_a_turn = 200;
 
-/** Brings questions to their numbers in `seqs`; without these, to the last there is. */
+/** Reads questions up to their numbers in `seqs`, or up to their last prediction if null. */
 const readQuestions = async (
   db: Db,
   behind: readonly QuestionMemory[],
@@ -165,7 +164,7 @@ const readQuestions = async (
     const rows = await readStoredSince(db, left, rows_a_turn);
     for (const row of rows) by_id.get(row.question_id)?.take(row);
     if (rows.length < rows_a_turn) {
-      // A number may have been given to what was not stored then.
+      // A number may belong to a prediction that was not stored.
       for (const memory of left) memory.seq = seqs?.get(memory.question_id) ?? memory.seq;
       return;
     }
@@ -173,14 +172,14 @@ const readQuestions = async (
   }
 };
 
-/** Brings agents to their last predictions. */
+/** Reads newer predictions of agents into their memories. */
 const readAgentsInto = async (db: Db, agents: ReadonlyMap<string, AgentMemory>, ids: string[]) => {
   if (ids.length === 0) return;
   const known = ids.map((id) => ({ id, last_id: agents.get(id)?.last_id ?? null }));
   for (const row of await readAgents(db, known)) agents.get(row.id)?.take(row);
 };
 
-/** The largest memory stays even where it takes more than all of the room. */
+/** Limits a size to the capacity, so that even a memory that exceeds it can be cached. */
 const boundedBy =
   (most: number) =>
   ({ size }: { readonly size: number }): number =>
@@ -236,7 +235,7 @@ export const createOriginality = (
       const behind: QuestionMemory[] = [];
       for (const [id, { seq }] of memories.questions) {
         const now = seqs.get(id);
-        // Fewer than known: the database lost its last transactions.
+        // A smaller number means that the database lost its last transactions.
         if (now === undefined) memories.questions.delete(id);
         else if (now < seq) memories.questions.set(id, new QuestionMemory(id, MODEL_FAMILY_CAP));
         const memory = memories.questions.get(id);
@@ -253,7 +252,7 @@ export const createOriginality = (
       await readAgentsInto(db, memories.agents, changed);
     },
     cache(memories) {
-      // Taken out first: what is set again as it is keeps the size it was set with.
+      // Deleted first: setting the same object again would keep its old size.
       for (const [id, memory] of memories.questions) {
         questions.delete(id);
         questions.set(id, memory);
@@ -277,23 +276,23 @@ export const createOriginality = (
 };
 
 export interface SimilarSet {
-  /** The number that `add` gave. */
+  /** The number that `add` returned. */
   readonly entry: number;
   readonly overlap: number;
   readonly similarity: number;
 }
 
 /**
- * The least members that sets of these sizes have in common if they are similar: if
- * |x ∩ y| / |x ∪ y|, their Jaccard similarity, is at least 3/5.
+ * Returns how many members sets of these sizes must have in common to be similar. Similar means
+ * that |x ∩ y| / |x ∪ y|, their Jaccard similarity, is at least 3/5.
  */
 export const leastOverlap = (one: number, other: number): number =>
   Math.ceil((3 * (one + other)) / 8);
 
-/** Bytes that a set takes besides its members, as measured: two objects and its row. */
+/** Measured bytes of a set besides its members: two objects and its row. */
 const bytes_a_set = 450;
 
-/** The row of a set: its size, then its sketch, 8 × 32 bits of which each member sets one. */
+/** A row has the size of a set, then its sketch: 8 × 32 bits, of which each member sets one. */
 const row_length = 9;
 
 const rowOf = (set: WordHashes): Int32Array => {
@@ -309,7 +308,7 @@ const countBits = (word: number): number => {
   return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 };
 
-/** How many bits the sketch in `row` has and that at `at` lacks. It stops above `most`. */
+/** Counts the bits of the sketch in `row` that the sketch at `at` lacks. Stops above `most`. */
 const countLacking = (row: Int32Array, rows: Int32Array, at: number, most: number): number => {
   let count = 0;
   for (let n = 1; n < row_length && count <= most; n += 1) {
@@ -318,7 +317,7 @@ const countLacking = (row: Int32Array, rows: Int32Array, at: number, most: numbe
   return count;
 };
 
-/** How many members the sets have in common. It stops early if they are fewer than `needed`. */
+/** Counts the members that two sets have in common. Stops early if they are fewer than `needed`. */
 const countOverlap = (one: WordHashes, other: WordHashes, needed: number): number => {
   let [overlap, i, j] = [0, 0, 0];
   while (i - overlap <= one.length - needed && i < one.length && j < other.length) {
@@ -332,17 +331,17 @@ const countOverlap = (one: WordHashes, other: WordHashes, needed: number): numbe
 
 /**
  * Finds, among many sets of words, the one that is most similar to a given set. A search looks at
- * the sizes first. Then it compares sketches of 256 bits: each member sets one, so each bit that the
- * other sketch lacks is at least one member that the other set lacks. Nearly everything ends here.
- * The rest is counted exactly, so the result equals a comparison with every set.
+ * the sizes first. Then it compares sketches of 256 bits: each member sets one, so each bit that
+ * the other sketch lacks is at least one member that the other set lacks. This rules out nearly all
+ * sets. The rest is counted exactly, so the result equals a comparison with every set.
  */
 export class SimilarSets {
   private readonly sets: WordHashes[] = [];
   private rows = new Int32Array(16 * row_length);
-  /** About how much memory this takes. */
+  /** Approximate size in memory. */
   bytes = 0;
 
-  /** Keeps the set; its number. */
+  /** Stores the set and returns its number. */
   add(set: WordHashes): number {
     const entry = this.sets.push(set) - 1;
     const at = entry * row_length;
@@ -356,13 +355,12 @@ export class SimilarSets {
     return entry;
   }
 
-  /** Takes the last set out again. */
   removeLast(): void {
     const set = this.sets.pop();
     if (set !== undefined) this.bytes -= bytes_a_set + set.byteLength;
   }
 
-  /** The most similar set, the earliest of equals; null when none reaches 3/5. */
+  /** Returns the most similar set, or the first of several. Null if no set reaches 3/5. */
   find(set: WordHashes): SimilarSet | null {
     const { sets, rows } = this;
     const size = set.length;

@@ -8,11 +8,11 @@ import { curveOf } from './cdf-input.js';
 import type { PredictionRow } from './columns.js';
 import type { ForecastRow } from './revising-store.js';
 
-/** The forecasts of one agent on a question over time, as an SVG. */
+/** Draws the forecasts of one agent on a question over time, as an SVG. */
 
 const minute_ms = 60_000;
 
-/** The chance of YES, the confidence in the option that is taken last, or the median. */
+/** Returns the chance of YES or of the option selected last, in percent, or the median. */
 const levelOf = (
   { probability, confidence, probabilities, selected_option, cdf }: ForecastRow,
   question: QuestionRow,
@@ -28,7 +28,7 @@ const levelOf = (
   return (selected_option === option ? confidence : (10_000 - confidence) / others) / 100;
 };
 
-/** Of percent, or over the range of a number or a date. */
+/** Returns a percent axis, or an axis over the range of a number or a date. */
 export const valueAxisOf = ({
   range_min,
   range_max,

@@ -2,25 +2,25 @@ import type { Db } from '../../db/client.js';
 import { prediction_placed } from '../events/catalogue.js';
 import { insert_sql, type NewPrediction } from './columns.js';
 
-/** What a batch of predictions is judged by, and the statement that stores it. */
+/** Stores a batch of predictions, and reads the state by which it is judged. */
 
 export interface QuestionState {
   readonly id: string;
   /** The number of its last prediction. */
   readonly seq: number;
   readonly is_open: boolean;
-  /** Forecasts made elsewhere are for imported questions that are not decided yet. */
+  /** True for an imported question that is not decided yet. */
   readonly takes_imports: boolean;
 }
 
 export interface AgentState {
   readonly id: string;
-  /** The agent's last prediction; null: it has none. */
+  /** The agent's last prediction. Null if the agent has no predictions. */
   readonly last_id: string | null;
   readonly points: number;
 }
 
-/** A prediction that an agent has on a question. */
+/** The prediction of an agent on a question. */
 export interface OwnPrediction {
   readonly question_id: string;
   readonly agent_id: string;
@@ -28,7 +28,7 @@ export interface OwnPrediction {
 }
 
 export interface BatchToStore {
-  /** As the batch was judged; `open` and `imports` say what its predictions need. */
+  /** The questions as judged; `open` and `imports` say which predictions they must take. */
   readonly questions: readonly {
     readonly id: string;
     readonly seq: number;
@@ -36,17 +36,17 @@ export interface BatchToStore {
     readonly imports: boolean;
   }[];
   readonly agents: readonly AgentState[];
-  /** All drafts, including those that store nothing. */
+  /** All drafts, even if they store nothing. */
   readonly pairs: readonly Omit<OwnPrediction, 'id'>[];
   readonly rows: readonly (NewPrediction & {
     readonly seq: number;
-    /** The event, as it is told. */
+    /** The serialised event. */
     readonly body: string;
   })[];
 }
 
 export interface Outcome {
-  /** Whether all is as it was judged. If not, nothing was stored. */
+  /** True if nothing has changed since the batch was judged. If false, nothing was stored. */
   readonly fits: boolean;
   readonly questions: readonly QuestionState[];
   readonly agents: readonly AgentState[];
@@ -54,9 +54,9 @@ export interface Outcome {
 }
 
 /**
- * Stores the predictions of a batch with their events, unless a question or an agent is another than
- * it was judged by. Locks the questions and then the agents, each in the order of their ids, and
- * tells how they are under the locks.
+ * Stores the predictions of a batch with their events, unless a question or an agent has changed
+ * since the batch was judged. Locks the questions and then the agents, each in the order of their
+ * ids, and returns their state under the locks.
  */
 export const storeBatch = async (
   db: Db,
@@ -82,7 +82,7 @@ export const storeBatch = async (
       order by agent_id
       for no key update
     ),
-    -- Not now(): that is the time before the wait for the locks.
+    -- Not now(), which is the time before the wait for the locks.
     question_states as materialized (
       select
         id, seq,
@@ -173,7 +173,7 @@ export interface EarlierRow {
   readonly citations: readonly string[];
 }
 
-/** Predictions of each question after the number `seq`, in the order of their numbers. */
+/** Reads the predictions of each question after the number `seq`, in the order of their numbers. */
 export const readStoredSince = (
   db: Db,
   known: readonly { readonly question_id: string; readonly seq: number }[],
@@ -184,7 +184,7 @@ export const readStoredSince = (
     ${known.map(({ question_id }) => question_id)}::uuid[],
     ${known.map(({ seq }) => seq)}::integer[]
   ) as d (question_id, seq)
-  -- By the index, whatever the plan was made for.
+  -- Lateral, so that even an old cached plan uses the index.
   cross join lateral (
     select question_id, seq, model_family, reasoning, citations
     from predictions
@@ -196,12 +196,12 @@ export const readStoredSince = (
   limit ${limit}`;
 
 export interface AgentRow extends AgentState {
-  /** A prediction that it made after the known one; null: there is none. */
+  /** A prediction after the known one. Null if there are no newer ones. */
   readonly prediction_id: string | null;
   readonly citations: readonly string[] | null;
 }
 
-/** Agents, each with its predictions after the one that is known, in their order. */
+/** Reads agents, with a row for each prediction after the known one, in their order. */
 export const readAgents = (
   db: Db,
   known: readonly { readonly id: string; readonly last_id: string | null }[],

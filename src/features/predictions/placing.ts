@@ -10,55 +10,55 @@ import type { Memories, Originality } from './originality.js';
 import { type Outcome, type QuestionState, storeBatch } from './placing-store.js';
 
 /**
- * The only way in which a prediction is stored: a group commit that
+ * Every prediction is stored here, by a group commit that
  *
- *   judges the drafts in order, against what this process remembers of their questions and agents,
- *   and against the drafts before · stores all of them in one statement, which locks the questions
- *   and agents and stores nothing where one of them is another by now than it was judged by
- *     └─ something changed: what is new is read, and the drafts are judged again, in a transaction
- *        that keeps the locks, so that the third time at the latest nothing can have changed
+ *   judges the drafts in order, against this process's memories of their questions and agents and
+ *   against the drafts before · stores all of them in one statement, which locks the questions and
+ *   agents, and stores nothing if one of them has changed meanwhile
+ *     └─ something changed: reads the changes and judges the drafts again, in a transaction that
+ *        keeps the locks, so that by the third time nothing can have changed
  *
- * What is remembered of a question reaches up to the number of its last prediction, and of an agent
- * up to its last prediction. Predictions of an agent have growing ids and those of a question growing
- * numbers. After a failure the memories of the batch are forgotten. `unique (question_id, seq)`
- * refuses a batch that was numbered wrongly.
+ * The memory of a question reaches up to the number of its last prediction, the memory of an agent
+ * up to its last prediction. The ids of an agent's predictions grow, and so do the numbers within a
+ * question. After a failure the memories of the batch are forgotten. `unique (question_id, seq)`
+ * rejects a batch with wrong numbers.
  */
 
 export interface PlaceDraft {
   readonly question_id: string;
   readonly agent_id: string;
   readonly text: ComparedText;
-  /** What is stored when nothing speaks against it; null: it is judged only. */
+  /** Builds the row and event of an accepted draft. Null if the draft is only to be judged. */
   readonly compose: ((id: string) => Composed) | null;
-  /** For a call with an Idempotency-Key: its answer is kept with the prediction. */
+  /** Null unless the call has an Idempotency-Key. The answer is stored with the prediction. */
   readonly idempotent: { readonly claim: Claim; answer(stored: Stored): Answer } | null;
   /**
-   * The admin who imports it: the question may be closed, and what was never written for this forum
-   * is not compared with others.
+   * The admin who imports it, or null. An import may be on a closed question, and its text is not
+   * compared with others, because it was not written for this forum.
    */
   readonly imported_by: string | null;
 }
 
 export interface Composed {
   readonly row: NewPrediction;
-  /** The event, as it is told. */
+  /** The serialised event. */
   readonly body: string;
 }
 
 export interface Stored {
   readonly row: NewPrediction;
-  /** What the agent has. */
+  /** The agent's points. */
   readonly points: number;
 }
 
 export interface Verdict {
-  /** Null: something speaks against it, or it was to be judged only. */
+  /** Null if the draft was rejected or was only to be judged. */
   readonly placed: Stored | null;
-  /** Whether the question takes predictions. */
+  /** True if the question takes predictions. */
   readonly is_open: boolean;
-  /** The agent's prediction on the question, which is there already. */
+  /** The agent's existing prediction on the question, or null. */
   readonly own_id: string | null;
-  /** What the comparison with others found; nothing where the agent has a prediction. */
+  /** Results of the comparison with others. Empty for imports and for a second prediction. */
   readonly findings: readonly Finding[];
   readonly points: number;
 }
@@ -74,7 +74,7 @@ interface PlacingOptions {
 const pairOf = ({ question_id, agent_id }: Pick<PlaceDraft, 'question_id' | 'agent_id'>): string =>
   `${question_id} ${agent_id}`;
 
-/** What the last attempt at this batch found out; a first one takes every question for open. */
+/** Results of the last attempt at this batch. Before the first, every question counts as open. */
 class Known {
   #questions: ReadonlyMap<string, QuestionState> | null = null;
   #own: ReadonlyMap<string, string> = new Map();
@@ -98,13 +98,13 @@ class Known {
 interface Judged extends Verdict {
   readonly composed: Composed | null;
   readonly seq: number;
-  /** Takes it out of the memories again. */
+  /** Removes the draft from the memories again. */
   readonly undo: () => void;
 }
 
 const nothing = { placed: null, composed: null, seq: 0, undo: () => undefined };
 
-/** Judges one draft, and adds it to the memories where nothing speaks against it. */
+/** Judges one draft and, if it is accepted, adds it to the memories. */
 const judge = (draft: PlaceDraft, { memories, known, placed_ids }: Readonly<Under>): Judged => {
   const { question_id, agent_id, text, compose, imported_by } = draft;
   const question = memories.questions.get(question_id);
@@ -138,7 +138,7 @@ const judge = (draft: PlaceDraft, { memories, known, placed_ids }: Readonly<Unde
 interface Under {
   readonly memories: Memories;
   readonly known: Known;
-  /** Of drafts of this batch, by question and agent. */
+  /** Ids given to drafts of this batch, by question and agent. */
   readonly placed_ids: Map<string, string>;
 }
 
@@ -150,7 +150,7 @@ interface Attempt {
   readonly known: Known;
 }
 
-/** Judges the drafts and stores them, or learns why they were judged wrongly. */
+/** Judges the drafts and stores them, or learns why the judgement was wrong. */
 const attempt = async (
   db: Db,
   { drafts, memories, known }: Attempt,
@@ -187,13 +187,13 @@ const attempt = async (
 };
 
 /**
- * Under the locks nothing changes any more, but the first attempt sees what was there before it waited
- * for them: the second may still find a prediction of the same agent, and the third knows all. One
- * more for points, which are paid meanwhile.
+ * Under the locks nothing changes any more, but the first attempt sees the data from before it
+ * waited for them. The second may still find a prediction of the same agent; the third knows
+ * everything. One more allows for points, which are paid meanwhile.
  */
 const most_attempts = 4;
 
-/** One line of the audit log for what an admin imported in this batch. */
+/** Writes one line of the audit log for each admin who imported predictions in this batch. */
 const recordImports = async (
   tx: Tx,
   drafts: readonly PlaceDraft[],
@@ -213,7 +213,7 @@ const recordImports = async (
   }
 };
 
-/** What the statement that stored the batch found out about a draft that is not stored. */
+/** Updates the verdict on a draft that was not stored with the state that the statement read. */
 const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known): Verdict => {
   if (placed !== null) return { placed, ...verdict };
   const own_id = known.ownOf(draft) ?? verdict.own_id;
@@ -222,7 +222,7 @@ const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known)
 };
 
 export const createPlacing = ({ sql, originality, clock }: PlacingOptions): Placing => {
-  /** In a transaction what else belongs to the batch is written with it. */
+  /** Stores the batch in one transaction with its audit lines and answers. */
   const storeIn = async (tx: Tx, batch: Attempt): Promise<readonly Judged[]> => {
     for (let n = 1; n <= most_attempts; n += 1) {
       const { judged, outcome } = await attempt(tx, batch);

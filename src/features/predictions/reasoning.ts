@@ -2,24 +2,24 @@ import { countCharacters } from '../../kit/text.js';
 
 /**
  * The four sections of a reasoning, for their gate and for pages that show parts of them.
- * One of the four names is a heading where it
+ * One of the four names is a heading if it
  * - begins a line, in any case and with Markdown around it (`## Evidence`, `2. Analysis`), and a
- *   colon or the end of the line follows, or a dash where it is in capitals;
+ *   colon or the end of the line follows, or, if it is in capitals, a dash;
  * - is bold, anywhere (`**Evidence** text`; in lower case with a colon);
- * - is in capitals, anywhere, and a colon follows (`… ANALYSIS: …`), or `##` or a number stands
+ * - is in capitals, anywhere, with a colon after it (`… ANALYSIS: …`), or with `##` or a number
  *   before it (`… 2. ANALYSIS …`).
- * Text behind it belongs to its section. A sentence that mentions the word is no heading.
+ * Text after it belongs to its section. A sentence that mentions the word is not a heading.
  */
 
 export const section_names = ['EVIDENCE', 'ANALYSIS', 'COUNTER-EVIDENCE', 'BOTTOM LINE'] as const;
-/** Any other Markdown heading (`# …`): its words do not count, and it ends no section. */
+/** Any other Markdown heading (`# …`). Its words do not count, and it does not end a section. */
 const other_heading = section_names.length;
 
 export interface Heading {
-  /** Index in `section_names`, or one past them. */
+  /** Index in `section_names`, or `other_heading`. */
   readonly section: number;
   readonly start: number;
-  /** Where its own text begins, or the end of the line. */
+  /** Start of the text after it. For `other_heading`, the end of the heading. */
   readonly end: number;
 }
 
@@ -32,30 +32,30 @@ const names = new RegExp(
 );
 const initials = section_names.map((name) => name.charAt(0)).join('');
 
-/** What stands before a name that is part of another word or of an address. */
+/** Matches text before a name that makes it part of another word or of a URL. */
 const part_of_other = /[A-Za-z0-9\u00c0-\u024f/=&?%@\\\u00ad\u2010-\u2013\u2212-]$|[A-Za-z0-9]_+$/;
-/** What stands before `EVIDENCE` where `COUNTER-` goes with it, however it is written. */
+/** Matches `COUNTER-` before `EVIDENCE`, in all its spellings. */
 const counter = new RegExp(`counter(?:${blank}|[*_]|${dash}){0,6}$|counter${dash}\\s{0,3}$`, 'i');
-/** What belongs to a heading before its name: a quotation mark, `##`, a number, `**`. */
+/** Matches the part of a heading before its name: `>`, `##`, a number, `**`. */
 const decoration =
   /(?:>[ \t]{0,4})?(?:#{1,6}[ \t]{0,4})?(?:[*_]{0,3}(?<![\d.,])\d{1,2}[.)][ \t]{1,4})?[*_]{0,3}[ \t]?$/;
 const decorates = new Set([...'>#*_.) \t0123456789']);
-/** More than these before a name are not looked at. */
+/** Maximum number of such characters that are read before a name. */
 const headings_looked_at = 40;
 
-/** Behind a name. All of them match at one place only, and end where the text begins. */
+/** These match right after a name. A match ends at the start of the text. */
 const colon_or_end = /[ \t\r*_#]*(?:[:：][*_]{0,3}|(?=\n|$))/y;
 const blank_and_dash = /[ \t\r*_#]+[-\u2012-\u2015]/y;
 const colon = /[ \t*_]*[:：][*_]{0,3}/y;
 const bold_end = /[ \t]?[:：]?[ \t]?(?:\*\*|__)[*_]?[ \t]?[:：]?/y;
 const apart = /[ \t*_#]*(?=[\s*#]|$)/y;
 
-/** A name with what stands before it. */
+/** A name and its surroundings. */
 interface Named {
   readonly text: string;
   readonly name: string;
   readonly section: number;
-  /** Of the name. */
+  /** Position of the name. */
   readonly at: number;
   readonly lead: string;
   readonly begins_line: boolean;
@@ -79,7 +79,7 @@ const readNamed = (text: string, match: RegExpExecArray): Named | null => {
   return { text, name, section, at, lead, begins_line, is_capital: name === name.toUpperCase() };
 };
 
-/** Where the text behind a heading begins; −1 where the name is none. */
+/** Returns the start of the text after a heading, or −1 if the name is not a heading. */
 const textBegin = ({ text, name, at, lead, begins_line, is_capital }: Named): number => {
   const behind = at + name.length;
   const endOf = (pattern: RegExp): number => {
@@ -109,7 +109,7 @@ const findNamed = (text: string): Named[] => {
 
 const markdown = /^[ \t]*(#{1,6})[ \t]/gm;
 
-/** Lines that begin with `#` and name none of the four, up to one that is named in them. */
+/** Finds other `#` headings. Each ends with its line, or before one of the four in it. */
 const findOthers = (text: string, headings: readonly Heading[]): Heading[] => {
   const others: Heading[] = [];
   for (const match of text.matchAll(markdown)) {
@@ -124,7 +124,7 @@ const findOthers = (text: string, headings: readonly Heading[]): Heading[] => {
   return others;
 };
 
-/** Every heading, in the order of the text. */
+/** Returns every heading, in the order of the text. */
 export const findHeadings = (text: string): Heading[] => {
   const headings: Heading[] = [];
   for (const named of findNamed(text)) {
@@ -136,7 +136,7 @@ export const findHeadings = (text: string): Heading[] => {
   return [...headings, ...findOthers(text, headings)].sort((a, b) => a.start - b.start);
 };
 
-/** Where a name stands that could be meant as a heading and is none; −1 for nowhere. */
+/** Returns the position of a name that looks like a heading but is not one, or −1. */
 const findMention = (text: string, section: number): number => {
   const meant = findNamed(text).find(
     (named) => named.section === section && (named.begins_line || named.is_capital),
@@ -144,20 +144,20 @@ const findMention = (text: string, section: number): number => {
   return meant?.at ?? -1;
 };
 
-/** Headings as flat ranges, whose words do not count. */
+/** Returns the headings as flat ranges. Their words do not count. */
 export const headingRanges = (headings: readonly Heading[]): number[] => {
   const ranges: number[] = [];
   for (const { start, end } of headings) ranges.push(start, end);
   return ranges;
 };
 
-/** Where `\n`, written out, stands for a line break beyond doubt: twice, or before a heading. */
+/** Matches a literal `\n` that means a line break: two, or before Markdown or a section name. */
 const plain_break =
   /(?<!\\)(?:\\r)?\\n(?:(?:\\r)?\\n|[ \t]*(?:[#>*_-]|\d{1,2}[.)]|EVIDENCE|ANALYSIS|COUNTER|BOTTOM))/i;
 
 /**
- * A text that was escaped twice on its way has `\n` in the place of its line breaks; they are what
- * is meant. A text about `C:\new` keeps it.
+ * A text that was escaped twice has `\n` instead of line breaks. This restores them. A text about
+ * `C:\new` stays unchanged.
  */
 export const restoreBreaks = (text: string): string =>
   text.includes('\\n') && plain_break.test(text)
@@ -166,11 +166,11 @@ export const restoreBreaks = (text: string): string =>
 
 const alphanumeric = /[\p{L}\p{N}]/u;
 
-/** Whether anything that can be read stands between `from` and `to`. */
+/** Returns true if there is a letter or digit between `from` and `to`. */
 const hasText = (text: string, from: number, to: number): boolean =>
   alphanumeric.test(text.slice(from, to));
 
-/** Text of the section that `headings[index]` opens: up to the next of the four, without others. */
+/** True if this section has text before the next of the four. Other headings are not text. */
 const sectionHasText = (text: string, headings: readonly Heading[], index: number): boolean => {
   let from = headings[index]!.end;
   for (let next = index + 1; next < headings.length; next += 1) {
@@ -182,17 +182,17 @@ const sectionHasText = (text: string, headings: readonly Heading[], index: numbe
   return hasText(text, from, text.length);
 };
 
-/** Indices of headings, −1 for none. */
+/** Indices of headings, or −1. */
 interface Place {
-  /** The first in its place in the order that has text. */
+  /** The first heading in the right order that has text. */
   readonly found: number;
-  /** Else the first in its place. */
+  /** The first heading in the right order that has no text. */
   readonly empty: number;
 }
 
 /**
- * The four, each behind the one before it. A heading may occur again; what counts is that they can
- * be found in order, each with text.
+ * Finds the four headings, each after the one before it. A heading may occur again. It is enough
+ * that they can be found in order, each with text.
  */
 const findPlaces = (text: string, headings: readonly Heading[]): Place[] => {
   let cursor = -1;
@@ -209,7 +209,7 @@ const findPlaces = (text: string, headings: readonly Heading[]): Place[] => {
   });
 };
 
-/** From 1, as people count. */
+/** Counts characters from 1, as people do. */
 const characterAt = (text: string, at: number): string =>
   `at character ${countCharacters(text.slice(0, at)) + 1}`;
 
@@ -222,7 +222,7 @@ const problemOf = (text: string, headings: readonly Heading[], section: number):
   return `${name} stands ${characterAt(text, at)} (“${words}”), but not as a heading`;
 };
 
-/** Headings that a refusal names. */
+/** Maximum number of headings that a refusal names. */
 const most_named = 8;
 
 const sayFound = (text: string, headings: readonly Heading[]): string => {
@@ -234,7 +234,7 @@ const sayFound = (text: string, headings: readonly Heading[]): string => {
   return ` Found: ${places.join(', ')}${named.length > most_named ? ', …' : ''}.`;
 };
 
-/** Gate 2: what is wrong with the four sections, and what was found; null when all is well. */
+/** Explains the problems of the four sections and names the headings found. Null if all is well. */
 export const explainSections = (text: string, headings: readonly Heading[]): string | null => {
   const problems: string[] = [];
   for (const [section, { found, empty }] of findPlaces(text, headings).entries()) {
@@ -260,8 +260,8 @@ export interface Sections {
 }
 
 /**
- * Each section up to the next of the four, as their gate finds them; empty where it is not there,
- * which no stored reasoning lacks.
+ * Returns the text of each section, up to the next of the four, as the gate finds them. Empty if a
+ * section is missing, which happens in no stored reasoning.
  */
 export const readSections = (text: string): Sections => {
   const headings = findHeadings(text);

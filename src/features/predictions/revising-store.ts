@@ -4,18 +4,18 @@ import type { NewPrediction, PredictionRow } from './columns.js';
 import type { ForecastColumns } from './distribution.js';
 import { selectPrediction } from './store.js';
 
-/** Forecasts that replace others, and all that ever stood. */
+/** Stores revisions, and reads all forecasts of a prediction. */
 
 export interface LockedPrediction {
   readonly row: PredictionRow;
   readonly is_open: boolean;
-  /** Forecasts made elsewhere are for imported questions that are not decided yet. */
+  /** True for an imported question that is not decided yet. */
   readonly takes_imports: boolean;
 }
 
 /**
- * Locks predictions after their questions, which cannot close before the commit, both in the order
- * of their ids; those that are not there are left out.
+ * Locks the questions, so that they cannot close before the commit, and then the predictions, each
+ * in the order of their ids. Missing predictions are left out.
  */
 export const lockPredictions = async (
   tx: Tx,
@@ -29,7 +29,7 @@ export const lockPredictions = async (
       order by id
       for share
     )
-    -- Not now(): that is the time before the wait for the locks.
+    -- Not now(), which is the time before the wait for the locks.
     select
       id,
       status = 'open' and opens_at <= clock_timestamp() and closes_at > clock_timestamp()
@@ -58,7 +58,7 @@ export interface Revision
 
 const stated = 'prediction, probability, confidence, selected_option, probabilities, cdf';
 
-/** Keeps what stood and puts the new forecast in its place; sent at once. */
+/** Stores the earlier forecasts and replaces them by the new ones. Sent without waiting. */
 export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown> => {
   const prefixed = (name: string) => stated.replace(/\w+/g, `${name}.$&`);
   return tx`
@@ -96,18 +96,18 @@ export interface ForecastRow extends ForecastColumns {
   readonly reason: string | null;
   readonly event_id: string;
   readonly forecast_at: Date;
-  /** Null: it stands. */
+  /** Null if the forecast is the current one. */
   readonly until: Date | null;
 }
 
-/** On which question; hidden predictions as well. */
+/** Returns the question of a prediction, even of a hidden one. */
 export const readQuestionOf = async (db: Db, id: string): Promise<string | undefined> => {
   const [row] = await db<{ question_id: string }[]>`
     select question_id from predictions where id = ${id}`;
   return row?.question_id;
 };
 
-/** Every forecast of a prediction, the first one first; one row more than the page. */
+/** Lists every forecast of a prediction, the first one first. Reads one row more than the page. */
 export const listForecasts = (
   db: Db,
   { question_id, agent_id }: Pick<PredictionRow, 'question_id' | 'agent_id'>,
@@ -126,7 +126,7 @@ export const listForecasts = (
   offset ${offset}
   limit ${limit + 1}`;
 
-/** The forecast that stood at a time, or that stands; undefined where there was none yet. */
+/** Returns the forecast at a time, or now if `at` is null. Undefined before the first forecast. */
 export const readForecastAt = async (
   db: Db,
   question_id: string,

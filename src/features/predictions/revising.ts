@@ -23,8 +23,8 @@ import {
 import { reason_limits } from './schema.js';
 
 /**
- * A new forecast in place of an agent's earlier one: a group commit like that of placing, at most
- * one revision of a prediction in a batch. The reasoning stays; what stood before is kept.
+ * Replaces an agent's forecast by a new one, in a group commit as in `placing.ts`, with at most one
+ * revision of a prediction per batch. The reasoning stays, and the earlier forecast is stored too.
  */
 
 interface ReviseDraft {
@@ -32,16 +32,16 @@ interface ReviseDraft {
   readonly agent: { readonly id: string; readonly name: string };
   readonly owner_id: string | null;
   readonly stated: ForecastColumns;
-  /** Null for an imported forecast, which has none. */
+  /** Null for an imported forecast. */
   readonly reason: string | null;
-  /** When it was made elsewhere; null: now, by the rules of the forum. */
+  /** Time at which it was made elsewhere. Null if it is made here and now. */
   readonly imported_at: Date | null;
   readonly idempotent: { readonly claim: Claim; answer(revised: Revised): Answer } | null;
 }
 
 export interface Revised {
   readonly row: PredictionRow;
-  /** Null: the forecast was this already, and nothing was stored. */
+  /** Null if the prediction had this forecast already. Then nothing was stored. */
   readonly event_id: string | null;
 }
 
@@ -49,7 +49,7 @@ export interface ReviseParts {
   readonly revising: GroupCommit<ReviseDraft, Revised | Fault>;
 }
 
-/** Between two forecasts of an agent on a question, unless they are imported. */
+/** Minimum time between two forecasts of an agent on a question. Imports are exempt. */
 export const least_rest_ms = 60_000;
 const most_revisions = 200;
 
@@ -76,7 +76,7 @@ const refuseSoon = (rest_ms: number): Fault => {
   });
 };
 
-/** The same rules as for placing, under the locks; null where nothing speaks against it. */
+/** Applies the same rules as placing, under the locks. Null if the revision is allowed. */
 const whyNot = (draft: ReviseDraft, locked: LockedPrediction, at: Date): Fault | null => {
   const { row, is_open, takes_imports } = locked;
   if (row.agent_id !== draft.agent.id) return refuse(revision_faults.NOT_YOUR_PREDICTION);
@@ -208,7 +208,7 @@ export const showForecast = (
 
 const path = 'body.reason';
 
-/** Why the forecast changed: the rules are those of a comment. */
+/** Checks the text that says why the forecast changed. Its words follow the rules of a comment. */
 export const readReason = (text: string): string | Fault => {
   const { min, max, words, word_letters } = reason_limits;
   const reason = readText(text, path, { min, max });

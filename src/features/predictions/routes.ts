@@ -62,7 +62,7 @@ import {
 import { seesReasoning, showPredictions, visibilityHeaders } from './visibility.js';
 
 export interface PredictParts {
-  /** `answerPrediction` on the home process of the question. */
+  /** Runs `answerPrediction` on the home process of the question. */
   predictAtHome(request: PredictionRequest): Promise<Answer>;
 }
 
@@ -84,7 +84,7 @@ interface PredictCall {
   storeAnswer(tx: Tx, answer: Answer): Promise<void>;
 }
 
-/** Not destructured: `storeAnswer` is a method of the call. */
+/** `call` is not destructured, because `storeAnswer` is its method. */
 const answerCall = async (
   deps: Needs & PredictParts,
   call: PredictCall,
@@ -93,7 +93,7 @@ const answerCall = async (
   const { claim, body_digest, caller: agent } = call;
   const { question_id, body } = wanted;
   const answer = await deps.predictAtHome({ question_id, body, agent, body_digest, claim });
-  // The transaction of a prediction stores its own answer.
+  // The transaction of a prediction also stores its answer. A dry run has no transaction.
   if (body.dry_run === true && claim !== null && !isFault(answer)) {
     await deps.sql.begin((tx) => call.storeAnswer(tx, answer));
   }
@@ -158,7 +158,7 @@ const predictMany = route({
     const { caller: agent } = ctx;
     const { predictions } = ctx.body;
     const taken = await Promise.all(predictions.map(() => deps.takePrediction(agent.id)));
-    // They were counted in their order.
+    // Predictions are counted in order, so the last one has the current state of the limit.
     showLeft(ctx, [predictionsWindow(deps.config, agent.id)], taken.at(-1)!);
     const results = await placeBatch(deps, predictions, { agent, taken });
     const refused = results.filter(({ status }) => status >= 400).length;
@@ -169,7 +169,7 @@ const predictMany = route({
 
 const most_predictions_listed = 200;
 
-/** Tells an agent, before it writes, whether it may predict here and what is needed. */
+/** Tells an agent whether it may predict here, and lists the requirements, before it writes. */
 const preflightOf = async (
   { sql, config, clock }: Deps,
   question: QuestionRow,
@@ -184,7 +184,7 @@ const preflightOf = async (
   ]);
   const points = account?.balance ?? 0;
   const closed = whyNotOpen(question, clock());
-  // In the order in which a prediction would meet them.
+  // In the order in which they would refuse a prediction.
   const obstacles = [
     agent.owner_id === null ? common_faults.AGENT_NOT_LINKED : null,
     closed === null ? null : { ...question_faults.QUESTION_NOT_OPEN, sentence: closed },
@@ -275,7 +275,7 @@ const listOnQuestion = route({
   },
 });
 
-/** A prediction that is shown, with its question. */
+/** Finds a prediction that is not hidden, with its question. */
 const findShown = async ({ sql }: Pick<Needs, 'sql'>, pid: string) => {
   const row = await readPrediction(sql, pid);
   const question = row === undefined ? undefined : await readQuestion(sql, row.question_id);

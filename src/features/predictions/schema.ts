@@ -15,9 +15,9 @@ import { value_schema } from '../questions/schema.js';
 import { most_points } from './cdf-input.js';
 import { prediction_schema } from './columns.js';
 
-/** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
+/** Requests and answers of predictions. Numbers are percent; input may also be fractions of 1. */
 
-/** A side; existing clients write it as a text. */
+/** A side. Existing clients send it as a text. */
 const side = Type.Union(
   [
     Type.Boolean(),
@@ -31,7 +31,7 @@ const side = Type.Union(
 
 const most_evidence = 10;
 
-/** In bytes of JSON; a text may also have so many characters, whatever they are. */
+/** Maximum bytes as JSON. A text may have more bytes if it has at most this many characters. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown({
@@ -51,7 +51,7 @@ const point = Type.Object({ value: value_schema, p: Type.Number() });
 const outside = (where: string) =>
   Type.Optional(nullable(Type.Number({ description: `Chance of what lies ${where} the range.` })));
 
-/** A forecast in every form, but for the side; null is absent. */
+/** A forecast in every form, except for the side. Null means absent. */
 export const stated_members = {
   confidence: Type.Optional(
     nullable(Type.Number({ description: `In the side or option that you name. ${percent_text}` })),
@@ -115,7 +115,7 @@ export const predict_body = Type.Object({
 });
 export type PredictBody = Static<typeof predict_body>;
 
-/** With the question named beside it. */
+/** A prediction whose body names the question. */
 export const predictions_body = Type.Composite([
   Type.Object({ question_id: Type.String({ maxLength: 100 }) }),
   predict_body,
@@ -152,7 +152,7 @@ export const list_query = Type.Object({
   ...page_query,
 });
 
-/** Why a forecast changes: in characters; the words are those of a comment. */
+/** Limits for the reason of a revision, in characters. Words count as in a comment. */
 export const reason_limits = { min: 20, max: 2_000, words: 5, word_letters: 3 } as const;
 
 export const revise_body = Type.Object({
@@ -169,7 +169,7 @@ export const revised_schema = named(
   'A prediction with its new forecast.',
   Type.Object({
     prediction: prediction_schema,
-    /** False: the forecast was this already, and nothing was stored. */
+    /** False if the prediction had this forecast already. Then nothing was stored. */
     changed: Type.Boolean(),
     event_id: nullable(uuid_schema),
   }),
@@ -213,7 +213,7 @@ const failure_schema = Type.Object({
   status: Type.Integer(),
 });
 
-/** What `dry_run: true` answers: all that stands against the prediction, or nothing. */
+/** The answer to `dry_run: true`, with all failures if there are any. */
 export const dry_run_schema = named(
   'DryRun',
   'What stands against a prediction, or nothing; nothing was stored.',
@@ -221,7 +221,7 @@ export const dry_run_schema = named(
     dry_run: Type.Literal(true),
     would_be_accepted: Type.Boolean(),
     failures: Type.Array(failure_schema),
-    /** Of the most similar earlier prediction, when it is too similar. */
+    /** Similarity to the most similar earlier prediction, if it is too similar. */
     similarity: nullable(Type.Number()),
     similar_prediction_id: nullable(uuid_schema),
     citations: Type.Array(Type.String()),
@@ -248,7 +248,7 @@ export const preflight_schema = named(
   Type.Object({
     question_id: uuid_schema,
     can_predict: Type.Boolean(),
-    /** The code a prediction would be refused with, whatever it says. */
+    /** Error code that any prediction of this agent would get here. Null if it can predict. */
     reason: nullable(Type.String()),
     message: nullable(Type.String()),
     requirements: Type.Object({
@@ -259,7 +259,7 @@ export const preflight_schema = named(
       sections: Type.Array(Type.String()),
       min_citations: Type.Integer(),
       similarity_below: Type.Number(),
-      /** True: the pages are asked for, and two of them must answer. */
+      /** If true, cited pages are fetched, and two of them must answer. */
       citations_reachable: Type.Boolean(),
       resolution_protocol: Type.Boolean(),
       model_family_cap: nullable(Type.Integer()),
@@ -283,7 +283,7 @@ export const batch_body = Type.Object({
   predictions: Type.Array(judgedAlone(predictions_body), { minItems: 1, maxItems: 100 }),
 });
 
-/** One item: what it would have been answered with alone. */
+/** The result of one item, as if it had been sent alone. */
 export const batch_result = Type.Object({
   index: Type.Integer(),
   status: Type.Integer(),

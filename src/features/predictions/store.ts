@@ -3,7 +3,7 @@ import { firstRow, limitToPage, readTotal } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
 import { type PredictionRow, read_sql, short_sql } from './columns.js';
 
-/** Predictions as they are read, shown and hidden. */
+/** Reads, lists and hides predictions. */
 
 export const selectPrediction = (db: Db, columns = read_sql) => db`
   select
@@ -14,8 +14,9 @@ export const selectPrediction = (db: Db, columns = read_sql) => db`
   join questions q on q.id = p.question_id`;
 
 /**
- * What the prediction `p` gives each side of its question `q`, as rows `s (side, given)`: to NO (0)
- * and YES (1) in basis points, to options in those · (options − 1), so that all are whole numbers.
+ * Joins rows `s (side, given)`: the share that prediction `p` gives each side of its question `q`.
+ * NO (0) and YES (1) get basis points. Options get basis points · (options − 1), so that all are
+ * whole numbers.
  */
 export const givenSides = (db: Db) => db`
   lateral (
@@ -32,8 +33,8 @@ export const givenSides = (db: Db) => db`
   ) as s`;
 
 /**
- * Every forecast on a question, and when the next one of the same agent replaced it, if one did. To
- * be joined laterally: `question` may be a column of what stands before.
+ * Joins every forecast on a question, and when the agent's next forecast replaced it, if one did.
+ * The join is lateral, so `question` may be a column of an earlier table.
  */
 export const timedForecasts = (db: Db, question: Fragment) => db`
   lateral (
@@ -43,11 +44,11 @@ export const timedForecasts = (db: Db, question: Fragment) => db`
     where f.question_id = ${question}
   )`;
 
-/** Whether a forecast of `timedForecasts` stood at a moment. */
+/** SQL condition: forecast `p` of `timedForecasts` was the current one at a moment. */
 export const stoodAt = (db: Db, at: Date | Fragment) => db`
   p.forecast_at < ${at} and (p.replaced_at is null or p.replaced_at >= ${at})`;
 
-/** As everybody may see it: none when it is hidden. */
+/** Returns undefined if the prediction is hidden. */
 export const readPrediction = (db: Db, id: string) =>
   firstRow(db<PredictionRow[]>`
     ${selectPrediction(db)}
@@ -68,7 +69,7 @@ export const readIdBySeq = async (
   return row?.id ?? null;
 };
 
-/** Pages cited on the question, those of the newest predictions first. */
+/** Returns the pages cited on the question, starting with the newest predictions. */
 export const readUsedCitations = async (
   db: Db,
   question_id: string,
@@ -98,7 +99,7 @@ const score = (row: PredictionRow): number => row.upvotes - row.downvotes;
 export const keyOf = (row: PredictionRow, sort: PredictionSort): CursorKey =>
   sort === 'top' ? [score(row), row.id] : [row.id];
 
-/** One row more than the page. `top`: most upvotes less downvotes first, then the newest. */
+/** Reads one row more than the page. `top` sorts by upvotes minus downvotes, then newest first. */
 export const listPredictions = async (
   db: Db,
   question_id: string,
@@ -125,7 +126,7 @@ export const countPredictions = (db: Db, question_id: string) =>
     from predictions
     where question_id = ${question_id} and hidden_at is null`);
 
-/** Whether the agent, or an agent of the human, has predicted on the question. */
+/** Returns true if the agent, or any agent of the human, has predicted on the question. */
 export const hasPredicted = async (
   db: Db,
   question_id: string,
@@ -141,23 +142,22 @@ export const hasPredicted = async (
 };
 
 /**
- * Hiding a prediction takes its text and its place in lists from everybody. The forecast itself
- * counts on, in the consensus, the counters, scores and points: hiding a text is no way out of a
- * forecast, and a reader of the consensus must be able to add it up. Its author may not predict
- * again.
+ * Hiding a prediction removes its text and removes it from lists, for everybody. Its forecast still
+ * counts in the consensus, counters, scores and points: hiding a text must not undo a forecast, and
+ * readers of the consensus must be able to add it up. The author cannot predict again.
  */
 
-/** What became of a prediction, or of a comment. */
+/** The result of hiding or showing a prediction or a comment. */
 export interface Hidden {
   readonly id: string;
   readonly question_id: string;
   readonly agent_id: string;
   readonly hidden_at: Date | null;
-  /** False: it was so already. */
+  /** False if it was in this state already. */
   readonly changed: boolean;
 }
 
-/** Hides (`at`) or shows again (null); undefined when there is no such prediction. */
+/** Hides a prediction (`at`) or shows it again (null). Returns undefined if it does not exist. */
 export const setPredictionHidden = async (
   tx: Tx,
   id: string,

@@ -6,9 +6,9 @@ import { hidden_reasoning, type PredictionRow, type PredictionWire, toWire } fro
 import { hasPredicted } from './store.js';
 
 /**
- * Who sees reasoning where HIDE_REASONING is set: while a question takes predictions, the agents
- * that have predicted on it, the people whom such an agent belongs to, and admins; afterwards
- * everybody. The table of columns says what belongs to the reasoning.
+ * Returns true if the caller may see the reasoning. With HIDE_REASONING, while a question takes
+ * predictions, only three groups may: agents that have predicted on it, owners of such agents, and
+ * admins. Afterwards everybody may. `columns.ts` says which columns belong to the reasoning.
  */
 export const seesReasoning = async (
   { config, sql, clock }: Deps,
@@ -25,7 +25,7 @@ export const seesReasoning = async (
 interface Sight {
   readonly question: QuestionRow;
   readonly caller: Caller;
-  /** The reasoning was not read. */
+  /** True if the reasoning was not read. */
   readonly is_short?: boolean;
 }
 
@@ -39,6 +39,6 @@ export const showPredictions = async (
   return sees ? wires : wires.map((wire) => ({ ...wire, ...hidden_reasoning }));
 };
 
-/** For caches between the service and its readers, where readers see different things. */
+/** For caches between the service and its readers, because readers may get different answers. */
 export const visibilityHeaders = ({ config }: Pick<Deps, 'config'>): Record<string, string> =>
   config.HIDE_REASONING ? { Vary: 'X-API-Key, Authorization, X-Admin-Key' } : {};

@@ -30,23 +30,23 @@ import * as store from './store.js';
  *     │                 │ ◀──────reopen with a later closes_at─────┘ │               ▲ │
  *     └─▶ deleted       └──────────────void──────────────────────────┴─▶ voided ◀────┴─┘
  *
- * A decision can be corrected: a resolved question is resolved again or voided, a voided one is
- * resolved. Each decision is a new revision.
+ * A decision can be corrected: a resolved question can be resolved again or voided, and a voided
+ * one can be resolved. Each decision is a new revision.
  *
- * Each step is one transaction with its event, where it has one, and judges the question under its lock.
+ * Each step is one transaction. It locks and checks the question, and writes the event, if any.
  *
  * Another feature that ends a question calls `markResolved` or `markVoided` in its own transaction
- * and `questions.forget` after the commit. Other processes use their copy for a moment longer, so
- * that the commit of a prediction looks at the status again.
+ * and `questions.forget` after the commit. Other processes may use their cached copy a moment
+ * longer, so the commit of a prediction checks the status again.
  */
 
 interface Rule {
   readonly from: readonly wire.QuestionStatus[];
-  /** Opens the refusal from another status. */
+  /** First words of the error message if the question has another status. */
   readonly rule: string;
 }
 
-/** The question, locked until the end of the transaction, when its status allows the step. */
+/** Locks the question until the end of the transaction. Checks that its status allows the step. */
 const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<store.QuestionRow | Fault> => {
   const row = await store.lockQuestion(tx, id);
   if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
@@ -74,7 +74,7 @@ const announceClosed = (tx: Tx, closed: readonly store.Ending[], at: Date) => {
   return emitAll(tx, question_closed, drafts);
 };
 
-/** draft → open with its event, and with the announcement where less than a day is left. */
+/** draft → open with its event, and with the announcement if the question closes within a day. */
 const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Date) => {
   const { id } = row;
   const timeframe = rules.timeframeOf(opens_at, row.resolution_date);
@@ -102,7 +102,7 @@ const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Dat
   return opened;
 };
 
-/** The question of a draft, in the taxonomy as it is. */
+/** Turns a draft into a question and checks it against the current taxonomy. */
 export const checkDraft = async (
   { taxonomy, clock }: Deps & TaxonomyParts,
   draft: wire.QuestionDraft,
@@ -119,7 +119,7 @@ interface Creation {
   readonly at: Date;
 }
 
-/** Stores a question as a draft, or published at once. */
+/** Stores a question as a draft, and publishes it if `publish` is true. */
 export const createQuestion = async (
   tx: Tx,
   question: rules.NewQuestion,
@@ -133,10 +133,10 @@ export const createQuestion = async (
   return { row: made, created };
 };
 
-/** Drafts of one agent that wait for review at a time. */
+/** Maximum number of an agent's suggestions that wait for review. */
 export const most_suggestions = 20;
 
-/** The question that an agent suggests; members that suggestions do not have are ignored. */
+/** Checks the question that an agent suggests. Its weight and source are ignored. */
 export const checkSuggestion = async (
   deps: Deps & TaxonomyParts,
   suggestion: wire.QuestionDraft,
@@ -161,13 +161,13 @@ export const suggestQuestion = async (
   return (await store.insertQuestion(tx, question, agent_id)).row;
 };
 
-/** The question after a step, and details for the audit log; null when nothing changed. */
+/** The question after a step, and details for the audit log (null if nothing changed). */
 interface StepResult {
   readonly row: store.QuestionRow;
   readonly details: Readonly<Record<string, unknown>> | null;
 }
 
-/** A step that an admin takes; `B` is the type of the body of the call. */
+/** A step that an admin takes. `B` is the type of the request body. */
 export interface Step<B = unknown> extends Rule {
   readonly act: Act;
   work(tx: Tx, row: store.QuestionRow, call: { at: Date; body: B }): Promise<StepResult | Fault>;
@@ -180,7 +180,7 @@ interface StepCall<B> {
   readonly reason?: string | null;
 }
 
-/** Locks the row, judges and takes the step, and records it. */
+/** Locks and checks the question, takes the step, and writes it to the audit log. */
 export const takeStep = async <B>(
   tx: Tx,
   step: Step<B>,
@@ -199,7 +199,7 @@ export const takeStep = async <B>(
   return row;
 };
 
-/** Tells an agent what became of its suggestion; nobody else hears of a draft. */
+/** Notifies the author about the decision on a suggestion. No one else is notified about drafts. */
 const notifyAuthor = async (
   tx: Tx,
   { id, author_id }: store.QuestionRow,
@@ -210,7 +210,7 @@ const notifyAuthor = async (
   await notify(tx, [{ ...about, ...notice }]);
 };
 
-/** draft → open. An opening time that has passed becomes the present. */
+/** draft → open. If the opening time has passed, the question opens now. */
 export const publish: Step = {
   act: 'question.publish',
   from: ['draft'],
@@ -227,7 +227,7 @@ export const publish: Step = {
   },
 };
 
-/** open → closed before its time. */
+/** open → closed before `closes_at`. */
 export const close: Step = {
   act: 'question.close',
   from: ['open'],
@@ -240,7 +240,7 @@ export const close: Step = {
   },
 };
 
-/** closed → open until a later time, which gets an announcement of its own. */
+/** closed → open until a later time. That time is announced like the first one. */
 export const reopen: Step<wire.ReopenBody> = {
   act: 'question.reopen',
   from: ['closed'],
@@ -267,7 +267,7 @@ export const reopen: Step<wire.ReopenBody> = {
   },
 };
 
-/** Edits the fields that the status allows; a new closing time is announced anew. */
+/** Edits the fields that the status allows. A new closing time is announced again. */
 export const edit = ({ taxonomy }: TaxonomyParts): Step<wire.QuestionEdit> => ({
   act: 'question.update',
   from: wire.statuses,
@@ -297,7 +297,7 @@ export const edit = ({ taxonomy }: TaxonomyParts): Step<wire.QuestionEdit> => ({
   },
 });
 
-/** Rejects a suggestion, or drops a draft. A published question is voided instead. */
+/** Rejects a suggestion, or deletes a draft. A published question can only be voided. */
 export const drop: Step<{ readonly reason: string | null }> = {
   act: 'question.reject',
   from: ['draft'],
@@ -320,7 +320,7 @@ interface Ended extends Pick<store.QuestionRow, 'id'> {
   readonly at: Date;
 }
 
-/** Ends a question as a new revision; the row as it is then. */
+/** Ends a question as a new revision, and returns the changed row. */
 const endQuestion = async (
   tx: Tx,
   { id, note, at }: Ended,
@@ -330,7 +330,7 @@ const endQuestion = async (
   if (isFault(row)) return row;
   return store.updateQuestion(tx, id, {
     ...change,
-    // An open question closes by it, so scoring ends now, also if another decision follows.
+    // This also closes an open question, so scoring ends now even if another decision follows.
     ...(row.status === 'open' ? { closed_at: at } : {}),
     resolution_note: note,
     revision: row.revision + 1,
@@ -338,15 +338,15 @@ const endQuestion = async (
   });
 };
 
-/** From where a question is resolved, with the words of the refusal. */
+/** The statuses that can change to resolved, and the error message for the others. */
 export const resolving: Rule = {
   from: ['closed', 'resolved', 'voided'],
   rule: 'Only a closed, resolved or voided question can be resolved',
 };
 
 /**
- * closed | resolved | voided → resolved as a new revision. That the outcome fits the type and the
- * options is checked by the caller; neither changes after publishing.
+ * closed | resolved | voided → resolved as a new revision. The caller checks that the outcome fits
+ * the type and the options, which do not change after publishing.
  */
 export const markResolved = (
   tx: Tx,
@@ -367,7 +367,7 @@ export const markResolved = (
     resolved_at: ended.at,
   });
 
-/** open | closed | resolved → voided; the revision counts it like a resolution. */
+/** open | closed | resolved → voided. Like a resolution, this is a new revision. */
 export const markVoided = (tx: Tx, ended: Ended) =>
   endQuestion(tx, ended, {
     from: ['open', 'closed', 'resolved'],
@@ -381,8 +381,8 @@ export const markVoided = (tx: Tx, ended: Ended) =>
   });
 
 /**
- * One turn of the timer: announces questions that close within a day and closes those whose time is
- * up; any number of timers may run. Returns how many questions changed.
+ * Runs one turn of the timer: announces questions that close within a day, and closes questions
+ * that are due. Any number of timers may run. Returns how many questions changed.
  */
 export const turnQuestions = async (deps: Deps): Promise<number> =>
   deps.sql.begin(async (tx) => {
@@ -402,8 +402,8 @@ export const createQuestionTimer = (deps: Deps, every_ms = 1_000): Service =>
   });
 
 /**
- * Counters of questions follow the log: they move in the transaction that gives the events their
- * offsets, once a batch and question, and so never on the path of a prediction.
+ * The counters of questions follow the log. They change in the transaction that gives events their
+ * offsets, once per batch and question, so predictions never wait for them.
  */
 export const question_counts: Projector = {
   name: 'question counters',
@@ -427,7 +427,7 @@ export const question_counts: Projector = {
   },
 };
 
-/** A question as this caller may see it: drafts exist for admins and their author only. */
+/** Reads a question if the caller may see it. Only admins and the author can see a draft. */
 export const findVisible = async (deps: Deps, id: string, caller: Caller) => {
   const row = await store.readQuestion(deps.sql, id);
   if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);

@@ -7,24 +7,24 @@ import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';
 
 /**
- * Lists of questions. A page is found in two steps: first the ids and keys of its rows, which
- * indexes give without touching the wide rows, then these rows alone. Every order ends with the id,
- * so that a key belongs to one row; counters may move between two pages, and a question with them.
+ * Lists of questions. A page is read in two steps: first its ids and sort keys, which come from
+ * indexes alone, then only its rows, which are wide. Every order ends with the id, so keys are
+ * unique. If counters change between two pages, a question can change its position.
  */
 
 export interface ListRequest {
   readonly filter: Omit<AdminListQuery, 'limit' | 'cursor' | 'offset' | 'sort' | 'include'>;
   readonly sort: QuestionSort;
-  /** Drafts are in the lists of admins and of their author only. */
+  /** True if the list includes drafts: only for admins and for the author. */
   readonly drafts: boolean;
 }
 
 export interface ListedRow extends QuestionRow {
-  /** The sort key as the cursor carries it; null where the id alone is the key. */
+  /** The sort key as the cursor contains it; null if the id alone is the key. */
   readonly sort_key: string | number | null;
 }
 
-/** The default sort is relevance for a search, else newest; a search for blanks is none. */
+/** The default sort is relevance for a search, else newest. A blank search is ignored. */
 export const readListQuery = (
   query: ListRequest['filter'] & { readonly sort?: QuestionSort },
   drafts: boolean,
@@ -42,7 +42,7 @@ const statusOf = ({ filter, sort }: ListRequest): QuestionStatus | 'all' => {
   return sort === 'recently_resolved' ? 'resolved' : 'all';
 };
 
-/** Written out where a partial index has this status: with a parameter it would not be used. */
+/** A status with a partial index is a literal, because a parameter would not use the index. */
 const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   if (status === 'all') return db`true`;
   if (status === 'open') return db`q.status = 'open'`;
@@ -75,10 +75,10 @@ const conditions = (db: Db, list: ListRequest) => {
 };
 
 interface Order {
-  /** Of the key that a cursor holds before the id; left out where the id alone is the key. */
+  /** Type of the sort key in a cursor. Missing if the id alone is the key. */
   readonly kind?: 'time' | 'number';
   readonly is_ascending?: true;
-  /** True: the key is made from the counters. */
+  /** True if the key is computed from the counters. */
   readonly counts?: true;
   key(db: Db, list: ListRequest): Fragment;
 }
@@ -128,7 +128,7 @@ const seekAfter = (db: Db, list: ListRequest, after: CursorKey | null) => {
   const { kind, is_ascending, key } = orders[list.sort];
   if (kind === undefined) return db`and q.id < ${after[0] as string}::uuid`;
   const [value, id] = after;
-  // As a text: a timestamptz parameter would be sent with milliseconds only.
+  // Sent as text, because a timestamptz parameter would lose the microseconds.
   const bound =
     kind === 'time'
       ? db`(${value as string}::text::timestamptz, ${id as string}::uuid)`
@@ -138,13 +138,13 @@ const seekAfter = (db: Db, list: ListRequest, after: CursorKey | null) => {
     : db`and (${key(db, list)}, q.id) < ${bound}`;
 };
 
-/** As the cursor carries it: to the microsecond, or a row would come again on the next page. */
+/** The key for the cursor, to the microsecond. Otherwise a row could repeat on the next page. */
 const shownKey = (db: Db, sort: QuestionSort) =>
   orders[sort].kind === 'time'
     ? db`to_char(keys.key at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
     : db`keys.key`;
 
-/** One row more than the page, so that the caller sees whether there is a next one. */
+/** Returns one row more than the page, so that the caller knows whether a next page exists. */
 export const listQuestions = async (
   db: Db,
   list: ListRequest,
@@ -174,7 +174,7 @@ export const countQuestions = (db: Db, list: ListRequest) =>
     from questions q
     where ${conditions(db, list)}`);
 
-/** An agent, or a person for all agents that are linked to it. */
+/** An agent, or a human with all the agents that they own. */
 type Author = { readonly kind: 'agent' | 'human'; readonly id: string };
 
 const suggestedBy = (db: Db, { kind, id }: Author) =>
@@ -186,7 +186,7 @@ interface SuggestedRow extends QuestionRow {
   readonly author: { readonly id: string; readonly name: string };
 }
 
-/** What was suggested and not rejected, in every status, the newest first. */
+/** Lists suggestions in every status, newest first. Rejected suggestions are deleted. */
 export const listSuggestions = (db: Db, author: Author, page: PageRequest) =>
   db<SuggestedRow[]>`
     select ${questionColumns(db)}, json_build_object('id', a.id, 'name', a.name) as author

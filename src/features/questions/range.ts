@@ -3,11 +3,11 @@ import { parseTime } from '../../kit/time.js';
 import type { Value } from './schema.js';
 
 /**
- * Questions whose outcome is a number or a date. Inside the program a date is a number too, of
- * milliseconds since 1970; on the wire it is an ISO time.
+ * Questions whose outcome is a number or a date. Inside the program a date is also a number, in
+ * milliseconds since 1970. On the wire it is an ISO time.
  */
 
-/** The columns of a question. */
+/** Columns of the `questions` table. */
 export interface RangeColumns {
   readonly range_min: number | null;
   readonly range_max: number | null;
@@ -28,30 +28,30 @@ interface Typed {
   readonly question_type: string;
 }
 
-/** Null for a question that asks for no number. */
+/** Returns null if the question does not ask for a number or a date. */
 export const rangeOf = (row: Typed & Omit<RangeColumns, 'unit'>): Range | null => {
   const { range_min: min, range_max: max, open_min, open_max, question_type } = row;
   if (min === null || max === null) return null;
   return { min, max, open_min, open_max, is_date: question_type === 'date' };
 };
 
-/** As a client gave it; null where it is not of the kind that the question asks for. */
+/** Reads a value that a client sent; null if it is not of the type that the question asks for. */
 export const readValue = (given: Value, is_date: boolean): number | null => {
   if (!is_date) return typeof given === 'number' && Number.isFinite(given) ? given : null;
   return typeof given === 'string' ? (parseTime(given)?.getTime() ?? null) : null;
 };
 
-/** Floating-point noise at the ends of a range, as a part of its width. */
+/** Tolerance for floating-point noise at the ends of a range, as a fraction of its width. */
 const end_tolerance = 1e-9;
 
-/** A value that differs from an end of the range by floating-point noise only is that end. */
+/** Moves a value to an end of the range if it differs from it only by floating-point noise. */
 export const fitValue = (value: number, { min, max }: Pick<Range, 'min' | 'max'>): number => {
   const noise = (max - min) * end_tolerance;
   if (Math.abs(value - min) <= noise) return min;
   return Math.abs(value - max) <= noise ? max : value;
 };
 
-/** Rounds to 1e-9 of the width or finer, which removes floating-point noise; dates to 1 ms at least. */
+/** Rounds to 1e-9 of the width or finer, to remove floating-point noise. A date has whole ms. */
 export const showValue = (value: number, { is_date, min, max }: Omit<Range, Open>): Value => {
   const digit = Math.floor(Math.log10((max - min) * 1e-9));
   if (!is_date) return Number(value.toFixed(Math.min(100, Math.max(0, -digit))));
@@ -60,7 +60,7 @@ export const showValue = (value: number, { is_date, min, max }: Omit<Range, Open
 };
 type Open = 'open_min' | 'open_max';
 
-/** For people: a rounded number with its unit, or the day. */
+/** Returns text for people: a rounded number with its unit, or the day. */
 export const valueText = (
   value: Value,
   { question_type, unit, range_min, range_max }: Typed & Omit<RangeColumns, Open>,
@@ -70,7 +70,7 @@ export const valueText = (
   return unit === null ? text : `${text} ${unit}`;
 };
 
-/** Of a value that was given. */
+/** Returns a value that someone entered, without rounding it. */
 export const exactValue = (value: number, { is_date }: Pick<Range, 'is_date'>): Value =>
   is_date ? new Date(value).toISOString() : value;
 
@@ -85,7 +85,7 @@ export const showRange = (row: Typed & RangeColumns) => {
   return { min, max, unit: row.unit, open_min, open_max };
 };
 
-/** The outcome as a number or a date; null before the question resolves. */
+/** Returns the outcome as a number or a date; null before the question resolves. */
 export const showOutcome = ({
   outcome_value: value,
   question_type,

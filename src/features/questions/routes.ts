@@ -209,7 +209,7 @@ const one_step = {
   faults: step_faults,
 };
 
-/** Takes a step; after its commit this process drops its copy of the question. */
+/** Takes a step. After the commit, this process removes its cached copy of the question. */
 const answerStep = async <B>(
   ctx: Context<{ readonly id: string }, unknown, B>,
   deps: Needs,
@@ -244,7 +244,7 @@ const patchQuestion = route({
       const message = `Send at least one of ${known.join(', ')}.`;
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
-    // Read before the row is locked: nothing waits for the taxonomy while it holds a lock.
+    // Loads the taxonomy before the row is locked, so that no lock is held during this read.
     await deps.taxonomy.read();
     return answerStep(ctx, deps, life.edit(deps));
   },

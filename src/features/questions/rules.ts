@@ -5,7 +5,7 @@ import { countCharacters, hasControls, normaliseText, toLine } from '../../kit/t
 import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
 import * as wire from './schema.js';
 
-/** The rules for new questions, for edits, and for the time in which predictions are taken. */
+/** Rules for new questions, for edits, and for the time in which predictions are accepted. */
 
 const day_ms = 86_400_000;
 
@@ -19,7 +19,7 @@ export const timeframeOf = (opens_at: Date, resolution_date: Date): 'short' | 'm
 const shownOrNone = (text: string | null | undefined): string | null =>
   text == null ? null : normaliseText(text);
 
-/** Refuses options of which two cannot be told apart, or one cannot be seen. */
+/** Rejects options that look alike, and options without visible characters. */
 export const refuseAlike = (options: readonly string[]): Fault | null => {
   const refuseOptions = (message: string): Fault =>
     refuse(wire.question_faults.INVALID_OPTIONS, {
@@ -71,7 +71,7 @@ const endOf = ({ closes_at, resolution_date }: wire.QuestionDraft) =>
     ? ({ name: 'resolution_date', text: resolution_date ?? null } as const)
     : ({ name: 'closes_at', text: closes_at } as const);
 
-/** Null when the question ends after `now`. */
+/** Returns null if the question ends after `now`. */
 export const checkEnd = (draft: wire.QuestionDraft, closes_at: Date, now: Date): Fault | null => {
   if (closes_at > now) return null;
   const { name } = endOf(draft);
@@ -116,7 +116,7 @@ const misfit = (path: string, text: string, min: number, max: number) => {
   return [{ path, message: `${range} characters after trimming, not ${length}` }];
 };
 
-/** After tidying, because the normal form of a text can be longer than the text. */
+/** Takes normalised texts, because normalisation can make a text longer. */
 const checkTexts = (question: string, description: string, options: string[]): Fault | null => {
   const fields = [
     ...misfit('body.question', question, 10, 500),
@@ -130,7 +130,7 @@ const checkTexts = (question: string, description: string, options: string[]): F
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
-/** A question is found by both, so that a text with characters to be removed is refused. */
+/** The pair identifies a question, so control characters are rejected and not removed. */
 const checkSource = ({ source = null, source_id = null }: wire.QuestionDraft): Fault | null => {
   const together = 'source and source_id go together; send both or neither.';
   if ((source === null) !== (source_id === null)) {
@@ -144,7 +144,7 @@ const checkSource = ({ source = null, source_id = null }: wire.QuestionDraft): F
   return fields.length === 0 ? null : refuse(common_faults.INVALID_REQUEST, { fields });
 };
 
-/** Turns a draft into a question that the store takes, or says why it cannot be one. */
+/** Turns a draft into a question that can be stored, or returns the fault. */
 export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
   const options = checkOptions(draft);
   if (isFault(options)) return options;
@@ -175,10 +175,10 @@ export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
   };
 };
 
-/** A question as the store takes it, before it has an id and a life. */
+/** A question before it is stored, without an id and a status. */
 export type NewQuestion = Readonly<Exclude<ReturnType<typeof makeQuestion>, Fault>>;
 
-/** Why a question takes no predictions at `now`; null when it does. */
+/** Returns why a question does not accept predictions at `now`; null if it accepts them. */
 export const whyNotOpen = (
   question: {
     readonly status: wire.QuestionStatus;
@@ -196,9 +196,9 @@ export const whyNotOpen = (
 };
 
 /**
- * The fields that can change in each status. A forecast answers a wording, a set of options and a
- * weight, so these stand from publishing on. The members that explain the question, file it or say
- * when it ends may still be put right while its outcome is open.
+ * The fields that can change in each status. A forecast depends on the wording, the options and the
+ * weight, so these are fixed after publishing. Fields that explain or classify the question, or say
+ * when it ends, can be corrected until it is resolved or voided.
  */
 type Field = keyof wire.QuestionEdit;
 
@@ -231,7 +231,7 @@ export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly F
     return !isSame(of(edited), of(row));
   });
 
-/** Defaults of an edit: the resolution follows the close; another type has no options, no range. */
+/** Completes an edit. A later close moves the resolution; a new type drops options and range. */
 const merge = (row: Stored, edit: wire.QuestionEdit): wire.QuestionDraft => {
   const closes_at = edit.closes_at ?? row.closes_at.toISOString();
   const is_retyped = (edit.question_type ?? row.question_type) !== row.question_type;
@@ -273,7 +273,7 @@ export const editQuestion = (
   return edited;
 };
 
-/** The dates of a reopened question, or why they are none. */
+/** Returns the dates of a reopened question, or why they are invalid. */
 export const reopenDates = (row: NewQuestion, body: wire.ReopenBody, now: Date) => {
   const closes_at = new Date(body.closes_at);
   const least = row.closes_at > now ? row.closes_at : now;

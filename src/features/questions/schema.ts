@@ -32,11 +32,11 @@ export const question_types = ['binary', 'multi', 'numeric', 'date'] as const;
 export type QuestionType = (typeof question_types)[number];
 export const timeframes = ['short', 'mid', 'long'] as const;
 
-/** A number; of a question that asks for a date, an ISO time. */
+/** A number, or an ISO time if the question asks for a date. */
 export const value_schema = Type.Union([Type.Number(), Type.String({ maxLength: 40 })]);
 export type Value = Static<typeof value_schema>;
 
-/** An open end lets the outcome lie outside of the range. Answers have all members. */
+/** An open end allows outcomes outside the range. Responses always have all members. */
 export const range_schema = named(
   'QuestionRange',
   'Of a question for a number or a date. An open end lets the outcome lie outside.',
@@ -125,7 +125,7 @@ export const question_draft = Type.Object({
 });
 export type QuestionDraft = Static<typeof question_draft>;
 
-/** The edit of an admin; the status decides which members can change. */
+/** An admin's edit. The status of the question decides which fields can change. */
 export const question_edit = Type.Object({
   ...Type.Partial(Type.Omit(question_draft, ['source', 'source_id', 'publish'])).properties,
   closes_at: Type.Optional(time),
@@ -156,7 +156,7 @@ const headline_schema = Type.Object({
   }),
   trend: Type.Array(Type.Object({ at: time, forecast: percent }), { maxItems: 30 }),
 });
-/** What a list may include of the consensus. */
+/** The part of the consensus that a list can include. */
 export type Headline = Static<typeof headline_schema>;
 
 const listed = named(
@@ -165,7 +165,7 @@ const listed = named(
   Type.Object({ ...question_members, ...Type.Partial(headline_schema).properties }),
 );
 export const questions_answer = pageSchema('questions', listed);
-/** The same with the authors of suggestions. */
+/** Like `questions_answer`, with the authors of suggestions. */
 export const admin_questions_answer = pageSchema(
   'questions',
   Type.Object({ ...listed.properties, author_id: nullable(id) }),
@@ -224,10 +224,10 @@ export const admin_list_query = Type.Object({
 });
 export type AdminListQuery = Static<typeof admin_list_query>;
 
-/** Headlines come from the consensus, a feature that uses this one, so they are passed in. */
+/** Headlines are passed in, because the consensus feature depends on this one. */
 export interface HeadlineParts {
   readonly headlines: (ids: readonly string[]) => Promise<ReadonlyMap<string, Headline>>;
 }
 
-/** The tag of cached lists of questions. */
+/** Cache tag of the lists of questions. */
 export const lists_tag = 'questions';

@@ -1,9 +1,9 @@
 import type { Db } from '../../db/client.js';
 
-/** Published questions in pages of so many, by their ids. */
+/** Number of published questions on each page of the sitemap. */
 export const per_page = 2_000;
 
-/** The first id of each page. Those of a page stay the same while questions are added. */
+/** Returns the first id of each page. New questions do not change the earlier pages. */
 export const readPageStarts = (db: Db) => db<{ id: string }[]>`
   select id
   from (

@@ -5,7 +5,7 @@ import { uuid_schema } from '../../http/schemas.js';
 import { escapeHtml } from '../../kit/html.js';
 import { per_page, readPageStarts, readSitemapPage } from './sitemap-store.js';
 
-/** Addresses of pages for search engines: an index, and the questions in pages by their ids. */
+/** Sitemaps for search engines: an index, the fixed pages, and the questions in pages by id. */
 
 const route = routeFor<Deps>();
 const shared = {

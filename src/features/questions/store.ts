@@ -9,9 +9,9 @@ import { type NewQuestion, whyNotOpen } from './rules.js';
 import type { question_schema } from './schema.js';
 
 /**
- * Questions in Postgres. A change of a question is judged and written under the lock of its row, so
- * that of any number of calls at once each sees the outcome of the one before it. The timer takes
- * the rows that are due with `skip locked`.
+ * Questions in Postgres. Each change locks the question's row before it checks and writes. So
+ * concurrent calls run one after another, and each sees the result of the previous one. The timer
+ * takes due rows with `skip locked`.
  */
 
 type Counts = 'prediction_count' | 'comment_count' | 'yes_count' | 'no_count';
@@ -21,10 +21,10 @@ export interface QuestionRow
   extends NewQuestion,
     Pick<Static<typeof question_schema>, 'id' | 'status' | Ended | Counts> {
   readonly correct_options: readonly string[] | null;
-  /** Of a question for a number; see `range.ts`. */
+  /** Only if the question asks for a number or a date; see `range.ts`. */
   readonly outcome_value: number | null;
   readonly resolved_at: Date | null;
-  /** When it stopped taking forecasts; null while it does. */
+  /** When the question stopped taking forecasts; null while it takes them. */
   readonly ended_at: Date | null;
   readonly author_id: string | null;
   readonly created_at: Date;
@@ -32,7 +32,7 @@ export interface QuestionRow
   readonly option_counts: readonly number[];
 }
 
-/** A question as everybody sees it; times become text with the JSON. */
+/** Returns a question as the API shows it. The times become text in the JSON. */
 export const toWire = (row: QuestionRow) => {
   const { author_id: _author, ended_at: _ended, option_counts, ...shown } = row;
   const { range_min: _min, range_max: _max, unit: _, open_min: _a, open_max: _b, ...rest } = shown;
@@ -75,11 +75,11 @@ const mustRead = async (tx: Tx, id: string): Promise<QuestionRow> => {
 
 export interface Created {
   readonly row: QuestionRow;
-  /** False: a question with this source and source_id was there already. */
+  /** False if a question with this source and source_id already exists. */
   readonly created: boolean;
 }
 
-/** Stores a draft, or finds the question that has its source and source_id. */
+/** Stores a draft, or returns the existing question with the same source and source_id. */
 export const insertQuestion = async (
   tx: Tx,
   question: NewQuestion,
@@ -104,8 +104,8 @@ export const insertQuestion = async (
 };
 
 /**
- * The question, locked until the end of the transaction. Batches of predictions hold the lock one
- * after the other, so that waiting for it can take longer than for most locks.
+ * Locks a question until the end of the transaction. Batches of predictions hold this lock one
+ * after another, so the wait can be longer than for most locks.
  */
 export const lockQuestion = async (tx: Tx, id: string): Promise<QuestionRow | undefined> => {
   await tx`set local lock_timeout = '3s'`;
@@ -115,7 +115,7 @@ export const lockQuestion = async (tx: Tx, id: string): Promise<QuestionRow | un
 
 type StepTime = 'published_at' | 'closed_at' | 'closing_soon_at' | 'voided_at';
 
-/** Changes a question that is locked; the question as it is then. */
+/** Changes a locked question, and returns the changed row. */
 export const updateQuestion = async (
   tx: Tx,
   id: string,
@@ -125,7 +125,7 @@ export const updateQuestion = async (
   return mustRead(tx, id);
 };
 
-/** Before a closed question is reopened: scores leave out the time in which it was closed. */
+/** Records, before a reopening, when the question was closed. Scores ignore this period. */
 export const noteClosedTime = async (tx: Tx, id: string, until: Date): Promise<void> => {
   await tx`
     insert into closed_times (question_id, from_at, to_at)
@@ -135,7 +135,7 @@ export const noteClosedTime = async (tx: Tx, id: string, until: Date): Promise<v
     on conflict (question_id, from_at) do update set to_at = excluded.to_at`;
 };
 
-/** For a draft whose options changed: nobody has predicted yet. */
+/** Resets the counters of a draft whose options changed. It has no predictions yet. */
 export const resetCounts = async (tx: Tx, id: string, options: number): Promise<void> => {
   await tx`
     update question_counts
@@ -148,12 +148,12 @@ export const deleteDraft = async (tx: Tx, id: string): Promise<void> => {
   await tx`delete from question_counts where question_id = ${id}`;
 };
 
-/** Most questions that one turn of the timer closes or announces. */
+/** Maximum number of questions that one turn of the timer closes or announces. */
 export const most_a_turn = 200;
 
 export type Ending = Pick<QuestionRow, 'id' | 'question' | 'closes_at'>;
 
-/** Changes questions that are due and that no other transaction holds. */
+/** Changes due questions. Skips questions that another transaction has locked. */
 const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
   update questions
   set ${set}
@@ -167,7 +167,7 @@ const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
   )
   returning id, question, closes_at`;
 
-/** Marks questions that close within a day, once a closing time; a null id: all of them. */
+/** Marks questions that close within a day, once per closing time. If `id` is null, marks all. */
 export const markSoon = (tx: Tx, id: string | null, now: Date) =>
   changeDue(
     tx,
@@ -187,7 +187,7 @@ export const closeDue = (tx: Tx, now: Date) =>
     tx`closes_at <= ${now}`,
   );
 
-/** Drafts that can still be published, counted under a lock of their author. */
+/** Locks the author, and counts the author's drafts that can still be published. */
 export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): Promise<number> => {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`suggest ${author_id}`}, 0))`;
   const [row] = await tx<{ count: number }[]>`
@@ -197,19 +197,19 @@ export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): P
   return row?.count ?? 0;
 };
 
-/** What an event adds: a comment, a prediction, or a forecast that comes (1) or goes (-1). */
+/** The counts of one event: a comment, a prediction, or a forecast that is added or removed. */
 export interface Counted {
   readonly question_id: string;
   readonly comments?: 1;
   readonly predictions?: 1;
-  /** Of the forecast whose members stand beside it. */
+  /** 1 adds the forecast that the remaining members describe, and -1 removes it. */
   readonly forecasts?: 1 | -1;
-  /** Of a prediction or a revision. */
+  /** Offset of the event, if it is a prediction or a revision. */
   readonly offset?: number;
   readonly [forecast: string]: unknown;
 }
 
-/** Adds to the counters; runs in the transaction that gives the events their offsets. */
+/** Adds to the counters. Runs in the transaction that gives the events their offsets. */
 export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<void> => {
   await tx`
     with given as (
@@ -251,11 +251,11 @@ export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<vo
       group by question_id
     ) d
     where c.question_id = d.question_id
-      -- By the index, however many questions there are.
+      -- Without this list, Postgres may read all counters instead of using the index.
       and c.question_id = any (${counted.map(({ question_id }) => question_id)}::uuid[])`;
 };
 
-/** In no order; unknown ids are left out. */
+/** Returns questions in no particular order. Unknown ids are skipped. */
 const readQuestions = (db: Db, ids: readonly string[]): Promise<QuestionRow[]> => db<QuestionRow[]>`
   select ${questionColumns(db)}
   from questions q
@@ -263,10 +263,10 @@ const readQuestions = (db: Db, ids: readonly string[]): Promise<QuestionRow[]> =
   where q.id = any (${ids}::uuid[])`;
 
 /**
- * Questions in the memory of an api process, for the checks before a prediction. The commit checks
- * status and times again under the question's lock, and the rest stands while a question is open,
- * so a copy may be old. Only a question that takes predictions is kept, so every process
- * sees at once that one is opened, reopened or closes later; the events of its life drop it.
+ * Caches questions in an api process, for the checks before a prediction. A copy may be old: the
+ * commit checks status and times again under the question's lock, and the other fields in these
+ * checks are fixed while a question is open. Only questions that take predictions are cached, so an
+ * opening, a reopening or a later close is visible immediately. Status events remove the copy.
  */
 
 type Found = QuestionRow | undefined;
@@ -277,10 +277,10 @@ export type QuestionCache = ReturnType<typeof createQuestionCache>;
 
 export const createQuestionCache = (
   { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
-  /** Called for every question that is forgotten. */
+  /** Called for every question that is removed from the cache. */
   onForget: (id: string) => void = () => undefined,
 ) => {
-  // One query at a time: questions that a process does not know yet are asked for in bursts.
+  // One query at a time, because questions that are not cached are requested in bursts.
   const options = { most: 200, at_once: 1 };
   const read = makeLoader<Found>(async (ids) => {
     const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));
@@ -291,7 +291,7 @@ export const createQuestionCache = (
   return {
     get(question_id: string): Found | Promise<Found> {
       const id = question_id.toLowerCase();
-      // It may close later by now than it was to.
+      // The question may have been extended or reopened since it was cached.
       const known = cache.peek(id);
       if (known !== undefined && !isKept(known)) cache.forget(id);
       return cache.get(id, () => read(id));

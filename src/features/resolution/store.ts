@@ -104,7 +104,7 @@ export const readReceipt = (db: Db, id: string) =>
       ${statedForecasts(db)}, q.status = 'resolved' as is_resolved,
       case
         when q.status in ('open', 'closed') then 'open'
-        -- The job has been past this prediction with the latest decision.
+        -- Pending until the job has applied the latest decision to this prediction.
         when not coalesce(r.state <> 'running' or r.cursor_agent >= p.agent_id, false)
           then 'pending'
         when q.status = 'voided' then 'voided'

@@ -184,7 +184,7 @@ export const listReplays = async (db: Db): Promise<string[]> => {
         from deliveries d
         where d.webhook_id = r.webhook_id and d.state in ('pending', 'waiting')
           and d.next_at <= now()
-          -- Those with an order and after this place wait for the replay.
+          -- Ordered deliveries after the replay's position wait for it, so they do not count.
           and (d.question_id is null or d.event_offset < r.next_offset)
         order by d.next_at
         offset ${most_due}

@@ -185,7 +185,7 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
           lease_id = ${options.lease_id},
           lease_until = now() + ${options.lease_ms} * interval '1 millisecond',
           signer_id = ${options.signer_id}
-        -- By their places: a join that was planned for few rows would compare each with all.
+        -- Selects by ctid. A join that was planned for few rows would compare each with all.
         where d.ctid = any (array(select place from due))
         returning d.*
       )
@@ -273,7 +273,7 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> 
         and d.event_id = g.event_id
         and d.lease_id = g.lease_id
         and d.lease_until > g.settled_at
-        -- By the index, although a plan for few deliveries would compare each with all.
+        -- These lists make Postgres use the index. A plan for few rows would compare each with all.
         and d.webhook_id = any (${all.map(({ webhook_id }) => webhook_id)}::uuid[])
         and d.event_id = any (${all.map(({ event_id }) => event_id)}::uuid[])
       returning g.*

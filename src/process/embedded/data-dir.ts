@@ -22,17 +22,17 @@ import { CannotStart } from '../../kit/service.js';
 
 /** The folder DATA_DIR: its lock, its small files, and its logs. */
 
-/** Tells the person at the terminal. */
+/** Shows a line to the person at the terminal. */
 export type Say = (line: string) => void;
 
-/** One folder after the other: `recursive` of Node never returns below /proc. */
+/** Creates one folder after the other, because Node's `recursive` never returns below /proc. */
 const makeFolders = (folder: string): void => {
   if (existsSync(folder)) return;
   makeFolders(path.dirname(folder));
   mkdirSync(folder);
 };
 
-/** Lets the account of Postgres pass through a data folder that was just made. */
+/** Creates the data folder, and lets the account of Postgres pass through a new one. */
 export const makeDataFolder = (data_dir: string): void => {
   try {
     if (!existsSync(data_dir)) {
@@ -57,7 +57,7 @@ const patience_ms = { starting: 2_000, running: 2_000, stopping: 25_000 } as con
 
 const statusFile = (data_dir: string): string => path.join(data_dir, 'status.json');
 
-/** What the service that has this DATA_DIR said last; it may have been killed since. */
+/** Returns the last status of the service that has this DATA_DIR. It may have been killed since. */
 export const readStatus = (data_dir: string): ServiceStatus => {
   try {
     return JSON.parse(readFileSync(statusFile(data_dir), 'utf8'));
@@ -67,10 +67,9 @@ export const readStatus = (data_dir: string): ServiceStatus => {
 };
 
 /**
- * DATA_DIR belongs to one running service at a time: two on the same cluster would end each
- * other's Postgres as a left-over. Waits for a service that is about to stop; refuses when one goes
- * on running. The claim ends with the process, however it ends; `note` says to other starts how far
- * this one is.
+ * DATA_DIR belongs to one running service at a time: two on the same cluster would end each other's
+ * Postgres as a leftover. Waits for a service that is stopping, and throws if it keeps running. The
+ * claim ends with the process, however that ends. `note` tells other starts how far this one is.
  */
 export const claimDataDir = async (data_dir: string) => {
   makeDataFolder(data_dir);
@@ -82,7 +81,7 @@ export const claimDataDir = async (data_dir: string) => {
         try {
           writeWhole(statusFile(data_dir), `${JSON.stringify(status)}\n`, 0o644);
         } catch {
-          // Only other starts read it; a folder that is full or gone must not keep this one going.
+          // Only other starts read it. A full or missing folder must not end this service.
         }
       };
       note({ state: 'starting' });
@@ -108,7 +107,7 @@ export const readOrEmpty = (file: string): string => {
   }
 };
 
-/** Makes names in a folder survive a loss of power. */
+/** Makes the names in a folder survive a loss of power. */
 export const syncFolder = (folder: string): void => {
   const handle = openSync(folder, 'r');
   try {
@@ -118,7 +117,7 @@ export const syncFolder = (folder: string): void => {
   }
 };
 
-/** Writes a small file whole or not at all, whenever the process is killed. */
+/** Writes a small file completely or not at all, even if the process is killed. */
 export const writeWhole = (file: string, text: string, mode = 0o600): void => {
   const temporary = `${file}.${process.pid}.new`;
   rmSync(temporary, { force: true });
@@ -135,7 +134,7 @@ export const writeWhole = (file: string, text: string, mode = 0o600): void => {
 
 export const makeSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url');
 
-/** The secret in the file; made now when the file is missing or too short to be one. */
+/** Returns the secret in the file. Makes one if the file is missing or too short. */
 export const keepSecret = (file: string): string => {
   const found = readOrEmpty(file).trim();
   if (found.length >= 32) return found;
@@ -151,9 +150,9 @@ const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false 
 
 /**
  * Copies a log that has grown large to `<name>.1` and empties it. Servers and role processes have
- * it open and only append, so they go on in the same file; nothing comes between the end of the
- * copy and the emptying. On a full disk the copy ends early: a log that cannot be kept must not
- * keep the space that the database needs.
+ * it open and only append, so they go on in the same file. The log is emptied immediately after the
+ * copy. On a full disk the copy ends early: a log that cannot be copied must not take the space
+ * that the database needs.
  */
 export const rotateLog = (file: string, say: Say, most_bytes = log_bytes): void => {
   if (sizeOf(file) <= most_bytes) return;
@@ -177,7 +176,7 @@ export const keepLogsSmall = (folder: string, say: Say): (() => void) => {
         if (name.endsWith('.log')) rotateLog(path.join(folder, name), say);
       }
     } catch {
-      // Looked at again soon; nothing depends on it.
+      // The next look comes soon, and nothing depends on this one.
     }
   };
   look();

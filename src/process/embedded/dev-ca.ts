@@ -7,18 +7,18 @@ const day_ms = 24 * 60 * 60 * 1000;
 const valid_ms = 3_650 * day_ms;
 
 /**
- * The certificate and key of a server on 127.0.0.1, ::1 or localhost, as PEM. The certificate is its
- * own authority and can sign no other. A newcomer who trusts it can receive webhooks, which are
+ * The certificate and key of a server on 127.0.0.1, ::1 or localhost, as PEM. The certificate is
+ * its own authority and can sign no other. A newcomer who trusts it can receive webhooks, which are
  * always HTTPS, on this machine.
  */
 export const makeDevCa = async () => {
-  // Loading it takes a tenth of a second, and few starts make a certificate.
+  // Imported here: loading it takes 0.1 s, and few starts make a certificate.
   const { generate } = await import('selfsigned');
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',
-    // A clock that is a little behind must not refuse it.
+    // Clients whose clock is a little behind must accept it.
     notBeforeDate: new Date(Date.now() - day_ms),
     notAfterDate: new Date(Date.now() + valid_ms),
     extensions: [
@@ -46,7 +46,7 @@ const filesIn = (data_dir: string) => ({
 
 export type DevCaFiles = ReturnType<typeof filesIn>;
 
-/** The files under the data folder; made when one is missing or about to expire. */
+/** Returns the files in the data folder. Makes them if one is missing or about to expire. */
 export const keepDevCa = async (data_dir: string): Promise<DevCaFiles> => {
   const files = filesIn(data_dir);
   if (areValid(files)) return files;

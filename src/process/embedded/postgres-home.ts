@@ -22,19 +22,19 @@ import { CannotStart } from '../../kit/service.js';
 import { readOrEmpty, writeWhole } from './data-dir.js';
 
 /**
- * Where the binaries and the cluster lie. Both stay in the checkout and in DATA_DIR where the
- * account that runs Postgres can use them there; else they go to a place of their own, and
- * DATA_DIR/postgres.place names it.
+ * The folders of the binaries and the cluster. They are in the checkout and in DATA_DIR if the
+ * account that runs Postgres can use them there. Otherwise they are elsewhere, and the file
+ * DATA_DIR/postgres.place contains the path of the cluster.
  */
 export interface PostgresHome {
   readonly account: Account | null;
   readonly bin: string;
-  /** The cluster; made by the caller when it is not there. */
+  /** The cluster, which the caller makes if it is missing. */
   readonly cluster: string;
   readonly version: string;
 }
 
-/** `data_dir` is without links. */
+/** `data_dir` must not contain symbolic links. */
 export const findPostgresHome = (data_dir: string): PostgresHome => {
   const found = findCluster(data_dir);
   const account = found === null ? chooseAccount() : ownerOf(found);
@@ -43,7 +43,7 @@ export const findPostgresHome = (data_dir: string): PostgresHome => {
   return { account, bin, cluster: found ?? chooseCluster(data_dir, account), version };
 };
 
-/** The version that an embedded Postgres has here; throws if it does not run with this folder. */
+/** Returns the version of the embedded Postgres. Throws if it does not run with this folder. */
 export const embeddedPostgresVersion = (data_dir: string): string => {
   const { native, version } = findPackage();
   usableBinaries(native, version, chooseAccount());
@@ -66,7 +66,7 @@ const findPackage = () => {
   }
 };
 
-/** The package's install script would make these links; npm may not have run it. */
+/** Makes the links of the package's install script, which npm may not have run. */
 const hydrate = (native: string): void => {
   const links: { source: string; target: string }[] = JSON.parse(
     readOrEmpty(path.join(native, 'pg-symlinks.json')) || '[]',
@@ -87,7 +87,7 @@ const usableBinaries = (native: string, version: string, account: Account | null
   try {
     hydrate(native);
   } catch {
-    // A folder that cannot be written; the trial below tells whether that matters.
+    // The folder may be read-only; the trial below shows whether that matters.
   }
   const bin = path.join(native, 'bin');
   const tryOut = (folder: string) => runAs([path.join(folder, 'postgres'), '-V'], { account });
@@ -117,7 +117,7 @@ const copyBinaries = (native: string, target: string): void => {
   rmSync(temporary, { recursive: true, force: true });
 };
 
-/** Folders of this service outside the checkout that the account can pass through. */
+/** Returns folders of this service outside the checkout that the account can pass through. */
 const openPlaces = (account: Account | null): readonly string[] => {
   const uid = process.getuid?.() ?? 0;
   const shared = path.join(os.tmpdir(), `prediction-forum-${uid}`);
@@ -126,7 +126,7 @@ const openPlaces = (account: Account | null): readonly string[] => {
     try {
       mkdirSync(place, { recursive: true });
       const found = lstatSync(place);
-      // In a shared folder somebody else could have put something of this name there first.
+      // In a shared folder, somebody else could have created this name first.
       if (!found.isDirectory() || found.uid !== uid) return false;
       chmodSync(place, 0o755);
       return runAs(['sh', '-c', 'cd "$0"', place], { account }).ok;
@@ -140,8 +140,8 @@ const shortName = (folder: string): string =>
   createHash('sha256').update(folder).digest('hex').slice(0, 16);
 
 /**
- * Where the socket of a server lies: in its own folder, which only its account may enter, or in
- * another such folder where the path is too long for the address of a socket or hard to write.
+ * Returns the folder for the socket of a server. It is the server's own folder, which only its
+ * account may enter, or another such folder if the path is too long or hard to write.
  */
 export const socketFolder = (folder: string, account: Account | null): string => {
   const is_short = Buffer.byteLength(`${folder}/.s.PGSQL.5432.lock`) <= 107;
@@ -156,11 +156,11 @@ export const socketFolder = (folder: string, account: Account | null): string =>
 
 const place_file = 'postgres.place';
 
-/** The place of a cluster that is not in DATA_DIR; empty when it is, or when there is none. */
+/** Returns the path of a cluster outside DATA_DIR; empty if it is inside or missing. */
 export const placeOutside = (data_dir: string): string =>
   readOrEmpty(path.join(data_dir, place_file)).trim();
 
-/** The cluster of a data folder; null when there is none yet. */
+/** Returns the cluster of a data folder, or null if it does not exist yet. */
 export const findCluster = (folder: string): string | null => {
   if (!existsSync(folder)) return null;
   const data_dir = realpathSync(folder);
@@ -168,7 +168,7 @@ export const findCluster = (folder: string): string | null => {
   const inside = path.join(data_dir, 'postgres');
   if (named === '') return existsSync(inside) ? inside : null;
   if (!existsSync(named)) {
-    // Started empty, every record would silently be gone; this is for a person to decide.
+    // An empty start would silently lose every record, so a person has to decide.
     const file = path.join(data_dir, place_file);
     throw new Error(
       `The database lies in ${named} and is not there; delete ${file} to start empty.`,
@@ -184,8 +184,8 @@ export const findCluster = (folder: string): string | null => {
 };
 
 /**
- * Chooses the place of a cluster that is yet to be made. A folder that the caller then makes
- * inside is given to the account, so only the way there has to be passable.
+ * Chooses the place of a new cluster. The caller makes a folder there and gives it to the account,
+ * so the account only has to be able to pass through the folders above.
  */
 const chooseCluster = (data_dir: string, account: Account | null): string => {
   if (account === null || canHold(data_dir, account)) return path.join(data_dir, 'postgres');
@@ -212,30 +212,30 @@ const canHold = (folder: string, account: Account): boolean => {
   }
 };
 
-/** Notes in DATA_DIR where the cluster lies when that is elsewhere; called once it is complete. */
+/** Writes the path of the cluster into DATA_DIR if it is elsewhere. Called once it is complete. */
 export const notePlace = (data_dir: string, cluster: string): void => {
   if (path.dirname(cluster) !== data_dir) {
     writeWhole(path.join(data_dir, place_file), `${cluster}\n`);
   }
 };
 
-/** Removes everything a cluster left outside DATA_DIR; for tests. */
+/** Removes everything that a cluster left outside DATA_DIR. For tests. */
 export const removePlace = (data_dir: string): void => {
   const named = placeOutside(data_dir);
   if (named !== '') rmSync(path.dirname(named), { recursive: true, force: true });
 };
 
 /**
- * Postgres refuses to run as root. Under root it runs as another user of the system, and what that
- * user can reach is found out by really trying: a checkout may lie in a folder with mode 0700, on a
- * mount without exec or with user mapping, and no rule about modes covers all of it.
+ * Postgres refuses to run as root. Under root it runs as another user of the system, and trials
+ * show what that user can reach: a checkout may be in a folder with mode 0700 or on a mount without
+ * exec or with user mapping, and no rule about modes covers all of that.
  */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Null when this process is not root: then Postgres runs as the same user. */
+/** Returns null if this process is not root: then Postgres runs as the same user. */
 export const chooseAccount = (): Account | null => {
   if (process.getuid?.() !== 0) return null;
   const users = readOrEmpty('/etc/passwd')
@@ -246,7 +246,7 @@ export const chooseAccount = (): Account | null => {
   return { uid: Number(user?.[2] ?? 65_534), gid: Number(user?.[3] ?? 65_534) };
 };
 
-/** The owner of a cluster that is already there; that user goes on running it. */
+/** Returns the user that owns an existing cluster, and goes on running it. */
 export const ownerOf = (folder: string): Account | null => {
   const { uid, gid } = statSync(folder);
   return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;
@@ -258,7 +258,7 @@ interface AttemptOptions {
   readonly input?: string;
 }
 
-/** Runs a command to its end as the account; a command that cannot be started is not ok. */
+/** Runs a command to its end as the account. A command that cannot be started is not ok. */
 export const runAs = (
   [command = '', ...args]: readonly string[],
   { account, env, input = '' }: AttemptOptions,

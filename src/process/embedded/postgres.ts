@@ -32,10 +32,10 @@ import {
 } from './processes.js';
 
 /**
- * A private Postgres under a data folder, on a unix socket that only its account can reach. Order:
- * find where it lies → stop what an earlier start left running → make the cluster if there is none
- * → start → wait until it takes connections. It may be killed at any point; the next start goes on
- * from whatever is there.
+ * A private Postgres in a data folder, on a unix socket that only its account can reach. Order of a
+ * start: find its folders → stop processes of an earlier start → make the cluster if it is missing
+ * → start → wait until it takes connections. It may be killed at any point, and the next start goes
+ * on from there.
  */
 export interface PostgresOptions extends StoreOptions {
   /** False gives up every safety for speed: for tests that never crash it, and nothing else. */
@@ -43,9 +43,9 @@ export interface PostgresOptions extends StoreOptions {
 }
 
 export interface EmbeddedPostgres extends EmbeddedStore {
-  /** Connection of the superuser; `url` is that of the owner of the database. */
+  /** Connection of the superuser. `url` is for the user that owns the database. */
   readonly admin_url: string;
-  /** Folder of the cluster: in the data folder, or where `postgres.place` there says. */
+  /** Folder of the cluster: in the data folder, or at the path in its file `postgres.place`. */
   readonly cluster: string;
 }
 
@@ -75,14 +75,14 @@ const stop_steps = [
 const pidFile = (cluster: string): string => path.join(cluster, 'postmaster.pid');
 
 /**
- * Ends what a killed start left behind. Its pid file and the lock of its socket have to go as well:
- * Postgres looks only at the number in them, and refuses to start while any process has it, be it
- * another's by now or dead and not yet reaped.
+ * Ends the processes of a killed start. Its pid file and the lock of its socket must go too:
+ * Postgres looks only at the pid in them, and refuses to start while any process has that pid, even
+ * one that is unrelated, or dead and not yet reaped.
  */
 const stopLeftovers = async (cluster: string): Promise<void> => {
   if (!existsSync(pidFile(cluster))) return;
   await stopProcesses(isServerOf(cluster), stop_steps);
-  // Without their postmaster the others end by themselves, but only when they next look.
+  // Without their postmaster the others end on their own, but only when they next look.
   const title = `postgres: ${titleOf(cluster)}: `;
   await stopProcesses(([first]) => first?.startsWith(title) ?? false, [['SIGKILL', 2_000]]);
   const sockets = socketFolder(cluster, ownerOf(cluster));
@@ -92,7 +92,7 @@ const stopLeftovers = async (cluster: string): Promise<void> => {
   rmSync(pidFile(cluster), { force: true });
 };
 
-/** Ends what an earlier process left running under the data folder. */
+/** Ends the processes that an earlier start left running in the data folder. */
 export const stopPostgresLeftovers = async (data_dir: string): Promise<void> => {
   const cluster = findCluster(data_dir);
   if (cluster !== null) await stopLeftovers(cluster);
@@ -101,15 +101,15 @@ export const stopPostgresLeftovers = async (data_dir: string): Promise<void> => 
 const urlOf = (cluster: string, role: 'forum' | 'postgres'): string =>
   `postgres://${role}@localhost:5432/${role}?host=${socketFolder(cluster, ownerOf(cluster))}`;
 
-/** Where the embedded Postgres of a data folder is, if there is one, running or not. */
+/** Returns the address of a data folder's embedded Postgres, running or not; null if missing. */
 export const embeddedPostgresUrl = (data_dir: string): string | null => {
   const cluster = findCluster(data_dir);
   return cluster === null ? null : urlOf(cluster, 'forum');
 };
 
 /**
- * For a small machine. The embedded build knows no lz4, and pglz costs more CPU than it saves.
- * `io_method` is sync: workers that read ahead for one query take the cores from all others.
+ * Settings for a small machine. The embedded build has no lz4, and pglz costs more CPU than it
+ * saves. `io_method` is sync: workers that read ahead for one query take the cores from all others.
  */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '',
@@ -129,7 +129,7 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
   ...(durable ? {} : { fsync: 'off', full_page_writes: 'off', autovacuum: 'off' }),
 });
 
-/** The running server, or what it said when it did not start. */
+/** Starts the server. Returns it, or its output if it did not start. */
 const launch = async (
   data_dir: string,
   { account, bin, cluster }: PostgresHome,
@@ -167,7 +167,7 @@ const launch = async (
 const writeRules = (cluster: string): void => {
   const rules = 'local all all trust\n';
   const file = path.join(cluster, 'pg_hba.conf');
-  // On a full disk writing them anew would leave none.
+  // On a full disk, writing the file again would leave it empty.
   if (readOrEmpty(file) !== rules) writeFileSync(file, rules);
 };
 
@@ -185,8 +185,8 @@ const own_statements = [
 ];
 
 /**
- * The cluster is made beside its place and moved there when it is complete, so that a half-made
- * one never counts. The role and the database are made by a server without a network.
+ * Makes the cluster beside its place, and moves it there when it is complete, so that a half-made
+ * cluster is never used. A server without a network makes the role and the database.
  */
 const makeCluster = (
   data_dir: string,

@@ -6,36 +6,36 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { findProcesses, startTime } from '../../boot/processes.mjs';
 import { openLog, type Say } from './data-dir.js';
 
-/** What embedded Postgres and embedded Redis have in common: life and death of a server process. */
+/** Starting and stopping a server process, for embedded Postgres and embedded Redis. */
 
 export interface StoreOptions {
-  /** Holds the files of the server. */
+  /** Contains the files of the server. */
   readonly data_dir: string;
   readonly say: Say;
 }
 
-/** A server that this process started and answers for. */
+/** A server that this process started and is responsible for. */
 export interface EmbeddedStore {
   readonly url: string;
   readonly pid: number;
-  /** Fulfilled when the server process has ended, for whatever reason. */
+  /** Resolves when the server process has ended, for any reason. */
   readonly exited: Promise<void>;
-  /** Ends the server in order, by force when it takes too long; fulfilled when it is gone. */
+  /** Stops the server, by force if it takes too long. Resolves when it is gone. */
   stop(): Promise<void>;
 }
 
-/** What to send, and how long to wait for the end after it. */
+/** Signals to send, and how long to wait for the end after each of them. */
 export type StopSteps = readonly (readonly [signal: NodeJS.Signals, wait_ms: number])[];
 
 export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has just ended by itself.
+    // It has just ended on its own.
   }
 };
 
-/** Sends one signal after the other until the process is gone. */
+/** Sends one signal after another until the process is gone. */
 export const stopProcess = async (pid: number, steps: StopSteps): Promise<void> => {
   const born = startTime(pid);
   for (const [signal, wait_ms] of steps) {
@@ -54,7 +54,7 @@ export const stopProcesses = async (
   await Promise.all(findProcesses(accepts).map((pid) => stopProcess(pid, steps)));
 };
 
-/** Both servers are started with their folder as the second argument, which tells them apart. */
+/** Both servers are started with their folder as the second argument, which identifies them. */
 export const isServerOf =
   (folder: string) =>
   (command: readonly string[]): boolean =>
@@ -62,8 +62,8 @@ export const isServerOf =
 
 /**
  * A shell of a few hundred kilobytes that ends a server when this process is gone, even by kill -9:
- * its standard input then closes. It looks at the command line first, because by then the pid may
- * be another's.
+ * its standard input then closes. It checks the command line first, because another process may
+ * have the pid by then.
  */
 const watcher_script = `
 while read -r _; do :; done
@@ -79,13 +79,13 @@ const startWatcher = (pid: number, folder: string, signal: NodeJS.Signals): (() 
   watcher.unref();
   watcher.stdin?.on('error', () => undefined);
   if (watcher.stdin instanceof net.Socket) watcher.stdin.unref();
-  // Not by closing its input, on which it would act.
+  // Not by closing its input, because it would then end the server.
   return () => watcher.kill('SIGKILL');
 };
 
 interface ServerStart {
   readonly command: string;
-  /** The folder is the second one. */
+  /** The second argument is the folder. */
   readonly args: readonly string[];
   readonly options: SpawnOptions;
   readonly log_file: string;
@@ -94,7 +94,7 @@ interface ServerStart {
   readonly isReady: (pid: number) => boolean | Promise<boolean>;
 }
 
-/** The running server, or the end of what it said when it did not start. */
+/** Starts a server. Returns it, or the end of its output if it did not start. */
 export const startServer = async (
   start: ServerStart,
 ): Promise<Omit<EmbeddedStore, 'url'> | string> => {
@@ -112,11 +112,11 @@ export const startServer = async (
       resolve();
     };
     child.once('exit', end);
-    // It could not be started at all.
+    // The process could not be started at all.
     child.once('error', end);
   });
   const stop = async (): Promise<void> => {
-    // The pid of a process that ended may be another's by now.
+    // If the process has ended, another one may have its pid by now.
     if (!has_ended) await stopProcess(pid, stop_steps);
     await exited;
   };
@@ -130,7 +130,7 @@ export const startServer = async (
   return lastLines(readFileSync(log_file).subarray(from).toString('utf8'));
 };
 
-/** The last lines of a text that say something, to show with an error. */
+/** Returns the last lines of a text that are not blank, to show with an error. */
 export const lastLines = (text: string, count = 6): string =>
   text
     .split('\n')
@@ -139,7 +139,7 @@ export const lastLines = (text: string, count = 6): string =>
     .map((line) => `  ${line}`)
     .join('\n');
 
-/** Null when nothing listens there, else the error code of the attempt, such as EADDRINUSE. */
+/** Returns null if nothing listens there, otherwise the error code, such as EADDRINUSE. */
 export const probePort = (port: number, host = '127.0.0.1'): Promise<string | null> =>
   new Promise((resolve) => {
     const server = net.createServer();
@@ -148,8 +148,8 @@ export const probePort = (port: number, host = '127.0.0.1'): Promise<string | nu
   });
 
 /**
- * A free port below the range that systems give to outgoing connections (from 32768 on): there
- * nobody takes it by accident while a process starts again.
+ * Picks a free port below the range that systems give to outgoing connections (from 32768 on), so
+ * that no program takes it by accident while a process starts again.
  */
 export const pickPort = async (host = '127.0.0.1'): Promise<number> => {
   for (let tries = 0; tries < 100; tries += 1) {

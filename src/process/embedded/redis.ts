@@ -13,8 +13,8 @@ import {
 } from './processes.js';
 
 /**
- * A private Redis under a data folder, on a unix socket. What it keeps can be made again from
- * Postgres, so files that it cannot read are deleted and it starts empty.
+ * A private Redis in a data folder, on a unix socket. Its data can be made again from Postgres, so
+ * if it cannot read its files, they are deleted and it starts empty.
  */
 
 const folderIn = (data_dir: string): string => path.join(realpathSync(data_dir), 'redis');
@@ -28,7 +28,7 @@ export const startRedis = async ({ data_dir, say }: StoreOptions): Promise<Embed
     const outcome = await launch(folder, binary);
     if (typeof outcome !== 'string') return outcome;
     if (attempt === 3) throw new Error(`Redis does not start:\n${outcome}`);
-    // Its files are the likeliest reason, and Postgres has all that they hold.
+    // Its files are the likeliest reason, and Postgres has all of their data.
     if (attempt === 2) {
       say('Redis cannot read its files; they are deleted and made again.');
       emptyRedis(data_dir);
@@ -41,13 +41,13 @@ const stop_steps = [
   ['SIGKILL', 2_000],
 ] as const;
 
-/** Ends what an earlier process left running under the data folder. */
+/** Ends the server that an earlier process left running in the data folder. */
 export const stopRedisLeftover = async (data_dir: string): Promise<void> =>
   stopProcesses(isServerOf(folderIn(data_dir)), stop_steps);
 
 const socketOf = (folder: string): string => path.join(socketFolder(folder, null), 'redis.sock');
 
-/** The title stays the command line, because that is how this server is known again. */
+/** The title stays the command line, because `isServerOf` finds the server by it. */
 const settingsOf = (folder: string): Readonly<Record<string, string>> => ({
   dir: folder,
   pidfile: path.join(folder, 'redis.pid'),
@@ -56,7 +56,7 @@ const settingsOf = (folder: string): Readonly<Record<string, string>> => ({
   appendfsync: 'everysec',
   'aof-load-truncated': 'yes',
   save: '',
-  // A rewrite takes a core for a while: not before it saves much.
+  // A rewrite uses a core for a while, so it waits until it saves much.
   'auto-aof-rewrite-min-size': '256mb',
   'maxmemory-policy': 'noeviction',
   port: '0',
@@ -64,7 +64,7 @@ const settingsOf = (folder: string): Readonly<Record<string, string>> => ({
   unixsocketperm: '700',
 });
 
-/** The running server, or what it said when it did not start. */
+/** Starts the server. Returns it, or its output if it did not start. */
 const launch = async (
   folder: string,
   { command, argv0 }: RedisBinary,
@@ -83,7 +83,7 @@ const launch = async (
   return typeof started === 'string' ? started : { ...started, url: `unix:${socket}` };
 };
 
-/** Whether it takes commands; a Redis that still reads its files is waited for. */
+/** Returns true if Redis takes commands; it does not while it loads its files. */
 const answers = async (socket: string): Promise<boolean> => {
   const client = new Redis({ path: socket, lazyConnect: true, retryStrategy: () => null });
   client.on('error', () => undefined);
@@ -97,18 +97,18 @@ const answers = async (socket: string): Promise<boolean> => {
   }
 };
 
-/** Where the embedded Redis of a data folder is, running or not. */
+/** Returns the address of a data folder's embedded Redis, running or not. */
 export const embeddedRedisUrl = (data_dir: string): string =>
   `unix:${socketOf(folderIn(data_dir))}`;
 
-/** Forgets everything that a stopped Redis keeps. */
+/** Deletes all data of a stopped Redis. */
 export const emptyRedis = (data_dir: string): void =>
   rmSync(path.join(data_dir, 'redis', 'appendonlydir'), { recursive: true, force: true });
 
 const oldest_major = 7;
 /**
- * Debian's package redis-tools holds the server under the name redis-check-rdb: one program, which
- * is the server when it is called `redis-server`, and which starts no system service.
+ * Debian's package redis-tools contains the server as redis-check-rdb. It is one program, which is
+ * the server if it is called `redis-server`. The package starts no system service.
  */
 const names: readonly (readonly [command: string, argv0: string])[] = [
   ['redis-server', 'redis-server'],
@@ -120,7 +120,7 @@ const advice = 'Install Redis 7 or newer (Debian: apt-get install redis-tools) o
 
 type RedisBinary = NonNullable<ReturnType<typeof lookUp>>;
 
-/** Where there is none, it is installed if this can be done without asking. */
+/** Finds the server. If it is missing, installs it if that needs no password. */
 const findRedis = (say: Say): RedisBinary => {
   const found = lookUp();
   if (found !== null) return found;
@@ -133,7 +133,7 @@ const findRedis = (say: Say): RedisBinary => {
   throw new Error(`redis-server could not be installed. ${advice} ${problem}`);
 };
 
-/** The first server on the PATH that is new enough. */
+/** Returns the first server on the PATH that is new enough. */
 export const lookUp = () => {
   for (const [command, argv0] of names) {
     const { stdout } = spawnSync(command, ['--version'], { argv0, encoding: 'utf8' });
@@ -148,14 +148,14 @@ export const lookUp = () => {
 const succeeds = (command: string, ...args: string[]): boolean =>
   spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 
-/** The words before apt-get, or null where it cannot run without asking for a password. */
+/** Returns the words before apt-get, or null if it cannot run without asking for a password. */
 export const findInstaller = (): readonly string[] | null => {
   if (!succeeds('apt-get', '--version')) return null;
   if (process.getuid?.() === 0) return [];
   return succeeds('sudo', '-n', 'true') ? ['sudo', '-n'] : null;
 };
 
-/** Empty when all went well, else the last line that apt-get said. */
+/** Returns an empty text on success, otherwise the last line that apt-get said. */
 const install = (before: readonly string[]): string => {
   const apt = (...args: string[]): string => {
     const words = [...before, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args];

@@ -1,10 +1,10 @@
 #!lua
--- Appends events to the log stream, in order, without a hole and without a repeat. Entries that a
--- consumer group has not acknowledged are not trimmed, up to five times as many as are kept.
+-- Appends events to the log stream in order, without gaps or repeats. Entries that a consumer group
+-- has not acknowledged are not trimmed, unless the stream has five times the entries to keep.
 -- KEYS[1]  the stream
--- ARGV     [1] offset of the last entry that must be in the stream now; 'empty' when it must be
---          empty; [2] most entries kept; then for each event: offset, h, b
--- returns  -1 when appended, else the offset of the last entry that is there (0 when empty)
+-- ARGV     [1] offset that the stream's last entry must have now, or 'empty' if the stream must be
+--          empty; [2] number of entries to keep; then for each event: offset, h, b
+-- returns  -1 if the events were appended, else the offset of the stream's last entry (0 if empty)
 local call, key, most = redis.call, KEYS[1], tonumber(ARGV[2])
 
 local function offset(id) return tonumber(string.match(id, '^(%d+)')) end
@@ -13,7 +13,7 @@ local last = call('XREVRANGE', key, '+', '-', 'COUNT', 1)
 local at = #last > 0 and offset(last[1][1]) or 0
 if ARGV[1] == 'empty' then
   if #last > 0 then return at end
-  -- Emptied by hand, it would still refuse ids that it once had.
+  -- A stream that was emptied by hand would still refuse ids that it once had.
   call('DEL', key)
 elseif at ~= tonumber(ARGV[1]) then
   return at
@@ -23,7 +23,7 @@ for from = 3, #ARGV, 3 do
   local id = ARGV[from] .. '-0'
   local added = redis.pcall('XADD', key, id, 'h', ARGV[from + 1], 'b', ARGV[from + 2])
   if type(added) == 'table' then
-    -- Its tail was taken out, and it refuses ids that it once had: it begins anew.
+    -- Its last entries were deleted, and it refuses ids that it once had: start again.
     call('DEL', key)
     return 0
   end

@@ -1,13 +1,13 @@
 #!lua
--- Takes one of the connections that all processes share under a name, if there is one left.
+-- Takes one of the connections that all processes share under a name, if one is left.
 -- KEYS[1]  the processes: until when each of them counts, in ms
 -- KEYS[2]  the connections of the name: how many each process has
--- KEYS[3]  the names under which none was left: when, in ms
--- ARGV     [1] this process; [2] how many it has; [3] most of all; [4] when it was first asked for,
---          in ms, 0 when now; [5] ms for which a process counts; [6] ms to keep the numbers;
---          [7] the name
--- returns  1 when taken; 0 when none is left; else none is left, but a process that has some may
---          have been killed since the first question: the time of that question
+-- KEYS[3]  the names that recently had no connection left: when, in ms
+-- ARGV     [1] this process; [2] how many connections it has; [3] the limit for all processes;
+--          [4] time of the first request in ms, 0 if this is the first; [5] ms for which a process
+--          counts; [6] ms to keep the counts; [7] the name
+-- returns  1 if taken; 0 if none is left; else the time of the first request: none is left now, but
+--          a process that has some may have been killed since that time
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local counts = redis.call('HGETALL', KEYS[2])

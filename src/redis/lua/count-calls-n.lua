@@ -1,11 +1,11 @@
 #!lua
--- Adds counted calls to the figures of agents.
--- KEYS    one hash for each agent. Its fields: `since`; `last` and `error`, texts that begin with a
---         time; and for each hour, as a number, `<hour>:calls` and `<hour>:<error code>`.
--- ARGV    [1] the time, for `since`; [2] the oldest hour to keep; [3] seconds that a hash is kept;
---         then for each key a JSON object: `add`, counts by field, and `put`, texts by field
+-- Adds counted calls to the statistics of agents.
+-- KEYS    one hash per agent. Its fields: `since`; `last` and `error`, texts that start with a
+--         time; and per hour, as a number, `<hour>:calls` and `<hour>:<error code>`
+-- ARGV    [1] the time, for `since`; [2] the oldest hour to keep; [3] seconds to keep a hash;
+--         then per key a JSON object: `add`, counts by field, and `put`, texts by field
 -- returns nothing
--- The later of two texts stays, because processes write in any order. Old hours are deleted when a
+-- Processes write in any order, so the later of two texts stays. Old hours are deleted only when a
 -- field is new, which is rare.
 local call = redis.call
 for n, key in ipairs(KEYS) do

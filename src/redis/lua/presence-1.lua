@@ -1,8 +1,8 @@
 #!lua
--- Says that a process lives, and forgets those that have not said so for long.
+-- Announces that a process is alive, and removes processes that were silent for too long.
 -- KEYS[1]  the processes: until when each of them counts, in ms
 -- ARGV     [1] this process; [2] ms for which it counts from now
--- returns  1 when it counted until now; 0 when others may have forgotten what it has
+-- returns  1 if it still counted; 0 if other processes may have dropped its entries
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. now)

@@ -1,5 +1,5 @@
 #!lua
--- Says which run of which server has a key: what it keeps may be older than before when it changes.
+-- Identifies the server run that holds a key. If it changes, the data may be older than before.
 -- KEYS[1]  the key
 -- ARGV     none
 -- returns  the id of the run

@@ -1,14 +1,14 @@
 #!lua
--- Counts forecasts into the tallies of questions, in a cluster of one hash tag, each event once.
--- KEYS     [1] the mark of a tag; for each question its tally and its owners; the tally has counts
---          by field (tally.ts), 'o' is the offset of the last event counted, 't' its time; owners
---          have what each said
--- ARGV     [1] the mark must be as high, else the tallies are older than those that the caller saw;
---          for each question the number of its events, then for each event, offsets growing: offset,
---          time, owner, what was said before by a revision or '', what is said now, and what each
---          option is given more than before, with commas between
--- returns  for each question 1, or 0 when there is no tally: it has to be set from the record first;
---          null when the mark is lower
+-- Counts forecasts into the tallies of questions, each event once. All keys share one hash tag.
+-- KEYS     [1] the mark of the tag; then per question its tally and its owners. A tally has counts
+--          by field (tally.ts), 'o', the offset of the last counted event, and 't', its time. The
+--          owners have the forecasts of each owner
+-- ARGV     [1] the lowest valid mark: below it, the tallies are older than the caller has seen;
+--          then per question the number of its events, and per event, by rising offset: offset,
+--          time, owner, the forecast before a revision or '', the forecast now, and the increase
+--          of each option, separated by commas
+-- returns  per question 1, or 0 if it has no tally, which must be set from the record first; null
+--          if the mark is lower
 local call = redis.call
 local answers, arg = {}, 2
 if tonumber(call('GET', KEYS[1]) or -1) < tonumber(ARGV[1]) then return false end
@@ -17,7 +17,7 @@ local function move(tally, field, by)
   return call('HINCRBY', tally, field, by)
 end
 
--- A prediction, where its owner has so many; sign is 1 or -1. Adding 0 makes 0 of -0.
+-- Adds (sign 1) or removes (-1) a prediction of an owner who has `size`. Adding 0 makes 0 of -0.
 local function add(tally, said, size, sign)
   local place, value, log_odds = string.match(said, '^(.+)|(%d+)|(-?%d+)$')
   local cell = place .. '|' .. size
@@ -41,7 +41,7 @@ local function addMix(tally, all, sign)
   if move(tally, field, sign) == 0 then call('HDEL', tally, field) end
 end
 
--- All predictions of an owner share one weight: another one moves those before it.
+-- All predictions of an owner share one weight, so a new one moves the earlier ones.
 local function place(tally, all, said)
   local size = #all
   addMix(tally, all, -1)
@@ -67,7 +67,7 @@ local function revise(tally, all, was, said)
   return false
 end
 
--- False where a forecast is revised that the owner is not known to have.
+-- Returns false if the owner is not known to have the forecast that is revised.
 local function count(tally, owners, owner, was, said, given)
   local all = {}
   for one in string.gmatch(call('HGET', owners, owner) or '', '%S+') do all[#all + 1] = one end

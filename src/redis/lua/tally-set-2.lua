@@ -1,11 +1,11 @@
 #!lua
--- Sets the tally of a question from the record, unless the one there is newer.
+-- Sets the tally of a question from the record, unless the stored tally is newer.
 -- KEYS[1]  the tally
 -- KEYS[2]  its owners
--- ARGV     [1] offset it stands at; [2] time of the last prediction; [3] lines of an owner and a line
---          of what it said, in one text, because 50,000 owners would be 100,000 arguments; then pairs
---          of (field, count)
--- returns  1 when set, 0 when the one there is newer
+-- ARGV     [1] offset of the tally; [2] time of the last prediction; [3] alternating lines of an
+--          owner and its forecasts, in one text, because 50,000 owners would be 100,000 arguments;
+--          then pairs of (field, count)
+-- returns  1 if set, 0 if the stored tally is newer
 local call = redis.call
 local at = tonumber(call('HGET', KEYS[1], 'o') or nil)
 if at ~= nil and at > tonumber(ARGV[1]) then return 0 end

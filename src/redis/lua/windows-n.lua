@@ -1,19 +1,19 @@
 #!lua
 -- Exact sliding windows for many calls at once. A refused call consumes nothing.
--- KEYS    one list a window, in the order of the calls: the times of admitted calls in ms, oldest
---         first. A list lives for two windows after its newest call.
--- ARGV    [1] number of calls; for each call: number of its windows w, what is to be done ('take',
+-- KEYS    one list per window, in the order of the calls: the times of admitted calls in ms, oldest
+--         first. A list expires two windows after its newest call.
+-- ARGV    [1] number of calls; then per call: the number of its windows w, the action ('take',
 --         'look', or the time in ms of an admitted call to give back before looking), and w pairs
 --         (limit, window in ms)
--- returns one text of numbers with commas, for each call: the window that refused (0: none) and ms
---         until it would admit; then for each window the calls left, and ms until its oldest call
---         grows old. Last of all the time of the calls that were admitted. Redis gives the time.
+-- returns numbers separated by commas. Per call: the window that refused (0 if none) and ms until
+--         it would admit the call; then per window the calls left, and ms until its oldest call
+--         expires. Last, the time of the calls that were admitted. Redis is the clock.
 local call = redis.call
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local lists, answers, key, arg = {}, {}, 0, 2
-local stamp = now -- Not before the newest call: lists stay sorted when the clock steps back.
--- How many at the head of a list of n are too old to count. The distance doubles, then halves.
+local stamp = now -- Never before the newest call: lists stay sorted if the clock steps back.
+-- Counts the calls at the head of a list of n that are too old. The step doubles, then halves.
 local function countOld(name, n, limit)
   local low, high = 0, 1
   local function isOld(nth) return tonumber(call('LINDEX', name, nth - 1)) <= limit end
@@ -38,7 +38,7 @@ local function read(name, window)
   lists[name] = list
   return list
 end
--- Calls that are given back never counted, for any call of this script.
+-- Calls to give back are removed first, so they count for no call of this script.
 local before, at = 0, 2
 for _ = 1, tonumber(ARGV[1]) do
   local windows, act = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
@@ -53,7 +53,7 @@ for nth = 1, tonumber(ARGV[1]) do
     local list = lists[name] or read(name, window)
     local over = list.kept + list.new - limit
     if takes and over >= 0 then
-      -- With a limit that was lowered, more than one call has to grow old first.
+      -- If the limit was lowered, more than one call has to expire first.
       local decisive = over < list.kept and tonumber(call('LINDEX', name, over)) or now
       if decisive + window - now > retry then refused, retry = w, decisive + window - now end
     end

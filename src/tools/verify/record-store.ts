@@ -269,7 +269,7 @@ const question_queries: readonly Query[] = [
     full join (
       select 'question' as kind, question_id as id, unit, count(*) as count
       from (
-        -- The latest of each that the log has.
+        -- The latest forecast of each prediction that is in the log.
         select distinct on (question_id, agent_id) *
         from forecasts f
         where not exists (select from outbox o where o.id = f.event_id)

@@ -11,7 +11,7 @@ export interface Placed {
   readonly question: number;
   /** Number of the agent. */
   readonly agent: number;
-  /** Number of its owner. Null if it has none. If absent, four consecutive agents share one. */
+  /** Number of its owner. Null if it has no owner. Default: four consecutive agents share one. */
   readonly owner?: number | null;
   readonly at: Date;
   readonly family: string;

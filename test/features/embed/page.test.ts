@@ -61,7 +61,7 @@ const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
   ...fields,
 });
 
-/** A question whose texts are all this one. */
+/** A question in which every text is this one. */
 const saying = (
   text: string,
   is_multi: boolean,

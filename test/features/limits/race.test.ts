@@ -29,8 +29,8 @@ const startHammer = async (t: Teardown) => {
 const slack_ms = 3;
 
 /**
- * Counts cases in which a window admitted more than the limit, at any moment within their calls:
- * groups of limit + 1 consecutive calls that certainly fit in one window.
+ * Counts groups of limit + 1 consecutive admissions that certainly fit in one window, whenever
+ * within their calls they were admitted.
  */
 const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed).sort((a, b) => a.got - b.got);

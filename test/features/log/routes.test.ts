@@ -126,7 +126,7 @@ t.test('topics and filters choose, the same in memory and in the record', async 
   await log.write(1, prediction(1, 'claude', 80));
   await log.write(1, { agent_id: id(9) });
   await untilKnown();
-  // A new process has none of the events in memory.
+  // A new process has no events in memory.
   const other = await serveLog(t, { stores: app.stores });
   const ask = async (query: string) => {
     const [here, there] = await Promise.all(

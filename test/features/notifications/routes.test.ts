@@ -192,7 +192,7 @@ t.test('a changed tier is notified once, also when many look at once', async (t)
   t.equal(notifications.length, 2);
 });
 
-/** Written in the transaction that pays. */
+/** A closed question with a right and a wrong forecast. The payment also writes notifications. */
 const makeClosed = async () => {
   const question_id = await makeOpenQuestion(app, { weight: 5 });
   const stated = [
