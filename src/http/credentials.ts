@@ -53,15 +53,16 @@ const identifyVisitor = async (token: string, authenticate: Authenticate) => {
 
 /**
  * Whether a form was sent by a page of another site. Browsers say where a form comes from; what says
- * nothing is no browser, and has no cookie that it was not given.
+ * nothing is no browser, and has no cookie that it was not given. On plain http, browsers may reach the
+ * service at several addresses (`localhost`, `127.0.0.1`), so there the `Host` they ask is one too.
  */
 export const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   const { origin: given, host } = headers;
   if (given === undefined) return false;
-  const { origin, protocol } = new URL(public_url);
-  return given !== origin && given !== `${protocol}//${host}`;
+  const is_plain = public_url.startsWith('http:');
+  return given !== public_url && !(is_plain && given === `http://${host}`);
 };
 
 interface Visited {
