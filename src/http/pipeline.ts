@@ -3,6 +3,7 @@ import { QueueFullError } from '../db/group-commit.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
+import { namedTypes, preferredType } from './accept.js';
 import { BodyStream, etagOf, matchesEtag } from './body.js';
 import {
   type Address,
@@ -89,10 +90,16 @@ const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>
 /** Whether a refusal is shown as a page: where a page would be, and where a browser found nothing. */
 const showsPage = (
   { path, headers }: Request,
-  found: Found<{ readonly route: Pick<Route, 'is_page'> }>,
+  found: Found<{ readonly route: Pick<Route, 'produces' | 'also_produces'> }>,
 ): boolean => {
-  if (found.kind === 'route' && !found.entry.route.is_page) return false;
-  return !path.startsWith('/api/') && headers['accept']?.includes('text/html') === true;
+  const { accept = '' } = headers;
+  if (found.kind !== 'route') {
+    return !path.startsWith('/api/') && namedTypes(accept).includes('text/html');
+  }
+  const { produces, also_produces } = found.entry.route;
+  return (
+    produces === 'text/html' && preferredType(accept, [produces, ...also_produces]) === produces
+  );
 };
 
 const lateFault = ({ awaits_body }: Request): Fault =>

@@ -106,13 +106,7 @@ const Tabs = ({ tab }: { tab: keyof typeof tabs }) => (
 );
 
 const renderFrame = (deps: PageDeps, { title, fault }: Frame, children: ComponentChildren) =>
-  renderPage(deps, {
-    title,
-    status: fault?.status ?? 200,
-    section: 'account',
-    is_private: true,
-    children,
-  });
+  renderPage(deps, { title, fault, section: 'account', is_private: true, children });
 
 /** A page of the person who is logged in. */
 export const renderAccount = (
