@@ -87,19 +87,20 @@ const usual_body_limit = 65_536;
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
-/** Whether a refusal is shown as a page: where a page would be, and where a browser found nothing. */
+/**
+ * Whether a refusal is shown as a page: where a page would be, except to a program that can have it in
+ * another form; and to a browser where HTML would be, or where it found nothing.
+ */
 const showsPage = (
   { path, headers }: Request,
-  found: Found<{ readonly route: Pick<Route, 'produces' | 'also_produces'> }>,
+  found: Found<{ readonly route: Pick<Route, 'is_page' | 'produces' | 'also_produces'> }>,
 ): boolean => {
   const { accept = '' } = headers;
-  if (found.kind !== 'route') {
-    return !path.startsWith('/api/') && namedTypes(accept).includes('text/html');
-  }
-  const { produces, also_produces } = found.entry.route;
-  return (
-    produces === 'text/html' && preferredType(accept, [produces, ...also_produces]) === produces
-  );
+  const is_for_browsers = namedTypes(accept).includes('text/html');
+  if (found.kind !== 'route') return is_for_browsers && !path.startsWith('/api/');
+  const { is_page, produces, also_produces } = found.entry.route;
+  if (!is_page) return is_for_browsers && produces === 'text/html';
+  return preferredType(accept, ['text/html', ...also_produces]) === 'text/html';
 };
 
 const lateFault = ({ awaits_body }: Request): Fault =>
