@@ -286,13 +286,13 @@ t.test('those of the process are true', async (t) => {
     pids
       .map((pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [])
       .reduce((sum, fields) => sum + (Number(fields[11]) + Number(fields[12])) / 100, 0);
-  const told_s = async () => sumOf((await scrapeAll()).slice(0, 2), 'process_cpu_seconds_total');
-  const [spent, told] = [spent_s(), await told_s()];
+  const readCpu = async () => sumOf((await scrapeAll()).slice(0, 2), 'process_cpu_seconds_total');
+  const [spent, before] = [spent_s(), await readCpu()];
   await until('they have worked for a second', async () => {
     await Promise.all(Array.from({ length: 50 }, (_, n) => call('GET', `/questions?q=work${n}`)));
     return spent_s() - spent >= 1;
   });
-  const [grown, wanted] = [(await told_s()) - told, spent_s() - spent];
+  const [grown, wanted] = [(await readCpu()) - before, spent_s() - spent];
   t.ok(Math.abs(grown - wanted) < 0.5 * wanted, `${grown} of ${wanted} s`);
   const open = sorted((pid) => readdirSync(`/proc/${pid}/fd`).length);
   t.ok(near(valuesOf('process_open_fds'), open, 1));
