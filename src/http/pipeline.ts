@@ -96,10 +96,10 @@ const showsPage = (
   found: Found<{ readonly route: Pick<Route, 'is_page' | 'produces' | 'also_produces'> }>,
 ): boolean => {
   const { accept = '' } = headers;
-  const is_for_browsers = namedTypes(accept).includes('text/html');
-  if (found.kind !== 'route') return is_for_browsers && !path.startsWith('/api/');
+  const isForBrowsers = (): boolean => namedTypes(accept).includes('text/html');
+  if (found.kind !== 'route') return !path.startsWith('/api/') && isForBrowsers();
   const { is_page, produces, also_produces } = found.entry.route;
-  if (!is_page) return is_for_browsers && produces === 'text/html';
+  if (!is_page) return produces === 'text/html' && isForBrowsers();
   return preferredType(accept, ['text/html', ...also_produces]) === 'text/html';
 };
 
