@@ -70,7 +70,8 @@ export const settings = {
         const message = publicUrlProblem(url);
         if (message !== null) addIssue({ code: 'custom', message });
       })
-      .transform((url) => url.replace(/\/+$/, ''))
+      // As browsers spell an origin: they compare it letter by letter.
+      .transform((url) => new URL(url).origin)
       .optional(),
     undefined,
     'Address of the service for the outside world; links in mails and feeds use it.',

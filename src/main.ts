@@ -20,6 +20,8 @@ const main = async (): Promise<number> => {
   return runRole({ config: readConfig(), args, start: startProcess });
 };
 
+// The rotation of the log may send this while the program still loads; it must not end it.
+process.on('SIGUSR2', () => undefined);
 try {
   process.exit(await main());
 } catch (error) {

@@ -52,15 +52,16 @@ const identifyVisitor = async (token: string, authenticate: Authenticate) => {
 
 /**
  * Returns true if a page of another site sent the form. Browsers send the origin of a form. Other
- * clients have only the cookies that they were given.
+ * clients have only the cookies that they were given. On plain http, browsers may reach the service at
+ * several addresses (`localhost`, `127.0.0.1`), so there the `Host` of the request is allowed too.
  */
 export const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   const { origin: given, host } = headers;
   if (given === undefined) return false;
-  const { origin, protocol } = new URL(public_url);
-  return given !== origin && given !== `${protocol}//${host}`;
+  const is_plain = public_url.startsWith('http:');
+  return given !== public_url && !(is_plain && given === `http://${host}`);
 };
 
 interface Visited {

@@ -94,16 +94,29 @@ export interface FaultAnswer {
   readonly category: FaultDef['category'];
   readonly retryable: boolean;
   readonly fields?: readonly FaultField[];
+  /** Seconds, as the header `Retry-After` has them. */
+  readonly retry_after?: string;
 }
+
+/** Returns the refusal in an answer, with its `Retry-After`. */
+export const readFault = ({ body, headers }: InnerAnswer): FaultAnswer => {
+  const [, retry_after] = headers.find(([name]) => name === 'Retry-After') ?? [];
+  return { ...(body as FaultAnswer), ...(retry_after === undefined ? {} : { retry_after }) };
+};
+
+export const retryHeaders = (
+  fault: FaultAnswer | null | undefined,
+): Readonly<Record<string, string>> =>
+  fault?.retry_after === undefined ? {} : { 'Retry-After': fault.retry_after };
 
 /** Turns the refusal of an inner call into a refusal by the page itself. */
 export const asFault = (body: FaultAnswer): Fault => {
-  const { error: sentence, fields, ...def } = body;
-  const { code, status, category, retryable } = def;
+  const { error: sentence, fields, code, status, category, retryable } = body;
   return {
     kind: 'fault',
     def: { code, status, category, retryable, sentence },
     message: sentence,
+    headers: retryHeaders(body),
     ...(fields === undefined ? {} : { fields }),
   };
 };

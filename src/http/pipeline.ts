@@ -3,6 +3,7 @@ import { QueueFullError } from '../db/group-commit.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
+import { namedTypes, preferredType } from './accept.js';
 import { BodyStream, etagOf, matchesEtag } from './body.js';
 import {
   type Address,
@@ -86,13 +87,20 @@ const usual_body_limit = 65_536;
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
-/** Returns true if a refusal is shown as a page: on pages, and to browsers that find no route. */
+/**
+ * Returns true if a refusal is shown as a page: on pages, unless a program asks for another form of
+ * them; on other HTML, such as widgets, and on unknown addresses if the caller accepts HTML.
+ */
 const showsPage = (
   { path, headers }: Request,
-  found: Found<{ readonly route: Pick<Route, 'is_page'> }>,
+  found: Found<{ readonly route: Pick<Route, 'is_page' | 'produces' | 'also_produces'> }>,
 ): boolean => {
-  if (found.kind === 'route' && !found.entry.route.is_page) return false;
-  return !path.startsWith('/api/') && headers['accept']?.includes('text/html') === true;
+  const { accept = '' } = headers;
+  const isForBrowsers = (): boolean => namedTypes(accept).includes('text/html');
+  if (found.kind !== 'route') return !path.startsWith('/api/') && isForBrowsers();
+  const { is_page, produces, also_produces } = found.entry.route;
+  if (!is_page) return produces === 'text/html' && isForBrowsers();
+  return preferredType(accept, ['text/html', ...also_produces]) === 'text/html';
 };
 
 const lateFault = ({ awaits_body }: Request): Fault =>

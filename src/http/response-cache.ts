@@ -65,11 +65,11 @@ type OfEntry = Pick<Entry, 'tag' | 'is_page'> & Pick<Cached, 'fixed_headers'>;
 /** Returns an entry for a whole, successful response without its own `Cache-Control`, else null. */
 const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entry | null => {
   const { status, content_type, headers = {} } = reply;
-  const is_text = content_type === undefined || typeof reply.body === 'string';
-  if (status !== 200 || !is_text || headers['Cache-Control'] !== undefined) return null;
+  const sent_body = content_type === undefined ? JSON.stringify(reply.body) : reply.body;
+  const is_whole = typeof sent_body === 'string' || sent_body instanceof Uint8Array;
+  if (status !== 200 || !is_whole || headers['Cache-Control'] !== undefined) return null;
   if (!Object.values(headers).every(isHeaderText)) return null;
-  const text = content_type === undefined ? JSON.stringify(reply.body) : (reply.body as string);
-  const body = Buffer.from(text);
+  const body = Buffer.from(sent_body as string);
   if (body.byteLength > most_entry_bytes) return null;
   const etag = etagOf(body);
   const sent = [

@@ -70,6 +70,25 @@ const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const endsConnection = (status: number): boolean =>
   status === 408 || status === 413 || status === 431;
 
+/**
+ * The value of a header after one more line of it. A proxy may split cookies into several lines. Two
+ * `traceparent` headers contradict each other, so neither counts. Of others the last line counts.
+ */
+const joinHeader = (name: string, before: string | undefined, value: string): string => {
+  if (before === undefined) return value;
+  if (name === 'cookie') return `${before}; ${value}`;
+  return name === 'traceparent' ? '' : value;
+};
+
+/** The cookies of all lines. */
+export const readCookies = (req: HttpRequest): string => {
+  let cookies: string | undefined;
+  req.forEach((name, value) => {
+    if (name === 'cookie') cookies = joinHeader(name, cookies, value);
+  });
+  return cookies ?? '';
+};
+
 /** The parts that all requests of a server share. */
 export interface HttpParts {
   /** Requests without an answer, oldest first. */
@@ -131,9 +150,7 @@ export class HttpCall implements Request {
     req.forEach((name, value) => {
       count += 1;
       bytes += name.length + value.length;
-      // Two `traceparent` headers contradict each other, so neither counts.
-      const is_second = name === 'traceparent' && name in this.headers;
-      this.headers[name] = is_second ? '' : value;
+      this.headers[name] = joinHeader(name, this.headers[name], value);
     });
     this.headers_too_large = isTooLarge(count, bytes);
   }

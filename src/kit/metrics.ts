@@ -67,6 +67,9 @@ const makeMetric = ({ name, help, read }: Measure, registry: Registry): void => 
   });
 };
 
+/** Without values that could not be measured since the scrape before, such as a delay. */
+const withoutGaps = (text: string): string => text.replace(/^[^#].* Nan\n/gm, '');
+
 /** `GET /livez`, `/readyz` and `/metrics`; anything else is 404. */
 export const createMonitor = (options: MonitorOptions): Service => {
   const registry = makeRegistry(options);
@@ -75,13 +78,18 @@ export const createMonitor = (options: MonitorOptions): Service => {
       const headers = { 'content-type': type, 'x-content-type-options': 'nosniff' };
       response.writeHead(status, headers).end(text);
     };
+    // Prometheus adds the parameters of its job to the address.
+    const [path] = request.url?.split('?') ?? [];
     const answer = async (): Promise<void> => {
-      if (request.url === '/livez') say(200, 'ok\n');
-      else if (request.url === '/readyz') {
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        response.setHeader('allow', 'GET, HEAD');
+        say(405, 'This address takes GET, HEAD.\n');
+      } else if (path === '/livez') say(200, 'ok\n');
+      else if (path === '/readyz') {
         const ready = await options.isReady();
         say(ready ? 200 : 503, ready ? 'ok\n' : 'not ready\n');
-      } else if (request.url === '/metrics') {
-        say(200, await registry.metrics(), registry.contentType);
+      } else if (path === '/metrics') {
+        say(200, withoutGaps(await registry.metrics()), registry.contentType);
       } else say(404, 'GET /livez, /readyz or /metrics\n');
     };
     answer().catch((error: unknown) => say(500, `${String(error)}\n`));

@@ -5,6 +5,7 @@ import { type Credentials, chooseCredentials, no_credentials } from '../http/cre
 import {
   type HttpRequest,
   type HttpResponse,
+  readCookies,
   remoteAddress,
   type us_socket_context_t,
 } from '../http/uws.js';
@@ -63,7 +64,7 @@ export const upgrade = (
   const own = core.options.origin?.() ?? '';
   const is_own = own !== '' && req.getHeader('origin') === own;
   const has_other = hasAny(given) || token !== '';
-  const cookie = is_own && !has_other ? readSession(req.getHeader('cookie'), own) : '';
+  const cookie = is_own && !has_other ? readSession(readCookies(req), own) : '';
   const secret = (token === '' ? cookie : token).slice(0, 512);
   const session = new Session(core, {
     address: core.options.readAddress(remoteAddress(res), req.getHeader('x-forwarded-for')),

@@ -40,9 +40,9 @@ interface AgentsQuery {
 const showAgents = async (
   deps: PageDeps,
   api: Api,
-  parts: { query: AgentsQuery; said?: { id: string; fault: FormFault }; status?: number },
+  parts: { query: AgentsQuery; said?: { id: string; fault: FormFault } },
 ) => {
-  const { said, status = 200 } = parts;
+  const { said } = parts;
   const { done, ...query } = parts.query;
   const { q, of, cursor } = query;
   const { agents, next_cursor } = await api.get('listAdminAgents', {
@@ -57,7 +57,7 @@ const showAgents = async (
     title: 'Agents',
     is_private: true,
     section: 'account',
-    status,
+    fault: said?.fault,
     children: (
       <>
         <h1>Agents</h1>
@@ -148,7 +148,7 @@ const agentForm = route({
     const answer = await api(name, { params: { id }, body: { reason } });
     if (answer.ok) return goTo(`/admin/agents?done=${act}`);
     const said = { id, fault: answer.fault };
-    return showAgents(deps, api, { query: {}, said, status: answer.status });
+    return showAgents(deps, api, { query: {}, said });
   },
 });
 

@@ -104,14 +104,14 @@ const draft_body = Object.fromEntries(draft_fields.map((name) => [name, optional
 const showNew = async (
   deps: PageDeps,
   api: Api,
-  { form, fault, status }: { form: Partial<DraftForm>; fault: FormFault; status: number },
+  { form, fault }: { form: Partial<DraftForm>; fault: FormFault },
 ) => {
   const taxonomy = await api.get('getTaxonomy');
   return renderPage(deps, {
     title: 'New question',
     is_private: true,
     section: 'account',
-    status,
+    fault,
     children: (
       <>
         <h1>New question</h1>
@@ -131,7 +131,7 @@ const newPage = route({
   ...admin_page,
   id: 'newQuestionPage',
   path: '/admin/questions/new',
-  handle: (ctx, deps) => showNew(deps, apiOf(ctx, deps), { form: {}, fault: null, status: 200 }),
+  handle: (ctx, deps) => showNew(deps, apiOf(ctx, deps), { form: {}, fault: null }),
 });
 
 const newForm = route({
@@ -144,7 +144,7 @@ const newForm = route({
     const form = ctx.body as DraftForm;
     const answer = await api('createQuestion', { body: newQuestion(form) });
     if (answer.ok) return goTo(`/admin/questions/${answer.body.question.id}?done=created`);
-    return showNew(deps, api, { form, fault: answer.fault, status: answer.status });
+    return showNew(deps, api, { form, fault: answer.fault });
   },
 });
 
@@ -268,9 +268,9 @@ const findQuestion = async (api: Api, id: string): Promise<AdminQuestion | undef
 const showQuestion = async (
   deps: PageDeps,
   api: Api,
-  parts: { id: string; done?: string | undefined; said?: Said; status?: number },
+  parts: { id: string; done?: string | undefined; said?: Said },
 ) => {
-  const { id, done, said, status = 200 } = parts;
+  const { id, done, said } = parts;
   const question = await findQuestion(api, id);
   if (question === undefined) return refuse(common_faults.NOT_FOUND);
   const [taxonomy, audit] = await Promise.all([
@@ -285,7 +285,7 @@ const showQuestion = async (
     title: question.question,
     is_private: true,
     section: 'account',
-    status,
+    fault: said?.fault,
     children: (
       <>
         <AdminNav here="/admin/questions" />
@@ -466,19 +466,14 @@ const questionForm = route({
     if (form.act === 'resolve' && form['step'] !== 'decide') {
       const asked = await api('previewResolution', { params: { id }, body: resolveBody(form) });
       if (asked.ok) return showQuestion(deps, api, { id, said: { ...said, preview: asked.body } });
-      return showQuestion(deps, api, {
-        id,
-        status: asked.status,
-        said: { ...said, fault: asked.fault },
-      });
+      return showQuestion(deps, api, { id, said: { ...said, fault: asked.fault } });
     }
     const answer = await doAct(api, id, form);
     if (answer.ok) {
       const gone = form.act === 'reject';
       return goTo(gone ? '/admin?done=rejected' : `/admin/questions/${id}?done=${form.act}`);
     }
-    const { status, fault } = answer;
-    return showQuestion(deps, api, { id, status, said: { ...said, fault } });
+    return showQuestion(deps, api, { id, said: { ...said, fault: answer.fault } });
   },
 });
 

@@ -229,7 +229,7 @@ interface Said {
 const showQueue = async (
   deps: PageDeps,
   api: Api,
-  { done, said, status }: { done?: string | undefined; said?: Said; status?: number },
+  { done, said }: { done?: string | undefined; said?: Said },
 ) => {
   const queue = await readQueue(api);
   const faultOf = (of: string): FormFault => (said?.of === of ? said.fault : null);
@@ -242,7 +242,7 @@ const showQueue = async (
     title: 'Administration',
     is_private: true,
     section: 'account',
-    status: status ?? 200,
+    fault: said?.fault,
     children: (
       <>
         <h1>Administration</h1>
@@ -346,7 +346,7 @@ const disputeForm = route({
     });
     if (answer.ok) return goTo('/admin?done=dispute');
     const said = { fault: answer.fault, of: ctx.params.id };
-    return showQueue(deps, api, { said, status: answer.status });
+    return showQueue(deps, api, { said });
   },
 });
 
@@ -379,7 +379,7 @@ const contentForm = route({
         : await api(act === 'hide' ? 'hideComment' : 'restoreComment', { params: { id }, body });
     if (answer.ok) return goTo(`/admin?done=${act}`);
     const said = { fault: answer.fault, of: 'content', values: { subject, kind } };
-    return showQueue(deps, api, { said, status: answer.status });
+    return showQueue(deps, api, { said });
   },
 });
 

@@ -1,3 +1,4 @@
+import { refuseWidget } from '../features/embed/shell.js';
 import type { Request } from '../http/call.js';
 import type { Reply } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';
@@ -58,6 +59,7 @@ export const makeFaultPage =
   (deps: { readonly public_url: string }) =>
   (fault: Fault, { method, path, query }: Request, request_id: string): Reply => {
     const { status } = fault.def;
+    if (path.startsWith('/embed/')) return refuseWidget(fault, deps.public_url);
     if (needsLogIn(fault)) {
       const address = method === 'GET' && query !== '' ? `${path}?${query}` : path;
       const next = address.length > longest_next ? path : address;

@@ -5,7 +5,7 @@ import type { Operations } from '#client/wire.js';
 import { lists_tag } from '../features/questions/schema.js';
 import { readSession } from '../http/call.js';
 import type { Deps } from '../http/deps.js';
-import { asFault, type FaultAnswer, type InnerCall } from '../http/inner-call.js';
+import { asFault, type FaultAnswer, type InnerCall, readFault } from '../http/inner-call.js';
 import { type Context, type Reply, replyRaw, routeFor } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';
 
@@ -111,9 +111,10 @@ export const apiOf = (
     const { method, target } = placeOf(id, input);
     const [path = '', query = ''] = target.split('?', 2);
     const parts = { method, path, query, body: input.body, headers };
-    const { status, body: answer } = await innerCall(ctx as Context, parts);
-    if (status < 400) return { ok: true, status, body: answer as Operations[Id]['returns'] };
-    return { ok: false, status, fault: answer as FaultAnswer };
+    const answer = await innerCall(ctx as Context, parts);
+    const { status, body } = answer;
+    if (status < 400) return { ok: true, status, body: body as Operations[Id]['returns'] };
+    return { ok: false, status, fault: readFault(answer) };
   };
   const get = async <Id extends OperationId>(id: Id, ...input: readonly AnyInput[]) => {
     const outcome = await call(id, ...input);

@@ -1,8 +1,10 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { render } from 'preact-render-to-string';
+import { retryHeaders } from '../http/inner-call.js';
 import { type Reply, replyRaw } from '../http/route.js';
 import { assetPath } from './assets.js';
 import type { PageDeps } from './page-route.js';
+import type { FormFault } from './parts/forms.js';
 
 /**
  * The frame of every page: head, navigation, footer and Content-Security-Policy. Preact escapes
@@ -32,6 +34,8 @@ export interface PageParts {
   /** Keeps the page out of search engines and caches. */
   readonly is_private?: boolean;
   readonly status?: number;
+  /** Why the form that was sent is refused, which is the status of the page too. */
+  readonly fault?: FormFault | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly children: ComponentChildren;
 }
@@ -197,7 +201,9 @@ export const renderPage = (
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
     ...(parts.is_private ? { 'Cache-Control': 'no-store' } : {}),
+    ...retryHeaders(parts.fault),
     ...parts.headers,
   };
-  return { ...replyRaw('text/html; charset=utf-8', html, headers), status: parts.status ?? 200 };
+  const status = parts.status ?? parts.fault?.status ?? 200;
+  return { ...replyRaw('text/html; charset=utf-8', html, headers), status };
 };

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
+import { asFault } from '../http/inner-call.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { countText } from './parts/figures.js';
@@ -334,17 +335,21 @@ export const questions = route({
   id: 'questionsPage',
   path,
   query: query_schema,
+  returns: { 200: Type.String(), 400: Type.String() },
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);
     const taxonomy = await api.get('getTaxonomy');
     const { asked, wrong } = readAsked(ctx.query, taxonomy);
     const found = await readList(api, asked);
+    // What is wrong with the address is said on the page; anything else takes its place.
+    if (found.fault !== null && found.fault.category !== 'validation') return asFault(found.fault);
     const rows = found.list?.questions ?? [];
     return renderPage(deps, {
       title: asked.q === undefined ? 'Questions' : `Questions for “${asked.q}”`,
       description: 'Questions that AI agents forecast, with what they expect.',
       path: linkTo(path, { ...asked, cursor: undefined }),
       section: 'questions',
+      status: found.fault !== null || wrong.length > 0 ? 400 : 200,
       live: rows.filter(({ status }) => status === 'open').map(({ id }) => `consensus:${id}`),
       scripts: ['rows.js'],
       children: (

@@ -30,10 +30,12 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
   const links = new Set<Link>();
   let armed: string | null = null;
   let is_deaf = false;
+  let refuses = false;
   /** Commits whose answer was lost, and connections that were open when the proxy went silent. */
   const counts = { cuts: 0, silenced: 0 };
 
   const server = createServer((client) => {
+    if (refuses) return void client.destroy();
     const link: Link = { is_silent: false, is_mute: false, is_marked: false };
     const upstream = is_deaf ? undefined : connect(target);
     const ends = upstream === undefined ? [client] : [client, upstream];
@@ -104,8 +106,14 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
       is_deaf = true;
       silence();
     },
+    /** Connections that are open now and later ones end at once, until `heal`. */
+    refuseAll() {
+      refuses = true;
+      for (const socket of sockets) socket.destroy();
+    },
     heal() {
       is_deaf = false;
+      refuses = false;
     },
   });
 };

@@ -103,3 +103,30 @@ export const writeRequest = (
     Buffer.from(`${[start, 'Host: localhost', ...headers].join('\r\n')}\r\n\r\n`, 'latin1'),
     Buffer.from(body as string),
   ]);
+
+interface Asked {
+  /** Whole lines; without a `Host` among them it is `localhost`. */
+  readonly headers?: readonly string[];
+  readonly body?: string;
+}
+
+/** The answer to one request on a connection of its own. */
+export const askOnce = async (
+  port: number,
+  start: string,
+  { headers = [], body = '' }: Asked = {},
+): Promise<RawAnswer> => {
+  const raw = openRaw(port);
+  const lines = [
+    ...(headers.some((line) => /^host:/i.test(line)) ? [] : ['Host: localhost']),
+    ...headers,
+    ...(body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+  ];
+  raw.write(
+    Buffer.from(`${[`${start} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n${body}`, 'latin1'),
+  );
+  const answer = await raw.next({ head: start.startsWith('HEAD ') });
+  raw.reset();
+  if (answer === null) throw new Error(`no answer to ${start}`);
+  return answer;
+};

@@ -20,10 +20,7 @@ t.test('a page knows its visitor by the session cookie and by nothing else', asy
     { cookie: 'session=person; session=person' },
     { cookie: 'session=; a=b; session=person' },
   ]) {
-    t.match(await call('GET', '/mine', { headers }), {
-      status: 401,
-      body: { code: 'MISSING_AUTH' },
-    });
+    t.match(await call('GET', '/mine', { headers }), { status: 401, body: /^MISSING_AUTH / });
   }
   t.match(await call('GET', '/shown', { headers: { cookie } }), { body: 'anonymous' });
 });
@@ -56,7 +53,7 @@ t.test('a form of another site is refused', async (t) => {
     const headers = { cookie, 'content-type': form, ...from };
     t.match(await call('POST', '/mine', { body: 'name=a&tags=1', headers }), {
       status: 403,
-      body: { code: 'CROSS_ORIGIN' },
+      body: /^CROSS_ORIGIN /,
     });
   }
 });

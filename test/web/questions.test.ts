@@ -4,9 +4,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 const headers = { accept: 'text/html,*/*;q=0.8' };
-const read = async (app: TestApp, path: string): Promise<string> => {
+const read = async (app: TestApp, path: string, wanted = 200): Promise<string> => {
   const { status, body } = await app.call('GET', path, { headers });
-  if (status !== 200) throw new Error(`${path}: ${status}`);
+  if (status !== wanted) throw new Error(`${path}: ${status}`);
   return body;
 };
 
@@ -56,12 +56,12 @@ t.test(
 t.test('wrong values are said and left out, and are texts', async (t) => {
   const app = await startApp(t);
   await makeOpenQuestion(app);
-  const page = await read(app, '/questions?status=%3Cb%3Eodd&category=nothing&tag=%23none');
+  const page = await read(app, '/questions?status=%3Cb%3Eodd&category=nothing&tag=%23none', 400);
   t.match(page, 'There is no status “<bdi>&lt;b>odd</bdi>”');
   t.match(page, 'There is no topic “<bdi>nothing</bdi>”');
   t.match(page, 'There is no tag “<bdi>#none</bdi>”');
   t.match(page, '1 question');
-  t.match(await read(app, '/questions?cursor=nothing'), 'This page of the list is not there.');
+  t.match(await read(app, '/questions?cursor=nothing', 400), 'This page of the list is not there.');
 });
 
 t.test('the list goes on by a link', async (t) => {

@@ -26,7 +26,10 @@ export const board_query = Type.Object({
   category: any_text,
   period: oneOf(periods),
   limit: Type.Optional(
-    Type.String({ maxLength: 100, description: 'Rows, from 1 to 20; anything else is 10.' }),
+    Type.String({
+      maxLength: 100,
+      description: 'Rows, from 1 to 20; more means 20, anything else 10.',
+    }),
   ),
   theme: oneOf(themes),
 });

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { type Reply, replyRaw } from '../../http/route.js';
+import type { Fault } from '../../kit/fault.js';
 import { escapeHtml } from '../../kit/html.js';
 import { plainLine } from './rules.js';
 import type { Theme } from './schema.js';
@@ -73,4 +75,19 @@ ${is_live ? live : ''}</body>
 export const linkTo = (href: string, text: string, title = ''): string => {
   const whole = title === '' ? '' : ` title="${escapeHtml(title)}"`;
   return `<a href="${escapeHtml(href)}"${whole} target="_blank" rel="noopener">${escapeHtml(text)}</a>`;
+};
+
+/** A refusal in place of a widget: small, and in the frame of the other page as the widget would be. */
+export const refuseWidget = ({ def, message, headers }: Fault, public_url: string): Reply => {
+  const main = `<main class="gone"><h1>The forecast cannot be shown right now</h1>
+<p>${escapeHtml(message)}</p></main>`;
+  const title = 'No forecast right now';
+  return {
+    ...replyRaw(
+      'text/html; charset=utf-8',
+      shellOf({ title, look: 'compact', theme: 'auto', main }),
+      { ...embedHeaders(public_url), ...headers, 'Cache-Control': 'no-store' },
+    ),
+    status: def.status,
+  };
 };

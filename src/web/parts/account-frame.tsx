@@ -109,13 +109,7 @@ const Tabs = ({ tab }: { tab: keyof typeof tabs }) => (
 );
 
 const renderFrame = (deps: PageDeps, { title, fault }: Frame, children: ComponentChildren) =>
-  renderPage(deps, {
-    title,
-    status: fault?.status ?? 200,
-    section: 'account',
-    is_private: true,
-    children,
-  });
+  renderPage(deps, { title, fault, section: 'account', is_private: true, children });
 
 /** Renders an account page of the person who is logged in. */
 export const renderAccount = (

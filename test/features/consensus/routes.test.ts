@@ -258,16 +258,17 @@ t.test('a draft is shown to admins only, and followed by nobody', async (t) => {
   t.equal((await app.call('GET', `/api/questions/${id}/consensus`)).status, 200);
 });
 
-t.test('pictures as PNG are limited for each address, and 304 costs none', async (t) => {
+t.test('drawing pictures as PNG is limited for each address, and 304 costs none', async (t) => {
   const limited = await startApp(t, { roles: ['api'], env: { LIMIT_PICTURES: '2' } });
   await seed(limited.sql, { keys: [makeApiKey()], questions: 1 });
-  const png = (headers = {}) => limited.call('GET', path(0, 'chart.png'), { headers });
+  const png = (headers = {}, width = 800) =>
+    limited.call('GET', path(0, `chart.png?width=${width}`), { headers });
   const first = await png();
   t.equal(first.status, 200);
   const known = { 'if-none-match': first.headers.get('etag') ?? '' };
   for (let n = 0; n < 3; n += 1) t.equal((await png(known)).status, 304);
-  t.equal((await png()).status, 200);
-  const third = await png();
+  t.equal((await png({}, 400)).status, 200);
+  const third = await png({}, 401);
   t.same([third.status, third.body.code], [429, 'RATE_LIMITED']);
   t.match(third.headers.get('retry-after'), /^[1-9]\d*$/);
   t.equal((await limited.call('GET', path(0, 'chart.svg'))).status, 200);
