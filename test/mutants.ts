@@ -49,10 +49,10 @@ const areas: readonly Area[] = [
   // The consensus reads the shares that predictions give to options.
   feature(
     'predictions',
-    'placing|placing-store|originality|gates|reasoning|citations|distribution|stated|store',
+    'placing|placing-store|originality|gates|reasoning|citations|distribution|forecast-input|cdf-input|answering|store',
     ...['features/consensus/options', 'features/moderation/'],
   ),
-  feature('events', 'relay|store|follow|projection|filter'),
+  feature('events', 'relay|store|follow|filter'),
   feature('webhooks', '.*store|.*rules|sending|signing|health'),
   feature('exports', '.*store|.*rules|exports'),
   {

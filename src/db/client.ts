@@ -401,7 +401,7 @@ export type DatabaseClock = ReturnType<typeof followClock>;
 
 /**
  * The time of Postgres in this process. Many processes and statements decide on openings, closings
- * and expiries. They agree because all of them use one clock, whatever their machines say.
+ * and expiries. They agree because all of them use one clock, not the clocks of their machines.
  *
  * The true time is between the time that Postgres answers and that time plus the duration of the
  * query. Each answer moves the clock into these bounds. In between it follows the process's own

@@ -72,7 +72,7 @@ const endsConnection = (status: number): boolean =>
 
 /**
  * The value of a header after one more line of it. A proxy may split cookies into several lines. Two
- * `traceparent` headers contradict each other, so neither counts. Of others the last line counts.
+ * `traceparent` headers contradict each other, so neither counts. For other headers the last line counts.
  */
 const joinHeader = (name: string, before: string | undefined, value: string): string => {
   if (before === undefined) return value;

@@ -341,7 +341,7 @@ export const questions = route({
     const taxonomy = await api.get('getTaxonomy');
     const { asked, wrong } = readAsked(ctx.query, taxonomy);
     const found = await readList(api, asked);
-    // What is wrong with the address is said on the page; anything else takes its place.
+    // The page reports a wrong address; any other fault replaces the page.
     if (found.fault !== null && found.fault.category !== 'validation') return asFault(found.fault);
     const rows = found.list?.questions ?? [];
     return renderPage(deps, {

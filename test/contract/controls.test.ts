@@ -13,7 +13,7 @@ const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const dirt = '\u202e\u2066\u0007\u001b[31m\u009b\u2069\u202c';
 const rest = '[31m';
 const foul = /(?![\t\n\r])[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
-/** Between the letters of a word, where a reader would not see it. */
+/** Puts it between the letters of a word. A reader would not see it. */
 const soil = (text: string): string => `${text.slice(0, 3)}${dirt}${text.slice(3)}`;
 const clean = (text: string): string => `${text.slice(0, 3)}${rest}${text.slice(3)}`;
 

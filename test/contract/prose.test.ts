@@ -1,4 +1,5 @@
 import { readSources, type Source } from '../help/imports.js';
+import { readDocument } from '../help/readme.js';
 import { t } from '../help/tap.js';
 
 /**
@@ -19,10 +20,10 @@ const phrases: readonly (readonly [name: string, pattern: RegExp, example: strin
     'Null: it has none.',
   ],
   ['anew', /\banew\b/i, 'Resolve anew.'],
-  ['is none', /\b(is|are|has|have|was|were|be) none\b/i, 'The address that is none.'],
+  ['is none', /\b(?<!if there )(is|are|has|have|was|were|be) none\b/i, 'The address that is none.'],
   [
     'what … as a noun',
-    /\bwhat (is|are|was|were|has|have|had|it|they|came|comes|goes|went|stands|happens|belongs|an?|the|there|others|nobody|everybody|each|its|follows|fails|remains)\b/i,
+    /\bwhat (is(?! wrong)|are|was|were|has|have|had|it|they|came|comes|goes|went|stands|happens|belongs|an?|the|there|others|nobody|everybody|each|its|follows|fails|remains)\b/i,
     'Everything reads what is kept.',
   ],
   [
@@ -32,16 +33,12 @@ const phrases: readonly (readonly [name: string, pattern: RegExp, example: strin
   ],
   [
     'stands for is',
-    /\b(stands|stood|stand) (in|at|on|for|beside|there|below|above|here|with|behind|before|still)\b/i,
+    /\b(stands|stood|stand) (in(?! for)|at|on|for|beside|there|below|above|here|with|behind|before|still)\b/i,
     'The name stands in the file.',
   ],
-  [
-    'so many for this many',
-    /\bso (many|long|much|often|few|far)\b(?! as| that)/i,
-    'It waits so long.',
-  ],
+  ['so many for this many', /\bso (many|long|much|often|few)\b(?! as| that)/i, 'It waits so long.'],
   ['told of', /\b(tells?|told) (of|apart|from)\b/i, 'Permissions do not tell of it.'],
-  ['nobody, whoever', /\b(nobody|whoever|whatever)\b/i, 'It is the hash of nobody.'],
+  ['nobody, whoever', /\b(nobody(?! else)|whoever|whatever)\b/i, 'It is the hash of nobody.'],
   [
     'as many as there',
     /\b(as many as|as long as|as often as) (there|it|they|one)\b/i,
@@ -59,7 +56,7 @@ const phrases: readonly (readonly [name: string, pattern: RegExp, example: strin
   ],
   [
     'where for if',
-    /\bwhere (there|it|one|they|nothing|no|none|that|a|the)\b/i,
+    /(?:^|[,;:] |\b(?:null|nothing|empty|only|also|except|but|true|false|all|line) )where (there|it|one|they|nothing|no|none|that|a|the)\b/i,
     'It is null where there is no answer.',
   ],
 ];
@@ -72,7 +69,7 @@ interface Passage {
   readonly text: string;
 }
 
-/** Comments, and whatever they may not begin in: texts and patterns. */
+/** Comments; also texts and patterns, because no comment begins inside of one. */
 const tokens =
   /\/\*\*?[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*(?=[\s;,.)\]:?])/g;
 
@@ -99,16 +96,16 @@ const commentsIn = (text: string): readonly Passage[] => {
 const paragraphsIn = (text: string): readonly Passage[] => {
   const prose = text.replace(/^```[\s\S]*?^```/gm, (block) => block.replace(/[^\n]/g, ''));
   return [...prose.matchAll(/(?:.+\n?)+/g)].map(({ 0: paragraph, index }) => ({
-    line: lineOf(text, index),
+    line: lineOf(prose, index),
     text: paragraph,
   }));
 };
 
 const sentencesIn = (text: string): readonly string[] =>
   text
-    .split(/\n\s*\n|\n\s*[-*|] /)
+    .split(/\n\s*\n|\n\s*[-*|] | \| /)
     .flatMap((part) => part.replaceAll(/\s*\n\s*/g, ' ').split(/(?<=[.!?:;])\s+(?=[A-Z`])/))
-    .map((sentence) => sentence.trim())
+    .map((sentence) => sentence.replace(/^[-*|#>\s]+/, '').trim())
     .filter((sentence) => sentence.length > 3 && !/[─▶│┐└]/.test(sentence));
 
 const phrasesIn = (sentence: string): readonly string[] =>
@@ -130,6 +127,14 @@ t.test('comments are plain English', async (t) => {
   );
   t.ok(sources.length > 700);
   t.same(sources.flatMap(findAll), []);
+});
+
+t.test('documents that everybody reads first are plain English', async (t) => {
+  const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
+  t.same(
+    names.flatMap((path) => findAll({ path, text: readDocument(path) })),
+    [],
+  );
 });
 
 t.test('every phrase is found in a comment and in a document', async (t) => {

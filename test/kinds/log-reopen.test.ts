@@ -57,7 +57,7 @@ const read = (file: string): string => (existsSync(file) ? readFileSync(file, 'u
 const sizeOf = (file: string): number => (existsSync(file) ? statSync(file).size : -1);
 
 let sent = 0;
-/** Sends so many requests, each with an id of its own, and returns the ids. */
+/** Sends `count` requests, each with its own id, and returns the ids. */
 const send = async (count: number, to = url): Promise<readonly string[]> => {
   const from = sent;
   sent += count;
@@ -92,7 +92,7 @@ const findTwice = async (
   return ids.filter((id) => found.filter((one) => one === id).length > 1);
 };
 
-/** Sends requests until all those of a round are in this file: then every process writes to it. */
+/** Sends rounds of requests until one is completely in this file: every process writes to it. */
 const untilGoesTo = async (what: string, file: string): Promise<unknown> => {
   let last = await send(10);
   const goesThere = async (): Promise<boolean> => {

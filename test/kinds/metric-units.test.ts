@@ -65,7 +65,7 @@ const readLabels = (text: string): Readonly<Record<string, string>> => {
   return Object.fromEntries(found.map(([, name = '', value]) => [name, value ?? '']));
 };
 
-/** Strict: a line that is none of the format, or stands where it may not, is thrown. */
+/** Throws if a line is not of the format or is at a wrong position. */
 const parse = (text: string): readonly Family[] => {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');
   const families: (Omit<Family, 'samples'> & { samples: Sample[] })[] = [];
@@ -90,7 +90,7 @@ const parse = (text: string): readonly Family[] => {
   return families;
 };
 
-/** What each process says, by its port. */
+/** The metrics of each process. */
 const scrapeAll = async (): Promise<readonly (readonly Family[])[]> =>
   Promise.all(ports.map(async (port) => parse(await scrapeText(port))));
 
@@ -384,7 +384,7 @@ t.test('counters of a process never fall', async (t) => {
 
 t.test('what waits in the outbox is told in seconds', async (t) => {
   const lag = async () =>
-    // The relays stand still meanwhile, and answer nothing.
+    // The relays are paused and do not answer.
     Math.max(
       ...(await Promise.all(ports.slice(0, 2).map(scrapeText))).map((text) =>
         sumOf([parse(text)], 'pf_outbox_lag_seconds'),
@@ -475,7 +475,7 @@ t.test('fifty ask at once', async (t) => {
   for (const text of texts) t.ok(parse(text).length > 20);
 });
 
-/* Where they are named. */
+/* Names in dashboards, alerts and documents. */
 
 const read = (...names: readonly string[]): string =>
   readFileSync(path.join(project_root, ...names), 'utf8');

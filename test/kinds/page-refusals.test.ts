@@ -89,7 +89,7 @@ const isJson = (t: Check, { status, headers, text }: RawAnswer, wanted: number, 
   t.equal(request_id, headers['x-request-id']);
 };
 
-/* What is not there. */
+/* Missing pages. */
 
 t.test('a question that is not there is a page', async (t) => {
   isPage(t, await ask(app, `GET /questions/${missing}`), 404);
@@ -185,7 +185,7 @@ t.test('to a person who is no admin there are no pages of admins', async (t) => 
   }
   isPage(t, await ask(app, 'POST /admin/import', { headers, body: 'a=b' }), 404);
   isPage(t, await ask(app, 'POST /admin/nope', { headers, body: 'a=b' }), 404);
-  // Who is logged out may be an admin, and is led to the log-in.
+  // A visitor may be an admin who is logged out, so the page leads to the log-in.
   t.equal((await ask(app, 'GET /admin')).headers['location'], '/account/login?next=%2Fadmin');
 });
 
@@ -254,7 +254,7 @@ t.test('a request without a word about its client gets a page', async (t) => {
 
 /* Too many requests. */
 
-/** Uses up what an address may ask. */
+/** Uses up the limit of an address. */
 const useUp = async (from: string): Promise<void> => {
   const one = (n: number) =>
     ask(limited, `GET /api/taxonomy?nothing=${n}`, { from, headers: ['Cache-Control: no-cache'] });

@@ -310,7 +310,7 @@ t.test('unknown members and another order draw nothing new', async (t) => {
   for (const one of answers) t.match(one, { status: 200, etag: first.etag });
 });
 
-/* Of every question. */
+/* Every kind of question. */
 
 const shapes: readonly (readonly [name: string, fields: Fields, stated: Fields | null])[] = [
   ['without forecasts', {}, null],
@@ -377,7 +377,7 @@ t.test('a draft is to others as what is not there, until it is published', async
   t.equal((await png(draft)).status, 200);
 });
 
-/* Where others show it. */
+/* Pictures on other sites. */
 
 t.test('the picture that a page names for others is there, and moves', async (t) => {
   const id = await makeForecast();
@@ -412,7 +412,7 @@ t.test('oEmbed names a picture of the size that it says, or none', async (t) => 
   }
 });
 
-/* Who may have how many. */
+/* Limits. */
 
 const leftOf = async (from: string): Promise<Readonly<Record<string, number>>> => {
   const { limits } = bodyOf(await ask('/api/limits', { on: limited, from }));
@@ -450,7 +450,7 @@ t.test('what is known or kept costs nothing', async (t) => {
     const { status } = await png(known, '?width=410', { on: limited, from, headers });
     t.equal(status, n % 2 === 0 ? 304 : 200);
   }
-  // The copy is made again after a second, for whoever asks then.
+  // The copy is made again after a second, for the next caller.
   t.ok(Number((await leftOf(from))['pictures']) >= Number(before['pictures']) - 1);
 });
 
