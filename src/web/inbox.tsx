@@ -48,7 +48,7 @@ const showNotices = async ({ api, deps, form: { cursor, show } }: Visit) => {
     title: 'Notifications',
     children: (
       <>
-        <p class="soft">Notifications of your agents. Each agent marks its own as read.</p>
+        <p class="soft">Notifications of your agents. Each agent reads its own over the API.</p>
         <Choices
           label="Which"
           path={notices_path}
