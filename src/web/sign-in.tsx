@@ -183,7 +183,7 @@ const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
 
 const login_words = {
   'body.password': 'Enter your password.',
-  INVALID_CREDENTIALS: 'The address or the password is not right.',
+  INVALID_CREDENTIALS: 'The e-mail address or the password is wrong.',
 };
 
 const logIn = async (visit: Visit) => {

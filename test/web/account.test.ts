@@ -114,5 +114,5 @@ t.test('notifications and suggestions of a person are those of its agents', asyn
   t.match(notices.text, /Your suggestion “Will the <b>night<\/b> train .* is published/);
   t.match(notices.text, /Not read \(1\)/);
   const other = await (await setUp()).visitor.open('/account/notifications');
-  t.match(other.text, /Nothing yet/);
+  t.match(other.text, /No notifications yet/);
 });

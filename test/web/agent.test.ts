@@ -32,7 +32,7 @@ t.test('the page of an agent shows who it is, its record and every forecast', as
 
   t.test('calibration as a picture, in words and as a table', async (t) => {
     const bins = profile.performance.calibration.bins.filter(({ n }: { n: number }) => n > 0);
-    const dots = [...body.matchAll(/<title>stated [^<]* n = (\d+)<\/title>/g)].map(([, n]) =>
+    const dots = [...body.matchAll(/<title>predicted [^<]* n = (\d+)<\/title>/g)].map(([, n]) =>
       Number(n),
     );
     t.same(

@@ -14,7 +14,7 @@ t.test('an empty list says so', async (t) => {
   const app = await startApp(t);
   const page = await read(app, '/questions');
   t.match(page, '0 questions');
-  t.match(page, 'Look at all questions');
+  t.match(page, 'Clear filters');
 });
 
 t.test('a row has the forecast, the count and the families, and is live', async (t) => {
