@@ -196,14 +196,14 @@ export const renderPage = (
   parts: PageParts,
 ): Reply => {
   const html = `<!doctype html>\n${render(<Document parts={parts} public_url={public_url} />)}\n`;
+  const status = parts.status ?? parts.fault?.status ?? 200;
   const headers = {
     'Content-Security-Policy': policyOf(public_url),
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
-    ...(parts.is_private ? { 'Cache-Control': 'no-store' } : {}),
+    ...(parts.is_private || status >= 400 ? { 'Cache-Control': 'no-store' } : {}),
     ...retryHeaders(parts.fault),
     ...parts.headers,
   };
-  const status = parts.status ?? parts.fault?.status ?? 200;
   return { ...replyRaw('text/html; charset=utf-8', html, headers), status };
 };

@@ -231,7 +231,10 @@ t.test('a refusal of an absent subject has a media type that the document names'
 t.test(
   'every list takes a limit above its most for the most, and refuses what is none',
   async (t) => {
-    const lists = reads.filter(({ query }) => query?.properties['limit'] !== undefined);
+    // A widget takes any value, so that an article is never broken by one.
+    const lists = reads.filter(
+      ({ query, produces }) => query?.properties['limit'] !== undefined && produces !== 'text/html',
+    );
     const problems: string[] = [];
     for (const route of lists) {
       const ask = await makeAsker(route);

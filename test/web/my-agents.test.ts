@@ -1,6 +1,7 @@
 import { no_limits, startApp } from '../help/app.js';
 import { makeAgent, makeHuman, suspend } from '../help/story.js';
 import { t } from '../help/tap.js';
+import { until } from '../help/until.js';
 import { makeVisitor, problemAt, type Shown } from '../help/visitor.js';
 
 /** A person's agents, on that person's pages. */
@@ -132,7 +133,11 @@ t.test('all agents are shown with their last call, their errors and what is left
   const [busy, idle] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
   await app.call('GET', '/api/me', { key: busy.key });
   await app.call('POST', '/api/predictions', { key: busy.key, body: {} });
-  const { text, html } = await visitor.open(path);
+  // While Redis is slow, the page says that the calls are not known.
+  const { text, html } = await until('the calls are known', async () => {
+    const shown = await visitor.open(path);
+    return !shown.text.includes('not known now') && shown;
+  });
   const rowOf = ({ id }: typeof busy) =>
     html.split('<tr>').find((row) => row.includes(`${path}/${id}`)) ?? '';
   t.match(text, /Agent Last call Errors in 24 h All calls Predictions Comments Votes Webhooks/);
