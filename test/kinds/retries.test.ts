@@ -48,7 +48,7 @@ const repeated: readonly [
     ['B|A', '["b","A"]'],
     { correct_options: ['A', 'B'] },
   ],
-  ['another outcome', {}, 1, [0], { outcome: true }, /resolved otherwise already/],
+  ['another outcome', {}, 1, [0], { outcome: true }, /resolved with a different outcome/],
   ['void twice', {}, { void: true }, ['void'], { status: 'voided' }],
   [
     'void, then an outcome',
@@ -56,7 +56,7 @@ const repeated: readonly [
     { void: true },
     [1],
     { status: 'voided' },
-    /voided otherwise already/,
+    /voided with a different outcome/,
   ],
   [
     'an outcome, then void',
@@ -64,7 +64,7 @@ const repeated: readonly [
     1,
     [{ void: true }],
     { outcome: true },
-    /resolved otherwise already/,
+    /resolved with a different outcome/,
   ],
   [
     'another note',
@@ -204,7 +204,7 @@ t.test('of two outcomes at once one wins, and the other is reported', async (t) 
     const both = await Promise.all(files.map((file) => run(file)));
     t.same(both.map(({ code }) => code).toSorted(), [0, 4], JSON.stringify(both));
     const winner = both.findIndex(({ code }) => code === 0);
-    t.match(both[1 - winner]!.output, /^line 2: .*resolved otherwise already/m);
+    t.match(both[1 - winner]!.output, /^line 2: .*resolved with a different outcome/m);
     const { id, outcome } = await questionOf(one.id);
     t.equal(outcome, winner === 0);
     t.match(await decisionsOf(id), [{ revision: 1 }]);
@@ -315,7 +315,7 @@ t.test('an old file does not undo what a dispute decided', async (t) => {
   t.equal((await app.call('POST', path, { admin: true, body })).status, 202);
   const { code, output } = await send(records);
   t.equal(code, 4);
-  t.match(output, /^line 3: .*resolved otherwise already/m);
+  t.match(output, /^line 3: .*resolved with a different outcome/m);
   t.match(await questionOf(id), { outcome: false });
   t.equal((await decisionsOf(question.id)).length, 2);
 });

@@ -157,7 +157,7 @@ t.test('lines of every type in any order, options and voids, and what is refused
     outcome('c', 1),
   ]);
   const second = await run(again);
-  t.match(second.output, /^line 1: The question is resolved otherwise already/m);
+  t.match(second.output, /^line 1: The question is resolved with a different outcome/m);
   t.match(second.output, /resolutions: 0 created, 1 there already, 2 bad/);
 });
 
