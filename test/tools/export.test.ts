@@ -160,7 +160,7 @@ t.test(
     writeFileSync(`${file}.part`, 'what is not of this export');
     const { code, said } = await run('predictions', '--out', file, '--url', app.url);
     t.equal(code, 0, said);
-    t.match(said, 'The rows have changed since the export began; beginning anew.');
+    t.match(said, 'The rows have changed since the export began. Starting again.');
     t.equal(readFileSync(file, 'utf8').split('\n').length - 1, rows);
   },
 );
