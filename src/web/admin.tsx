@@ -288,7 +288,7 @@ const showQueue = async (
         >
           <Field
             name="subject"
-            label="Address or id of the question"
+            label="Address or id of the forecast or comment"
             value={said?.values?.['subject']}
             hint="/predictions/… is a forecast; a comment goes by its id."
             required

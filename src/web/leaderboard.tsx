@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { csvLine } from '../features/exports/index.js';
-import { type Metric, metrics } from '../features/leaderboards/metrics.js';
+import { type Metric, metrics, reference_names } from '../features/leaderboards/metrics.js';
 import { type BoardName, boards } from '../features/leaderboards/rules.js';
 import { replyRaw } from '../http/route.js';
 import { textEnum } from '../http/schemas.js';
@@ -67,7 +67,6 @@ const readRows = (api: Api, { of, by, kind, category, period }: Chosen, cursor?:
 };
 type Board = Awaited<ReturnType<typeof readRows>>;
 
-const references: Readonly<Record<string, string>> = { crowd: 'The crowd', even: 'Always 50%' };
 const reference_notes: Readonly<Record<string, string>> = {
   crowd: 'all forecasts of a question as one',
   even: 'what knowing nothing scores',
@@ -86,7 +85,7 @@ const Who = ({ row }: { row: Entry }) => {
       ) : kind === 'family' ? (
         <Family family={name} />
       ) : (
-        <span dir="auto">{references[kind] ?? name}</span>
+        <span dir="auto">{reference_names[kind] ?? name}</span>
       )}
       <small>
         {note ?? (

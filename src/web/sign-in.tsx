@@ -181,10 +181,7 @@ const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
   });
 };
 
-const login_words = {
-  'body.password': 'Enter your password.',
-  INVALID_CREDENTIALS: 'The e-mail address or the password is wrong.',
-};
+const login_words = { 'body.password': 'Enter your password.' };
 
 const logIn = async (visit: Visit) => {
   const { api, deps, form } = visit;

@@ -35,7 +35,7 @@ const startProcess = async (t: Test, prefix: string, index: number, is_away = fa
   let gate = Promise.resolve();
   let begun = 0;
   const handed = homes.onHome<{ readonly subject: string; readonly fails?: number }, Done>({
-    name: 'work',
+    name: 'task',
     subjectOf: ({ subject }) => subject,
     async run({ fails }, tried_ms) {
       begun += 1;
@@ -75,33 +75,34 @@ const startTwo = async (t: Test) => {
   return { first, second };
 };
 
-t.test('the first process of a host does the work of all', async (t) => {
+t.test('the first process of a host runs the tasks of all', async (t) => {
   const { first, second } = await startTwo(t);
   t.same(await first.handed({ subject: 'b' }), { by: 0, tried: false });
   const all = Array.from({ length: 100 }, (_, n) => second.handed({ subject: `${n}` }));
   t.same(new Set((await Promise.all(all)).map(({ by }) => by)), new Set([0]));
 });
 
-t.test('what fails at the owner is done here', async (t) => {
+t.test('a task that fails at its home runs in the calling process', async (t) => {
   const { second } = await startTwo(t);
   t.same(await second.handed({ subject: 'a', fails: 0 }), { by: 1, tried: true });
   t.same(await second.handed({ subject: 'a', fails: 1 }), { by: 0, tried: false });
 });
 
-t.test('an owner that stops finishes what it has, and then others do the work', async (t) => {
+t.test('a home that stops finishes its tasks, and then others run them', async (t) => {
   const { first, second } = await startTwo(t);
   const release = first.hold();
   const before = first.begun();
   const handed = second.handed({ subject: 'a' });
-  await until('the owner works', () => first.begun() > before);
+  await until('the home works', () => first.begun() > before);
   const stopped = first.homes.stop();
   release();
   t.same(await handed, { by: 0, tried: false });
   await stopped;
   t.same((await second.handed({ subject: 'a' })).by, 1);
+  t.ok(second.homes.isHere('a'), 'the only process left');
 });
 
-t.test('nobody waits for an owner that is gone, or stands still', async (t) => {
+t.test('a home that is gone or frozen delays no task for long', async (t) => {
   const { first, second } = await startTwo(t);
   first.subscriber.disconnect();
   t.same(await second.handed({ subject: 'a' }), { by: 1, tried: true }, 'nobody hears it');
@@ -113,30 +114,30 @@ t.test('nobody waits for an owner that is gone, or stands still', async (t) => {
   release();
 });
 
-t.test('one that started while Redis was away hears of work when it is back', async (t) => {
+t.test('a process that started without Redis becomes a home when Redis is back', async (t) => {
   const prefix = `${redis_prefix}:${prefixes++}`;
   const first = await startProcess(t, prefix, 0, true);
   const second = await startProcess(t, prefix, 1);
   t.equal((await second.handed({ subject: 'a' })).by, 1, 'nobody hears it');
   await connectRedis(first.subscriber);
-  const isOwner = async () => (await second.handed({ subject: 'a' })).by === 0;
-  await until('the first process owns', isOwner);
+  const isHome = async () => (await second.handed({ subject: 'a' })).by === 0;
+  await until('the first process is the home', isHome);
 });
 
-t.test('owners', async (t) => {
+t.test('one api process in four of each host is a home', async (t) => {
   const names = ['h-1/1/a', 'h-1/0/b', 'h-2/3/c', 'h-3/0/d'];
   t.same(homesAmong(names), ['h-1/0/b', 'h-2/3/c', 'h-3/0/d']);
   const of_nine = Array.from({ length: 9 }, (_, index) => `h/${index}/x`).reverse();
-  t.same(homesAmong(of_nine), ['h/0/x', 'h/1/x', 'h/2/x'], 'one in four, begun');
+  t.same(homesAmong(of_nine), ['h/0/x', 'h/1/x', 'h/2/x'], 'rounded up');
   t.equal(homeOf([], 'x'), undefined);
   const members = homesAmong(names);
   const subjects = Array.from({ length: 3_000 }, (_, n) => `question ${n}`);
-  const owners = subjects.map((subject) => homeOf(members, subject));
+  const homes = subjects.map((subject) => homeOf(members, subject));
   for (const member of members) {
-    const share = owners.filter((owner) => owner === member).length;
+    const share = homes.filter((home) => home === member).length;
     t.ok(share > 800 && share < 1_200, `${member} owns ${share} of 3,000`);
   }
   const left = members.slice(1);
-  const moved = subjects.filter((subject, n) => homeOf(left, subject) !== owners[n]);
-  t.equal(moved.length, owners.filter((owner) => owner === members[0]).length, 'no other moves');
+  const moved = subjects.filter((subject, n) => homeOf(left, subject) !== homes[n]);
+  t.equal(moved.length, homes.filter((home) => home === members[0]).length, 'no other moves');
 });

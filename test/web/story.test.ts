@@ -256,7 +256,9 @@ for (const javaScriptEnabled of [true, false]) {
     await page.goto(`${app.url}/admin`);
     const summary = 'Hide a forecast’s text or a comment'.replace('’', "'");
     await page.getByText(`${summary}…`).click();
-    await page.getByLabel('Address or id of the question').fill(`${app.url}/predictions/${id}`);
+    await page
+      .getByLabel('Address or id of the forecast or comment')
+      .fill(`${app.url}/predictions/${id}`);
     await page.locator('#hide-reason').fill('It repeats an advertisement.');
     await page.getByRole('button', { name: 'Hide it' }).click();
     await page.getByText('It is hidden.').waitFor();

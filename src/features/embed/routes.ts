@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { anonymous } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
-import { type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
+import { type Answer, type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { escapeHtml } from '../../kit/html.js';
 import { isId } from '../../kit/ids.js';
@@ -12,9 +12,23 @@ import { type LeaderboardParts, readLeaderboard } from '../leaderboards/index.js
 import { findVisible, type QuestionRow } from '../questions/index.js';
 import { lists_tag, question_faults } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import { boardHeight, boardOf, boardUrl, pageOf, renderBoard, titleOf } from './board.js';
+import { taxonomy_faults } from '../taxonomy/rules.js';
 import { drawCourse } from './draw.js';
-import { embedUrl, most_families, renderNothing, renderWidget, type Widget } from './page.js';
+import {
+  boardHeight,
+  boardOf,
+  boardUrl,
+  renderBoard,
+  requestOf,
+  titleOf,
+} from './leaderboard-widget.js';
+import {
+  embedUrl,
+  most_families,
+  renderNothing,
+  renderWidget,
+  type Widget,
+} from './question-widget.js';
 import { plainLine, themeOf, viewOf } from './rules.js';
 import * as wire from './schema.js';
 import { embedHeaders, sandbox } from './shell.js';
@@ -35,16 +49,17 @@ const findShown = async (deps: Deps, id: string): Promise<QuestionRow | null> =>
   return question === null || isFault(question) ? null : question;
 };
 
-/** Reads the board that a query names, its rows and the name of its category. */
+/** Reads the rows of the board that a query names, and the name of its category. */
 const readBoard = async (deps: Needs, query: Static<typeof wire.board_query>) => {
+  const board = boardOf(query);
+  const { category } = board;
+  const unknown = category === null ? null : await deps.taxonomy.checkQuery({ category });
+  if (unknown !== null) return unknown;
+  const page = await readLeaderboard(deps, requestOf(board));
+  if (isFault(page)) return page;
   const pillars = await deps.taxonomy.read();
-  const board = boardOf(
-    query,
-    pillars.map(({ slug }) => slug),
-  );
-  const page = await readLeaderboard(deps, pageOf(board));
-  const category = pillars.find(({ slug }) => slug === board.category)?.name ?? null;
-  return { board, category, rows: isFault(page) ? [] : page.leaderboard };
+  const name = pillars.find(({ slug }) => slug === category)?.name ?? null;
+  return { board, category: name, rows: page.leaderboard };
 };
 
 const getEmbed = route({
@@ -88,12 +103,14 @@ const getBoardEmbed = route({
   auth: 'public',
   query: wire.board_query,
   returns: { 200: Type.String() },
+  faults: [taxonomy_faults.INVALID_CATEGORY],
   produces: 'text/html',
   cacheable: true,
   cache: { tag: () => lists_tag },
-  async handle({ query }, deps): Promise<Reply> {
+  async handle({ query }, deps): Promise<Answer> {
     const { public_url } = deps;
     const widget = await readBoard(deps, query);
+    if (isFault(widget)) return widget;
     return replyRaw(html, renderBoard({ ...widget, public_url }), embedHeaders(public_url));
   },
 });
@@ -217,7 +234,8 @@ export const questionOembed = (question: QuestionRow, shown: ShownQuestion): wir
       title: plainLine(question.question),
       src: embedUrl(public_url, question.id, view, theme),
       heightAt: (width) => heightOf(question, { view, width, families }),
-      ...{ public_url, room },
+      public_url,
+      room,
     }),
     ...thumbnailOf(question.id, room, public_url),
   };
@@ -233,12 +251,14 @@ const getOembed = route({
   query: wire.oembed_query,
   returns: { 200: wire.oembed_schema },
   cacheable: true,
-  faults: [question_faults.QUESTION_NOT_FOUND],
+  faults: [question_faults.QUESTION_NOT_FOUND, taxonomy_faults.INVALID_CATEGORY],
   async handle({ query }, deps) {
     const { public_url } = deps;
     const named = readAddress(query.url, public_url);
     if (named?.kind === 'board') {
-      const { board, rows } = await readBoard(deps, named.query);
+      const shown_board = await readBoard(deps, named.query);
+      if (isFault(shown_board)) return shown_board;
+      const { board, rows } = shown_board;
       const src = boardUrl(public_url, board);
       const heightAt = () => boardHeight(rows.length);
       const shown = { title: titleOf(board), src, heightAt, public_url, room: query };

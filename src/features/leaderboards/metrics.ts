@@ -78,3 +78,9 @@ export const metrics = {
     about: 'The upvotes that others gave to comments and replies.',
   },
 } as const satisfies Record<BoardName, Metric>;
+
+/** Names of rows that are shown for comparison; the others have a name of their own. */
+export const reference_names: Readonly<Record<string, string>> = {
+  crowd: 'The crowd',
+  even: 'Always 50%',
+};

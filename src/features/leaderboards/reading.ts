@@ -42,7 +42,7 @@ const namesOf = (of: BoardClass, { detail, agent_id }: BoardRow, named?: NamedRo
   };
 };
 
-export interface PageOf {
+export interface BoardRequest {
   readonly by: BoardName;
   readonly of: BoardClass;
   readonly category: string | null;
@@ -53,7 +53,7 @@ export interface PageOf {
 /** Reads a page of a board as the API returns it. */
 export const readLeaderboard = async (
   deps: Deps & LeaderboardParts,
-  { by, of, category, period, query }: PageOf,
+  { by, of, category, period, query }: BoardRequest,
 ): Promise<Static<typeof leaderboard_schema> | Fault> => {
   const page_query = readPage(`/api/leaderboard/${by}/${of}/${category}/${period}`, query, [
     'text',

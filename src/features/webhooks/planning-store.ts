@@ -65,7 +65,7 @@ export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<st
  * If there are no webhooks, marks the whole log as planned and returns its end; otherwise returns
  * null. This function and `insertWebhook` lock the same row, so one waits for the other.
  */
-export const scorePeers = (sql: Sql): Promise<number | null> =>
+export const planAllIfUnused = (sql: Sql): Promise<number | null> =>
   sql.begin(async (tx) => {
     await tx`select from delivery_plan for no key update`;
     const [passed] = await tx<{ planned_offset: number }[]>`

@@ -5,10 +5,10 @@ import { GroupReader } from '../../redis/stream.js';
 import { streamKey } from '../events/log-entry.js';
 import {
   findUnplanned,
+  planAllIfUnused,
   planDeliveries,
   type Range,
   readPlannedOffset,
-  scorePeers,
 } from './planning-store.js';
 
 /**
@@ -67,7 +67,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   let is_idle = false;
   const look = async (): Promise<void> => {
     const was_idle = is_idle;
-    const passed = await scorePeers(sql);
+    const passed = await planAllIfUnused(sql);
     is_idle = passed !== null;
     // Moving the group also means that the stream keeps no entries for it.
     if (passed !== null && redis.status === 'ready') await reader.moveTo(redis, passed);

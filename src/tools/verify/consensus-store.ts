@@ -55,7 +55,7 @@ interface Expected {
  * Returns the forecasts by question and family, as of the offset of the question's tally: the
  * latest forecasts that are in the log by now, without later ones.
  */
-const readForecastInput = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
+const readForecasts = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
 >`
   with tallied as (
@@ -116,7 +116,7 @@ const expectCells = async (
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> => {
   const ids = tallies.map(({ question_id }) => question_id);
   const offsets = tallies.map(({ hash }) => Math.max(projected, Number(hash['o'] ?? 0)));
-  const rows = await readForecastInput(sql, ids, offsets);
+  const rows = await readForecasts(sql, ids, offsets);
   return new Map(
     [...groupBy(rows, ({ question_id }) => question_id)].map(([id, some]) => {
       const all = some.flatMap(({ owners, probabilities, options, ...said }) => {

@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox';
 import { grouped } from '../../kit/format.js';
 import { escapeHtml } from '../../kit/html.js';
-import type { PageOf } from '../leaderboards/index.js';
-import { metrics } from '../leaderboards/metrics.js';
+import type { BoardRequest } from '../leaderboards/index.js';
+import { metrics, reference_names } from '../leaderboards/metrics.js';
 
 import {
   type BoardName,
@@ -38,16 +38,16 @@ const find = <T extends string>(names: readonly T[], given: string | undefined):
   names.find((name) => name === given);
 
 /** Returns the arguments for `readLeaderboard`. */
-export const pageOf = ({ by, of, category, period, limit }: Board): PageOf => ({
-  ...{ by, of: classes[of], category, period },
+export const requestOf = ({ by, of, category, period, limit }: Board): BoardRequest => ({
+  by,
+  of: classes[of],
+  category,
+  period,
   query: { limit },
 });
 
 /** Returns the board that a query names. Unknown or impossible values become the default. */
-export const boardOf = (
-  query: Static<typeof board_query>,
-  categories: readonly string[],
-): Board => {
+export const boardOf = (query: Static<typeof board_query>): Board => {
   const of = find(whose, query.of) ?? 'agents';
   const limit = Math.trunc(Number(query.limit));
   const shown = {
@@ -58,9 +58,9 @@ export const boardOf = (
   const given = query.of === 'debaters' ? query.of : query.by;
   const wanted = find(boards, given) ?? usualOf(of);
   const whole = { by: wanted, of, category: null, period: 'all' as const, ...shown };
-  const by = findMissing(pageOf(whole)) === null ? wanted : usualOf(of);
+  const by = findMissing(requestOf(whole)) === null ? wanted : usualOf(of);
   if (isWhole(by)) return { ...whole, by };
-  const category = find(categories, query.category) ?? null;
+  const category = query.category || null;
   return { ...whole, by, category, period: find(periods, query.period) ?? 'all' };
 };
 
@@ -120,11 +120,9 @@ export interface BoardWidget {
   readonly public_url: string;
 }
 
-const compared: Readonly<Record<string, string>> = { crowd: 'The crowd', even: 'Always 50%' };
-
 const rowOf = (row: Entry, { board, public_url }: BoardWidget): string => {
   const { rank, kind, user_id, name, model_family, value, n } = row;
-  const said = compared[kind] ?? name;
+  const said = reference_names[kind] ?? name;
   const who = user_id === null ? escapeHtml(said) : linkTo(`${public_url}/agents/${user_id}`, name);
   const family =
     model_family === null || model_family === name
@@ -155,7 +153,7 @@ export const renderBoard = (widget: BoardWidget): string => {
   const details = [category, period_texts[board.period]].filter(Boolean).join(', ');
   const topic = topicOf(board);
   const [first] = rows;
-  const say = first === undefined ? '' : `First: ${compared[first.kind] ?? first.name}.`;
+  const say = first === undefined ? '' : `First: ${reference_names[first.kind] ?? first.name}.`;
   const about = `${topic === null ? '' : `data-topic="${topic}" `}data-say="${escapeHtml(plainLine(say))}"`;
   const better = metrics[board.by].better === 'lower' ? 'Lower is better' : 'Higher is better';
   const discovery = new URLSearchParams({ url: boardUrl(public_url, board) });

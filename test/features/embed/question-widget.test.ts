@@ -6,7 +6,7 @@ import { SaxesParser } from 'saxes';
 import { first_fit } from '../../../src/features/consensus/correlation.js';
 import { computeConsensus } from '../../../src/features/consensus/rules.js';
 import { drawCourse, endsOf } from '../../../src/features/embed/draw.js';
-import { renderWidget } from '../../../src/features/embed/page.js';
+import { renderWidget } from '../../../src/features/embed/question-widget.js';
 import { questionOembed } from '../../../src/features/embed/routes.js';
 import { views } from '../../../src/features/embed/schema.js';
 import { embed_script } from '../../../src/features/embed/script.js';

@@ -51,7 +51,7 @@ t.test('a leaderboard as a widget', async (t) => {
     const unknown = [
       'by=fame',
       'of=robots',
-      'category=tea',
+      'category=',
       'period=1y',
       'limit=0',
       'limit=x',
@@ -67,6 +67,21 @@ t.test('a leaderboard as a widget', async (t) => {
     t.match(await read('/embed/leaderboard?by=adjusted&period=7d'), 'Adjusted Brier of agents');
     t.match(await read('/embed/leaderboard?of=debaters'), 'Upvotes of agents');
     t.match(await read('/embed/leaderboard?period=30d'), 'resolved in the last 30 days');
+  });
+
+  await t.test('an unknown category is refused, in the frame by a page', async (t) => {
+    const path = '/embed/leaderboard?category=tea';
+    const program = await app.call('GET', path);
+    t.match(program, { status: 400, body: { code: 'INVALID_CATEGORY' } });
+    const frame = await show(path);
+    t.equal(frame.status, 400);
+    t.match(frame.body, 'class="gone"');
+    t.match(frame.headers.get('content-security-policy'), 'frame-ancestors *');
+    const url = encodeURIComponent(app.url + path);
+    t.match(await app.call('GET', `/oembed?url=${url}`), {
+      status: 400,
+      body: { code: 'INVALID_CATEGORY' },
+    });
   });
 
   await t.test('names of agents are text, and the page is XML', async (t) => {
