@@ -20,7 +20,7 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/** Faults, backups, long logs, grown tables, pictures of every page, and the Python wheel. */
+/** Faults, backups, long logs, grown tables, pictures of every page, and the Python client. */
 const slow = [
   'fault/',
   'features/webhooks/signer-kill',
@@ -29,7 +29,8 @@ const slow = [
   'walk/mixed',
   'web/every-page',
   'features/log/conformance',
-  'clients/python-wheel',
+  'clients/python',
+  'kinds/event-loop',
   'contract/plans',
   'features/consensus/large',
 ];
@@ -82,7 +83,7 @@ const runFiles = async (files: readonly string[], at_once: number): Promise<Resu
         TEST_REDIS_URL: cluster?.url ?? stores.redis.url,
         TEST_TEMPLATE: template_name,
       },
-      file_ms: is_long ? 3_600_000 : 500_000,
+      file_ms: is_long ? 3_600_000 : 900_000,
       shows_comments: is_long,
       at_once,
       say: (line) => console.log(line),
@@ -104,10 +105,8 @@ const run = async (): Promise<void> => {
     return report(nothing);
   }
   try {
-    // Whole services keep the cores busy. Other files also wait for stores, so one more fits.
-    const at_once =
-      availableParallelism() + (files.every((file) => beginsWith(file, slow)) ? 0 : 1);
-    report(await runFiles(files, at_once));
+    // More files at once finish hardly sooner, and their services then time out on busy cores.
+    report(await runFiles(files, availableParallelism()));
   } catch (error) {
     console.log(error instanceof Error ? error.message : error);
     report({ ...nothing, failed: 1, not_run: files });

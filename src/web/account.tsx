@@ -11,7 +11,7 @@ import {
   type Visit,
 } from './parts/account-frame.js';
 import { Ago, countText, numberText, Time } from './parts/figures.js';
-import { type FormFault, inWords } from './parts/forms.js';
+import { atFields, type FormFault } from './parts/forms.js';
 
 /** The account of a person: the next steps and the settings. */
 
@@ -220,13 +220,12 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
   });
 };
 
-const password_words = {
-  'body.current_password': 'Enter the password that you have now.',
-  WRONG_PASSWORD: 'This is not your password.',
+/** The fields that refusals of a new password and of a deletion are about. */
+const about_change = { codes: { WRONG_PASSWORD: 'current_password' } };
+const about_deletion = {
+  codes: { WRONG_PASSWORD: 'own_password' },
+  members: { password: 'own_password' },
 };
-const about_change = { WRONG_PASSWORD: 'current_password' };
-const deletion_words = { ...password_words, INVALID_REQUEST: 'Enter your password.' };
-const about_deletion = { WRONG_PASSWORD: 'own_password', INVALID_REQUEST: 'own_password' };
 
 /** Runs the action of a settings button. `session` is one of the person's other sessions. */
 const change = async (api: Api, form: Visit['form']) => {
@@ -254,9 +253,7 @@ const changeSettings = async ({ api, deps, form }: Visit) => {
     if (is_deletion) return goTo('/account/login?done=deleted', sessionCookie(deps));
     return goTo(`${settings_path}?done=${act}`);
   }
-  const fault = is_deletion
-    ? inWords(outcome.fault, deletion_words, about_deletion)
-    : inWords(outcome.fault, password_words, about_change);
+  const fault = atFields(outcome.fault, is_deletion ? about_deletion : about_change);
   return showSettings({ api, deps, form: { ...form, act } }, fault);
 };
 

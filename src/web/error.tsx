@@ -4,7 +4,7 @@ import type { Reply } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';
 import { renderPage } from './page.js';
 import { goTo } from './page-route.js';
-import { faultText } from './parts/forms.js';
+import { addressText } from './parts/forms.js';
 
 /** Shows a refused request as a page if it came from a browser. */
 
@@ -24,7 +24,7 @@ const hints: Readonly<Record<number, string>> = {
 
 const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) => {
   const { status, code, category, retryable } = fault.def;
-  const text = faultText({ ...fault, error: fault.message, code, category, status, retryable });
+  const text = addressText({ ...fault, error: fault.message, code, category, status, retryable });
   return (
     <div class="narrow">
       <h1>{titles[status] ?? 'That did not work'}</h1>

@@ -11,7 +11,7 @@ import {
   type Visit,
 } from './parts/account-frame.js';
 import { Ago, countText, Family, numberText } from './parts/figures.js';
-import { type FormFault, FormProblem, inWords } from './parts/forms.js';
+import { atFields, type FormFault, FormProblem } from './parts/forms.js';
 import { Pager, Scroll } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -245,21 +245,8 @@ const showKey = (
     ),
   });
 
-const link_words = {
-  'body.api_key': 'Paste the key that the agent got when it registered; it begins with sk_.',
-  INVALID_API_KEY:
-    'No agent has this key. Copy all of it; if the agent changed its key since, use the new one.',
-  AGENT_ALREADY_LINKED: 'This agent is linked to somebody else. Its owner has to unlink it first.',
-  ACCOUNT_SUSPENDED: 'This agent is suspended and cannot be linked.',
-  EMAIL_NOT_VERIFIED: 'Verify your address first: open the link in the mail that was sent to you.',
-  'body.name': 'Choose a name of 2 to 50 visible characters.',
-  'body.model': 'Name the model in at most 100 characters, such as claude-sonnet-4.',
-  MODEL_REQUIRED: 'Name the model behind the agent, such as claude-sonnet-4.',
-  DUPLICATE_NAME: 'Another agent has this name; choose another one.',
-  INVALID_REFERRAL_CODE: 'No agent has this code. Leave it out if you have none.',
-};
-/** The field that each fault is about. */
-const about = {
+/** The field that each refusal is about. */
+const codes = {
   INVALID_API_KEY: 'api_key',
   AGENT_ALREADY_LINKED: 'api_key',
   ACCOUNT_SUSPENDED: 'api_key',
@@ -274,10 +261,10 @@ const addAgent = async (visit: Visit) => {
   if (act === 'link') {
     const outcome = await api('linkAgent', { body: { api_key: api_key.trim() } });
     if (outcome.ok) return goTo(`${path}/${outcome.body.agent.id}?done=linked`);
-    return showAgents(visit, inWords(outcome.fault, link_words, about));
+    return showAgents(visit, atFields(outcome.fault, { codes }));
   }
   const outcome = await api('register', { body: { name, model, referral_code } });
-  if (!outcome.ok) return showAgents(visit, inWords(outcome.fault, link_words, about));
+  if (!outcome.ok) return showAgents(visit, atFields(outcome.fault, { codes }));
   const { user, api_key: key } = outcome.body;
   return showKey(visit, { ...user, key, title: 'The agent is registered and linked' });
 };

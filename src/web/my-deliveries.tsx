@@ -2,7 +2,7 @@ import { goTo } from './page-route.js';
 import { ownForm, ownPage, Pairs, renderAccount, type Visit } from './parts/account-frame.js';
 import { attemptText, DeliveryState, RedeliverForm } from './parts/deliveries.js';
 import { Time } from './parts/figures.js';
-import { type FormFault, FormProblem, inWords } from './parts/forms.js';
+import { type FormFault, FormProblem } from './parts/forms.js';
 
 /** One delivery of a webhook, with all attempts and the start of each response. */
 
@@ -62,14 +62,12 @@ const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null)
   });
 };
 
-const words = { WEBHOOK_INACTIVE: 'The webhook is switched off; switch it on first.' };
-
 export const delivery_page_routes = [
   ownPage('deliveryPage', path, ['done'], showDelivery),
   ownForm('deliveryForm', path, [], async (visit) => {
     const { id = '', did = '' } = visit.form;
     const outcome = await visit.api('redeliverWebhook', { params: { id, did } });
-    if (!outcome.ok) return showDelivery(visit, inWords(outcome.fault, words));
+    if (!outcome.ok) return showDelivery(visit, outcome.fault);
     return goTo(`/account/webhooks/${id}/deliveries/${did}?done=again`);
   }),
 ];

@@ -14,7 +14,7 @@ import {
 } from './parts/account-frame.js';
 import { DeliveryList } from './parts/deliveries.js';
 import { Ago, countText, numberText, Time } from './parts/figures.js';
-import { type FormFault, FormProblem, inWords, Select } from './parts/forms.js';
+import { type FormFault, FormProblem, Select } from './parts/forms.js';
 import { Choices, Pager } from './parts/lists.js';
 import {
   formOfWebhook,
@@ -355,12 +355,6 @@ const showHook = async (visit: Visit, { fault = null, tested }: Acted = {}) => {
   });
 };
 
-const act_words = {
-  REPLAY_RUNNING: 'A replay is going on; wait until it is done.',
-  WEBHOOK_INACTIVE: 'The webhook is switched off; switch it on first.',
-  'body.overlap_hours': 'Choose a whole number of hours from 0 to 168.',
-};
-
 /** Runs the action of the button that was pressed. */
 const act = async ({ api, deps, form }: Visit) => {
   const params = { id: form['id'] ?? '' };
@@ -387,7 +381,7 @@ const act = async ({ api, deps, form }: Visit) => {
 const changeHook = async (visit: Visit) => {
   const { form } = visit;
   const outcome = await act(visit);
-  if (!outcome.ok) return showHook(visit, { fault: inWords(outcome.fault, act_words) });
+  if (!outcome.ok) return showHook(visit, { fault: outcome.fault });
   const { body } = outcome;
   if ('delivered' in body) return showHook(visit, { tested: body });
   if ('signing_secret' in body) return showSecret(visit, body, 'The new secret');

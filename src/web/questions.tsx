@@ -4,7 +4,7 @@ import { asFault } from '../http/inner-call.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { countText } from './parts/figures.js';
-import { faultText } from './parts/forms.js';
+import { addressText } from './parts/forms.js';
 import { Choices, linkTo, Pager } from './parts/lists.js';
 import { type FamilyDot, QuestionRow } from './parts/question-row.js';
 
@@ -250,7 +250,7 @@ const Results = ({ asked, found, now }: Shown) => {
     const first = linkTo(path, asked, { cursor: undefined });
     return (
       <p class="problem">
-        {asked.cursor === undefined ? faultText(fault) : 'This page of the list is not there.'}{' '}
+        {asked.cursor === undefined ? addressText(fault) : 'This page of the list is not there.'}{' '}
         <a href={first}>Go to the first page.</a>
       </p>
     );

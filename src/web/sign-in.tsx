@@ -9,7 +9,7 @@ import {
   sessionCookie,
   type Visit,
 } from './parts/account-frame.js';
-import { type FormFault, inWords } from './parts/forms.js';
+import { atFields, type FormFault } from './parts/forms.js';
 import { linkTo } from './parts/lists.js';
 
 /**
@@ -109,7 +109,6 @@ const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
 
 const link_ended =
   'This link is not complete, was used up, or has run out. Open it from the newest mail, or ask for another.';
-const token_words = { INVALID_LINK: link_ended, 'body.token': link_ended };
 const Ended = () => (
   <p class="problem" role="alert">
     {link_ended}
@@ -181,15 +180,13 @@ const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
   });
 };
 
-const login_words = { 'body.password': 'Enter your password.' };
-
 const logIn = async (visit: Visit) => {
   const { api, deps, form } = visit;
   const { email = '', password: given = '', next } = form;
   const outcome = await api('logIn', { body: { email, password: given } });
   if (outcome.ok) return goTo(pathAfter(next), sessionCookie(deps, outcome.body.token));
-  const at = { INVALID_CREDENTIALS: 'password' };
-  return showLogIn(visit, inWords(outcome.fault, login_words, at));
+  const codes = { INVALID_CREDENTIALS: 'password' };
+  return showLogIn(visit, atFields(outcome.fault, { codes }));
 };
 
 const forgot_done = { sent: 'If this address has an account, a mail with a link is on its way.' };
@@ -262,7 +259,7 @@ export const sign_in_routes = [
     const outcome = await visit.api('verifyAddress', { body: { token } });
     // Visitors who are not logged in are asked to log in first and are then sent there.
     if (outcome.ok) return goTo(verified_path);
-    return showVerify(visit, inWords(outcome.fault, token_words));
+    return showVerify(visit, outcome.fault);
   }),
   entryPage('logInPage', '/account/login', ['next', 'done'], showLogIn),
   entryForm('logInForm', '/account/login', ['email', 'password', 'next'], logIn),
@@ -281,6 +278,6 @@ export const sign_in_routes = [
     const { token = '', password: given = '' } = visit.form;
     const outcome = await visit.api('resetPassword', { body: { token, password: given } });
     if (outcome.ok) return goTo('/account/login?done=reset', sessionCookie(visit.deps));
-    return showReset(visit, inWords(outcome.fault, token_words));
+    return showReset(visit, outcome.fault);
   }),
 ];

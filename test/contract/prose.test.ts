@@ -3,15 +3,16 @@ import { readDocument } from '../help/readme.js';
 import { t } from '../help/tap.js';
 
 /**
- * Plain English, as far as a program can check it: the sentences of comments, and of the documents
- * that everybody reads first, use none of the phrases below.
+ * Plain English, as far as a program can check it: comments, texts of the source (refusals,
+ * descriptions, log lines, pages), and the documents that everybody reads first use none of the
+ * phrases below.
  */
 
 /** Phrases that a colleague would not say, each with a sentence that has it. */
 const phrases: readonly (readonly [name: string, pattern: RegExp, example: string])[] = [
   [
     'a sentence that opens with a word for a thing left unnamed',
-    /^(Of|What|Where|Who|Whoever|Whose|That which|Those that|Those who|There (is|are) none|Whether)\b(?!.*\?$)/,
+    /^(Of|What|Where|Who|Whoever|Whose|That which|Those that|Those who|There (is|are) none)\b(?!.*\?$)/,
     'Of a question its options.',
   ],
   [
@@ -38,7 +39,7 @@ const phrases: readonly (readonly [name: string, pattern: RegExp, example: strin
   ],
   ['so many for this many', /\bso (many|long|much|often|few)\b(?! as| that)/i, 'It waits so long.'],
   ['told of', /\b(tells?|told) (of|apart|from)\b/i, 'Permissions do not tell of it.'],
-  ['nobody, whoever', /\b(nobody(?! else)|whoever|whatever)\b/i, 'It is the hash of nobody.'],
+  ['whoever', /\b(whoever|whatever|(of|that) nobody)\b/i, 'It is the hash of nobody.'],
   [
     'as many as there',
     /\b(as many as|as long as|as often as) (there|it|they|one)\b/i,
@@ -92,6 +93,25 @@ const commentsIn = (text: string): readonly Passage[] => {
   return found;
 };
 
+const is_statement =
+  /^\s*(?:select|insert|update|delete|with|create|alter|drop|from|where|and|order)\b/;
+
+/** Texts of a source that have three words or more: strings, templates, and the text of pages. */
+const textsIn = (source: string): readonly Passage[] => {
+  const strings = [...source.matchAll(tokens)]
+    .filter(([token]) => /^['"`]/.test(token))
+    .map(({ 0: token, index }) => ({ index, text: token.slice(1, -1) }));
+  const shown = [...source.matchAll(/(?<=[>}])[^<>{}=;()[\]]+(?=[<{])/g)].map(
+    ({ 0: text, index }) => ({ index, text }),
+  );
+  return [...strings, ...shown]
+    .filter(({ text }) => /[a-z]+,? [a-z]+,? [a-z]+/i.test(text) && !is_statement.test(text))
+    .map(({ index, text }) => ({
+      line: lineOf(source, index),
+      text: text.replaceAll("\\'", "'").trim(),
+    }));
+};
+
 /** The paragraphs of a document, without its examples of code. */
 const paragraphsIn = (text: string): readonly Passage[] => {
   const prose = text.replace(/^```[\s\S]*?^```/gm, (block) => block.replace(/[^\n]/g, ''));
@@ -113,36 +133,53 @@ const phrasesIn = (sentence: string): readonly string[] =>
     ? []
     : phrases.filter(([, pattern]) => pattern.test(sentence)).map(([name]) => name);
 
-const findAll = ({ path, text }: Source): readonly string[] =>
-  (path.endsWith('.md') ? paragraphsIn(text) : commentsIn(text)).flatMap((passage) =>
-    sentencesIn(passage.text).flatMap((sentence) =>
-      phrasesIn(sentence).map((name) => `${path}:${passage.line}: ${name}: ${sentence}`),
-    ),
-  );
+type Finder = (text: string) => readonly Passage[];
+
+const findIn =
+  (passagesIn: Finder) =>
+  ({ path, text }: Source): readonly string[] =>
+    passagesIn(text).flatMap((passage) =>
+      sentencesIn(passage.text).flatMap((sentence) =>
+        phrasesIn(sentence).map((name) => `${path}:${passage.line}: ${name}: ${sentence}`),
+      ),
+    );
+
+const kinds = ['.ts', '.tsx', '.mts', '.mjs'];
 
 t.test('comments are plain English', async (t) => {
   const sources = readSources(
     ['src', 'clients/typescript/src', 'test', 'bench', 'examples'],
-    ['.ts', '.tsx', '.mts', '.mjs'],
+    kinds,
   );
   t.ok(sources.length > 700);
-  t.same(sources.flatMap(findAll), []);
+  t.same(sources.flatMap(findIn(commentsIn)), []);
+});
+
+t.test('texts of the source are plain English', async (t) => {
+  const sources = readSources(['src', 'clients/typescript/src', 'bench', 'examples'], kinds);
+  t.same(sources.flatMap(findIn(textsIn)), []);
 });
 
 t.test('documents that everybody reads first are plain English', async (t) => {
   const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
   t.same(
-    names.flatMap((path) => findAll({ path, text: readDocument(path) })),
+    names.flatMap((path) => findIn(paragraphsIn)({ path, text: readDocument(path) })),
     [],
   );
 });
 
-t.test('every phrase is found in a comment and in a document', async (t) => {
+t.test('every phrase is found wherever it is', async (t) => {
+  const places: readonly (readonly [Finder, (example: string) => string])[] = [
+    [commentsIn, (example) => `/**\n * Reads it.\n * ${example}\n */\n`],
+    [paragraphsIn, (example) => `# A\n\n- ${example}\n`],
+    [textsIn, (example) => `const a = 'The one here is good. ${example}';\n`],
+    [textsIn, (example) => `<p class="soft">\n  The one here is good.\n  ${example}\n</p>\n`],
+  ];
   for (const [name, , example] of phrases) {
-    const comment = { path: 'src/a.ts', text: `/**\n * Reads it.\n * ${example}\n */\n` };
-    const document = { path: 'A.md', text: `# A\n\n- ${example}\n` };
-    t.match(findAll(comment).join(), name, example);
-    t.match(findAll(document).join(), name, example);
-    t.same(findAll({ path: 'src/a.ts', text: `const a = '${example}';\n` }), [], 'not in texts');
+    for (const [finder, write] of places) {
+      t.match(findIn(finder)({ path: 'a', text: write(example) }).join(), name, example);
+    }
+    const text = `const a = '${example}';\n`;
+    t.same(findIn(commentsIn)({ path: 'a', text }), [], 'a text is not a comment');
   }
 });

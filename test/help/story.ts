@@ -69,7 +69,7 @@ export const makeOpenQuestion = async (
   app: TestApp,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<string> => {
-  const { body } = await app.call('POST', '/api/admin/questions', {
+  const { status, body } = await app.call('POST', '/api/admin/questions', {
     admin: true,
     body: {
       question: `Will the reading room of branch ${unique()} open before the autumn term?`,
@@ -80,6 +80,7 @@ export const makeOpenQuestion = async (
       ...fields,
     },
   });
+  if (status !== 201) throw new Error(`The question was refused: ${JSON.stringify(body)}`);
   return body.question.id;
 };
 

@@ -204,7 +204,7 @@ t.test('a form of another site is refused as a page that says what to do', async
   const headers = [`Cookie: session=${human.token}`, 'Origin: https://evil.example'];
   const answer = await ask(app, 'POST /account/settings', { headers, body: 'act=name&name=X' });
   isPage(t, answer, 403);
-  t.match(answer.text, /This form came from another site; open the page here/);
+  t.match(answer.text, /This form came from another site. Open the page here/);
 });
 
 t.test('surfaces for programs refuse as JSON, also to a browser', async (t) => {

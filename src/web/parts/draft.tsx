@@ -1,5 +1,5 @@
 import type { Operations } from '#client/wire.js';
-import { Field, type FormFault, problemOf, Select, TextArea } from './forms.js';
+import { atFields, Field, type FormFault, problemOf, Select, TextArea } from './forms.js';
 import type { AdminQuestion } from './outcome.js';
 
 /** Converts a question to form fields and back. All times are UTC, as the form says. */
@@ -112,23 +112,15 @@ const placesOf = (taxonomy: Taxonomy) =>
     ),
   ]);
 
-/** Renames the fields that have different names in the API and in the form. */
-const renamed = (fault: FormFault): FormFault =>
-  fault === null
-    ? null
-    : {
-        ...fault,
-        ...(fault.fields && {
-          fields: fault.fields.map((one) => ({
-            ...one,
-            path: one.path
-              .replace(/^body\.(?:sub)?category$/, 'body.place')
-              .replace('body.range.unit', 'body.unit')
-              .replace(/^body\.range\.(min|max)/, 'body.range_$1')
-              .replace(/^body\.range$/, 'body.range_min'),
-          })),
-        }),
-      };
+/** Fields of the form by the member of the body, where they have different names. */
+const members = {
+  category: 'place',
+  subcategory: 'place',
+  'range.unit': 'unit',
+  'range.min': 'range_min',
+  'range.max': 'range_max',
+  range: 'range_min',
+};
 
 export const DraftFields = ({
   form,
@@ -139,7 +131,7 @@ export const DraftFields = ({
   taxonomy: Taxonomy;
   fault: FormFault;
 }) => {
-  const fault = renamed(given);
+  const fault = given === null ? null : atFields(given, { members });
   const field = (name: DraftField) => ({ name, fault, value: form[name] ?? '' });
   const of_type = ['options', 'range_min', 'range_max', 'unit'] as const;
   const has_range = of_type.some((name) => form[name] || problemOf(fault, name) !== undefined);

@@ -4,61 +4,48 @@ import type { FaultAnswer } from '../../http/inner-call.js';
 /** Form fields that show their problems beside them. */
 
 /** The fault with which the API rejected a form. Null if it was not sent or was accepted. */
-export type FormFault = (FaultAnswer & { readonly texts?: Words }) | null;
+export type FormFault = FaultAnswer | null;
 
-type Words = Readonly<Record<string, string>>;
-
-/** The API's messages are for programs. These texts say the same to people, by field or code. */
-const words: Readonly<Record<string, string>> = {
-  'body.token': 'This link is not complete; open it from the mail again, or ask for a new one.',
-  'body.email': 'Enter an e-mail address, such as ada@example.org.',
-  'body.password': 'Choose a password of 10 to 1,000 characters.',
-  'body.api_key': 'Enter the key that the agent got when it registered; it begins with sk_.',
-  INVALID_API_KEY: 'This is not the key of an agent; copy all of it, or register the agent again.',
-  INVALID_TOKEN: 'You are not logged in any more; log in again.',
-  MISSING_AUTH: 'You are not logged in any more; log in again.',
-  CROSS_ORIGIN: 'This form came from another site; open the page here and send it again.',
-  UNAVAILABLE: 'The forum cannot answer right now; try again in a moment.',
-  INTERNAL: 'Something went wrong on our side; try again.',
-};
+type Names = Readonly<Record<string, string>>;
 
 /**
- * Adds a page's own texts to a fault, by field or by code. `at` maps a code to the field that it
- * is about, where its message is then shown.
+ * Names the field of the form that a fault is about: by error code, or by the member of the body
+ * where the form has another name for it. The first member that fits is used.
  */
-export const inWords = (fault: FaultAnswer, texts: Words, at: Words = {}): FormFault => {
-  const place = at[fault.code];
-  if (place === undefined) return { ...fault, texts };
-  const message = texts[fault.code] ?? words[fault.code] ?? fault.error;
-  return { ...fault, texts: {}, fields: [{ path: `body.${place}`, message }] };
+export const atFields = (
+  fault: FaultAnswer,
+  { codes = {}, members = {} }: { readonly codes?: Names; readonly members?: Names },
+): FaultAnswer => {
+  const field = codes[fault.code];
+  const fields =
+    field === undefined ? fault.fields : [{ path: `body.${field}`, message: fault.error }];
+  if (fields === undefined) return fault;
+  const nameOf = (path: string): string => {
+    const member = Object.keys(members).find((one) => `${path}.`.startsWith(`body.${one}.`));
+    return member === undefined ? path : `body.${members[member]}`;
+  };
+  return { ...fault, fields: fields.map((one) => ({ ...one, path: nameOf(one.path) })) };
 };
 
-const knownText = (fault: NonNullable<FormFault>, path: string): string | undefined =>
-  fault.texts?.[path] ?? (fault.code === 'INVALID_REQUEST' ? words[path] : undefined);
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-const for_programs =
-  /\b(?:body|query|params|headers?|request|route|method|Bearer|JSON|API)\b|\/api\/|[A-Z]+-Key/i;
-const sentence = (text: string): string =>
-  for_programs.test(text)
-    ? 'That did not work; load the page again and try once more.'
-    : `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
+/** In the API the message of a field follows its path: "must be a number". */
+const asSentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 
 /** Returns the problem with a field, by its name in the body. Undefined if there is no problem. */
 export const problemOf = (fault: FormFault, name: string): string | undefined => {
-  const path = `body.${name}`;
-  const field = fault?.fields?.find((one) => one.path === path || one.path.startsWith(`${path}.`));
-  if (fault === null || field === undefined) return undefined;
-  return knownText(fault, field.path) ?? sentence(field.message);
+  const field = fault?.fields?.find(({ path }) => `${path}.`.startsWith(`body.${name}.`));
+  return field === undefined ? undefined : asSentence(field.message);
 };
 
-/** Returns the fault in words for people. */
-export const faultText = (fault: NonNullable<FormFault>): string => {
-  const first = fault.fields?.[0];
-  const known = first === undefined ? undefined : knownText(fault, first.path);
-  const text = known ?? fault.texts?.[fault.code] ?? words[fault.code];
-  if (text !== undefined) return text;
-  return sentence(first?.message ?? fault.error);
+/** Returns the fault's sentence, or its first problem with a field. */
+export const faultText = ({ fields, error }: FaultAnswer): string =>
+  asSentence(fields?.[0]?.message ?? error);
+
+/** Returns the same for a page without a form: it names the part of the address that is wrong. */
+export const addressText = ({ fields, error }: FaultAnswer): string => {
+  const first = fields?.[0];
+  if (first === undefined) return asSentence(error);
+  return `Invalid ${first.path.replace(/^\w+\./, '')}: ${first.message.replace(/\.$/, '')}.`;
 };
 
 /** Shown above a form: the problem with the form as a whole. */

@@ -2,10 +2,10 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import type { FaultAnswer } from '../../http/inner-call.js';
 import {
+  atFields,
   Field,
   type FormFault,
   FormProblem,
-  inWords,
   problemOf,
   Select,
   TextArea,
@@ -71,25 +71,16 @@ export const formOfWebhook = ({ url, events, filter, signature, order }: Hook): 
   min_confidence: filter?.min_confidence === undefined ? '' : String(filter.min_confidence),
 });
 
-/** Moves problems with parts of a field to the field itself, and names the fields for people. */
-export const webhookFault = (fault: FaultAnswer): FormFault =>
-  inWords(
-    {
-      ...fault,
-      ...(fault.fields !== undefined && {
-        fields: fault.fields.map(({ path, ...rest }) => ({
-          ...rest,
-          path: path.replace(/^body\.filter\./, 'body.').replace(/^(body\.\w+).*/, '$1'),
-        })),
-      }),
-    },
-    {
-      'body.events': 'Choose at least one event.',
-      'body.question_ids': 'Name each question by its address or its id, one a line.',
-      'body.min_confidence': 'Choose a number from 0 to 100.',
-      WEBHOOK_LIMIT_REACHED: 'You have 10 webhooks, the most there may be; delete one first.',
-    },
-  );
+/** Fields of the form by the member of the filter that they become. */
+const filter_fields = {
+  'filter.question_ids': 'question_ids',
+  'filter.categories': 'categories',
+  'filter.model_family': 'families',
+  'filter.min_confidence': 'min_confidence',
+};
+
+export const webhookFault = (fault: FaultAnswer): FaultAnswer =>
+  atFields(fault, { members: filter_fields });
 
 const signatures = [
   ['standard', 'The secret (Standard Webhooks)'],
@@ -181,7 +172,7 @@ export const WebhookFields = ({
       <details
         open={
           is_narrowed ||
-          fault?.fields?.some(({ path }) => !/^body\.(?:url|signature|order)$/.test(path))
+          Object.values(filter_fields).some((name) => problemOf(fault, name) !== undefined)
         }
       >
         <summary>Filter (optional)</summary>
