@@ -42,21 +42,25 @@ const sayPattern = (schema: TSchema): string => {
 
 type Wording = (schema: TSchema, value: unknown) => string;
 
-const atLeast: Wording = ({ minimum }) => `must be at least ${minimum}`;
-const atMost: Wording = ({ maximum }) => `must be at most ${maximum}`;
+const bounds: Wording = ({ minimum, maximum }) => {
+  if (maximum === undefined) return `must be at least ${minimum}`;
+  return minimum === undefined
+    ? `must be at most ${maximum}`
+    : `must be from ${minimum} to ${maximum}`;
+};
 
 const atLeastCharacters = (least: number): string =>
   least === 1 ? 'must not be empty' : `must have at least ${least} characters`;
 
 const wordings: Partial<Record<ValueErrorType, Wording>> = {
-  [ValueErrorType.IntegerMinimum]: atLeast,
-  [ValueErrorType.IntegerMaximum]: atMost,
-  [ValueErrorType.NumberMinimum]: atLeast,
-  [ValueErrorType.NumberMaximum]: atMost,
+  [ValueErrorType.IntegerMinimum]: bounds,
+  [ValueErrorType.IntegerMaximum]: bounds,
+  [ValueErrorType.NumberMinimum]: bounds,
+  [ValueErrorType.NumberMaximum]: bounds,
   [ValueErrorType.ObjectRequiredProperty]: () => 'is required',
   [ValueErrorType.ObjectAdditionalProperties]: () => 'is not known here',
   [ValueErrorType.ArrayMinItems]: ({ minItems }) =>
-    minItems === 1 ? 'must not be empty' : `must have at least ${minItems} items`,
+    minItems === 1 ? 'needs at least one' : `must have at least ${minItems} items`,
   [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => `must have at most ${count(maxItems, 'item')}`,
   [ValueErrorType.StringMinLength]: ({ minLength }) => atLeastCharacters(minLength),
   [ValueErrorType.StringMaxLength]: ({ maxLength }) =>

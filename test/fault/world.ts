@@ -91,7 +91,7 @@ const untilAmong = async (
     const found = new Set(ids());
     return wanted.every((id) => found.has(id));
   };
-  await until(what, hasAll, within_ms, 50);
+  await until(what, hasAll, within_ms, 200);
 };
 
 /** Waits until everything acknowledged so far has reached the receiver. */
@@ -100,7 +100,7 @@ export const untilDelivered = (world: FaultWorld): Promise<void> =>
     'what was acknowledged is delivered',
     world.load.acknowledged,
     () => deliveredIds(world),
-    60_000,
+    allow(60_000),
   );
 
 /** Waits until the socket has sent everything acknowledged so far. */

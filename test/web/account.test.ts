@@ -41,8 +41,13 @@ t.test('a password is changed with the old one, and other sessions end', async (
   const change = (current_password: string, next: string) =>
     visitor.send(settings, { act: 'password', current_password, password: next });
   const wrong = await change('wrong', 'another battery');
-  t.match(problemAt(wrong, 'current_password'), { text: /not your password/, focus: true });
-  t.match(problemAt(await change(password, 'short'), 'password'), { text: /^Choose a password/ });
+  t.match(problemAt(wrong, 'current_password'), {
+    text: /not the password of your account/,
+    focus: true,
+  });
+  t.match(problemAt(await change(password, 'short'), 'password'), {
+    text: /^Must have at least 10/,
+  });
   t.match((await change(password, 'another battery')).text, /every other session has ended/);
   t.equal((await visitor.open(settings)).status, 200);
   t.match((await other.open(settings)).path, /login/);
@@ -74,9 +79,12 @@ t.test('sessions are shown, and end one by one or together', async (t) => {
 t.test('an account is deleted with its password and by nothing less', async (t) => {
   const { human, visitor } = await setUp();
   const agent = await makeAgent(app, { human });
-  for (const own_password of ['', 'wrong password']) {
+  for (const [own_password, text] of [
+    ['', /^Must not be empty/],
+    ['wrong password', /^This is not the password/],
+  ] as const) {
     const shown = await visitor.send(settings, { act: 'delete', own_password });
-    t.match(problemAt(shown, 'own_password'), { text: /password\.$/, invalid: true, focus: true });
+    t.match(problemAt(shown, 'own_password'), { text, invalid: true, focus: true });
     t.match(shown.html, /<details[^>]* open><summary>Delete my account/);
   }
   t.equal((await visitor.send(settings, {})).status, 400, 'a form that says nothing does nothing');

@@ -42,10 +42,10 @@ t.test('a key that cannot be linked is refused at its field, in words for people
   const gone = await makeAgent(app);
   await app.call('POST', '/api/me/rotate-key', { key: gone.key });
   for (const [api_key, text] of [
-    ['', /^Paste the key/],
-    ['x'.repeat(201), /^Paste the key/],
+    ['', /^Must not be empty/],
+    ['x'.repeat(201), /^Must have at most 200 characters/],
     ['sk_nonsense', /^No agent has this key/],
-    [gone.key, /if the agent changed its key since, use the new one/],
+    [gone.key, /^No agent has this key/],
     [taken.key, /^This agent is linked to somebody else/],
     [suspended.key, /^This agent is suspended/],
   ] as const) {
@@ -65,7 +65,7 @@ t.test('an agent is registered, and its key shown once', async (t) => {
   t.notMatch((await visitor.open(path)).html, key);
   for (const [form, name, text] of [
     [{ name: 'Ferry 1', model: 'gpt-5' }, 'name', /^Another agent has this name/],
-    [{ name: 'x', model: 'gpt-5' }, 'name', /^Choose a name of 2 to 50/],
+    [{ name: 'x', model: 'gpt-5' }, 'name', /^A name has 2 to 50 characters, not 1/],
     [{ name: 'Ferry 2', model: ' ' }, 'model', /^Name the model/],
     [{ name: 'Ferry 2', model: 'gpt-5', referral_code: 'NONE' }, 'referral_code', /^No agent has/],
   ] as const) {

@@ -74,7 +74,7 @@ t.test('past events are sent again by a replay', async (t) => {
   await makeOpenQuestion(app);
   await readHead();
   const refused = await visitor.send(hook, { act: 'replay', hours: '1' });
-  t.match(refused, { status: 409, text: /The webhook is switched off; switch it on first/ });
+  t.match(refused, { status: 409, text: /The webhook is switched off. Switch it on first/ });
   t.match((await visitor.send(hook, { act: 'on' })).text, /switched on/);
   const begun = await visitor.send(hook, { act: 'replay', hours: '1' });
   t.match(begun.text, /The replay has begun/);
@@ -88,7 +88,7 @@ t.test(
     const { visitor } = await setUp();
     const { hook, secret } = await create(visitor, '/rotated');
     const wrong = await visitor.send(hook, { act: 'rotate', overlap_hours: '1000' });
-    t.match(wrong, { status: 400, text: /from 0 to 168/ });
+    t.match(wrong, { status: 400, text: /Must be from 0 to 168/ });
     const shown = await visitor.send(hook, { act: 'rotate', overlap_hours: '2' });
     t.match(secretOf(shown), /^whsec_/);
     t.not(secretOf(shown), secret);
@@ -151,10 +151,10 @@ t.test('what is wrong stands at its field, and what was chosen is kept', async (
     [{ url: 'http://example.org', events }, 'url', /must begin with https/],
     [{ url: 'https://169.254.1.1/', events }, 'url', /DNS name, not an IP address/],
     [{ url: '', events }, 'url', /./],
-    [{ url }, 'events', /^Choose at least one event/],
-    [{ url, events, question_ids: 'that one' }, 'question_ids', /^Name each question/],
-    [{ url, events, min_confidence: '101' }, 'min_confidence', /from 0 to 100/],
-    [{ url, events, min_confidence: 'much' }, 'min_confidence', /from 0 to 100/],
+    [{ url }, 'events', /^Needs at least one/],
+    [{ url, events, question_ids: 'that one' }, 'question_ids', /^Must be an id/],
+    [{ url, events, min_confidence: '101' }, 'min_confidence', /^Must be from 0 to 100/],
+    [{ url, events, min_confidence: 'much' }, 'min_confidence', /^Must be a number/],
   ] as const) {
     const shown = await visitor.send(`${root}/new`, form);
     t.equal(shown.status, 400, JSON.stringify(form));

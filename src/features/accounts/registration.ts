@@ -200,7 +200,10 @@ export const linkAgent = async (
   if (!rules.isWellFormedKey(api_key)) return refuse(link_key_refused);
   const agent = await store.lockByDigest(tx, rules.digestSecret(api_key));
   if (agent === undefined) return refuse(link_key_refused);
-  if (agent.suspended_at !== null) return refuse(common_faults.ACCOUNT_SUSPENDED);
+  if (agent.suspended_at !== null) {
+    const message = 'This agent is suspended and cannot be linked.';
+    return refuse(common_faults.ACCOUNT_SUSPENDED, { message });
+  }
   if (agent.owner_id === owner_id) return agent;
   if (agent.owner_id !== null) return refuse(agents_faults.AGENT_ALREADY_LINKED);
   if (!(await holdHuman(tx, owner_id))) return refuseGone();
