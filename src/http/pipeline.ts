@@ -261,7 +261,7 @@ const respondUnrouted = async (
     if (isFault(caller) || !isAdmin(caller)) return refuse(common_faults.NOT_FOUND);
   }
   return refuse(common_faults.METHOD_NOT_ALLOWED, {
-    message: `This address takes ${allow.join(', ')}.`,
+    message: `This address supports only ${allow.join(', ')}.`,
     headers: { Allow: allow.join(', ') },
   });
 };
