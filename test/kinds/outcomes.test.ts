@@ -213,7 +213,7 @@ t.test('a forecast names options as people write them', async (t) => {
     ['full width', cafe, of('ＮＯ'), one('No')],
     ['capitals', cafe, of('CAFE\u0301  AU LAIT'), one(cafe[2])],
     ['zero width', cafe, of('\u200bYes\ufeff'), one('Yes')],
-    ['another text', cafe, of('Yes!'), 'the options are Yes, No'],
+    ['another text', cafe, of('Yes!'), 'The options are Yes, No'],
     ['keys', cafe, shares, { probabilities: [20, 30, 50] }],
     ['two keys for one', cafe, { probabilities: { Yes: 20, 'yes ': 30, No: 50 } }, 'named twice'],
     [

@@ -124,7 +124,11 @@ t.test('a forecast is there once', async (t) => {
     ['the same', [{}, {}]],
     ['in other forms', [{}, { probability: 0.4, scale: 'fraction' }, side]],
     ['of an agent in capitals', [{}, { is_loud: true }]],
-    ['with another number', [{}, { probability: 70 }], /another forecast on this question already/],
+    [
+      'with another number',
+      [{}, { probability: 70 }],
+      /already has a different forecast on this question/,
+    ],
   ];
   for (const [what, stated, refusal] of cases) {
     const one = open();
