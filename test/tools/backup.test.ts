@@ -188,7 +188,7 @@ t.test('a backup of the earlier migrations is restored, if all of them had run',
     REDIS_PREFIX: stores.redis_prefix,
   };
   const refused = await run(runRestore, env, older, '--replace');
-  t.match(refused, { code: 2, output: /has 44 of the 45 migrations .* check out commit dd20781e/ });
+  t.match(refused, { code: 2, output: /has 44 of the 45 migrations .* Check out commit dd20781e/ });
   t.match(await run(runRestore, env, whole, '--replace'), { code: 0 });
   const sql = openAdmin(stores.database_url);
   t.same(

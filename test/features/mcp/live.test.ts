@@ -171,7 +171,7 @@ t.test('arguments of a wrong kind are refused by name', async (t) => {
   }
   for (const idempotency_key of ['', 'a\nb', 'x'.repeat(256)]) {
     const refused = await callTool('comment', { question_id: id, content: 'x', idempotency_key });
-    t.match(refused, { isError: true, content: [{ text: /Idempotency-Key has 1 to 255/ }] });
+    t.match(refused, { isError: true, content: [{ text: /Idempotency-Key must have 1 to 255/ }] });
   }
   const found = await callTool('find_questions', { status: { toString: 1 } });
   t.match(found, { isError: true, content: [{ text: /"path":"arguments.status"/ }] });
