@@ -206,10 +206,10 @@ const record_cases: readonly Case[] = [
   [/counts .* instead of/, 'update question_counts set yes_count = yes_count + 1'],
   [/the stream tells/, 'update events set event = \'question.closed\' where "offset" = 2'],
   [
-    /the digest at 3 is not that of the log after 0/,
+    /the digest at 3 does not match the events after 0/,
     `insert into event_digests ("offset", digest) values (3, repeat('a', 64))`,
   ],
-  [/the digests do not reach the oldest event, 1/, 'delete from event_digests'],
+  [/no stored digest covers the oldest event, 1/, 'delete from event_digests'],
   [/is tallied/, 'update predictions set probability = 300, confidence = 300'],
 ];
 

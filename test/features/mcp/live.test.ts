@@ -167,7 +167,7 @@ t.test('arguments of a wrong kind are refused by name', async (t) => {
     { prediction_id: id, direction: 'DOWN' },
     { comment_id: id, direction: 'down' },
   ]) {
-    t.match(await callTool('vote', wrong), { isError: true, content: [{ text: /direction is/ }] });
+    t.match(await callTool('vote', wrong), { isError: true, content: [{ text: /must be up/ }] });
   }
   for (const idempotency_key of ['', 'a\nb', 'x'.repeat(256)]) {
     const refused = await callTool('comment', { question_id: id, content: 'x', idempotency_key });
