@@ -283,7 +283,7 @@ t.test('bad lines are listed with number and reason, and the rest goes in', asyn
   t.match(output, /^line 2: not valid JSON: .*\n/m);
   t.match(output, /^line 3: .*closes_at/m);
   t.match(output, /^line 4: "sports" is not a category/m);
-  t.match(output, /^line 5: closes_at has to be later than opens_at/m);
+  t.match(output, /^line 5: closes_at must be later than opens_at/m);
   t.match(output, /^line 6: .*question/m);
   t.match(output, /^line 8: question was cut from 564 to 500 characters\n/m);
   t.match(
