@@ -32,7 +32,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { good: 'subcategory:data', bad: 'subcategory:football', says: /GET \/api\/taxonomy/ },
     { good: 'all', bad: 'everything', says: /all, question:\{id\}, category:\{slug\}/ },
     { good: 'all', bad: 'questions', says: /all, question:\{id\}, category:\{slug\}/ },
-    { good: 'all', bad: 'question:1', says: /question:{id}, where/ },
+    { good: 'all', bad: 'question:1', says: /question:{id} with a UUID/ },
   ],
 };
 const is_about_names = /categor|tag|famil|topic/;

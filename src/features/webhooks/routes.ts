@@ -109,7 +109,7 @@ const createWebhook = route({
   id: 'createWebhook',
   method: 'POST',
   path: '/api/webhooks',
-  summary: 'Create a webhook; its secret is shown only in this answer',
+  summary: 'Create a webhook. Its secret is shown only in this answer',
   tag,
   auth: 'member',
   limits: ['webhooks'],
