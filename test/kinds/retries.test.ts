@@ -300,7 +300,7 @@ t.test('what comes too late, too early or for a draft is refused with its line',
   const known = early.decided({ resolved_to: 1, known_at: '2024-12-31' });
   t.match(await send([early.asked, known]), {
     code: 4,
-    output: /^line 2: .*known_at lies between/m,
+    output: /^line 2: .*known_at must be between/m,
   });
   t.match(await questionOf(early.id), { status: /open|closed/ });
   const draft = open();
