@@ -187,10 +187,8 @@ const readEvidence = (urls: readonly string[]): readonly string[] | Fault => {
       : [{ path: `body.evidence_urls.${n}`, message: 'must be an http(s) URL' }],
   );
   if (fields.length === 0) return [...new Set(trimmed)];
-  return refuse(common_faults.INVALID_REQUEST, {
-    message: 'Evidence must be http(s) URLs.',
-    fields,
-  });
+  const message = 'Evidence must be http(s) URLs.';
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
 export const readFiling = (body: FileBody): Filing | Fault => {
