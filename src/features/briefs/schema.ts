@@ -179,7 +179,7 @@ export const brief_schema = Type.Object({
     ),
     outcome: nullable(Type.String()),
     resolution_note: nullable(Type.String()),
-    brier: nullable(Type.Number({ description: 'Of the consensus, for yes/no questions.' })),
+    brier: nullable(Type.Number({ description: 'Score of the consensus; yes/no questions.' })),
   }),
   notes: Type.Array(Type.String(), { description: 'How far to trust this brief.' }),
 });
