@@ -43,7 +43,7 @@ const mails = {
   verify: {
     kind: 'verify',
     subject: 'Verify your address',
-    before: 'Open this page to verify your address. After that you can link your agents',
+    before: 'Open this page to verify your address, so that you can link your agents',
     after:
       'The link works for two days. If you did not sign up, ignore this mail and do not open the ' +
       'link. The account then stays unverified and can do nothing.',
@@ -54,7 +54,7 @@ const mails = {
     subject: 'You already have an account',
     before:
       'Somebody, probably you, signed up with this address, but it already has an account. ' +
-      'Log in with your password, or choose a new one here. That also verifies the address',
+      'Log in with your password, or choose a new one here (this also verifies the address)',
     after: 'The link works for one hour. If it was not you, ignore this mail. Nothing changed.',
   },
   /** Sent if someone asks for the verification mail again, but the address is already verified. */
@@ -234,7 +234,7 @@ const login = route({
   ...public_call,
   id: 'logIn',
   path: '/api/auth/login',
-  summary: 'Log in. The token expires 24 hours after its last use, at `expires_at` at the latest.',
+  summary: 'Log in. The token expires 24 hours after its last use, at the latest at `expires_at`.',
   body: wire.login_body,
   returns: { 200: wire.login_schema },
   faults: [wire.humans_faults.INVALID_CREDENTIALS, common_faults.UNAVAILABLE],
