@@ -253,7 +253,7 @@ t.test('arguments', async (t) => {
     return said;
   };
   t.match(await say(), /^An argument is missing\.\n\nUsage/);
-  t.match(await say('a', 'b'), /^There is an argument too much: b\.\n\nUsage/);
+  t.match(await say('a', 'b'), /^There is an extra argument: b\.\n\nUsage/);
   t.match(await say('a', '--fast'), /fast[\s\S]*Usage/);
   t.match(await say('a', '--url', 'nowhere', '--admin-key-file', 'package.json'), /--url takes/);
 });
@@ -373,7 +373,7 @@ t.test('an interrupted import goes on where it was', async (t) => {
   stop.abort();
   const { code, output } = await interrupted;
   t.equal(code, 1);
-  t.match(output, /Interrupted; run the same command again to go on\.\n$/);
+  t.match(output, /Interrupted\. Run the same command again to continue\.\n$/);
   const between = (await rows()).length;
   t.ok(between >= 100 && between < all, `${between} questions`);
   const { code: second_code, output: second } = await run(file);
@@ -397,6 +397,6 @@ t.test('when the service is the reason, one sentence and the exit code say so', 
   await app.stop();
   t.match(await run(file), {
     code: 3,
-    output: /Nothing answers; start the service with npm start, or give --url/,
+    output: /Nothing answers\. Start the service with npm start, or give --url/,
   });
 });
