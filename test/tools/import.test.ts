@@ -161,7 +161,7 @@ t.test('CSV: quotes, rows over several lines, and rows that do not fit', async (
   );
   t.match(
     entries.filter((entry) => 'problem' in (entry as object)),
-    [{ line: 5, problem: 'the row has 1 cell, and the header 2' }],
+    [{ line: 5, problem: 'the row has 1 cell, but the header has 2' }],
   );
 });
 
@@ -387,7 +387,7 @@ t.test('when the service is the reason, one sentence and the exit code say so', 
   const wrong = write('wrong', 'not-the-admin-key-0123456789abcdefghij');
   t.match(await run(file, ['--admin-key-file', wrong]), {
     code: 1,
-    output: /does not accept this admin key; see --admin-key-file\.\n$/,
+    output: /does not accept this admin key\. See --admin-key-file\.\n$/,
   });
   t.match(await run(file, ['--admin-key-file', `${wrong}-absent`]), {
     code: 1,

@@ -115,7 +115,7 @@ t.test('lines of every type in any order, options and voids, and what is refused
   t.match(output, /^line 19: There is no published question x from lines/m);
   t.match(output, /^line 20: .*probability/m);
   t.match(output, /^line 21: This agent already has a different forecast on this question/m);
-  t.match(output, /^line 22: type is rumour and not one of question, agent, forecast/m);
+  t.match(output, /^line 22: type must be one of question, agent, forecast, .* not rumour/m);
   t.match(
     output,
     /5 created, 0 there already, 1 bad\. agents: 1 created, 0 there already, 1 bad\./,
