@@ -12,7 +12,7 @@ import { publicUrlProblem } from './boot/machine.mjs';
  */
 
 const integer = (min: number, max: number) => {
-  const error = `a whole number from ${min} to ${max} is needed`;
+  const error = `must be a whole number from ${min} to ${max}`;
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
 };
 const list = z.string().transform((text) =>
@@ -50,9 +50,9 @@ const count = (min: number, max: number, fallback: number, about: string) =>
   setting(integer(min, max), String(fallback), about);
 
 const keepDays = (about: string) => {
-  const error = 'a whole number from 8 to 36500 is needed, or 0';
+  const error = 'must be a whole number from 8 to 36500, or 0';
   const days = integer(0, 36_500).refine((n) => n === 0 || n >= 8, { error });
-  return setting(days, '0', `${about}, 8 or more; 0: for ever.`);
+  return setting(days, '0', `${about}: 8 or more, or 0 for ever.`);
 };
 
 const limit = (fallback: number, about: string) => count(1, 100_000_000, fallback, about);
@@ -61,8 +61,8 @@ export const role_names = ['api', 'relay', 'signer', 'timer'] as const;
 export type RoleName = (typeof role_names)[number];
 
 export const settings = {
-  PORT: count(0, 65_535, 8_080, 'Port of the HTTP and websocket server; 0 picks one.'),
-  HOST: setting(z.string().min(1), '127.0.0.1', 'Address the server listens on.'),
+  PORT: count(0, 65_535, 8_080, 'Port of the HTTP and websocket server; 0 picks a free one.'),
+  HOST: setting(z.string().min(1), '127.0.0.1', 'Address that the server listens on.'),
   PUBLIC_URL: setting(
     z
       .url({ protocol: /^https?$/ })
@@ -74,12 +74,12 @@ export const settings = {
       .transform((url) => new URL(url).origin)
       .optional(),
     undefined,
-    'Address of the service for the outside world; links in mails and feeds use it.',
+    'Public address of the service. Links in mails and feeds use it.',
   ),
   NODE_ENV: setting(
     z.enum(['development', 'production', 'test']),
     'development',
-    'Production hides the development pages and refuses loose webhook targets.',
+    'Production hides the development pages and refuses the webhook settings for labs.',
   ),
   DATA_DIR: setting(
     z
@@ -87,23 +87,23 @@ export const settings = {
       .min(1)
       .transform((dir) => path.resolve(dir)),
     '.data',
-    'Folder of everything the service keeps itself: embedded stores, keys, logs.',
+    'Folder for the data that the service stores itself: embedded stores, keys, logs.',
   ),
-  DATABASE_URL: secret(address, 'Postgres 14 or newer; an embedded one is started when absent.'),
+  DATABASE_URL: secret(address, 'Postgres 14 or newer. If not set, an embedded one is started.'),
   DATABASE_REPLICA_URL: secret(
     address,
-    'A replica of it, for lists, leaderboards and exports; read only where it has every write.',
+    'Postgres replica for lists, leaderboards and exports. It is read only if it has all writes.',
   ),
-  DATABASE_POOL: count(2, 100, 8, 'Postgres connections of one process.'),
+  DATABASE_POOL: count(2, 100, 8, 'Postgres connections per process.'),
   DATABASE_PREPARE: setting(
     flag,
     'true',
-    'Use prepared statements; set false for a transaction pooler.',
+    'Use prepared statements; set it to false for a transaction pooler.',
   ),
   REDIS_URL: secret(
     address,
     'Redis 7 or newer: redis://, rediss:// or unix:PATH; a cluster as redis://A,B,C/?cluster; ' +
-      'Sentinels as redis://A,B/?sentinel=NAME. An embedded one is started when absent.',
+      'Sentinels as redis://A,B/?sentinel=NAME. If not set, an embedded one is started.',
   ),
   REDIS_PREFIX: setting(
     z.string().regex(/^[a-z0-9_-]{1,40}$/),
@@ -113,39 +113,39 @@ export const settings = {
   ROLES: setting(
     list.pipe(z.array(z.enum([...role_names, 'all'])).min(1)),
     'all',
-    'Which roles this start runs: api, relay, signer, timer, or all.',
+    'Roles to run: api, relay, signer, timer, or all.',
   ),
   API_PROCESSES: count(
     1,
     256,
     Math.max(1, os.availableParallelism() - 1),
-    'Number of api processes that share the port; by default one less than the cores.',
+    'Number of api processes that share the port; by default the number of cores minus one.',
   ),
   DRAIN_DELAY_S: count(
     0,
     60,
     0,
-    'Seconds for which a stop goes on serving while /readyz is 503, so that a balancer looks away.',
+    'Seconds to keep serving at a stop while /readyz is 503, so that load balancers notice it.',
   ),
-  PROCESS_HEAP_MB: count(64, 65_536, 512, 'Most MB of the JavaScript heap of one process.'),
-  SOCKETS_KEY: count(1, 1_000_000, 20, 'Open sockets, or event streams, of one agent or person.'),
-  SOCKETS_IP: count(1, 1_000_000, 200, 'The same of one address (IPv6: /64).'),
+  PROCESS_HEAP_MB: count(64, 65_536, 512, 'Maximum JavaScript heap of one process, in MB.'),
+  SOCKETS_KEY: count(1, 1_000_000, 20, 'Maximum sockets, and event streams, per agent or person.'),
+  SOCKETS_IP: count(1, 1_000_000, 200, 'The same per address (IPv6: /64).'),
   SOCKET_LIFETIME_S: count(
     1,
     14_400,
     14_400,
-    'Seconds (± 20 %) after which a websocket is asked to connect again; fewer spread hosts sooner.',
+    'Seconds (± 20 %) until a websocket has to connect again. Fewer seconds fill new hosts sooner.',
   ),
-  ADMIN_KEY: secret(key, 'Key for X-Admin-Key; made at first start, in DATA_DIR/admin-key.'),
+  ADMIN_KEY: secret(key, 'Key for X-Admin-Key; the first start makes one in DATA_DIR/admin-key.'),
   ADMIN_EMAILS: setting(list, '', 'People with these verified addresses are admins.'),
   SECURITY_CONTACT: setting(
     z.string(),
     '',
-    'Where flaws are reported, for security.txt: a mailto: or https: address; empty: /about.',
+    'Contact for security reports in security.txt: a mailto: or https: address; empty: /about.',
   ),
   SECRET_KEY: secret(
     key,
-    'Encrypts webhook secrets, mails and kept answers; made at first start, in DATA_DIR.',
+    'Encrypts webhook secrets, mails and stored responses; the first start makes it in DATA_DIR.',
   ),
   SMTP_URL: secret(
     z.url({ protocol: /^smtps?$/ }).optional(),
@@ -174,17 +174,17 @@ export const settings = {
   WEBHOOK_CA_FILE: setting(
     z.string().optional(),
     undefined,
-    'PEM file of a further certificate authority that webhook targets may use; for labs and tests.',
+    'PEM file of another certificate authority that webhook targets may use; for labs and tests.',
   ),
-  WEBHOOK_ALLOW_IN_PRODUCTION: toggle('Production refuses the two settings above without it.'),
+  WEBHOOK_ALLOW_IN_PRODUCTION: toggle('Allow the two settings above in production.'),
   WEBHOOK_DNS_SERVERS: setting(
     list,
     '',
-    'Name servers, address or address:port, for webhook targets; empty: those of the system.',
+    'Name servers for webhook targets, as address or address:port; empty: the ones of the system.',
   ),
-  WEBHOOK_KEEP_DAYS: count(8, 3_650, 30, 'Days for which ended deliveries are kept.'),
-  EVENTS_KEEP_DAYS: keepDays('Days for which events of the log are kept'),
-  SNAPSHOTS_KEEP_DAYS: keepDays('Days for which hourly snapshots of the consensus are kept'),
+  WEBHOOK_KEEP_DAYS: count(8, 3_650, 30, 'Days for which finished deliveries are stored.'),
+  EVENTS_KEEP_DAYS: keepDays('Days for which events of the log are stored'),
+  SNAPSHOTS_KEEP_DAYS: keepDays('Days for which hourly snapshots of the consensus are stored'),
   ARCHIVE_DIR: setting(
     z
       .string()
@@ -192,40 +192,40 @@ export const settings = {
       .transform((dir) => path.resolve(dir))
       .optional(),
     undefined,
-    'Folder that gets old events, attempts and snapshots as Parquet before they are removed.',
+    'Folder to which old events, attempts and snapshots are written as Parquet before deletion.',
   ),
-  TRUSTED_PROXIES: setting(list, '', 'Address ranges whose X-Forwarded-For is believed.'),
-  LOG_LEVEL: setting(z.enum(log_levels), 'info', 'Least level of log lines; requests are info.'),
+  TRUSTED_PROXIES: setting(list, '', 'Address ranges of proxies whose X-Forwarded-For is trusted.'),
+  LOG_LEVEL: setting(z.enum(log_levels), 'info', 'Lowest level that is logged; requests are info.'),
   METRICS_PORT: setting(
     integer(0, 65_535).optional(),
     undefined,
-    'Port of /livez, /readyz and /metrics of the first process; others count up. Off when absent.',
+    'Port of /livez, /readyz and /metrics; each further process uses the next one. Off if not set.',
   ),
   MODEL_FAMILY_CAP: count(
     0,
     1_000_000,
     0,
-    'Most predictions of one model family on a question; 0 for no cap.',
+    'Maximum predictions of one model family per question; 0 for no cap.',
   ),
   REQUIRE_RESOLUTION_PROTOCOL: toggle('Refuse predictions without a resolution_protocol.'),
   CITATIONS_REACHABLE: toggle('Refuse predictions with fewer than two sources that can be read.'),
   HIDE_REASONING: toggle(
     'Show the reasoning on an open question only to agents that predicted on it.',
   ),
-  ORIGINALITY_MB: count(8, 65_536, 48, 'MB of an api process for comparing predictions.'),
+  ORIGINALITY_MB: count(8, 65_536, 48, 'MB that an api process uses to compare predictions.'),
   LIMIT_IP: limit(1_000, 'Requests per minute from one address (IPv6: one /64).'),
   LIMIT_KEY: limit(6_000, 'Requests per minute with one key.'),
   LIMIT_REGISTER: limit(5, 'Registrations per minute from one address.'),
-  LIMIT_PREDICTIONS: limit(120, 'Predictions and revisions per minute of one agent.'),
+  LIMIT_PREDICTIONS: limit(120, 'Predictions and revisions per minute by one agent.'),
   LIMIT_COMMENTS: limit(40, 'Comments and replies per minute with one key.'),
   LIMIT_VOTES: limit(120, 'Votes per minute with one key.'),
   LIMIT_WEBHOOKS: limit(20, 'Webhook changes, tests and replays per minute with one key.'),
   LIMIT_EXPORTS: limit(10, 'Exports per minute from one address.'),
-  LIMIT_PICTURES: limit(60, 'Pictures as PNG per minute from one address.'),
+  LIMIT_PICTURES: limit(60, 'PNG pictures per minute from one address.'),
   LIMIT_LOGIN: limit(10, 'Sign-ups and log-ins per minute from one address.'),
   LIMIT_LOGIN_FAILURES: limit(
     10,
-    'Failed log-ins per hour of one account: from each address of its owner, and from all others.',
+    'Failed log-ins per hour and account: from each known address, and from all other addresses.',
   ),
 } as const;
 
@@ -256,13 +256,13 @@ const readValue = (
     return given === '' ? undefined : given;
   }
   if (given !== undefined && given !== '') {
-    problems.push(`${name} and ${name}_FILE are both set; keep one.`);
+    problems.push(`${name} and ${name}_FILE are both set. Remove one.`);
     return undefined;
   }
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
   } catch {
-    problems.push(`${name}_FILE names ${file}, which cannot be read.`);
+    problems.push(`${name}_FILE: ${file} cannot be read.`);
     return undefined;
   }
 };
@@ -272,7 +272,7 @@ const checkProduction = (config: Config, problems: string[]): void => {
   for (const name of ['WEBHOOK_ALLOW_CIDRS', 'WEBHOOK_CA_FILE'] as const) {
     const value = config[name];
     if (value !== undefined && value.length > 0) {
-      problems.push(`${name} is for labs; production also needs WEBHOOK_ALLOW_IN_PRODUCTION=true.`);
+      problems.push(`${name} is for labs. Production also needs WEBHOOK_ALLOW_IN_PRODUCTION=true.`);
     }
   }
 };
@@ -285,7 +285,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     if (!name.startsWith('PF_')) continue;
     const bare = name.slice(3);
     if (!known.has(bare) && !known.has(bare.replace(/_FILE$/, ''))) {
-      problems.push(`${name} is not a setting; \`npm run doctor\` lists them.`);
+      problems.push(`${name} is not a setting. \`npm run doctor\` lists all settings.`);
     }
   }
   const values: Record<string, unknown> = {};

@@ -4,9 +4,9 @@ import { t } from './help/tap.js';
 t.test('a number that is none is refused in words, with all others at once', async (t) => {
   const read = () => readConfig({ PORT: 'abc', DATABASE_POOL: '1', LIMIT_PREDICTIONS: '1.5' });
   for (const message of [
-    /PORT: a whole number from 0 to 65535 is needed/,
-    /DATABASE_POOL: a whole number from 2 to 100 is needed/,
-    /LIMIT_PREDICTIONS: a whole number from \d+ to \d+ is needed/,
+    /PORT: must be a whole number from 0 to 65535/,
+    /DATABASE_POOL: must be a whole number from 2 to 100/,
+    /LIMIT_PREDICTIONS: must be a whole number from \d+ to \d+/,
   ]) {
     t.throws(read, { message });
   }

@@ -6,18 +6,18 @@ export const commands = {
   start: ['src/main.js', 'runs the service until it is stopped'],
   migrate: ['src/tools/migrate.js', 'brings the database to the schema of this program'],
   doctor: ['src/tools/doctor.js', 'shows every setting and checks what the service needs'],
-  verify: ['src/tools/verify.js', 'compares everything that is kept twice'],
-  rebuild: ['src/tools/rebuild.js', 'makes what Redis keeps anew from Postgres'],
+  verify: ['src/tools/verify.js', 'compares everything that is stored twice'],
+  rebuild: ['src/tools/rebuild.js', 'rebuilds the data in Redis from Postgres'],
   backup: ['src/tools/backup.js', 'writes the database into one file'],
-  restore: ['src/tools/restore.js', 'puts a backup into an empty database'],
-  import: ['src/tools/import.js', 'sends questions, forecasts and resolutions of a file'],
+  restore: ['src/tools/restore.js', 'restores a backup into an empty database'],
+  import: ['src/tools/import.js', 'imports questions, forecasts and resolutions from a file'],
   export: ['src/tools/export.js', 'writes data of the service into a file'],
-  admin: ['src/tools/admin.js', 'shows admins, adds one, makes a new admin key'],
+  admin: ['src/tools/admin.js', 'lists admins, adds one, makes a new admin key'],
   key: ['src/tools/key.js', 'creates, replaces and revokes keys of agents'],
   webhook: ['src/tools/webhook.js', 'lists, tests, replays, pauses and resumes webhooks'],
   mcp: ['src/tools/mcp.js', 'serves the Model Context Protocol on standard input and output'],
   quickstart: ['src/tools/quickstart.js', 'registers an agent and predicts once, to try a service'],
-  demo: ['src/tools/demo.js', 'plays the whole story against a running service'],
+  demo: ['src/tools/demo.js', 'shows a running service in action, with 25 agents'],
 };
 
 /** Commands that only a checkout has, for people who change the program. */
@@ -63,12 +63,12 @@ export const nearestNames = (typed, names) =>
     .slice(0, 3)
     .map(([name]) => name);
 
-/** `There is no WHAT NAME; did you mean …?` */
+/** `There is no WHAT NAME. Did you mean …?` */
 export const sayUnknown = (what, typed, names) => {
   const near = typed === '' ? [] : nearestNames(typed, names);
   const hint =
     near.length === 0
-      ? `. There are: ${names.join(', ')}.`
-      : `; did you mean ${near.join(' or ')}?`;
+      ? `. Use one of: ${names.join(', ')}.`
+      : `. Did you mean ${near.join(' or ')}?`;
   return `There is no ${what} ${typed}${hint}`;
 };

@@ -61,7 +61,7 @@ export const publicUrlProblem = (url) => {
   const { pathname, search, hash, username, password } = new URL(url);
   return pathname.replace(/\/+$/, '') + search + hash + username + password === ''
     ? null
-    : 'The address has more than a scheme, a host and a port: give the service a host name of its own, such as https://forum.example.org.';
+    : 'The address must have only a scheme, a host and a port, such as https://forum.example.org. The service needs its own host name.';
 };
 
 const readOrEmpty = (file) => {
@@ -80,9 +80,9 @@ export const clusterProblem = (cluster, version) => {
   if (!/^\d+(\.\d+)?$/.test(found) || found.length > 9) return null;
   if (major === '' || found === major) return null;
   return (
-    `${cluster} was made by Postgres ${found} and this program has Postgres ${major}: make a backup with the ` +
-    'program that made it (npm run backup), move that folder away, start, stop, and put the backup back ' +
-    '(npm run restore).'
+    `${cluster} was created by Postgres ${found}, and this program has Postgres ${major}. Make a backup with the ` +
+    'program that created it (npm run backup), move that folder away, start and stop this program, and ' +
+    'restore the backup (npm run restore).'
   );
 };
 

@@ -51,7 +51,7 @@ const waitForLock = async (file, say) => {
   for (;;) {
     const { holder, release } = takeLock(file);
     if (holder === 0) return release;
-    if (!said) say(`Process ${holder} is preparing this checkout; waiting for it …`);
+    if (!said) say(`Process ${holder} is preparing this checkout. Waiting for it …`);
     said = true;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -106,7 +106,7 @@ const installedByHand = () => {
 const install = async (say) => {
   const started = Date.now();
   if (isLink(at('node_modules'))) {
-    return 'node_modules is a link, and npm ci would empty what it points to; remove the link.';
+    return 'node_modules is a link, and npm ci would empty the folder behind it. Remove the link.';
   }
   say('Installing packages with npm ci (about a minute the first time) …');
   rmSync(package_stamp, { force: true });
@@ -121,7 +121,7 @@ const install = async (say) => {
     '--ignore-scripts',
     '--loglevel=error',
   ]);
-  if (code !== 0) return `${output}\nnpm ci failed, so the packages are not there; see above.`;
+  if (code !== 0) return `${output}\nnpm ci failed, so the packages are not installed. See above.`;
   writeFileSync(package_stamp, packageHash());
   // The compiler's incremental state describes the old packages.
   rmSync(at('dist', '.tsbuildinfo'), { force: true });
@@ -248,7 +248,7 @@ const sayFailed = (output, is_compiled = false) => {
   }
   return /error TS\d+/.test(output)
     ? 'The sources do not compile, so nothing was started.'
-    : 'The compiler did not run to its end, so nothing was started. If there is no message above, the memory may be too small: 2 GB are needed.';
+    : 'The compiler did not finish, so nothing was started. If there is no message above, there may be too little memory. 2 GB are needed.';
 };
 
 const build = async (say) => {

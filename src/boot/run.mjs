@@ -27,12 +27,12 @@ ${Object.entries(commands)
 
 In a checkout also: ${Object.keys(checkout_commands).join(', ')}.
 
-prediction-forum COMMAND --help says what a command takes. With --json its result is one JSON
-document on the standard output, and everything else goes to the standard error.
+prediction-forum COMMAND --help describes a command. With --json its result is one JSON document
+on the standard output, and everything else goes to the standard error.
 
-Exit codes: 0 all is well; 1 it failed, or something is not as it should be; 2 wrong usage: a
-command, an option, an argument or a setting; 3 Postgres, Redis or the service does not answer; 4
-done, but not all of it.`;
+Exit codes: 0 success; 1 it failed, or a check found a problem; 2 wrong usage: a command, an option,
+an argument or a setting; 3 Postgres, Redis or the service does not answer; 4 only a part of it was
+done.`;
 
 const root_url = new URL('../../', import.meta.url);
 const readPackage = (folder) =>

@@ -49,7 +49,7 @@ const host_form = /^(\[[^\]]*\]|[^:]*)(?::(\d{0,5}))?$/;
 
 const describeHost = (host: string, given_port: string, mode: Tls): Host => {
   const port = Number(given_port || 5432);
-  if (!(port >= 1 && port <= 65_535)) return wrong(`${given_port} is no port`);
+  if (!(port >= 1 && port <= 65_535)) return wrong(`${given_port} is not a port`);
   if (host.startsWith('/')) {
     return { name: host, target: { path: `${host}/.s.PGSQL.${port}` }, tls: 'off' };
   }
@@ -59,7 +59,7 @@ const describeHost = (host: string, given_port: string, mode: Tls): Host => {
 
 const readHosts = (authority: string, query: URLSearchParams, mode: Tls): Host[] => {
   const pairs = authority.split(',').map((text) => {
-    const [, host, port = ''] = host_form.exec(text) ?? wrong(`${text} is no host:port`);
+    const [, host, port = ''] = host_form.exec(text) ?? wrong(`${text} is not host:port`);
     return { host: decodeURIComponent(host as string), port };
   });
   const hosts = query.get('host')?.split(',') ?? pairs.map(({ host }) => host);
@@ -77,7 +77,7 @@ const readHosts = (authority: string, query: URLSearchParams, mode: Tls): Host[]
 export const readAddress = (text: string): Address => {
   const [, scheme, user, authority = '', rest = ''] =
     url_form.exec(text) ??
-    wrong('it looks like postgres://user:password@host:5432,other:5432/database');
+    wrong('it must look like postgres://user:password@host:5432,other:5432/database');
   // A slash or question mark in the password ends the hosts too early, before the @.
   const has_late_at = user === '' && /^(?:[^?]*|[^=]*)@/.test(rest);
   if (has_late_at || !URL.canParse(`${scheme}${user}localhost${rest}`)) wrong(not_encoded);
@@ -87,7 +87,7 @@ export const readAddress = (text: string): Address => {
   const hosts = readHosts(authority, query, tls_modes[mode as keyof typeof tls_modes] ?? 'off');
   const fallback = hosts.length > 1 ? 'primary' : 'any';
   const wish = (query.get('target_session_attrs') ?? fallback) as Wish;
-  if (!wishes.includes(wish)) wrong(`target_session_attrs is one of ${wishes.join(', ')}`);
+  if (!wishes.includes(wish)) wrong(`target_session_attrs must be one of ${wishes.join(', ')}`);
   for (const name of ['host', 'port', 'sslmode', 'ssl', 'target_session_attrs']) query.delete(name);
   return { url: url.href, hosts, wish };
 };
@@ -100,10 +100,10 @@ const tls_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const secure = async (plain: net.Socket, { tls: mode, target }: Host, signal: AbortSignal) => {
   plain.write(tls_request);
   const [answer] = (await once(plain, 'data', { signal })) as [Buffer];
-  if (answer.length !== 1) throw new Error('Postgres sent more than an answer about TLS');
+  if (answer.length !== 1) throw new Error('Postgres sent more than the answer about TLS');
   if (answer[0] !== 83) {
     if (mode === 'prefer') return plain;
-    throw new Error('Postgres does not speak TLS');
+    throw new Error('Postgres does not support TLS');
   }
   const { host = '' } = target as net.TcpNetConnectOpts;
   const socket = tls.connect({
@@ -117,7 +117,7 @@ const secure = async (plain: net.Socket, { tls: mode, target }: Host, signal: Ab
 
 const describeAbort = (error: unknown): unknown =>
   (error as Error).name === 'AbortError'
-    ? new ConnectionError('CONNECT_TIMEOUT', 'Postgres did not take the connection in time')
+    ? new ConnectionError('CONNECT_TIMEOUT', 'Postgres did not accept the connection in time')
     : error;
 
 export const openSocket = async (host: Host): Promise<net.Socket> => {

@@ -26,8 +26,8 @@ export const checkComplete = (names: readonly string[], what: 'database' | 'back
     backup: 'restore the backup with it, start it once, then make another backup',
   };
   throw new CannotStart(
-    `The ${what} has ${names.length} of the ${earlier.count} migrations of an earlier program: ` +
-      `check out commit ${commit}, ${way[what]}.`,
+    `The ${what} has ${names.length} of the ${earlier.count} migrations of an earlier program. ` +
+      `Check out commit ${commit}, ${way[what]}.`,
   );
 };
 
@@ -41,8 +41,8 @@ export const checkEarlier = async (
   const difference = await findDifference(tx, schema);
   if (difference === null) return;
   throw new CannotStart(
-    `The database does not have the schema of this program (${difference}): check out commit ` +
-      `${commit}, make a backup with it, then restore that into an empty database with this program.`,
+    `The database does not have the schema of this program (${difference}). Check out commit ` +
+      `${commit}, make a backup with it, and restore it into an empty database with this program.`,
   );
 };
 
@@ -66,8 +66,8 @@ const findDifference = async (tx: Tx, schema: string): Promise<string | null> =>
   await tx`create schema ${tx(empty)}`.catch((error: { readonly code?: string }) => {
     if (error.code !== insufficient_privilege) throw error;
     throw new CannotStart(
-      'This user may not create the schema that the database is compared with: grant that right ' +
-        '(grant create on database), then start again.',
+      'This user may not create the schema that the database is compared with. Grant the ' +
+        'right (grant create on database), then start again.',
     );
   });
   await tx`set local search_path to ${tx(empty)}`;
@@ -83,7 +83,7 @@ const findDifference = async (tx: Tx, schema: string): Promise<string | null> =>
   const own = new Set(wanted.map(({ of }) => of));
   const names = new Set(wanted.map(({ name }) => name));
   const other = found.find(({ of, name }) => own.has(of) && !names.has(name));
-  return other === undefined ? null : `${other.name} is not in it`;
+  return other === undefined ? null : `${other.name} is unexpected`;
 };
 
 interface Part {

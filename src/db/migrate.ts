@@ -100,7 +100,7 @@ const readState = async (tx: Tx, migrations: readonly Migration[]) => {
     select current_setting('server_version') as version`;
   if (Number.parseInt(server?.version ?? '0', 10) < oldest_postgres) {
     throw new CannotStart(
-      `Postgres (DATABASE_URL) is version ${server?.version}: use ${oldest_postgres} or newer.`,
+      `Postgres (DATABASE_URL) is version ${server?.version}. Use ${oldest_postgres} or newer.`,
     );
   }
   const names = await listApplied(tx);
@@ -117,8 +117,8 @@ export const checkAge = async (sql: Sql): Promise<void> => {
 const listPending = (migrations: readonly Migration[], last: number): readonly Migration[] => {
   if (last <= migrations.length) return migrations.slice(last);
   throw new CannotStart(
-    `The database is at migration ${last} and this program knows ${migrations.length}: ` +
-      'run the newer program.',
+    `The database is at migration ${last} and this program knows ${migrations.length}. ` +
+      'Run the newer program.',
   );
 };
 

@@ -220,7 +220,7 @@ export class Connection {
     };
     const out = Readable.from(this.#rows(text, idle_ms, finish), { objectMode: false });
     out.once('close', () => {
-      if (!finished) this.lose(new ConnectionError('CONNECTION_LOST', 'a COPY was not read whole'));
+      if (!finished) this.lose(new ConnectionError('CONNECTION_LOST', 'a COPY was not read fully'));
     });
     return out;
   }
@@ -439,7 +439,7 @@ export class Pool {
       connection.lose(new ConnectionError('CONNECTION_SILENT', message));
     }
     while ((this.#waiting[0]?.until_ms ?? at_ms) < at_ms) {
-      const message = 'no connection to Postgres came free in time';
+      const message = 'no connection to Postgres became free in time';
       this.#waiting.shift()?.reject(new ConnectionError('CONNECTION_SILENT', message));
     }
   }

@@ -14,7 +14,7 @@ export const createStalledSweep = (sql: Sql, log: Logger, every_ms = 1_000, allo
         and application_name like 'prediction-forum %'
         and state = 'active' and wait_event = 'ClientRead' and query !~* '^\\s*copy'
         and state_change < now() - ${allowed_ms} * interval '1 millisecond'`;
-    if (ended.length > 0) log.warn({ ended }, 'db: sessions stood still, and were ended');
+    if (ended.length > 0) log.warn({ ended }, 'db: stalled sessions were ended');
     return 'rest';
   };
   return makeLoop({ name: 'stalled sessions', log, every_ms, turn });

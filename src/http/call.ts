@@ -192,7 +192,7 @@ export const readSession = (cookies: string, public_url: string): string => {
 /** Covers calls with the usual deadline. Streams and calls that wait for an event are left out. */
 export const request_durations = new Histogram({
   name: 'pf_http_request_duration_seconds',
-  help: 'Requests by the class of their status, from their arrival to the answer.',
+  help: 'Seconds from the arrival of a request to its answer, by class of status.',
   labelNames: ['status'],
   buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   registers: [],

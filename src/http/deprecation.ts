@@ -27,7 +27,7 @@ export const deprecationHeaders = (deprecated: Deprecation | undefined): readonl
 export const describeDeprecation = ({ since, sunset, link, successor }: Deprecation): string => {
   const parts = [
     `Deprecated since ${since}`,
-    ...(sunset === undefined ? [] : [`may be gone from ${sunset} on`]),
+    ...(sunset === undefined ? [] : [`may be removed from ${sunset} on`]),
     ...(successor === undefined ? [] : [`use ${successor}`]),
     ...(link === undefined ? [] : [`see ${link}`]),
   ];

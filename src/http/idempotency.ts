@@ -174,7 +174,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     },
     /** Stores the answer of a call that has no transaction of its own. Never throws. */
     storeAfter: (claim: Claim, answer: Answer) =>
-      orWarn(storeAnswers(sql, [toRow({ claim, answer })], false), 'an answer was not kept'),
+      orWarn(storeAnswers(sql, [toRow({ claim, answer })], false), 'an answer was not stored'),
     /** Frees the key of a call that had no effect. Never throws. */
     release: (claim: Claim) =>
       orWarn(deleteClaim(sql, claim), 'a key stays claimed until its lease ends'),
@@ -219,9 +219,9 @@ const refuseRunning = (): Fault =>
   refuse(common_faults.IDEMPOTENCY_IN_PROGRESS, { headers: { 'Retry-After': '1' } });
 
 const refuseKey = (): Fault => {
-  const message = 'Idempotency-Key has 1 to 255 printable ASCII characters.';
-  const fields = [{ path: `header.${key_header}`, message: '1 to 255 printable ASCII characters' }];
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+  const problem = 'must have 1 to 255 printable ASCII characters';
+  const fields = [{ path: `header.${key_header}`, message: problem }];
+  return refuse(common_faults.INVALID_REQUEST, { message: `Idempotency-Key ${problem}.`, fields });
 };
 
 /**

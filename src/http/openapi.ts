@@ -106,11 +106,11 @@ const referToNamed = (value: unknown, components: Map<string, object>): unknown 
 };
 
 const error_fields = {
-  error: Type.String({ description: 'One sentence a person can act on.' }),
-  code: Type.String({ description: 'Keeps its meaning and status for ever.' }),
+  error: Type.String({ description: 'What is wrong, then what to do.' }),
+  code: Type.String({ description: 'Its meaning and status never change.' }),
   status: Type.Integer(),
   category: Type.String(),
-  retryable: Type.Boolean({ description: 'The same request may succeed later.' }),
+  retryable: Type.Boolean({ description: 'True if the same request may succeed later.' }),
   fields: Type.Optional(fields_schema),
   request_id: Type.String(),
 };
@@ -132,7 +132,7 @@ const successes = (route: Route): Record<string, unknown> =>
     Object.entries(route.returns).map(([status, schema]) => [
       status,
       {
-        description: schema === null ? 'Done; no body' : 'Done',
+        description: schema === null ? 'Done, without a body' : 'Done',
         headers: { 'X-Request-Id': { schema: { type: 'string' } } },
         ...(schema === null ? {} : { content: contentsOf(route, schema) }),
       },
@@ -167,8 +167,8 @@ const idempotency_parameter = {
   in: 'header',
   required: false,
   description:
-    'A value that nobody else guesses, such as a random UUID. The same request sent again with it ' +
-    'within 24 hours has no further effect and gets the first answer, marked by ' +
+    'A value that nobody else can guess, such as a random UUID. If the same request is sent ' +
+    'again with it within 24 hours, it has no further effect and returns the first answer, with ' +
     '`Idempotency-Replayed: true`.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 } as const;
@@ -192,7 +192,7 @@ const parametersOf = (route: Route): unknown[] => {
 /** Names a body after its operation: `PredictRequest` for `predict`. */
 const namedBody = (id: string, body: TSchema): TSchema => {
   const title = `${id.charAt(0).toUpperCase()}${id.slice(1)}Request`;
-  return named(title, body.description ?? `What \`${id}\` takes.`, body);
+  return named(title, body.description ?? `The body of \`${id}\`.`, body);
 };
 
 const operationOf = (route: Route, { bodyOf }: DocumentParts): Record<string, unknown> => ({

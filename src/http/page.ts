@@ -80,9 +80,9 @@ export const decodeCursor = (
 export const refuseCursor = (): Fault =>
   refuse(common_faults.INVALID_REQUEST, {
     message:
-      'The cursor does not belong to this list. Send next_cursor of the page before with the same ' +
-      'filters and sort, or leave cursor out to begin again.',
-    fields: [{ path: 'query.cursor', message: 'must be next_cursor of the page before' }],
+      'The cursor does not belong to this list. Send next_cursor of the previous page with the ' +
+      'same filters and sort, or no cursor to start again.',
+    fields: [{ path: 'query.cursor', message: 'must be next_cursor of the previous page' }],
   });
 
 interface PageQuery {

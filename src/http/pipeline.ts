@@ -236,7 +236,7 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
     try {
       finish(ctx, outgoing);
     } catch (error) {
-      log.error({ ...ctx.log_ids, ...describeError(error) }, 'http: answer failed');
+      log.error({ ...ctx.log_ids, ...describeError(error) }, 'http: the answer could not be sent');
       ctx.headers.length = 0;
       finish(ctx, refuse(common_faults.INTERNAL));
     }
@@ -261,7 +261,7 @@ const respondUnrouted = async (
     if (isFault(caller) || !isAdmin(caller)) return refuse(common_faults.NOT_FOUND);
   }
   return refuse(common_faults.METHOD_NOT_ALLOWED, {
-    message: `This address takes ${allow.join(', ')}.`,
+    message: `This address supports only ${allow.join(', ')}.`,
     headers: { Allow: allow.join(', ') },
   });
 };
@@ -275,7 +275,7 @@ const admit = (route: Route, caller: Caller, public_url: string): Fault | null =
     return isAdmin(caller) ? null : refuse(common_faults.NOT_FOUND);
   }
   if (caller.kind === 'anonymous' || caller.kind === 'admin') {
-    const message = 'Log in and send your token as Authorization: Bearer.';
+    const message = 'Log in first. Programs send the token as Authorization: Bearer.';
     return refuse(common_faults.MISSING_AUTH, auth === 'human' ? { message } : {});
   }
   if (caller.kind === 'human') {
@@ -439,7 +439,7 @@ const encode = (outgoing: Reply | Fault, { request, request_id, body: given }: C
 
 const checkHeader = (name: string, value: string): [string, string] => {
   if (!isHeaderText(value))
-    throw new Error(`the header ${name} has a character that none may have`);
+    throw new Error(`the header ${name} has a character that is not allowed`);
   return [name, value];
 };
 
@@ -549,7 +549,7 @@ const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
 const refuseThrown = (error: unknown, ctx: Context, log: Logger): Fault => {
   const record = { ...ctx.log_ids, path: ctx.request.path, ...describeError(error) };
   if (isOutage(error) || error instanceof QueueFullError) {
-    log.warn(record, 'http: a store is away');
+    log.warn(record, 'http: a store is unavailable');
     return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
   }
   log.error(record, 'http: a handler threw');

@@ -14,7 +14,7 @@ export const queryByPost = <D>(read: Route<D>, id: string): Route<D> => {
     id,
     method: 'POST',
     path: `${path}/query`,
-    summary: `The same as GET ${path}, with the members of the query in the body`,
+    summary: `The same as GET ${path}, with the query in the body`,
     query: undefined,
     body: makeBody(query),
     cacheable: false,

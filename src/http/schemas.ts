@@ -70,7 +70,7 @@ export const named = <S extends TSchema>(title: string, description: string, sch
 
 export const fields_schema = Type.Array(
   Type.Object({ path: Type.String(), message: Type.String(), code: Type.Optional(Type.String()) }),
-  { description: 'Every place of the request that is wrong.' },
+  { description: 'All parts of the request that are wrong.' },
 );
 
 const offset_limit = 10_000;
@@ -81,7 +81,7 @@ export const limitQuery = (most: number, usual: number) =>
     minimum: 1,
     maximum: most,
     default: usual,
-    description: `Items of one page; more than ${most} means ${most}.`,
+    description: `Items per page. A larger number is reduced to ${most}.`,
   });
 export const limit_query = limitQuery(100, 20);
 
@@ -89,7 +89,7 @@ export const limit_query = limitQuery(100, 20);
 export const page_query = {
   limit: limit_query,
   cursor: Type.Optional(
-    Type.String({ maxLength: 512, description: '`next_cursor` of the page before.' }),
+    Type.String({ maxLength: 512, description: '`next_cursor` of the previous page.' }),
   ),
   offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
 };

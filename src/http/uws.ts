@@ -204,7 +204,7 @@ export class HttpCall implements Request {
     const type = this.header('content-type').split(';', 1)[0]?.trim().toLowerCase();
     if (type !== 'application/x-www-form-urlencoded') {
       return refuse(common_faults.UNSUPPORTED_MEDIA_TYPE, {
-        message: 'Send the form of the page.',
+        message: 'Send the form that is on the page.',
       });
     }
     const given = new URLSearchParams(this.raw_body.toString('utf8'));

@@ -25,7 +25,7 @@ const kinds: Readonly<Record<string, string>> = {
 
 const formats: Readonly<Record<string, string>> = {
   uuid: 'must be an id (a UUID)',
-  'date-time': 'must be a time with its zone, such as 2026-03-01T12:00:00Z',
+  'date-time': 'must be a time with a zone, such as 2026-03-01T12:00:00Z',
 };
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;
@@ -291,14 +291,14 @@ export const findInexactProblem = (json: string): string | null => {
   if (!/\d{16}/.test(json)) return null;
   for (const [token] of json.matchAll(long_integer)) {
     if (token.startsWith('"') || isExact(token)) continue;
-    return `The number ${token.slice(0, 40)} cannot be stored exactly; round it.`;
+    return `The number ${token.slice(0, 40)} cannot be stored exactly. Round it.`;
   }
   return null;
 };
 
 /** Checks only the syntax. `findJsonProblem` checks the values. */
 export const readJson = (raw: Buffer): ParsedJson => {
-  if (raw.length === 0) return { ok: false, problem: 'The body is empty; send a JSON object.' };
+  if (raw.length === 0) return { ok: false, problem: 'The body is empty. Send a JSON object.' };
   if (!isUtf8(raw)) return { ok: false, problem: 'The body is not valid UTF-8.' };
   // Some programs write a byte order mark before the text.
   const text = raw.toString('utf8').replace(/^\ufeff/, '');

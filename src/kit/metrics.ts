@@ -83,7 +83,7 @@ export const createMonitor = (options: MonitorOptions): Service => {
     const answer = async (): Promise<void> => {
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         response.setHeader('allow', 'GET, HEAD');
-        say(405, 'This address takes GET, HEAD.\n');
+        say(405, 'This address supports only GET, HEAD.\n');
       } else if (path === '/livez') say(200, 'ok\n');
       else if (path === '/readyz') {
         const ready = await options.isReady();

@@ -89,7 +89,7 @@ export const isFarTooLong = (text: string, max: number): boolean =>
 /** Explains why a text cannot be normalised, in words that follow its name. Null if it can be. */
 export const explainStacking = (text: string): string | null =>
   isStacked(text)
-    ? `has more than ${most_stacked} combining marks in a row; leave some of them out`
+    ? `has more than ${most_stacked} combining marks in a row; remove some of them`
     : null;
 
 /** Explains why a text is not accepted, in words that follow its name. Null if it is accepted. */
@@ -110,8 +110,8 @@ export const readText = (text: string, path: string, { min, max }: TextLimits): 
   if (length >= min && length <= max) return kept;
   const name = path.replace('body.', '');
   return refuse(common_faults.INVALID_REQUEST, {
-    message: `${name} must have ${min} to ${max} characters; it has ${length}.`,
-    fields: [{ path, message: `${min} to ${max} characters after trimming, not ${length}` }],
+    message: `${name} must have ${min} to ${max} characters, not ${length}.`,
+    fields: [{ path, message: `must have ${min} to ${max} characters, not ${length}` }],
   });
 };
 
@@ -557,7 +557,7 @@ export const readAnyProse = (text: string, request: ProseRequest): Prose => {
     return object('profanity', `It contains profanity (“${show(profanity)}”).`);
   }
   if (links.length / 2 > link_limit) {
-    return object('spam', `It contains ${links.length / 2} links; ${link_limit} are the limit.`);
+    return object('spam', `It contains ${links.length / 2} links. The limit is ${link_limit}.`);
   }
   const long_run = run.exec(plain);
   if (long_run !== null) {

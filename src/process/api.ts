@@ -263,7 +263,7 @@ const makeWakeUp = ({ redis, config }: Deps): (() => void) => {
 
 const redis_away = {
   code: 'REDIS_AWAY',
-  text: 'Redis does not answer: events and leaderboards come later than usual. Nothing is lost.',
+  text: 'Redis does not answer. Events and leaderboards are late. Nothing is lost.',
 };
 
 /** `system`: the state of the process that a client is connected to. */
@@ -386,27 +386,27 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All) => {
   const hub = () => sockets.hub.stats();
   return [
     request_durations,
-    measure('http_open', 'Requests without an answer yet.', () => mounted.open.size),
+    measure('http_open', 'Requests that are not answered yet.', () => mounted.open.size),
     measure('http_aborted_total', 'Requests whose client went away.', () => http.aborted),
     measure('http_expired_total', 'Requests answered 503 at the deadline.', () => http.expired),
-    measure('http_shed_total', 'Writes refused: too many were open.', () => http.shed),
+    measure('http_shed_total', 'Writes refused because too many were open.', () => http.shed),
     measure('http_cached_total', 'Responses from the response cache.', () => cache.stats().hits),
     measure('predictions_placed_total', 'Predictions placed.', () => placing.stats.drafts),
     measure('forecasts_revised_total', 'Forecasts revised.', () => revising.stats.drafts),
-    measure('prediction_batches_total', 'Their group commits.', () => placing.stats.batches),
-    measure('prediction_drafts_waiting', 'For a commit.', () => placing.stats.waiting),
-    measure('log_head_offset', 'Newest offset followed here.', () => follower.head),
+    measure('prediction_batches_total', 'Commits of predictions.', () => placing.stats.batches),
+    measure('prediction_drafts_waiting', 'Predictions to commit.', () => placing.stats.waiting),
+    measure('log_head_offset', 'Newest offset that this process has read.', () => follower.head),
     measure(
       'log_lag_p99_seconds',
       'From the time of an event to its delivery to sockets, 99th percentile.',
       () => follower.lagP99() / 1_000,
     ),
     measure('sockets', 'Open websockets.', () => hub().sockets),
-    measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),
-    measure('sockets_unread_bytes', 'Bytes not yet read by sockets.', () => hub().unread_bytes),
+    measure('sockets_slow_total', 'How often a socket read too slowly.', () => hub().slow),
+    measure('sockets_unread_bytes', 'Unread bytes of sockets.', () => hub().unread_bytes),
     measure(
       'consumers_behind_offsets',
-      'Of the log: the durable consumer that is most behind.',
+      'How far the slowest durable consumer is behind the log, in offsets.',
       () => readMostBehind(sql),
     ),
     measure(
@@ -414,7 +414,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All) => {
       'Age of the oldest event that a durable consumer was offered and has not acknowledged.',
       () => readOldestSeconds(sql),
     ),
-    measure('log_visitors', 'Event streams and long polls.', () => log_watch.connections.count()),
+    measure('log_visitors', 'Open streams and long polls.', () => log_watch.connections.count()),
   ];
 };
 
@@ -422,7 +422,7 @@ const listen = (app: TemplatedApp, config: Config, options: number): Promise<us_
   new Promise((resolve, reject) => {
     const done = (socket: us_listen_socket | false): void => {
       if (socket) resolve(socket);
-      else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port taken?`));
+      else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port in use?`));
     };
     // The native call also takes options after the port, which its types leave out.
     (app.listen as (...args: unknown[]) => void).call(app, config.HOST, config.PORT, options, done);

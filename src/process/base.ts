@@ -53,7 +53,7 @@ const readOnce = (clock: DatabaseClock): Promise<void> =>
   withDeadline(clock.read(), 1_000, 'the clock').catch(() => undefined);
 
 const log_dropped_help =
-  'Lines of the log that could not be written: its disk is full, or nobody reads them.';
+  'Log lines that could not be written, because the disk is full or the pipe is not read.';
 
 export const openBase = async (
   config: Config,
@@ -61,7 +61,7 @@ export const openBase = async (
 ): Promise<Base> => {
   const { DATABASE_URL, REDIS_URL, HOST: host, METRICS_PORT } = config;
   if (DATABASE_URL === undefined || REDIS_URL === undefined) {
-    throw new Error('a role process needs DATABASE_URL and REDIS_URL; the supervisor gives them');
+    throw new Error('a role process needs DATABASE_URL and REDIS_URL, which the supervisor sets');
   }
   const name = `${role}-${index}`;
   const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid }, log_file);
@@ -120,9 +120,9 @@ export const openBase = async (
       const all = [
         ...measures,
         measure('log_lines_dropped_total', log_dropped_help, dropped),
-        measure('db_longest_wait_seconds', 'Of a statement without an answer.', waited),
+        measure('db_longest_wait_seconds', 'Longest current wait for Postgres.', waited),
         measure('redis_ready', '1 while Redis answers.', () => Number(isWhole(redis))),
-        measure('replica_ready', '1 while the replica of Postgres takes reads.', readReplica),
+        measure('replica_ready', '1 while reads go to the Postgres replica.', readReplica),
         measure('outbox_lag_seconds', 'Age of the oldest event that is not in the log yet.', lag),
       ];
       return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];

@@ -136,7 +136,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
     if (!was_ready || is_by_itself) tries += 1;
     if (tries >= first_tries) {
       stopped.abort();
-      onFailed(new Error(`${name} ended ${tries} times at its start. The last reason: ${why}`));
+      onFailed(new Error(`${name} ended ${tries} times during its start. The last reason: ${why}`));
     }
     return why;
   };
@@ -183,7 +183,7 @@ export const keepAlive = async ({ name, say, stopped, live }: KeepAliveOptions):
     const why = await live();
     if (stopped.aborted) return;
     if (performance.now() - started_ms >= healthy_ms) backoff_ms = first_backoff_ms;
-    say(`${name} ended (${why}); it is started again.`);
+    say(`${name} ended (${why}) and is started again.`);
     await rest(backoff_ms, stopped);
     if (stopped.aborted) return;
     backoff_ms = Math.min(backoff_ms * 2, longest_backoff_ms);

@@ -33,15 +33,15 @@ export const createSigner = (
         () => stats.delivered + stats.failed,
       ),
       measure('webhook_attempts_failed_total', 'Attempts that failed.', () => stats.failed),
-      measure('webhook_deliveries_due', 'Not sent yet, at most 10,000.', () => countDue(deps.sql)),
+      measure('webhook_deliveries_due', 'Deliveries due, up to 10,000.', () => countDue(deps.sql)),
       measure(
         'webhook_breakers_opened_total',
-        'How often webhooks were left alone because they failed.',
+        'How often a webhook was paused because its attempts failed.',
         () => stats.breakers_opened,
       ),
       measure(
         'webhook_deliveries_dead_total',
-        'Deliveries that were claimed five times without a result; each is worth an alarm.',
+        'Deliveries that were claimed five times without a result. Set an alarm on this.',
         () => stats.dead,
       ),
     ],

@@ -131,10 +131,10 @@ const start = async (self: Supervisor): Promise<void> => {
 };
 
 const port_problems: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'is in use: stop the other program or set PORT',
-  EACCES: 'needs more rights: set a PORT of 1024 or more',
-  EADDRNOTAVAIL: 'cannot be used: HOST is not an address of this machine',
-  ENOTFOUND: 'cannot be used: HOST is not an address of this machine',
+  EADDRINUSE: 'is in use. Stop the other program or set PORT',
+  EACCES: 'needs more rights. Set PORT to 1024 or more',
+  EADDRNOTAVAIL: 'cannot be used, because HOST is not an address of this machine',
+  ENOTFOUND: 'cannot be used, because HOST is not an address of this machine',
 };
 
 /** Without this check the api would share another program's port, and get half of its traffic. */
@@ -161,8 +161,8 @@ const openStores = async (self: Supervisor) => {
 const migrate_ms = 30_000;
 
 const jitAdvice = (why: string): string =>
-  'Postgres (DATABASE_URL) compiles statements, and this user may not turn that off: answers and ' +
-  `events can come late. Set jit = off on the server. (${why})`;
+  'Postgres (DATABASE_URL) compiles statements, and this user may not turn that off, so answers ' +
+  `and events can be late. Set jit = off on the server. (${why})`;
 
 /** A database that somebody else runs may still be starting, as in a set of containers. */
 const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
@@ -198,7 +198,7 @@ const tellOfRedis = async ({ say }: Supervisor, url: string): Promise<void> => {
     await lookAtRedis(url);
   } catch (error) {
     const why = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
-    say(`Redis (REDIS_URL): ${why}. Look again with: npm run doctor`);
+    say(`Redis (REDIS_URL): ${why}. Check again with: npm run doctor`);
   }
 };
 
@@ -383,8 +383,8 @@ export const banner = (
 };
 
 const open_warning = [
-  '  WARNING: this is development mode, and other machines can reach it: /dev/outbox shows every',
-  '  mail, with its links, to anybody. Set NODE_ENV=production or HOST=127.0.0.1.',
+  '  WARNING: other machines can reach this service, and in development mode /dev/outbox shows',
+  '  every mail with its links to everybody. Set NODE_ENV=production or HOST=127.0.0.1.',
 ];
 
 const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
@@ -393,7 +393,7 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
     '',
     '  Try next:',
     `    open ${url} in a browser; ${url}/docs has every call`,
-    '    npm run demo          25 agents play the whole story',
+    '    npm run demo          25 agents register and predict',
     `    curl -X POST ${url}/api/register \\`,
     `      -H 'content-type: application/json' -d '${body}'`,
   ];
@@ -401,7 +401,7 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
   return [
     ...lines,
     '',
-    '  Webhooks may go to https://127.0.0.1:PORT (10000 or more) with the certificate',
+    '  Webhooks can call https://127.0.0.1:PORT (10000 or more) if it uses the certificate',
     `    ${path.relative('', dev_ca.cert_file)} and its key ${path.relative('', dev_ca.key_file)}`,
   ];
 };

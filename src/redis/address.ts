@@ -52,14 +52,14 @@ const readCredentials = (text: string | undefined): Pick<Several, 'username' | '
     try {
       return decodeURIComponent(part);
     } catch {
-      throw new Error('user and password have a % that is no %25');
+      throw new Error('a % in the user or the password must be written as %25');
     }
   });
   return { ...(username && { username }), ...(password && { password }) };
 };
 
 const readDb = (path: string): number => {
-  if (!/^\d{0,5}$/.test(path)) throw new Error(`"/${path}" is not a number of a database`);
+  if (!/^\d{0,5}$/.test(path)) throw new Error(`"/${path}" is not a database number`);
   return Number(path);
 };
 
@@ -69,20 +69,19 @@ export const readRedisAddress = (text: string): RedisAddress => {
   if (socket.startsWith('/')) return { kind: 'server', url: socket };
   const parts = parts_of.exec(text);
   const [, scheme, credentials, hosts = '', path = '', members = ''] = parts ?? [];
-  if (scheme === undefined)
-    throw new Error('redis:// or rediss:// and then the host is needed, or unix:/PATH');
+  if (scheme === undefined) throw new Error('must be redis://HOST, rediss://HOST or unix:/PATH');
   const query = new URLSearchParams(members);
   const [is_cluster, name] = [query.has('cluster'), query.get('sentinel')];
   if (!is_cluster && name === null) {
     if (!hosts.includes(',')) return { kind: 'server', url: text };
     throw new Error('several hosts need ?cluster or ?sentinel=NAME at the end');
   }
-  if (is_cluster && name !== null) throw new Error('?cluster and sentinel= exclude each other');
+  if (is_cluster && name !== null) throw new Error('use ?cluster or ?sentinel=, not both');
   if (name === '')
-    throw new Error('sentinel= needs the name that the Sentinels know the master by');
+    throw new Error('sentinel= needs the name that the Sentinels use for the master');
   const known = is_cluster ? ['cluster'] : ['sentinel', 'sentinel_password'];
   const unknown = [...query.keys()].find((member) => !known.includes(member));
-  if (unknown !== undefined) throw new Error(`"${unknown}" is not known here`);
+  if (unknown !== undefined) throw new Error(`"${unknown}" is not a known option`);
   const port = default_port[is_cluster ? 'cluster' : 'sentinel'];
   const several: Several = {
     hosts: hosts.split(',').map((host) => readHost(host, port)),
@@ -91,7 +90,7 @@ export const readRedisAddress = (text: string): RedisAddress => {
   };
   const db = readDb(path);
   if (name === null) {
-    if (db !== 0) throw new Error('a cluster has no database but 0');
+    if (db !== 0) throw new Error('a cluster has only database 0');
     return { kind: 'cluster', ...several };
   }
   const sentinel_password = query.get('sentinel_password');

@@ -139,7 +139,7 @@ const logLoss = (redis: RedisClient, logOf: (node: string) => Logger): void => {
     lost.add(node);
   };
   const find = (node: string): void => {
-    if (lost.delete(node)) logOf(node).info('redis: connection back');
+    if (lost.delete(node)) logOf(node).info('redis: connected again');
   };
   redis.on('error', (error: Error) => lose('', error));
   redis.on('ready', () => find(''));
@@ -219,7 +219,7 @@ export const setEach = async (
 
 /** Deletes a forum's keys: they belong to another history of its database. */
 export const deleteKeys = async (redis: RedisClient, prefix: string, rest = '*'): Promise<void> => {
-  if (!isWhole(redis)) throw new Error('a part of Redis is away');
+  if (!isWhole(redis)) throw new Error('a part of Redis does not answer');
   for (const node of isCluster(redis) ? redis.nodes('master') : [redis]) {
     for await (const keys of node.scanStream({ match: `${prefix}:${rest}`, count: 1_000 })) {
       const by_slot = groupBy(keys as string[], isCluster(redis) ? calculateSlot : () => 0);

@@ -15,10 +15,11 @@ const lookAtNode = async (node: Redis) => {
   const read = (name: string): string => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? '0';
   const version = read('redis_version');
   if (Number.parseInt(version, 10) < oldest) {
-    throw new Error(`${version} is too old; ${oldest} or newer is needed`);
+    throw new Error(`${version} is too old; use ${oldest} or newer`);
   }
   const policy = read('maxmemory_policy');
-  if (policy !== 'noeviction') throw new Error(`maxmemory-policy is ${policy}, not noeviction`);
+  if (policy !== 'noeviction')
+    throw new Error(`maxmemory-policy is ${policy}; set it to noeviction`);
   return { version, has_aof: read('aof_enabled') === '1' };
 };
 
@@ -38,7 +39,7 @@ const lookAtCluster = async (cluster: Cluster): Promise<string> => {
   const state = /cluster_state:(\w+)/.exec(String(await cluster.cluster('INFO')))?.[1];
   const away = all.filter(({ is_away }) => is_away).map(({ name }) => name);
   const missing = away.length === 0 ? '' : `; away: ${away.join(', ')}`;
-  if (state !== 'ok') throw new Error(`the state of the cluster is ${state}${missing}`);
+  if (state !== 'ok') throw new Error(`the cluster state is ${state}${missing}`);
   const looks = cluster.nodes().map(async (node) => {
     const name = `${node.options.host}:${node.options.port}`;
     if (away.includes(name)) return null;
@@ -77,7 +78,7 @@ export const lookAtRedis = async (url: string): Promise<string> => {
     await connect(redis);
     if (isCluster(redis)) return await lookAtCluster(redis);
     const address = readRedisAddress(url);
-    const by = address.kind === 'sentinel' ? `; the master ${address.name} of its Sentinels` : '';
+    const by = address.kind === 'sentinel' ? `; its Sentinels call the master ${address.name}` : '';
     return `${describeNode(await lookAtNode(redis))}${by}`;
   } finally {
     closeRedis(redis);

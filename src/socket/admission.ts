@@ -99,7 +99,7 @@ export const closeFor = (session: Session, fault: Fault, id?: FrameId): void => 
 export const admit = async (session: Session): Promise<void> => {
   const { core, request } = session;
   const caller = await decide(session).catch((error: unknown) => {
-    core.log.warn(describeError(error), 'ws: could not decide on a socket');
+    core.log.warn(describeError(error), 'ws: could not admit a socket');
     return refuse(common_faults.UNAVAILABLE);
   });
   if (isGone(session)) return;

@@ -242,7 +242,7 @@ class SocketCall implements WholeCall {
     const { body } = this.parts.frame;
     const problem =
       body === undefined
-        ? 'The call has no body; send a JSON object.'
+        ? 'The call has no body. Send a JSON object.'
         : (findJsonProblem(body) ?? findInexactProblem(this.raw_body));
     if (problem === null) return { value: body };
     return refuse(common_faults.INVALID_JSON, { message: problem });
@@ -326,7 +326,7 @@ const replyFrame = (id: CallFrame['id'], outgoing: Outgoing): string => {
  */
 const refuseForHttp = ({ headers }: Outgoing): Outgoing => {
   const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';
-  const message = 'This answer is no text, or too long for a frame; ask for it over HTTP.';
+  const message = 'This answer is not text, or too long for a frame. Request it over HTTP.';
   const fault = refuse(common_faults.HTTP_ONLY, { message });
   // Other headers describe the answer, not the refusal.
   const kept = headers.filter(([name]) => /^(?:X-Request-Id|RateLimit)/.test(name));

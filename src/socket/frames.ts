@@ -28,7 +28,7 @@ export const ws_faults = defineFaults({
     'auth',
     'The socket sent neither a credential nor a subscription in time. Connect again and send one.',
   ],
-  TOO_MANY_CALLS: [429, 'limit', 'Too many calls are in flight; read the replies first.', true],
+  TOO_MANY_CALLS: [429, 'limit', 'Too many calls are in flight. Read the replies first.', true],
   CREDENTIALS_IN_CALL: [
     400,
     'auth',
@@ -211,7 +211,7 @@ export const makeFrameReader = <O extends FrameShape>(
     ]),
   );
   const most_of_all = Math.max(...[...known.values()].map(({ most_bytes }) => most_bytes));
-  const too_large = { problem: `A frame has at most ${frame_bytes} bytes.` };
+  const too_large = { problem: `The frame is too long. Send at most ${frame_bytes} bytes.` };
 
   return (raw: Buffer): ReadFrame<O> => {
     if (raw.byteLength > most_of_all) return too_large;
@@ -219,10 +219,10 @@ export const makeFrameReader = <O extends FrameShape>(
     if (!parsed.ok) return { problem: parsed.problem };
     const { value, text } = parsed;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return { problem: 'A frame is a JSON object.' };
+      return { problem: 'A frame must be a JSON object.' };
     }
     const { op: name, id: given_id } = value as { op?: unknown; id?: unknown };
-    if (typeof name !== 'string') return { problem: 'A frame has an "op".' };
+    if (typeof name !== 'string') return { problem: 'A frame must have an "op".' };
     const entry = known.get(name);
     const problem =
       entry?.op.is_envelope === true ? null : (findJsonProblem(value) ?? findInexactProblem(text));

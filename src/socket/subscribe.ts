@@ -117,7 +117,7 @@ const withFilter = (
   if (filter === null) return { log, states };
   const [state] = states;
   if (state !== undefined) {
-    const message = `The topic "${state.label}" is a state and takes no filter.`;
+    const message = `The topic "${state.label}" is a state. Subscribe to it without a filter.`;
     return refuse(ws_faults.INVALID_FILTER, { message });
   }
   const filtered = log.map((ref) => ({ ...ref, filter }));
@@ -247,7 +247,7 @@ const replay = async (session: Session, join: Join): Promise<void> => {
     core.log.warn(describeError(error), 'ws: a replay failed');
     session.send(errorFrame(refuse(common_faults.UNAVAILABLE), join.answer?.id));
     // A client can subscribe again, but a socket that lost its position cannot go on.
-    if (join.answer === null) session.end(close_codes.OVERLOAD, 'the log is away');
+    if (join.answer === null) session.end(close_codes.OVERLOAD, 'the log is unavailable');
   } finally {
     session.joins.delete(join);
   }
@@ -480,7 +480,7 @@ export const makePrevReader = (source: LogSource, span_most: number) => {
       for (const [until, group] of groupBy(requests, (one) => one.until)) {
         const refs = new Map(group.map(({ ref }) => [keyOf(ref), ref]));
         const work = search([...refs.values()], until);
-        const prevs = await withDeadline(work, read_deadline_ms, 'Looking for the event before');
+        const prevs = await withDeadline(work, read_deadline_ms, 'Looking for the previous event');
         for (const one of group) found.set(one, prevs.get(keyOf(one.ref)) ?? 0);
       }
       return requests.map((one) => found.get(one) ?? 0);

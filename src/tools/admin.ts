@@ -13,23 +13,23 @@ const help = `Usage: prediction-forum admin list
 
 Admins are the holder of the admin key and the people whose verified address is in ADMIN_EMAILS.
 
-  list      where the key is, and each address of ADMIN_EMAILS
-  add       a person with a verified address and a password that is shown once; one who has signed
-            up is only verified. To be an admin the address has to be in ADMIN_EMAILS
-  new-key   writes a new admin key into DATA_DIR; the service takes it with its next start
+  list      shows where the admin key is, and each address of ADMIN_EMAILS
+  add       adds a person with a verified address and shows the password once; if the person has
+            signed up, only verifies the address. Admins also need the address in ADMIN_EMAILS
+  new-key   writes a new admin key into DATA_DIR, which the service uses from its next start
 
-Exit code: 0 it is done; 1 not (new-key: ADMIN_KEY is set, so the key is not in DATA_DIR).`;
+Exit code: 0 it is done; 1 it failed (new-key: ADMIN_KEY is set, so the key is not in DATA_DIR).`;
 
 const keyPlace = ({ ADMIN_KEY, DATA_DIR }: Config): string =>
   ADMIN_KEY === undefined ? path.join(DATA_DIR, 'admin-key') : 'ADMIN_KEY';
 
 const newKey = (config: Config) => {
   if (config.ADMIN_KEY !== undefined) {
-    throw new Stopped('ADMIN_KEY is set: change it where it is set, and start the service again.');
+    throw new Stopped('ADMIN_KEY is set. Change it where it is set, and restart the service.');
   }
   const file = keyPlace(config);
   writeWhole(file, `${makeSecret()}\n`);
-  return { said: `${file} has a new key. Start the service again to use it.`, result: { file } };
+  return { said: `${file} has a new key. Restart the service to use it.`, result: { file } };
 };
 
 const list = async (call: Call, config: Config) => {
@@ -62,8 +62,8 @@ const add = (call: Call, config: Config, email: string, name: string | undefined
     const { id, is_new, email_key } = added;
     const is_admin = adminAddresses(config.ADMIN_EMAILS).includes(email_key);
     const said = [
-      `${added.email}: ${is_new ? `added; the password is ${password}` : 'had signed up; verified'}`,
-      is_admin ? 'An admin, by ADMIN_EMAILS.' : 'No admin yet: put the address into ADMIN_EMAILS.',
+      `${added.email}: ${is_new ? `added; the password is ${password}` : 'now verified'}`,
+      is_admin ? 'Is an admin by ADMIN_EMAILS.' : 'No admin yet. Add the address to ADMIN_EMAILS.',
     ].join('\n');
     const result = { id, email: added.email, is_new, is_admin, ...(is_new ? { password } : {}) };
     return { said, result };
@@ -78,7 +78,7 @@ export const runAdmin = (call: Call): Promise<number> =>
       const action = readAction(typed, ['list', 'add', 'new-key']);
       const config = readConfig();
       if ((action === 'add') !== (email !== undefined)) {
-        throw wrongUsage('add takes an e-mail address, and the others no argument.');
+        throw wrongUsage('add needs an e-mail address. The other actions take no argument.');
       }
       const { said, result } =
         action === 'list'

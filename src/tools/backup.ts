@@ -107,14 +107,14 @@ export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | nul
 
 const help = `Usage: prediction-forum backup [FILE]
 
-Writes everything that the database holds into one file (default backup-TIME.tar.gz), as of one
-moment, while the service runs or rests. FILE must not exist yet; only you may read it. It holds
-password hashes, mails and digests of keys: keep it as you would keep the database.
+Writes the whole database, as of one moment, into one file (default backup-TIME.tar.gz). The service
+may run meanwhile. FILE must not exist yet. Only you can read it. It contains password hashes, mails
+and digests of keys, so protect it like the database.
 
-SECRET_KEY (or the file secret-key in DATA_DIR) is not in it, because it opens the secrets that are
-in it. Keep a copy of it elsewhere: without it no webhook can be signed with its old secret.
+SECRET_KEY (or the file secret-key in DATA_DIR) is not in it, because it decrypts the secrets in the
+file. Keep a copy of it elsewhere: without it no webhook can be signed with its old secret.
 
-prediction-forum restore FILE puts it back.`;
+prediction-forum restore FILE restores the backup.`;
 
 /** Without a statement timeout, because each table is copied in one statement. */
 export const accessFor = ({ screen }: Call): Access => ({
@@ -146,7 +146,7 @@ export const runBackup = (call: Call): Promise<number> =>
       const time = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
       const file = given === '' ? `backup-${time}Z.tar.gz` : given;
       const config = readConfig();
-      if (existsSync(file)) throw new Stopped(`${file} is there already: name another file.`);
+      if (existsSync(file)) throw new Stopped(`${file} already exists. Name another file.`);
       const secret_key_check = checkOfSecretKey(config);
       const { tables, say } = countRowsOn(call);
       const options = { file, secret_key_check, say };
@@ -157,7 +157,7 @@ export const runBackup = (call: Call): Promise<number> =>
       writeLine(
         call.screen,
         `${file} is written (${size} MB).\n` +
-          `Keep ${key} too, in another place: the secrets in the file open only with it.`,
+          `Keep ${key} too, in another place. Only this key decrypts the secrets in the file.`,
       );
       return { code: 0, result: { file, bytes, tables } };
     },

@@ -107,7 +107,7 @@ const explain = (error: unknown): Pick<Stopped, 'message' | 'code'> => {
     return { message: error.message, code: usage };
   }
   if (error instanceof NoAnswer) {
-    const message = `Nothing answers; start the service with npm start, or give --url (${error.message}).`;
+    const message = `Nothing answers. Start the service with npm start, or give --url (${error.message}).`;
     return { message, code: away };
   }
   const { code = '', path: file } = error as NodeJS.ErrnoException;
@@ -133,7 +133,7 @@ const readArguments = (
       throw wrongUsage('An argument is missing.');
     }
     if (positionals.length > (most ?? 0)) {
-      throw wrongUsage(`There is an argument too much: ${positionals[most ?? 0]}.`);
+      throw wrongUsage(`There is an extra argument: ${positionals[most ?? 0]}.`);
     }
     return parsed;
   } catch (error) {
@@ -182,7 +182,7 @@ export const runCommand = async <const O extends Options>(
     return typeof outcome === 'number' ? end(outcome, {}) : end(outcome.code, outcome.result);
   } catch (error) {
     if (stop?.aborted && !(error instanceof Stopped)) {
-      return fail(exit_codes.failed, 'Interrupted; run the same command again to go on.');
+      return fail(exit_codes.failed, 'Interrupted. Run the same command again to continue.');
     }
     const { message, code } = explain(error);
     return fail(code, [message, after_error].join(' ').trim());
@@ -232,7 +232,7 @@ export const localUrl = (): string => {
 
 export const checkUrl = (url: string = localUrl()): string => {
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return url.replace(/\/+$/, '');
-  throw wrongUsage(`--url takes an address like http://127.0.0.1:8080, not ${url}.`);
+  throw wrongUsage(`--url must be an address like http://127.0.0.1:8080, not ${url}.`);
 };
 
 /** Writes one or more lines, made safe for a terminal. */

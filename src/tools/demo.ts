@@ -32,9 +32,9 @@ const least_agents = 6;
 
 const help = `Usage: prediction-forum demo [options]
 
-Plays the whole story against a running service in development mode: agents register, a person
-signs up and links them, questions are published, every agent predicts on every question, and the
-events are counted on a websocket and in a webhook receiver. Ends with a summary that checks itself.
+Shows a running service in development mode in action: agents register, a person signs up and links
+them, questions are published, every agent predicts on every question, and a websocket and a webhook
+receiver count the events. At the end it compares all counts.
 
   --url URL      the service (default: the one of this folder, else port 8080 or PORT)
   --agents N     how many agents, ${least_agents} to ${cast.length} (default ${cast.length})
@@ -77,7 +77,7 @@ const signUpHuman = async ({ client, url, run_id }: Story): Promise<Client> => {
   const token = await signUpPerson(client, url, { email, password, name: 'Demo' });
   if (token !== null) return client.with({ token });
   throw new Stopped(
-    'The service does not run in development mode, whose outbox page the demo reads.',
+    'The demo reads the outbox page, which the service has only in development mode.',
   );
 };
 
@@ -92,7 +92,7 @@ const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promis
     tags,
     closes_at,
     publish: true,
-    description: `${script.description}\n\nA question of the demo, run ${run_id}.`,
+    description: `${script.description}\n\nA question of demo run ${run_id}.`,
     ...(options === undefined ? {} : { question_type: 'multi' as const, options }),
   };
   const { question } = await admin.call('createQuestion', { body });
@@ -167,7 +167,7 @@ const play = async (story: Story): Promise<boolean> => {
     const body = { name: `${name} ${run_id}`, model, role: 'predictor' } as const;
     return (await admin.call('register', { body })).api_key;
   });
-  progress.say(`${agents.length} agents registered, each with a key of its own.`);
+  progress.say(`${agents.length} agents registered, each with its own key.`);
   const human = await signUpHuman(story);
   progress.say('A person signed up, verified the address with the mailed link, and logged in.');
   await limit.map(agents, (api_key) => human.call('linkAgent', { body: { api_key } }));
@@ -288,7 +288,7 @@ export const runDemo = (call: Call): Promise<number> =>
     async work({ url: given, agents, data: data_dir }, _, call) {
       const agent_count = Number(agents);
       if (!(agent_count >= least_agents && agent_count <= cast.length)) {
-        throw wrongUsage(`--agents takes a number from ${least_agents} to ${cast.length}.`);
+        throw wrongUsage(`--agents must be a number from ${least_agents} to ${cast.length}.`);
       }
       const url = checkUrl(given);
       const progress = makeProgress(call.screen);

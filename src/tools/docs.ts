@@ -35,9 +35,9 @@ import { runWebhook } from './webhook.js';
 
 const help = `Usage: npm run docs [-- --check]
 
-Writes docs/commands.md from what --help says, and the tables of docs/reference.md from the routes, events, faults, limits and settings of the service.
+Writes docs/commands.md from the --help texts, and the tables of docs/reference.md from the source.
 
-  --check   change nothing; exit code 1 when something is not what it should be`;
+  --check   change nothing; exit code 1 if a document is out of date`;
 
 const escapeCell = (text: string): string => text.replace(/\s+/g, ' ').replaceAll('|', '\\|');
 
@@ -106,8 +106,8 @@ const adviceOf = (code: number): string =>
   code < 4_100
     ? 'do not try again unchanged'
     : code < 4_200
-      ? 'wait, a little longer each time, then try again'
-      : 'connect again now, within the spread given';
+      ? 'wait a little longer each time, then try again'
+      : 'connect again within the given spread';
 
 const showNumber = (value: number): string => value.toLocaleString('en-US');
 
@@ -120,25 +120,25 @@ const tellCounted = (name: LimitName): string => {
 
 /** A new limit only compiles when it has a sentence here. */
 const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
-  frames_per_s: 'Frames that a client may send in a second',
-  frames_burst: 'Frames that it may send at once',
-  frame_bytes: 'Bytes of one frame from a client that is no call',
-  calls: 'Calls of a socket that may wait for their answers',
+  frames_per_s: 'Frames that a client may send per second',
+  frames_burst: 'Frames that a client may send at once',
+  frame_bytes: 'Bytes of one frame from a client, except for calls',
+  calls: 'Calls of one socket that may wait for answers',
   topics: 'Topics of all sockets of one agent or person, in one api process',
   filters: 'Different filters on one topic, in one api process',
-  topics_anonymous: 'Topics of a socket without one',
+  topics_anonymous: 'Topics of one socket without a credential',
   connections_key: 'Sockets of one agent or person, in all api processes',
   connections_ip: 'Sockets of one address, in all api processes',
-  lifetime_ms: 'Milliseconds until a socket is closed to connect again, ± 20 %',
-  alive_ms: 'Milliseconds within which a socket gives the sign of life that it is asked for',
-  hello_ms: 'Milliseconds within which a socket without a credential says something',
+  lifetime_ms: 'Milliseconds until a socket has to connect again, ± 20 %',
+  alive_ms: 'Milliseconds in which a socket must answer a ping',
+  hello_ms: 'Milliseconds in which a socket without a credential must send a frame',
   tick_ms: 'Milliseconds between two ticks, ± 10 %',
-  state_gap_ms: 'Fewest milliseconds between two states of one topic',
+  state_gap_ms: 'Minimum milliseconds between two states of one topic',
   backpressure_bytes: 'Unread bytes above which a socket leaves the live stream',
-  unread_bytes: 'The same of all sockets of a process; above it newcomers close with 4100',
-  unread_ms: 'Milliseconds for which everything may stay unread',
+  unread_bytes: 'The same for all sockets of a process; above it, new sockets are closed with 4100',
+  unread_ms: 'Milliseconds for which a socket may leave sent data unread',
   replay_events: 'Events of one replay',
-  replay_span: 'How far behind the head a replay may look',
+  replay_span: 'Offsets that a replay may go back from the head',
   replay_ms: 'Milliseconds that a replay may take',
   ahead_ms: 'Milliseconds to wait for an offset that this process has not reached',
   drain_ms: 'Milliseconds over which all sockets are closed at a stop',
@@ -156,11 +156,11 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ...routesByTag().map(routeRow),
   ],
   events: () => [
-    ['Event', 'When', 'Who hears it', 'Data'],
+    ['Event', 'When', 'Who receives it', 'Data'],
     ...catalogue.map((def) => [
       asCode(def.name),
       asPhrase(def.about),
-      def.audience === 'everyone' ? 'everybody' : 'the author it is about',
+      def.audience === 'everyone' ? 'everybody' : 'the author that it concerns',
       fieldsOf(def),
     ]),
   ],
@@ -187,7 +187,7 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ]),
   ],
   limits: () => [
-    ['Limit', 'Per minute', 'Of each', 'Counts', 'Setting'],
+    ['Limit', 'Per minute', 'Per', 'Counts', 'Setting'],
     ...Object.entries(limit_table).map(([name, { setting, per }]) => [
       asCode(name),
       showNumber(Number(settings[setting].fallback)),
@@ -197,7 +197,7 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ]),
   ],
   'socket-limits': () => [
-    ['Limit', 'Value', 'What it bounds'],
+    ['Limit', 'Value', 'What it limits'],
     ...Object.entries(socket_limits).map(([name, about]) => [
       asCode(name),
       showNumber(default_limits[name as keyof HubLimits]),
@@ -312,9 +312,9 @@ export const runDocs = (
         writeLine(
           screen,
           changed.length === 0
-            ? `${name}: every table is right.`
+            ? `${name} is up to date.`
             : is_wrong
-              ? `${name}: not what the service is: ${blocks}. Run: npm run docs`
+              ? `${name} is out of date: ${blocks}. Run: npm run docs`
               : `${name}: rewritten: ${blocks}.`,
         );
       }

@@ -65,7 +65,7 @@ const checkDataDir: Check = ({ DATA_DIR }) => {
   while (!existsSync(folder)) folder = path.dirname(folder);
   // Creates a folder to find out. Permissions alone do not reveal a read-only file system.
   rmdirSync(mkdtempSync(path.join(folder, 'doctor-')));
-  return folder === DATA_DIR ? `${DATA_DIR} can be written` : `${DATA_DIR} can be made`;
+  return folder === DATA_DIR ? `${DATA_DIR} can be written` : `${DATA_DIR} can be created`;
 };
 
 const checkMachine: Check = () => {
@@ -95,7 +95,7 @@ const checkPostgres: Check = async ({ DATA_DIR, DATABASE_URL, DATABASE_PREPARE }
         has_schema_privilege('public', 'create') as may`;
     const { version = '0', commit = '', jit = '', may = false } = row ?? {};
     if (commit === 'off')
-      throw new Error('synchronous_commit is off: acknowledged work can be lost');
+      throw new Error('synchronous_commit is off: acknowledged writes can be lost');
     if (!may) throw new Error('this user may not create tables in the schema public');
     await checkAge(sql);
     const jit_note =
@@ -147,9 +147,9 @@ const runChecks = async (config: Config, say: Say) => {
 
 const help = `Usage: prediction-forum doctor
 
-Prints every setting with its value and where it comes from, then checks what the service needs.
+Prints every setting with its value and its source, then checks whether the service can run here.
 
-Exit code: 0 everything is in order, 1 something is wrong, 2 the service cannot start here as things are.`;
+Exit code: 0 everything is in order; 1 something is wrong; 2 the service cannot start here.`;
 
 export const runDoctor = (call: Call): Promise<number> =>
   runCommand(call, {
@@ -163,7 +163,7 @@ export const runDoctor = (call: Call): Promise<number> =>
         printSettings(shown, say);
         const { done, code } = await runChecks(config, say);
         const wrong = done.filter(({ ok }) => !ok).length;
-        say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`);
+        say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} failed.`);
         return { code, result: { settings: shown, checks: done } };
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;

@@ -37,28 +37,28 @@ const named = new Intl.ListFormat('en', { type: 'disjunction' }).format(subjects
 
 const help = `Usage: prediction-forum export WHAT [--out FILE] [--format FORMAT] [options]
 
-WHAT is ${named}. The data of a running service go into a file:
+Writes data of a running service into a file. WHAT is ${named}.
 
-  --out FILE        where to (default WHAT.FORMAT)
+  --out FILE        the file (default WHAT.FORMAT)
   --format FORMAT   ${format_names.join(', ')} (default ndjson)
   --url URL         the service (default: the one of this folder, else port 8080 or PORT)
-  --force           replace a file that is there
+  --force           replace an existing file
 
 Which rows:
 
   --since TIME, --until TIME        when the prediction was made; ISO 8601 with a zone
   --question-id ID, --category SLUG, --subcategory SLUG, --model-family NAME
   --status STATUS                   open, closed, resolved or voided (predictions)
-  --as-of TIME                      only what was known then
-  --snapshot TIME                   only what was recorded before; for the same file once more
+  --as-of TIME                      only what was known at this time
+  --snapshot TIME                   only what was recorded before; gives the same file again
   --excel                           CSV with ; between cells, as Excel opens it in much of Europe
-  --names                           with ids and names of agents, where they are public
+  --names                           with ids and names of agents, if they are public
 
-While it runs the file is called FILE.part, with FILE.part.json beside it. After an interruption of
-any kind the same command goes on after what is there, and the finished file is the same to the last
-byte. Its SHA-256 is compared with that of the service, and FILE.manifest.json says what it is.
+During the export the file is called FILE.part, and FILE.part.json belongs to it. If it is
+interrupted, run the same command again. It continues, and the finished file is the same to the last
+byte. Its SHA-256 is compared with that of the service, and FILE.manifest.json describes it.
 
-Exit code: 0 the file is there and right; 1 it is not; 2 and 3 as of every command.`;
+Exit code: 0 the file is complete and correct; 1 it is not; 2 and 3 as for every command.`;
 
 const text = { type: 'string' } as const;
 
@@ -134,7 +134,7 @@ const request = async (url: string, download: Download, most_ms = Infinity): Pro
     });
     if (typeof answer !== 'string' && answer.ok) {
       if (mediaType(answer) !== 'text/html') return answer;
-      throw new Stopped(`${origin} answers with a page, not with an export; give its --url.`);
+      throw new Stopped(`${origin} answers with a page, not with an export. Check --url.`);
     }
     if (typeof answer !== 'string' && answer.status >= 300 && answer.status < 400) {
       const target = url.slice(origin.length);
@@ -142,12 +142,12 @@ const request = async (url: string, download: Download, most_ms = Infinity): Pro
     }
     const why = typeof answer === 'string' ? answer : await sentenceOf(answer);
     if (typeof answer !== 'string' && answer.status !== 429 && answer.status !== 503) {
-      throw new Stopped(`The service refuses: ${why}`);
+      throw new Stopped(`The service refused the export: ${why}`);
     }
     const wait_ms = typeof answer === 'string' ? 500 : retryAfterMs(answer.headers) || 1_000;
     if (performance.now() + wait_ms > give_up_ms) {
       throw unreachable(
-        `Nothing can be had from ${origin} (${why}); if the service is elsewhere, give its --url.`,
+        `${origin} sends no export (${why}). If the service is elsewhere, give its --url.`,
       );
     }
     progress.say(`waiting ${Math.ceil(wait_ms / 1_000)} s for ${origin} (${why})`);
@@ -213,7 +213,7 @@ const fetchPart = async (download: Download, known: Part | null): Promise<Part> 
       beginPart(file, part);
     }
     if (await receive(answer, download, bytes)) return part;
-    progress.say('The connection broke; going on.');
+    progress.say('The connection broke. Continuing.');
     await delay(500);
   }
 };
@@ -241,20 +241,20 @@ const exportFile = async (download: Download) => {
       JSON.stringify([known.address, known.query]) === JSON.stringify([address, query]);
     if (!is_same || (snapshot ?? known.snapshot) !== known.snapshot) {
       throw new Stopped(
-        `${partFile(file)} belongs to another export; run that one again, or delete it.`,
+        `${partFile(file)} belongs to another export. Run that one again, or delete the file.`,
       );
     }
-    progress.say(`Going on with the export of ${known.snapshot}.`);
+    progress.say(`Continuing the export of ${known.snapshot}.`);
   }
   let manifest = await compare(download, await fetchPart(download, known));
   if (manifest === null) {
     // A moderator hid something meanwhile, so the bytes before and after do not belong together.
-    progress.say('The rows have changed since the export began. Starting again.');
+    progress.say('The rows have changed since the export started. Starting again.');
     manifest = await compare(download, await fetchPart(download, null));
   }
   if (manifest === null) {
     rmSync(noteFile(file));
-    throw new Stopped('What arrived is not what the service sent (SHA-256); run it again.');
+    throw new Stopped('The file is not what the service sent (SHA-256). Run the command again.');
   }
   renameSync(partFile(file), file);
   writeWhole(`${file}.manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`, 0o644);
@@ -285,10 +285,10 @@ export const runExport = (call: Call): Promise<number> =>
       call,
     ) {
       if (!subjects.includes(subject)) {
-        throw wrongUsage(`WHAT is ${named}, not ${subject}.`);
+        throw wrongUsage(`WHAT must be ${named}, not ${subject}.`);
       }
       if (!(format_names as readonly string[]).includes(format)) {
-        throw wrongUsage(`--format is ${format_names.join(', ')}, not ${format}.`);
+        throw wrongUsage(`--format must be one of ${format_names.join(', ')}, not ${format}.`);
       }
       const query: Record<string, string> = {
         format,
@@ -301,7 +301,7 @@ export const runExport = (call: Call): Promise<number> =>
       }
       const file = out ?? `${subject}.${format}`;
       if (existsSync(file) && force !== true) {
-        throw new Stopped(`${file} is there already; give --force to replace it, or --out.`);
+        throw new Stopped(`${file} already exists. Give --force to replace it, or another --out.`);
       }
       const address = new URL(`/api/export/${subject}`, checkUrl(url)).href;
       const result = await exportFile({

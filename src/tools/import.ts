@@ -31,69 +31,69 @@ import {
 
 const help = `Usage: prediction-forum import FILE [options]
 
-Puts the questions of a file into a running service, and forecasts and outcomes with them.
+Imports the questions of a file into a running service, with their forecasts and outcomes.
 
   --url URL               the service (default: the one of this folder, else port 8080 or PORT)
   --admin-key-file FILE   file with the admin key (default .data/admin-key)
   --publish               publish the questions; without it they become drafts
-  --keys FILE             write the keys of new agents there, one JSON object a line
+  --keys FILE             write the keys of new agents to this file, one JSON object per line
 
-FILE is text in UTF-8: NDJSON (one JSON object a line), or CSV with a header line and cells between
-commas, semicolons or tabs. .csv, .tsv, .ndjson and .jsonl say which, else the first character does.
-Files of "prediction-forum export" can be imported as they are. Fields of a record:
+FILE is UTF-8 text: NDJSON (one JSON object per line), or CSV with a header line and with commas,
+semicolons or tabs between cells. The name (.csv, .tsv, .ndjson, .jsonl) or else the first character
+tells which. Files of "prediction-forum export" can be imported unchanged. Fields of a record:
 
   question         text of 10 to ${text_limits.question} characters (required)
   closes_at        when predictions end (required)
-  category         pillar; may be left out where subcategory is given
+  category         pillar; may be left out if subcategory is given
   subcategory      slug of the taxonomy
   description      up to ${text_limits.description} characters
   tags             list of tags of the taxonomy
   question_type    binary (default), multi, numeric or date
   options          list of 2 to 10 texts, for multi
-  range            for numeric and date: min, max, and where they apply unit, open_min, open_max
+  range            for numeric and date: min, max, and if needed unit, open_min, open_max
   opens_at         default: now
   resolution_date  default: closes_at
   resolution_source, resolution_url
   weight           1 to 5 (default 1)
   publish          true or false (default: whether --publish is given)
-  source           where the question comes from
-  source_id        its id there
+  source           origin of the question
+  source_id        its id at the origin
 
-A record with a type is something else, in any order within the file; questions go in first, then
-agents and forecasts, then resolutions:
+A record without a type is a question. Records can be in any order: questions are imported
+first, then agents and forecasts, then resolutions:
 
   {"type":"agent", "name", "model"}
-                   only to say more of an agent than forecasts do
+                   only needed to say more about an agent than its forecasts do
   {"type":"forecast", "source", "source_id", "agent", "model", "forecast_at", "reasoning", …}
                    with prediction and confidence, or probability; for multi selected_option and
-                   confidence, or probabilities; for numeric and date quantiles or cdf, lists of
-                   value and p, and below and above; scale says what these numbers are, percent or
-                   fraction; forecast_at lies in the time in which the question was open; without
-                   reasoning a note says that none was recorded
+                   confidence, or probabilities; for numeric and date quantiles or cdf (lists of
+                   value and p), below and above. scale says whether these numbers are percent or
+                   fraction. The question must have been open at forecast_at. If there is no
+                   reasoning, a note says that it was not recorded
   {"type":"resolution", "source", "source_id", "resolved_to", "known_at", "resolution_note"}
-                   resolved_to is an option of the question, a list of them as JSON or with |
-                   between them, or else yes, no, 1, 0 or void; outcome, correct_options,
-                   outcome_value or "void": true in its place cannot be misread; known_at is when
-                   the outcome became public, and forecasts count until then
+                   resolved_to is an option of the question, a list of options (as JSON or with
+                   | between them), or yes, no, 1, 0 or void. outcome, correct_options,
+                   outcome_value or "void": true are unambiguous alternatives. known_at is when the
+                   outcome became public; only forecasts before that time count
 
-A question that is decided takes no more forecasts, so import all forecasts before its resolution.
+A decided question accepts no more forecasts, so import all of its forecasts before its resolution.
 
 Forecasts need published questions that are not decided. Their agents are registered by name and
-belong to the owner of imports. Without a scale a number strictly between 0 and 1 is a fraction, and
-any other one percent; 1 is refused, because it could be either, and probabilities are what they sum
-to, 100 or 1. Kept is the nearest hundredth of a percent. In CSV, probabilities are written
-one=30|other=70 or as JSON, ranges, quantiles and cdf as JSON.
+belong to the owner of imports. Without scale, a number strictly between 0 and 1 is a fraction, and
+any other number is percent. 1 is refused, because it could be either. Probabilities are percent if
+their sum is 100, and fractions if it is 1. Numbers are rounded to a hundredth of a percent. In CSV,
+write probabilities as one=30|other=70 or as JSON, and range, quantiles and cdf as JSON.
 
 Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
-CSV, names of columns may have capitals and blanks, numbers are decimal with a point, lists are JSON
-or separated by |, and an empty cell is an absent field. Other fields are ignored.
+CSV, column names may have capitals and blanks, numbers are decimal with a point, lists are JSON or
+separated by |, and an empty cell is a missing field. Other fields are ignored.
 
-A question that is already there, by source and source_id, is left as it is: run the same
-command again to go on after an interruption. A record without a source is known by its content.
-Texts over their limit are cut, which is reported. Bad lines are listed with the reason, and the
-rest goes in.
+A question that already exists (same source and source_id) stays unchanged, so run the same command
+again to continue after an interruption. A record without a source is identified by its content.
+Texts over their limit are cut, and the command says so. Bad lines are listed with the reason, and
+the other lines are imported.
 
-Exit code: 0 everything is there; 4 some lines were bad; 1 the import could not go on.`;
+Exit code: 0 everything is imported; 4 some lines were bad; 1 the import could not continue.`;
 
 interface Numbered {
   readonly line: number;
@@ -147,7 +147,7 @@ const reasonOf = ({ error = 'refused without a reason', fields = [] }: Result): 
 const stopFor = ({ status, error }: Fault): Stopped =>
   new Stopped(
     status === 401 || status === 404
-      ? 'The service does not accept this admin key; see --admin-key-file.'
+      ? 'The service does not accept this admin key. See --admin-key-file.'
       : `The service could not import: ${error}`,
   );
 
@@ -162,7 +162,7 @@ const send = async (
   if (answer.ok) {
     const results: readonly Result[] = answer.body.results;
     if (results.length === items.length) return [...results].sort((a, b) => a.index - b.index);
-    throw new Stopped('The service answered without a result for each item.');
+    throw new Stopped('The answer of the service has the wrong number of results.');
   }
   const { status, fault } = answer;
   if (status !== 400 && status !== 413) throw stopFor(fault);
@@ -326,8 +326,8 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
   const { bad } = run.counts.forecast;
   run.progress.say(
     bad === 0
-      ? 'Resolutions come next: the questions that they decide take no more forecasts.'
-      : `Resolutions come next, although ${bad} forecasts were refused: a question that is decided takes no more forecasts.`,
+      ? 'Resolutions come next. The questions that they decide accept no more forecasts.'
+      : `Resolutions come next, although ${bad} forecasts were refused. Decided questions accept no more forecasts.`,
   );
   await upload(run, 'resolution', readOthers('resolution'));
 };

@@ -24,16 +24,16 @@ const help = `Usage: prediction-forum key create NAME --model MODEL [--owner EMA
        prediction-forum key rotate AGENT
        prediction-forum key revoke AGENT
 
-Keys of agents, in the database of this folder or of DATABASE_URL; the service may run.
+Manages keys of agents in the database of this folder or of DATABASE_URL. The service may run.
 
-  create   registers an agent and shows its key, once; with --owner it is linked to this person
-  rotate   a new key, shown once; the old one stops within a second
-  revoke   the key stops within a second, and there is no other until the next rotate
-  AGENT    its id or its name
+  create   registers an agent and shows its key once; --owner links the agent to this person
+  rotate   makes a new key and shows it once; the old key stops working within a second
+  revoke   the key stops working within a second; the agent has no key until the next rotate
+  AGENT    id or name of the agent
 
-Each act is in the audit log.
+Each act is recorded in the audit log.
 
-Exit code: 0 it is done; 1 not, and nothing was changed.`;
+Exit code: 0 it is done; 1 it failed, and nothing was changed.`;
 
 interface Named {
   readonly name: string;
@@ -48,7 +48,7 @@ const record = (tx: Tx, act: Act, id: string, at: Date): Promise<void> =>
 const create = async (tx: Tx, { name, model, owner }: Named, at: Date) => {
   if (model === undefined) throw wrongUsage('create needs --model.');
   const person = owner === undefined ? null : await findPerson(tx, owner);
-  if (person === undefined) throw new Stopped(`Nobody signed up as ${owner}.`);
+  if (person === undefined) throw new Stopped(`No person has signed up as ${owner}.`);
   if (person?.email_verified_at === null) throw new Stopped(`${owner} is not verified.`);
   const made = await registerAgent(tx, { name, model }, { owner_id: person?.id ?? null, at });
   if (isFault(made)) throw new Stopped(made.message);
@@ -79,7 +79,7 @@ export const runKey = (call: Call): Promise<number> =>
             ? create(tx, { name, model, owner }, at)
             : replace(tx, action, name, at),
         );
-        const key = 'api_key' in result ? result.api_key : 'no key any more';
+        const key = 'api_key' in result ? result.api_key : 'the key is revoked';
         writeLine(own.screen, `${result.name} (${result.id}): ${key}`);
         return { code: 0, result };
       });

@@ -16,12 +16,12 @@ import { MessageLines } from './mcp-lines.js';
 
 const help = `Usage: prediction-forum mcp [--url URL]
 
-A server of the Model Context Protocol on standard input and output, for a running service. A
-client that can connect to an address needs no command: it is URL/mcp.
+Serves the Model Context Protocol on standard input and output, for a running service. A client that
+can connect to an address does not need this command: the address is URL/mcp.
 
   --url URL   the service (default: the one of this folder, else port 8080 or PORT)
 
-The key of the agent is in FORUM_KEY; without it everything public can be read.
+FORUM_KEY has the key of the agent. Without it, everything public can be read.
 
 {"mcpServers": {"forum": {
   "command": "npx", "args": ["prediction-forum", "mcp", "--url", "https://forum.example"],
@@ -53,7 +53,7 @@ const makeCall =
       // The body of a redirect is already a refusal.
       return { ...answer, status: Math.floor(answer.status / 100) === 3 ? 503 : answer.status };
     }
-    const said = `${base_url} does not answer: ${answer.message} Whether the call was done is not known.`;
+    const said = `${base_url} does not answer: ${answer.message} The call may have taken effect.`;
     return { status: 503, body: { error: said, code: 'NO_ANSWER', status: 503 } };
   };
 

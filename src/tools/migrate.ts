@@ -5,16 +5,16 @@ import { makeAccess, withSource } from './stores.js';
 
 const help = `Usage: prediction-forum migrate [--dry-run]
 
-Brings the database to the schema of this program: each migration that it has not had runs once, all
-of them in one transaction, while others that want to do the same wait. start does this too; alone
-it is for deployments that migrate before the new program starts. A database of the migrations
-before 0001_schema.sql is adopted if it has the schema of that file.
+Brings the database to the schema of this program: runs each pending migration once, all of them in
+one transaction. If several processes migrate, the others wait. start does this too; this command is
+for deployments that migrate before the new program starts. A database with migrations from before
+0001_schema.sql is adopted if it has the schema of that file.
 
-  --dry-run   only say which would run
+  --dry-run   only list the migrations that would run
 
 Exit code: 0 the database has the schema of this program (--dry-run: it can get it); 1 it is ahead
-of this program, or a migration failed, and nothing was changed; 2 its schema is an older one, which
-an older program has to upgrade first; 3 Postgres does not answer.`;
+of this program, or a migration failed, and nothing was changed; 2 an older program has to upgrade
+its schema first; 3 Postgres does not answer.`;
 
 export const runMigrate = (call: Call): Promise<number> =>
   runCommand(call, {

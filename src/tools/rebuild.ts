@@ -23,8 +23,8 @@ const parts = Object.keys(rebuilds) as readonly Part[];
 const help = `Usage: prediction-forum rebuild [PART]
 
 Rebuilds the state in Redis from Postgres: consensus (the tallies of questions), boards
-(leaderboards), stream (the end of the log); all of them, or the PART. The service may run, and
-finds by itself what is missing; this is for what is there and wrong. Afterwards look with
+(leaderboards), stream (the end of the log). Without PART it rebuilds all of them. The service may
+run. It restores missing state by itself, so use this command for wrong state. Afterwards run
 prediction-forum verify.
 
 Exit code: 0 it is rebuilt; 3 Redis or Postgres does not answer.`;

@@ -41,7 +41,7 @@ export const checkBackup = async (file: string): Promise<Manifest> => {
     if (name === manifest_name) manifest = JSON.parse(bytes.toString('utf8'));
   }
   if (manifest?.format !== backup_format) {
-    throw new DamagedFile(`it is no "${backup_format}"`);
+    throw new DamagedFile(`its format is not "${backup_format}"`);
   }
   return manifest;
 };
@@ -58,12 +58,12 @@ const migrationsOf = (
   }
   if (had.length > known.length) {
     throw new Stopped(
-      `The backup is at migration ${had.length} and this program knows ${known.length}: ` +
-        'restore it with the newer program.',
+      `The backup is at migration ${had.length} and this program knows ${known.length}. ` +
+        'Restore it with the newer program.',
     );
   }
   const other = had.findIndex((name, at) => known[at]?.name !== name);
-  if (other !== -1) throw new Stopped(`The backup has another migration ${had[other]}.`);
+  if (other !== -1) throw new Stopped(`The backup has a different migration ${had[other]}.`);
   return known.slice(0, had.length);
 };
 
@@ -81,13 +81,13 @@ const checkTarget = async (tx: Tx, { replace }: LoadOptions): Promise<void> => {
   const others = await findOthers(tx);
   if (others.length > 0) {
     throw new Stopped(
-      `The service still works with this database (${others.join(', ')}): stop it first.`,
+      `The service still uses this database (${others.join(', ')}). Stop it first.`,
     );
   }
   if (!replace && (await holdsContent(tx))) {
     throw new Stopped(
-      'The database is not empty. With --replace everything in it is deleted and the backup takes ' +
-        'its place.',
+      'The database is not empty. With --replace everything in it is deleted, and the backup ' +
+        'replaces it.',
     );
   }
 };
@@ -132,23 +132,23 @@ export const loadDatabase = async (sql: Sql, options: LoadOptions): Promise<void
 
 const help = `Usage: prediction-forum restore FILE [--replace] [--without-key]
 
-Puts a backup into the database of this folder, or of DATABASE_URL. The service must not run, on no
-machine. The whole file is checked before anything is changed, and then all of it comes in or
-nothing. What Redis keeps is emptied; the next start makes it again.
+Restores a backup into the database of this folder, or of DATABASE_URL. The service must not run on
+any machine. The whole file is checked before anything is changed, and then all of it is restored or
+nothing. The data in Redis is deleted; the next start makes it again.
 
-  --replace       the database is not empty, and everything in it may be deleted
-  --without-key   go on although SECRET_KEY (or secret-key in DATA_DIR) is not the one of the
-                  backup: what was sealed with that one is lost, and webhooks need new secrets
+  --replace       delete everything in the database, if it is not empty
+  --without-key   continue although SECRET_KEY (or secret-key in DATA_DIR) is not the key of the
+                  backup: everything encrypted with that key is lost, and webhooks need new secrets
 
-Webhooks and mails that had not gone out when the backup was made go out after the next start.`;
+Webhooks and mails that were not sent when the backup was made are sent after the next start.`;
 
 const checkKey = (config: Config, { secret_key_check: wanted }: Manifest): void => {
   const found = checkOfSecretKey(config);
   if (wanted === null || found === wanted) return;
-  const problem = found === null ? 'There is no' : 'This is another';
+  const problem = found === null ? 'There is no' : 'This is a different';
   throw new Stopped(
-    `${problem} SECRET_KEY, and the secrets in the backup open only with the one they were made ` +
-      `with: set it, or put the file into ${config.DATA_DIR}/secret-key. See also --without-key.`,
+    `${problem} SECRET_KEY. The secrets in the backup can only be decrypted with their own key. ` +
+      `Set it, or put the file into ${config.DATA_DIR}/secret-key. See also --without-key.`,
   );
 };
 
@@ -166,7 +166,7 @@ const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config): Promi
   try {
     await connectRedis(redis);
     if (redis.status !== 'ready') {
-      throw new Stopped('Redis (REDIS_URL) does not answer, and what it keeps has to go first.');
+      throw new Stopped('Redis (REDIS_URL) does not answer, and its data has to be deleted first.');
     }
     await deleteKeys(redis, REDIS_PREFIX);
   } finally {
@@ -178,12 +178,12 @@ export const runRestore = (call: Call): Promise<number> =>
   runCommand(call, {
     help,
     takes: [1, 1],
-    after_error: 'The database is as it was.',
+    after_error: 'The database is unchanged.',
     options: { replace: { type: 'boolean' }, 'without-key': { type: 'boolean' } },
     async work({ replace = false, 'without-key': without_key }, [file = ''], call) {
       const config = readConfig();
       const manifest = await checkBackup(file);
-      writeLine(call.screen, `${file} is whole, and was made at ${manifest.made_at}.`);
+      writeLine(call.screen, `${file} is complete. It was made at ${manifest.made_at}.`);
       if (without_key !== true) checkKey(config, manifest);
       const migrations = readMigrations();
       const emptyRedis = () => forgetRedis(config);
@@ -192,7 +192,7 @@ export const runRestore = (call: Call): Promise<number> =>
       await withTarget(config, accessFor(call), (sql) => loadDatabase(sql, options));
       writeLine(
         call.screen,
-        'Everything is back. Start the service, and then look with: prediction-forum verify',
+        'Everything is restored. Start the service, then run: prediction-forum verify',
       );
       return { code: 0, result: { file, made_at: manifest.made_at, tables } };
     },

@@ -63,7 +63,7 @@ export const withTarget = async <T>(config: Config, access: Access, use: Use<T>)
 };
 
 const noService = ({ DATA_DIR }: Config) =>
-  unreachable(`There is no service in ${DATA_DIR}: start it, or set DATA_DIR.`);
+  unreachable(`There is no service in ${DATA_DIR}. Start it, or set DATA_DIR.`);
 
 /** Opens the database, whether the service runs or not. */
 export const withSource = async <T>(config: Config, access: Access, use: Use<T>): Promise<T> => {
@@ -95,7 +95,7 @@ export const withBoth = async <T>(
   try {
     await connectRedis(redis);
     if (redis.status !== 'ready') {
-      throw unreachable('Redis does not answer; does the service run?');
+      throw unreachable('Redis does not answer. Is the service running?');
     }
     return await withSql(database_url, config, access, (sql) => use(sql, redis));
   } finally {

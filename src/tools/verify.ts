@@ -56,11 +56,11 @@ const compareEntry = (
   [id, fields]: RawEntry,
   event: Awaited<ReturnType<typeof readEvents>>[number] | undefined,
 ): string | null => {
-  if (event === undefined) return `the stream has ${id}, which the log has not`;
-  if (id !== `${event.offset}-0`) return `the stream has ${id} where the log has ${event.offset}`;
+  if (event === undefined) return `the stream has ${id}, but the log does not`;
+  if (id !== `${event.offset}-0`) return `the stream has ${id}, but the log has ${event.offset}`;
   const [head, body] = packEntry(event);
   const wanted = ['h', head, 'b', body];
-  return wanted.join('\n') === fields.join('\n') ? null : `the stream tells ${id} otherwise`;
+  return wanted.join('\n') === fields.join('\n') ? null : `the stream and the log differ at ${id}`;
 };
 
 /**
@@ -91,16 +91,16 @@ const checkStream = async (parts: VerifyParts): Promise<readonly string[]> => {
   }
   const age_ms = at >= head ? null : await readAgeAfter(sql, at);
   if (age_ms === null || age_ms < under_way_ms) return [];
-  return [`the stream ends at ${at} and the log at ${head}`];
+  return [`the stream ends at ${at}, but the log ends at ${head}`];
 };
 
 const help = `Usage: prediction-forum verify
 
-Compares everything that a running service keeps twice: points with the ledger, predictions with
+Compares everything that a running service stores twice: points with the ledger, predictions with
 their events, deliveries with the log, counters, snapshots and live tallies with the predictions, the
 Redis stream and the stored digests with the log. Changes nothing.
 
-Exit code: 0 all is right, 1 something differs.`;
+Exit code: 0 nothing differs; 1 something differs.`;
 
 /** Work that has been under way for less than this is not a difference yet. */
 const settle_ms = 10_000;

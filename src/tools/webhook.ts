@@ -34,15 +34,15 @@ const help = `Usage: prediction-forum webhook list
        prediction-forum webhook pause ID
        prediction-forum webhook resume ID
 
-The webhooks of everybody, in the database of this folder or of DATABASE_URL; the service may run.
+Manages all webhooks in the database of this folder or of DATABASE_URL. The service may run.
 
-  list     each with its owner and how many deliveries wait
-  test     sends a signed ping now, from here
-  replay   sends the events of a time again, of 7 days at most; the service has to run for it
-  pause    stops delivery and skips what waits, as its owner can
-  resume   delivers what happens from now on, and forgets failures
+  list     shows each webhook with its owner and the number of waiting deliveries
+  test     sends a signed ping now, from this machine
+  replay   sends past events again, from the last 7 days; the service has to run for it
+  pause    stops delivery and skips waiting deliveries, as the owner can
+  resume   delivers events from now on, and resets the count of failures
 
-Exit code: 0 it is done; 1 not (test: the receiver did not answer with 2xx).`;
+Exit code: 0 it is done; 1 it failed (test: the receiver did not answer with 2xx).`;
 
 type Found = Awaited<ReturnType<typeof listEveryWebhook>>[number];
 
@@ -67,7 +67,7 @@ const test = async (sql: Sql, config: Config, hook: Found) => {
   const webhooks = createWebhooks(readConfig(layOver(process.env, made)));
   try {
     const target = await findTarget(sql, ownerOf(hook), hook.id);
-    if (target === undefined) throw new Stopped('The webhook is gone.');
+    if (target === undefined) throw new Stopped('The webhook was deleted.');
     const result = await sendPing(webhooks, target, new Date());
     return { said: result.message, code: result.delivered ? 0 : 1, result };
   } finally {
@@ -87,7 +87,7 @@ const change = async (
   const body = { ...(since && { since }), ...(until && { until }) };
   const range = action === 'replay' ? await readRange(sql, body, at) : null;
   if (isFault(range)) throw wrongUsage(range.message);
-  if (range !== null && !hook.active) throw new Stopped('The webhook is off; resume it first.');
+  if (range !== null && !hook.active) throw new Stopped('The webhook is off. Resume it first.');
   const result = await sql.begin(async (tx) => {
     const change = { active: action === 'resume' };
     const row =
@@ -111,7 +111,7 @@ export const runWebhook = (call: Call): Promise<number> =>
     work({ since, until }, [typed = '', id], own) {
       const action = readAction(typed, ['list', 'test', 'replay', 'pause', 'resume']);
       if ((action === 'list') === (id !== undefined)) {
-        throw wrongUsage('list takes no id, and the others one.');
+        throw wrongUsage('list takes no id. The other actions need one.');
       }
       const config = readConfig();
       return withSource(config, makeAccess(own, 'webhook'), async (sql) => {

@@ -17,7 +17,7 @@ import { atFields, type FormFault } from './parts/forms.js';
 
 const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: boolean }) => (
   <section class="card">
-    <h2>Begin here</h2>
+    <h2>Get started</h2>
     <ol>
       <li>
         {is_verified ? (
@@ -33,11 +33,12 @@ const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: 
         {has_agents ? (
           'You have an agent.'
         ) : (
-          <a href="/account/agents">Link an agent by its key, or register one</a>
+          <a href="/account/agents">Link an agent with its key, or register a new one</a>
         )}
       </li>
       <li>
-        Let it forecast: <a href="/docs/guide/quickstart">the quickstart</a> has the first calls.
+        Make your agent's first forecast: follow <a href="/docs/guide/quickstart">the quickstart</a>
+        .
       </li>
     </ol>
   </section>
@@ -70,7 +71,7 @@ const showOverview = async ({ api, deps }: Visit) => {
         </p>
         {user.is_admin && (
           <p>
-            You are an admin: <a href="/admin">questions, disputes and reports</a>.
+            You are an admin. <a href="/admin">Manage questions, disputes and hidden content</a>
           </p>
         )}
         <ul class="numbers">
@@ -89,7 +90,7 @@ const showOverview = async ({ api, deps }: Visit) => {
             <section>
               <h2>My agents</h2>
               <AgentRows agents={agents.agents} />
-              <a href="/account/agents">All {countText(agents.total, 'agent')}, and new ones</a>
+              <a href="/account/agents">Manage {countText(agents.total, 'agent')} or add one</a>
             </section>
           )}
           <section>
@@ -106,10 +107,10 @@ const showOverview = async ({ api, deps }: Visit) => {
 const settings_path = '/account/settings';
 
 const settings_done = {
-  name: 'Your name is changed.',
-  password: 'The new password is set; every other session has ended.',
+  name: 'Your name is saved.',
+  password: 'The new password is set. All other sessions have ended.',
   session: 'The session has ended.',
-  sessions: 'Every other session has ended.',
+  sessions: 'All other sessions have ended.',
 };
 
 type Sessions = Awaited<ReturnType<typeof readSessions>>;
@@ -121,14 +122,14 @@ const SessionRows = ({ sessions, now }: { sessions: Sessions; now: Date }) => (
       <li key={one.id} class="with-act">
         <div>
           <p>
-            Logged in <Time at={one.created_at} /> {one.current && <strong>(this one)</strong>}
+            Logged in <Time at={one.created_at} /> {one.current && <strong>(this session)</strong>}
           </p>
           <p class="facts">
             <span>
               used <Ago at={one.last_used_at} now={now} />
             </span>
             <span>
-              ends on <Time at={one.expires_at} day /> at the latest
+              ends by <Time at={one.expires_at} day />
             </span>
           </p>
         </div>
@@ -150,7 +151,7 @@ const password_fields = [
   {
     ...account_fields.new_password,
     label: 'New password',
-    hint: 'At least 10 characters. You stay logged in here and nowhere else.',
+    hint: 'At least 10 characters. All your other sessions end.',
   },
 ];
 const own_password = { ...account_fields.password, name: 'own_password', label: 'Your password' };
@@ -186,20 +187,22 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
           act="password"
           title="Password"
           fault={faultOf('password')}
-          button="Change the password"
+          button="Change password"
           fields={password_fields}
         />
         <h2>Sessions</h2>
-        <p class="soft">A session ends a day after its last use. Addresses are not kept.</p>
+        <p class="soft">
+          A session ends one day after its last use. IP addresses are stored only as keyed hashes.
+        </p>
         <SessionRows sessions={sessions} now={deps.clock()} />
         {sessions.length > 1 && (
           <form method="post" action={settings_path}>
             <button class="plain" type="submit" name="act" value="sessions">
-              End all others
+              End all other sessions
             </button>
           </form>
         )}
-        <h2>Delete the account</h2>
+        <h2>Delete account</h2>
         <FormCard
           {...shared}
           id="delete"
@@ -211,8 +214,8 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
           fault={is_deletion ? fault : null}
         >
           <p>
-            Your address, name, sessions and webhooks are erased at once, and nothing brings them
-            back. Your agents are unlinked: their forecasts stay, and say nothing of you.
+            This deletes your address, name, sessions and webhooks immediately and cannot be undone.
+            Your agents are unlinked. Their forecasts stay public and do not name you.
           </p>
         </FormCard>
       </>

@@ -56,13 +56,13 @@ const readLines = (text: string, publish: boolean) => {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error();
       const { type = 'question', ...item } = value as Record<string, unknown>;
       if (!isKind(type)) {
-        wrong.push({ number, status: 'refused', text: `There is no type ${String(type)}.` });
+        wrong.push({ number, status: 'refused', text: `Unknown type: ${String(type)}.` });
         continue;
       }
       const more = type === 'question' && publish ? { publish: true } : {};
       lines[type].push({ number, item: { ...more, ...item } });
     } catch {
-      wrong.push({ number, status: 'refused', text: 'This line is no JSON object.' });
+      wrong.push({ number, status: 'refused', text: 'This line is not a JSON object.' });
     }
   }
   return { lines, wrong };
@@ -111,7 +111,7 @@ const importAll = async (api: Api, { lines, wrong }: Read): Promise<readonly Res
 const RefusedLines = ({ refused }: { refused: readonly Result[] }) =>
   refused.length === 0 ? null : (
     <table>
-      <caption>Lines that are refused; the others go in.</caption>
+      <caption>These lines are refused. The others are imported.</caption>
       <thead>
         <tr>
           <th scope="col" class="n">
@@ -137,7 +137,7 @@ const Results = ({ results }: { results: readonly Result[] }) => {
   return (
     <div role="status">
       <p class="done">
-        {countText(count('created'), 'line')} added, {count('exists')} there already,{' '}
+        {countText(count('created'), 'line')} imported, {count('exists')} already there,{' '}
         {count('refused')} refused.
       </p>
       <RefusedLines refused={results.filter(({ status }) => status === 'refused')} />
@@ -149,7 +149,7 @@ const Results = ({ results }: { results: readonly Result[] }) => {
 const Found = ({ read: { lines, wrong } }: { read: Read }) => (
   <div role="status">
     <p class="done">
-      To be imported:{' '}
+      Ready to import:{' '}
       {(Object.keys(imports) as Kind[])
         .map((kind) => countText(lines[kind].length, kind))
         .join(', ')}
@@ -185,13 +185,13 @@ const showImport = (deps: PageDeps, { text = '', publish = false, read, results 
         {read !== undefined && <Found read={read} />}
         <form method="post" action="/admin/import">
           <div class="field" hidden data-file-into="lines">
-            <label for="file">A file</label>
+            <label for="file">File</label>
             <input id="file" type="file" accept=".jsonl,.ndjson,.json,.txt" />
           </div>
           <TextArea
             name="lines"
-            label="Lines of JSON"
-            hint="One object a line. A type of question (where there is none), agent, forecast or resolution; what is there already, by source and source_id, stays as it is."
+            label="JSON lines"
+            hint="One object per line. Its type is question (the default), agent, forecast or resolution. Items that already exist, by source and source_id, do not change."
             rows={12}
             spellcheck={false}
             required
@@ -200,27 +200,27 @@ const showImport = (deps: PageDeps, { text = '', publish = false, read, results 
           <div class="field">
             <input id="publish" name="publish" type="checkbox" checked={publish} />{' '}
             <label class="beside" for="publish">
-              Publish new questions at once
+              Publish new questions immediately
             </label>
           </div>
           <div class="row">
             <button type="submit" name="step" value="check" class={read && 'plain'}>
-              {read === undefined ? 'Check the lines' : 'Check again'}
+              {read === undefined ? 'Check' : 'Check again'}
             </button>
             {read !== undefined && (
               <button type="submit" name="step" value="import">
-                Import them
+                Import
               </button>
             )}
           </div>
         </form>
         <details>
-          <summary>An example</summary>
+          <summary>Example</summary>
           <pre class="wrap">
             <code>{example}</code>
           </pre>
           <p>
-            <a href="/docs/guide/import">All fields, and files with other names</a>
+            <a href="/docs/guide/import">All fields, and how to convert other files</a>
           </p>
         </details>
       </>

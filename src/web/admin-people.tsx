@@ -65,13 +65,13 @@ const showAgents = async (
         <Done
           word={done}
           texts={{
-            suspend: 'The agent is suspended: its key stops within a second.',
+            suspend: 'The agent is suspended. Its key stops working within a second.',
             restore: 'The agent is active again.',
           }}
         />
-        <Find path="/admin/agents" label="Beginning of a name" q={q} />
+        <Find path="/admin/agents" label="Name begins with" q={q} />
         <Choices
-          label="Which"
+          label="Status"
           path="/admin/agents"
           query={query}
           name="of"
@@ -89,9 +89,9 @@ const showAgents = async (
                 <a href={`/agents/${one.id}`} dir="auto">
                   {one.name}
                 </a>{' '}
-                <Family family={one.model_family} /> <span class="soft">{one.model}, of </span>
+                <Family family={one.model_family} /> <span class="soft">{one.model}, owner: </span>
                 {one.owner_email === null ? (
-                  <span class="soft">nobody</span>
+                  <span class="soft">none</span>
                 ) : (
                   <a href={`/admin/people?q=${encodeURIComponent(one.owner_email)}`}>
                     {one.owner_email}
@@ -105,7 +105,7 @@ const showAgents = async (
                 <Act
                   action={`/admin/agents/${one.id}`}
                   act={is_suspended ? 'restore' : 'suspend'}
-                  label={is_suspended ? 'Make it active again' : 'Suspend'}
+                  label={is_suspended ? 'Restore' : 'Suspend'}
                   danger={!is_suspended}
                   fault={said?.id === one.id ? said.fault : null}
                 >
@@ -170,7 +170,7 @@ const peoplePage = route({
         <>
           <h1>People</h1>
           <AdminNav here="/admin/people" />
-          <Find path="/admin/people" label="Beginning of an address" q={q} />
+          <Find path="/admin/people" label="Address begins with" q={q} />
           {people.length === 0 && <p class="soft">No people match.</p>}
           <ul class="plain-list">
             {people.map((one) => (
@@ -178,7 +178,7 @@ const peoplePage = route({
                 <strong>{one.email}</strong>{' '}
                 {one.name !== null && <span dir="auto">{one.name}, </span>}
                 <span class="soft">
-                  {countText(one.agent_count, 'agent')}, since <Time at={one.created_at} day />
+                  {countText(one.agent_count, 'agent')}, joined <Time at={one.created_at} day />
                   {one.email_verified_at === null ? ', address not verified' : ''}
                 </span>
               </li>

@@ -57,7 +57,7 @@ const listPage = route({
         <>
           <h1>Questions</h1>
           <AdminNav here="/admin/questions" />
-          <Done word={done} texts={{ rejected: 'The draft is rejected and gone.' }} />
+          <Done word={done} texts={{ rejected: 'The draft is deleted.' }} />
           <p>
             <a class="button" href="/admin/questions/new">
               New question
@@ -119,7 +119,7 @@ const showNew = async (
         <form class="narrow" method="post" action="/admin/questions/new">
           <FormProblem fault={fault} />
           <DraftFields form={form} taxonomy={taxonomy} fault={fault} />
-          <p class="soft">It is published on its own page, once it reads as it should.</p>
+          <p class="soft">You can publish the draft from its own page.</p>
           <button type="submit">Save as a draft</button>
         </form>
       </>
@@ -166,20 +166,20 @@ const crowdWords = (was_right: boolean | null): string =>
 
 const PreviewTable = ({ preview }: { preview: Preview }) => (
   <table class="narrow">
-    <caption>What this outcome pays, by the rules that settle it. Nobody is paid yet.</caption>
+    <caption>Preview of the points for this outcome. Nothing is paid yet.</caption>
     <tbody>
       {(
         [
           ['Predictions', numberText(preview.predictions)],
           ...(preview.counted < preview.predictions
-            ? [['Counted here', numberText(preview.counted)]]
+            ? [['Counted in this preview', numberText(preview.counted)]]
             : []),
-          ['That win points', numberText(preview.winners)],
-          ['That lose points', numberText(preview.losers)],
-          ['Sum of points', signed(preview.sum)],
+          ['Win points', numberText(preview.winners)],
+          ['Lose points', numberText(preview.losers)],
+          ['Total points', signed(preview.sum)],
           ['Highest', signed(preview.highest)],
           ['Lowest', signed(preview.lowest)],
-          ['Accounts that move', numberText(preview.moved)],
+          ['Balances that change', numberText(preview.moved)],
           ['The crowd was', crowdWords(preview.crowd_was_right)],
         ] as [string, string][]
       ).map(([name, value]) => (
@@ -207,14 +207,14 @@ const Resolve = ({ question, said }: { question: AdminQuestion; said: Said | und
         <TextArea
           name="resolution_note"
           label="Note"
-          hint="What the outcome rests on; everybody reads it."
+          hint="The reason for this outcome. Everyone can read it."
           fault={fault}
           value={form['resolution_note']}
         />
         <TextArea
           name="evidence_urls"
           label="Evidence"
-          hint="Addresses, one a line."
+          hint="One address per line."
           rows={2}
           fault={fault}
           value={form['evidence_urls']}
@@ -222,7 +222,7 @@ const Resolve = ({ question, said }: { question: AdminQuestion; said: Said | und
         <Field
           name="known_at"
           label="When the outcome became public (UTC)"
-          hint="If that was before the close: forecasts count until then."
+          hint="If it was known before the question closed, forecasts count only until this time."
           type="datetime-local"
           fault={fault}
           value={form['known_at']}
@@ -230,7 +230,7 @@ const Resolve = ({ question, said }: { question: AdminQuestion; said: Said | und
         {preview !== undefined && <PreviewTable preview={preview} />}
         <div class="row">
           <button type="submit" name="step" value="preview" class={preview && 'plain'}>
-            {preview === undefined ? 'Preview what it pays' : 'Preview again'}
+            {preview === undefined ? 'Preview points' : 'Preview again'}
           </button>
           {preview !== undefined && (
             <button type="submit" name="step" value="decide">
@@ -248,9 +248,9 @@ const done_texts = {
   publish: 'The question is published.',
   close: 'The question is closed.',
   reopen: 'The question is open again.',
-  edit: 'The question is changed.',
-  resolve: 'The question is resolved; accounts follow within moments.',
-  void: 'The question is void: nobody is paid, and what was paid is taken back.',
+  edit: 'The changes are saved.',
+  resolve: 'The question is resolved. Balances change within moments.',
+  void: 'The question is voided. No points are paid, and earlier payments are reversed.',
 };
 
 /** The acts that each status allows. */
@@ -301,29 +301,32 @@ const showQuestion = async (
             closes <Time at={question.closes_at} />
           </span>
           <span>
-            to be resolved by <Time at={question.resolution_date} day />
+            resolves by <Time at={question.resolution_date} day />
           </span>
-          {question.author_id !== null && <a href={`/agents/${question.author_id}`}>its author</a>}
+          {question.author_id !== null && <a href={`/agents/${question.author_id}`}>View author</a>}
           {question.status !== 'draft' && <a href={`/questions/${id}`}>View question</a>}
         </p>
         <p dir="auto">{question.description}</p>
         {can('resolve') && <Resolve question={question} said={said} />}
         <section>
-          {acts[question.status]?.some((act) => act !== 'resolve') && <h2>Acts</h2>}
+          {acts[question.status]?.some((act) => act !== 'resolve') && <h2>Actions</h2>}
           {can('publish') && (
             <Act action={action} act="publish" fault={faultOf('publish')} label="Publish">
-              <p>Agents can forecast it from then on, and most of it cannot be changed.</p>
+              <p>
+                Agents can then forecast the question. You can no longer change its wording, options
+                or weight.
+              </p>
             </Act>
           )}
           {can('reject') && (
             <Act action={action} act="reject" fault={faultOf('reject')} label="Reject" danger>
-              <p>The draft is deleted; the reason stays in the audit log.</p>
+              <p>This deletes the draft. The reason stays in the audit log.</p>
               <Reason id="reject-reason" />
             </Act>
           )}
           {can('close') && (
             <Act action={action} act="close" fault={faultOf('close')} label="Close now" danger>
-              <p>No forecast is taken any more.</p>
+              <p>Agents can no longer forecast the question.</p>
             </Act>
           )}
           {can('reopen') && (
@@ -333,8 +336,8 @@ const showQuestion = async (
           )}
           {can('void') && (
             <Act action={action} act="void" fault={faultOf('void')} label="Void" danger>
-              <p>Nobody is scored or paid, and what was paid is taken back.</p>
-              <Field name="note" label="Why" maxLength={5_000} />
+              <p>No points are paid, and earlier payments are reversed.</p>
+              <Field name="note" label="Reason" maxLength={5_000} />
             </Act>
           )}
           {can('edit') && (
@@ -342,7 +345,7 @@ const showQuestion = async (
               action={action}
               act="edit"
               label="Edit"
-              button="Save the changes"
+              button="Save changes"
               fault={faultOf('edit')}
             >
               <DraftFields form={edited} taxonomy={taxonomy} fault={faultOf('edit')} />

@@ -63,7 +63,7 @@ const Questions = ({ list, when }: { list: readonly Question[]; when: 'created' 
             </>
           ) : (
             <>
-              {countText(one.prediction_count, 'forecast')}, to be resolved by{' '}
+              {countText(one.prediction_count, 'forecast')}, resolves by{' '}
               <Time at={one.resolution_date} day />
             </>
           )}
@@ -91,7 +91,7 @@ const Section = ({
       <h2>
         {title} <small>{total}</small>
       </h2>
-      {all !== undefined && total > shown && <a href={all}>All of them</a>}
+      {all !== undefined && total > shown && <a href={all}>Show all</a>}
     </div>
     {total === 0 ? <p class="soft">{nothing}</p> : children}
   </section>
@@ -123,7 +123,7 @@ const Dispute = ({
         action={`/admin/disputes/${dispute.id}`}
         act="upheld"
         label="Uphold with a new outcome"
-        button="Uphold, and resolve again"
+        button="Uphold and resolve again"
         fault={fault}
       >
         <OutcomeFields question={question} id={dispute.id} />
@@ -134,7 +134,7 @@ const Dispute = ({
       action={`/admin/disputes/${dispute.id}`}
       act="void"
       label="Uphold and void the question"
-      button="Uphold, and void"
+      button="Uphold and void"
       danger
     >
       <Note id={`void-${dispute.id}`} />
@@ -147,7 +147,7 @@ const Dispute = ({
 
 const Note = ({ id }: { id: string }) => (
   <div class="field">
-    <label for={id}>Why</label>
+    <label for={id}>Reason for the decision</label>
     <input id={id} name="note" required minLength={3} maxLength={5_000} />
   </div>
 );
@@ -156,13 +156,13 @@ const Hidden = ({ list }: { list: Queue['hidden']['hidden'] }) => (
   <ul class="plain-list">
     {list.map((one) => (
       <li key={one.id}>
-        A {one.kind} by <a href={`/agents/${one.user_id}`}>{one.user_name}</a>, hidden{' '}
-        <Time at={one.hidden_at} />
+        A {one.kind === 'prediction' ? 'forecast' : one.kind} by{' '}
+        <a href={`/agents/${one.user_id}`}>{one.user_name}</a>, hidden <Time at={one.hidden_at} />
         <details>
-          <summary>Its text</summary>
+          <summary>Show text</summary>
           <p dir="auto">{one.content}</p>
         </details>
-        <Act action="/admin/content" act="restore" label="Show it again">
+        <Act action="/admin/content" act="restore" label="Restore">
           <input type="hidden" name="kind" value={one.kind} />
           <input type="hidden" name="subject" value={one.id} />
           <Reason id={`restore-${one.id}`} />
@@ -177,12 +177,12 @@ const actWords = (act: string): string => act.replace('.', ': ').replaceAll('_',
 const Acts = ({ acts }: { acts: Queue['audit']['acts'] }) => (
   <div class="scroll">
     <table>
-      <caption>What admins did, the newest first</caption>
+      <caption>Admin actions, newest first</caption>
       <thead>
         <tr>
-          <th scope="col">When</th>
-          <th scope="col">Act</th>
-          <th scope="col">Of what</th>
+          <th scope="col">Time</th>
+          <th scope="col">Action</th>
+          <th scope="col">Subject</th>
           <th scope="col">By</th>
           <th scope="col">Reason</th>
         </tr>
@@ -215,8 +215,8 @@ const Acts = ({ acts }: { acts: Queue['audit']['acts'] }) => (
 const done_texts = {
   rejected: 'The suggestion is rejected.',
   dispute: 'The dispute is decided.',
-  hide: 'It is hidden.',
-  restore: 'It is shown again.',
+  hide: 'The content is hidden.',
+  restore: 'The content is visible again.',
 };
 
 interface Said {
@@ -252,7 +252,7 @@ const showQueue = async (
         <Section
           title="Suggestions and drafts"
           total={drafts.total}
-          nothing="No suggestion waits."
+          nothing="No suggestions or drafts."
           all="/admin/questions?status=draft"
         >
           <Questions list={drafts.questions} when="created" />
@@ -260,12 +260,12 @@ const showQueue = async (
         <Section
           title="Due for resolution"
           total={closed.total}
-          nothing="No closed question waits for its outcome."
+          nothing="No questions to resolve."
           all="/admin/questions?status=closed"
         >
           <Questions list={closed.questions} when="due" />
         </Section>
-        <Section title="Disputes" total={disputes.total} nothing="No outcome is disputed.">
+        <Section title="Disputes" total={disputes.total} nothing="No open disputes.">
           {disputes.disputes.map((one) => (
             <Dispute
               key={one.id}
@@ -282,7 +282,7 @@ const showQueue = async (
           action="/admin/content"
           act="hide"
           label="Hide a forecast's text or a comment"
-          button="Hide it"
+          button="Hide"
           danger
           fault={content}
         >
@@ -290,11 +290,11 @@ const showQueue = async (
             name="subject"
             label="Address or id of the forecast or comment"
             value={said?.values?.['subject']}
-            hint="/predictions/… is a forecast; a comment goes by its id."
+            hint="A forecast has an address such as /predictions/…; a comment has only an id."
             required
           />
           <div class="field">
-            <label for="kind">What it is</label>
+            <label for="kind">Type</label>
             <select id="kind" name="kind">
               <option value="prediction">A forecast</option>
               <option value="comment" selected={said?.values?.['kind'] === 'comment'}>
@@ -304,7 +304,7 @@ const showQueue = async (
           </div>
           <Reason id="hide-reason" />
         </Act>
-        <h2>Latest acts</h2>
+        <h2>Latest actions</h2>
         <Acts acts={queue.audit.acts} />
       </>
     ),

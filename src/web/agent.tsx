@@ -50,10 +50,10 @@ const About = ({ agent }: { agent: Agent }) => {
       </p>
       {bio !== null && <p dir="auto">{bio}</p>}
       <p class="soft">
-        {words(agent.persona_archetype)}; {agent.risk_profile} with risk
+        Style: {words(agent.persona_archetype)}. Risk: {agent.risk_profile}
         {domain_focus !== null && (
           <>
-            , mostly on <span dir="auto">{domain_focus}</span>
+            . Focus: <span dir="auto">{domain_focus}</span>
           </>
         )}
         .{' '}
@@ -106,11 +106,12 @@ const Scores = ({ agent, performance: p }: { agent: Agent; performance: Performa
   <section aria-labelledby="scores">
     <h2 id="scores">Scores</h2>
     {p.resolved === 0 ? (
-      <p class="soft">None of its forecasts has been resolved yet.</p>
+      <p class="soft">No resolved forecasts yet.</p>
     ) : (
       <table class="scores">
         <caption>
-          Of {countText(p.resolved, 'resolved forecast')}; small figures are 95% intervals.
+          Based on {countText(p.resolved, 'resolved forecast')}. Small figures show 95% confidence
+          intervals.
         </caption>
         <tbody>
           {mean_names.map((name) => (
@@ -155,7 +156,7 @@ const PointsWon = ({ days }: Pick<Points, 'days'>) => {
   for (const { date, net: won } of days) {
     course.push({ date, value: (course.at(-1)?.value ?? 0) + won });
   }
-  const summary = `From ${course[0]?.date} to ${course.at(-1)?.date}: ${net(course.at(-1)?.value ?? 0)} points in all.`;
+  const summary = `From ${course[0]?.date} to ${course.at(-1)?.date}: ${net(course.at(-1)?.value ?? 0)} points in total.`;
   return (
     <section aria-labelledby="points">
       <h2 id="points">Points won over time</h2>
@@ -163,7 +164,7 @@ const PointsWon = ({ days }: Pick<Points, 'days'>) => {
         summary={summary}
         table={
           <table>
-            <Heads names={['Day', 'Resolved', 'Won or lost', 'In all']} />
+            <Heads names={['Day', 'Resolved', 'Points', 'Total']} />
             <tbody>
               {days.map((day, n) => (
                 <tr key={day.date}>
@@ -239,7 +240,7 @@ const Calls = ({
               {question}
             </a>{' '}
             {forecast !== null && (
-              <span class="soft">{percentText(100 * forecast)} on what happened</span>
+              <span class="soft">{percentText(100 * forecast)} on the outcome</span>
             )}
           </li>
         ))}
@@ -295,7 +296,7 @@ const History = ({
   <section aria-labelledby="history" id="history-section">
     <h2 id="history">Forecasts</h2>
     <Choices
-      label="Which forecasts"
+      label="Result"
       path={`/agents/${id}`}
       query={query}
       name="result"
@@ -306,7 +307,9 @@ const History = ({
       ]}
     />
     {list.predictions.length === 0 ? (
-      <p class="soft">{query['result'] === undefined ? 'No forecast yet.' : 'None so far.'}</p>
+      <p class="soft">
+        {query['result'] === undefined ? 'No forecasts yet.' : 'No forecasts match.'}
+      </p>
     ) : (
       <table class="history">
         <caption>{countText(list.total, 'forecast')}, newest first.</caption>
@@ -346,7 +349,7 @@ const History = ({
 const descriptionOf = ({ agent, performance }: Profile): string => {
   const record =
     performance.brier === null
-      ? 'nothing resolved yet'
+      ? 'no resolved forecasts yet'
       : `Brier score ${metrics.brier.show(performance.brier)} over ${countText(performance.resolved, 'resolved forecast')}`;
   return `${agent.name} (${agent.model}): ${record}.`;
 };
@@ -409,8 +412,8 @@ export const agent = route({
             {by_category.length > 0 && <Categories rows={by_category} names={names} />}
             {resolved > 0 && (
               <>
-                <Calls title="Best calls" calls={points.best} empty="Nothing won yet." />
-                <Calls title="Worst calls" calls={points.worst} empty="Nothing lost yet." />
+                <Calls title="Best calls" calls={points.best} empty="No points won yet." />
+                <Calls title="Worst calls" calls={points.worst} empty="No points lost yet." />
               </>
             )}
           </div>

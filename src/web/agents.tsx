@@ -83,7 +83,7 @@ export const agents = route({
     const { total } = found;
     return renderPage(deps, {
       title: 'Agents',
-      description: 'The AI agents that forecast here: their models, and how they do.',
+      description: 'The AI agents that forecast here, with their models and records.',
       path: linkTo('/agents', { family }),
       section: 'agents',
       children: (
@@ -91,10 +91,7 @@ export const agents = route({
           <h1>Agents</h1>
           <p class="soft">
             {total >= 10_000 ? '10,000 or more' : countText(total, 'agent')}
-            {kind === 'imported'
-              ? ', imported with past seasons'
-              : ', each answered for by a person'}
-            .
+            {kind === 'imported' ? ', imported from other sources' : ', each linked to a person'}.
           </p>
           <form class="filters" action="/agents">
             <div class="field">
@@ -113,8 +110,8 @@ export const agents = route({
           </form>
           {found.agents.length === 0 ? (
             <p class="soft">
-              {q || family ? 'No agent fits.' : 'No agent has been linked to a person yet.'}{' '}
-              <a href="/docs/guide/quickstart">Run one</a>
+              {q || family ? 'No agents match.' : 'No agents yet.'}{' '}
+              <a href="/docs/guide/quickstart">Run an agent</a>
             </p>
           ) : (
             <AgentTable agents={found.agents} />

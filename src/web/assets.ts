@@ -38,7 +38,7 @@ const version = sha256([...files].flat().join('\0'), 'hex').slice(0, 12);
 
 /** Returns the address of an asset, such as `style.css` or `site.js`. Throws if it is unknown. */
 export const assetPath = (name: string): string => {
-  if (!files.has(name)) throw new Error(`there is no asset ${name}`);
+  if (!files.has(name)) throw new Error(`unknown asset: ${name}`);
   return `/assets/${version}/${name}`;
 };
 
@@ -47,7 +47,7 @@ export const assets = route({
   id: 'asset',
   is_unlimited: true,
   path: '/assets/{version}/{name}',
-  summary: 'Style and scripts of the pages.',
+  summary: 'Stylesheet and scripts of the pages.',
   params: Type.Object({ version: Type.String(), name: Type.String() }),
   also_produces: Object.values(types).map((type) => type.split(';')[0] as string),
   cacheable: false,

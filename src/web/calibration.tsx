@@ -53,7 +53,7 @@ const Summary = ({ groups }: { groups: readonly Group[] }) => (
   <div class="scroll">
     <table>
       <caption>
-        Brier score = reliability − resolution + uncertainty, but for what differs in a bin.
+        Brier score = reliability − resolution + uncertainty, apart from differences within a bin.
       </caption>
       <thead>
         <tr>
@@ -84,7 +84,7 @@ const Summary = ({ groups }: { groups: readonly Group[] }) => (
 
 const events = [
   ['taken', 'Confidence in own answer'],
-  ['yes', 'The chance of Yes'],
+  ['yes', 'Chance of Yes'],
 ] as const;
 
 export const calibration = route({
@@ -104,26 +104,27 @@ export const calibration = route({
     const crowd = board.leaderboard.find(({ kind }) => kind === 'crowd');
     return renderPage(deps, {
       title: 'Calibration',
-      description: 'Reliability diagrams of all forecasts and of each family of models.',
+      description: 'Reliability diagrams of all forecasts and of each model family.',
       path: '/calibration',
       section: 'data',
       children: (
         <>
           <h1>Calibration</h1>
           <p>
-            Of the things that were called 70% likely, about 70% should come about. Each dot is a
-            tenth of the scale: where it stands across is what was stated, where it stands up is how
-            often that came about, with its 95% interval. On the line is perfect; below it,
-            forecasts were too sure. Dots of fewer than five forecasts are faded.
+            If agents give an answer a 70% chance, it should be right about 70% of the time. Each
+            dot is a tenth of the scale. Its horizontal position is the predicted chance, its
+            vertical position how often that happened, with a 95% interval. Dots on the line are
+            perfect. Dots below it mean that the stated chances were too high. Dots with fewer than
+            five forecasts are faded.
           </p>
           <p>
             The <strong>expected calibration error</strong> (ECE) is the mean distance of the dots
-            from the line, each counted by its forecasts: 0 is perfect, and few forecasts alone make
-            it larger. <a href="/docs/guide/scoring">How scores are worked out</a>
+            from the line, weighted by their forecasts. 0 is perfect. With few forecasts, chance
+            alone makes it larger. <a href="/docs/guide/scoring">How scores are calculated</a>
           </p>
           {crowd !== undefined && (
             <p>
-              The crowd, all forecasts of a question as one, has an ECE of{' '}
+              The crowd (all forecasts of a question combined) has an ECE of{' '}
               <strong>{crowd.value.toFixed(3)}</strong>
               {crowd.interval !== null &&
                 ` (${crowd.interval.low.toFixed(3)} to ${crowd.interval.high.toFixed(3)})`}{' '}
@@ -132,7 +133,7 @@ export const calibration = route({
             </p>
           )}
           <Choices
-            label="Chance of what"
+            label="Chance shown"
             path="/calibration"
             query={{ event }}
             name="event"
@@ -140,7 +141,7 @@ export const calibration = route({
             choices={events}
           />
           {groups.length === 0 ? (
-            <p class="soft">No forecast has been resolved yet.</p>
+            <p class="soft">No resolved forecasts yet.</p>
           ) : (
             <>
               <div class="grid">
@@ -148,13 +149,13 @@ export const calibration = route({
                   <Diagram key={group.key} group={group} is_family={group.key !== 'all'} />
                 ))}
               </div>
-              <h2>In figures</h2>
+              <h2>Scores by family</h2>
               <Summary groups={groups} />
               <p class="row">
                 <a href={`/api/export/calibration?by=family&event=${event}&format=csv`}>
-                  By family as CSV
+                  Download as CSV
                 </a>
-                <a href={`/api/export/calibration.svg?by=family&event=${event}`}>As a picture</a>
+                <a href={`/api/export/calibration.svg?by=family&event=${event}`}>View as SVG</a>
               </p>
             </>
           )}

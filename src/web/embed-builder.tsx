@@ -12,7 +12,7 @@ import { linkTo } from './parts/lists.js';
 
 const views = [
   ['card', 'Card: forecast, spread, model families'],
-  ['chart', 'Chart: how the forecast moved'],
+  ['chart', 'Chart: forecast over time'],
   ['compact', 'Compact: one line'],
 ] as const;
 const themes = [
@@ -53,13 +53,13 @@ const readShown = (given: string, look: Look): Shown | undefined => {
   if (id !== undefined) {
     const view = look.view === 'card' ? undefined : look.view;
     const address = linkTo(`/embed/${id}`, { view, theme });
-    return { page: `/questions/${id}`, page_name: 'The question', address };
+    return { page: `/questions/${id}`, page_name: 'View question', address };
   }
   const board = board_address.exec(given);
   if (board === null) return undefined;
   const query = Object.fromEntries(new URLSearchParams(board[1] ?? ''));
   const address = linkTo('/embed/leaderboard', { ...query, theme });
-  return { page: linkTo('/leaderboard', query), page_name: 'The leaderboard', address };
+  return { page: linkTo('/leaderboard', query), page_name: 'View leaderboard', address };
 };
 
 const attribute = (text: string): string =>
@@ -125,33 +125,33 @@ export const embed_builder = route({
         <>
           <h1>Embed a question or a leaderboard</h1>
           <p>
-            For your article or site: choose what to show and how, then paste the lines. It follows
-            the forum live, loads nothing from other hosts and sets no cookie.
+            Choose a question or a leaderboard, then paste the embed code into your site. The widget
+            updates live, loads nothing from other hosts and sets no cookies.
           </p>
           <form class="card" action="/embed-builder">
             <Field
               name="question"
               label="Question or leaderboard"
-              hint="Its address, the id of a question, or words to search for."
+              hint="An address, the id of a question, or words to search for."
               value={given}
               maxLength={2_000}
             />
             <div class="grid">
               <Select name="view" label="View" options={views} value={query.view} />
-              <Select name="theme" label="Colours" options={themes} value={query.theme} />
+              <Select name="theme" label="Theme" options={themes} value={query.theme} />
               <Select name="width" label="Width" options={widths} value={query.width} />
             </div>
             <button type="submit">Show</button>
           </form>
           {found !== undefined && embed === undefined && (
             <p class="problem" role="alert">
-              There is no published question with this address.
+              No published question or leaderboard has this address.
             </p>
           )}
           {listed !== undefined && (
             <section>
-              <h2>{given === '' ? 'Newest questions' : 'Which one?'}</h2>
-              {listed.questions.length === 0 && <p class="soft">No question has these words.</p>}
+              <h2>{given === '' ? 'Newest questions' : 'Matching questions'}</h2>
+              {listed.questions.length === 0 && <p class="soft">No questions match.</p>}
               <ul class="plain-list">
                 {listed.questions.map((one) => (
                   <li key={one.id}>

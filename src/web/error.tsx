@@ -9,17 +9,17 @@ import { addressText } from './parts/forms.js';
 /** Shows a refused request as a page if it came from a browser. */
 
 const titles: Readonly<Record<number, string>> = {
-  404: 'There is nothing at this address',
-  403: 'This is not yours to open',
+  404: 'Page not found',
+  403: 'You cannot open this page',
   429: 'Too many requests',
   500: 'Something went wrong on our side',
   503: 'The forum cannot answer right now',
 };
 
 const hints: Readonly<Record<number, string>> = {
-  404: 'The address may be misspelt, or what it named is not public. Search for it:',
-  500: 'Nothing you did; try again. If it stays, tell the operator the request id.',
-  503: 'It is restarting, or one of its stores is away. Nothing is lost; try again in a moment.',
+  404: 'The address may be misspelt, or the page may not be public. Search for it:',
+  500: 'This is not your fault. Try again. If it happens again, send the operator the request id.',
+  503: 'It may be restarting, or its database may be down. Try again in a moment.',
 };
 
 const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) => {

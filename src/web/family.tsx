@@ -136,7 +136,8 @@ const AgainstCrowd = ({
       </h3>
       <table class="board">
         <caption>
-          {better === 'lower' ? 'Lower' : 'Higher'} is better; small figures are 95% intervals.
+          {better === 'lower' ? 'Lower' : 'Higher'} is better. Small figures show 95% confidence
+          intervals.
         </caption>
         <tbody>
           {shown.map((row) => (
@@ -172,9 +173,9 @@ const AgainstCrowd = ({
 
 const Differences = ({ differences }: Pick<Read, 'differences'>) => (
   <section>
-    <h2>Where it differs most from the crowd now</h2>
+    <h2>Biggest differences from the crowd</h2>
     {differences.length === 0 ? (
-      <p class="soft">It has no forecast on an open question.</p>
+      <p class="soft">No forecasts on open questions.</p>
     ) : (
       <div>
         <table class="history">
@@ -219,9 +220,9 @@ const Agreement = ({
       <div class="scroll">
         <table class="matrix">
           <caption>
-            Mean absolute difference of their forecasts in points, on those of the{' '}
-            {countText(consensus.length, 'open question')} with most forecasts on which both have
-            one (at least {least_common}); the stronger the colour, the further apart.
+            Mean absolute difference of their forecasts, in points. It covers the{' '}
+            {countText(consensus.length, 'open question')} with the most forecasts. Each pair needs
+            at least {least_common} questions in common. Stronger colours mean larger differences.
           </caption>
           <thead>
             <tr>
@@ -266,11 +267,11 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
     <>
       <h1 class={familyClass(family)}>{family}</h1>
       <p class="soft">
-        A family of models is scored as one forecaster: the mean of its owners, at each moment.{' '}
+        A model family is scored as one forecaster: at each moment, the mean forecast of its owners.{' '}
         {agents.total > 0 && (
           <>
-            <a href={`/agents?family=${family}`}>{countText(agents.total, 'agent')}</a> of it here,
-            the first by points:{' '}
+            <a href={`/agents?family=${family}`}>{countText(agents.total, 'agent')}</a> of this
+            family, the best by points:{' '}
           </>
         )}
         {agents.agents.map(({ id, name }, n) => (
@@ -285,7 +286,7 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
       </p>
       <h2>Against the crowd</h2>
       {ranked.length === 0 ? (
-        <p class="soft">Not on the boards yet: these begin with ten resolved questions.</p>
+        <p class="soft">Not ranked yet. Ranks need ten resolved questions.</p>
       ) : (
         <div class="grid two">
           {ranked.map(({ by, rows }) => (
@@ -313,8 +314,8 @@ export const family = route({
     if (!isFamily(slug)) return refuse(common_faults.NOT_FOUND);
     const read = await readFamily(apiOf(ctx, deps), slug);
     return renderPage(deps, {
-      title: `${slug}: a family of models`,
-      description: `How ${slug} models forecast: against the crowd, where they differ, with whom they agree.`,
+      title: `${slug} model family`,
+      description: `How ${slug} models forecast, compared with the crowd and with other model families.`,
       path: `/families/${slug}`,
       section: 'leaderboard',
       children: <Body family={slug} read={read} />,

@@ -76,7 +76,7 @@ const writeReceivers = (): string => {
       return `<h3>${language}</h3>${writeCode(readFileSync(file, 'utf8'))}`;
     },
   );
-  return `<h2>Events</h2>${writeCode(events)}<h2>Code that verifies</h2>${examples.join('\n')}`;
+  return `<h2>Events</h2>${writeCode(events)}<h2>Verification code</h2>${examples.join('\n')}`;
 };
 
 /** Pages for newcomers, which come first. The others follow in alphabetical order. */

@@ -15,7 +15,7 @@ const AgentLink = ({ agent }: Pick<Notice, 'agent'>) => (
 
 export const NoticeList = ({ notices, now }: { notices: readonly Notice[]; now: Date }) =>
   notices.length === 0 ? (
-    <p class="soft">No notifications yet. Replies, results and changes of tier appear here.</p>
+    <p class="soft">No notifications yet. Replies, results and tier changes appear here.</p>
   ) : (
     <ul class="rows">
       {notices.map((one) => (
@@ -26,7 +26,9 @@ export const NoticeList = ({ notices, now }: { notices: readonly Notice[]; now: 
           <p class="facts">
             <AgentLink agent={one.agent} />
             <Ago at={one.created_at} now={now} />
-            {one.question_id !== null && <a href={`/questions/${one.question_id}`}>The question</a>}
+            {one.question_id !== null && (
+              <a href={`/questions/${one.question_id}`}>View question</a>
+            )}
             {!one.read && <span class="pill open">not read by the agent</span>}
           </p>
         </li>
@@ -48,15 +50,15 @@ const showNotices = async ({ api, deps, form: { cursor, show } }: Visit) => {
     title: 'Notifications',
     children: (
       <>
-        <p class="soft">Notifications of your agents. Each agent reads its own over the API.</p>
+        <p class="soft">Notifications for your agents. Each agent reads its own through the API.</p>
         <Choices
-          label="Which"
+          label="Show"
           path={notices_path}
           query={{ show }}
           name="show"
           choices={[
             ['', 'All'],
-            ['unread', `Not read (${list.unread})`],
+            ['unread', `Unread (${list.unread})`],
           ]}
         />
         <NoticeList notices={list.notifications} now={deps.clock()} />
@@ -78,10 +80,10 @@ const showSuggestions = async ({ api, deps, form: { cursor } }: Visit) => {
     children: (
       <>
         <p class="soft">
-          Questions that your agents suggested. An admin publishes or rejects each; a rejected one
-          leaves this list, and its agent gets the reason.
+          Questions that your agents suggested. An admin publishes or rejects each one. A rejected
+          question leaves this list, and its agent is told why.
         </p>
-        {list.suggestions.length === 0 && <p>None yet.</p>}
+        {list.suggestions.length === 0 && <p>No suggestions yet.</p>}
         <ul class="rows">
           {list.suggestions.map(({ id, status, question, author, created_at }) => (
             <li key={id}>
@@ -96,7 +98,7 @@ const showSuggestions = async ({ api, deps, form: { cursor } }: Visit) => {
               )}
               <p class="facts">
                 <span class={status === 'draft' ? 'pill' : 'pill open'}>
-                  {status === 'draft' ? 'waits for review' : `published, ${status}`}
+                  {status === 'draft' ? 'waiting for review' : `published, ${status}`}
                 </span>
                 <AgentLink agent={author} />
                 <span>

@@ -7,6 +7,7 @@ import { dayText, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Change, countText, Family, Time } from './parts/figures.js';
+import { sideText } from './parts/question-row.js';
 import { Heads } from './parts/table.js';
 
 /** The daily summary and the archive of days. */
@@ -42,7 +43,7 @@ const Part = ({
 );
 
 const Movers = ({ day }: { day: Day }) => (
-  <Part title="What moved" empty="No forecast moved by a point or more." n={day.movers.length}>
+  <Part title="Biggest moves" empty="No forecast moved by a point or more." n={day.movers.length}>
     <ul class="ticker">
       {day.movers.map((one) => (
         <li key={one.question_id}>
@@ -58,18 +59,23 @@ const Movers = ({ day }: { day: Day }) => (
   </Part>
 );
 
+/** Says how many forecasts are on each side: Yes before No, or the leading option first. */
+const sidesText = ({ leader, runner_up }: Pick<Day['contested'][number], 'leader' | 'runner_up'>) =>
+  (leader.position === 'NO' ? [runner_up, leader] : [leader, runner_up])
+    .map(({ count, position }) => `${count} ${sideText(position)}`)
+    .join(', ');
 const Contested = ({ day }: { day: Day }) => (
   <Part
     title="Most contested"
-    empty="On no question were five forecasts split."
+    empty="No question with five or more forecasts was contested."
     n={day.contested.length}
   >
     <ul class="ticker">
-      {day.contested.map(({ question_id, question, leader, runner_up }) => (
+      {day.contested.map(({ question_id, question, ...sides }) => (
         <li key={question_id}>
           <Question id={question_id} text={question} />{' '}
           <span class="soft" dir="auto">
-            {leader.count} {leader.position}, {runner_up.count} {runner_up.position}
+            {sidesText(sides)}
           </span>
         </li>
       ))}
@@ -88,7 +94,7 @@ const Resolved = ({ day }: { day: Day }) => {
     questions,
   } = day.resolved;
   return (
-    <Part title="What resolved" empty="Nothing resolved." n={total}>
+    <Part title="Resolved questions" empty="No questions resolved." n={total}>
       <p>
         {countText(total, 'question')} resolved.{' '}
         {scored > 0 &&
@@ -98,14 +104,14 @@ const Resolved = ({ day }: { day: Day }) => {
       </p>
       <div>
         <table class="history">
-          <Heads names={['Question', 'Outcome', 'Crowd on it', 'Brier']} numbers={2} />
+          <Heads names={['Question', 'Outcome', 'Crowd', 'Brier']} numbers={2} />
           <tbody>
             {questions.map((one) => (
               <tr key={one.question_id}>
                 <td>
                   <Question id={one.question_id} text={one.question} />
                 </td>
-                <td dir="auto">{one.outcome}</td>
+                <td dir="auto">{sideText(one.outcome)}</td>
                 <td class="n" data-label="crowd">
                   {percentText(one.crowd)}
                 </td>
@@ -141,7 +147,11 @@ const Listed = ({ title, empty, part }: { title: string; empty: string; part: Da
 
 const Who = ({ day }: { day: Day }) => (
   <>
-    <Part title="Agents of the day" empty="Nobody's forecasts resolved." n={day.top_agents.length}>
+    <Part
+      title="Top agents"
+      empty="No forecasts of linked agents resolved."
+      n={day.top_agents.length}
+    >
       <ol class="ticker">
         {day.top_agents.map(({ user_id, name, model_family, points, resolved }) => (
           <li key={user_id}>
@@ -156,7 +166,7 @@ const Who = ({ day }: { day: Day }) => (
         ))}
       </ol>
     </Part>
-    <Part title="Families" empty="No forecast was made." n={day.families.length}>
+    <Part title="Families" empty="No forecasts were made." n={day.families.length}>
       <div class="scroll">
         <table>
           <Heads names={['Family', 'Agents', 'Forecasts', 'Resolved', 'Brier']} />
@@ -195,8 +205,7 @@ const DayBody = ({ day, first }: { day: Day; first: number }) => {
     <>
       <h1>{dayText(new Date(ms))}</h1>
       <p>
-        {headlineOf(day)}.
-        {day.partial && ' The day is not over; this is what there was up to the last minute.'}
+        {headlineOf(day)}.{day.partial && ' The day is not over, so these figures will change.'}
       </p>
       <nav class="pager" aria-label="Days">
         {ms > first && (
@@ -213,10 +222,10 @@ const DayBody = ({ day, first }: { day: Day; first: number }) => {
       </div>
       <Resolved day={day} />
       <div class="grid two">
-        <Listed title="New questions" empty="No question was published." part={day.new} />
+        <Listed title="New questions" empty="No questions were published." part={day.new} />
         <Listed
           title="Closing within three days"
-          empty="None closed soon."
+          empty="No questions were closing soon."
           part={day.closing_soon}
         />
         <Who day={day} />
@@ -259,7 +268,8 @@ const archive = route({
     const oldest = days.at(-1);
     return renderPage(deps, {
       title: 'Insights by day',
-      description: 'What each day brought: what moved, what resolved, and how the crowd did.',
+      description:
+        'Daily summaries: the biggest moves, resolved questions and the score of the crowd.',
       path: '/insights',
       section: 'insights',
       children: (
@@ -282,7 +292,7 @@ const archive = route({
               </li>
             ))}
           </ul>
-          {days.length === 0 && <p class="soft">There is no day so early.</p>}
+          {days.length === 0 && <p class="soft">There are no earlier days.</p>}
           {oldest !== undefined && oldest > first && (
             <nav class="pager" aria-label="Pages">
               <a class="button" href={`/insights?before=${dateOf(oldest)}`} rel="next">
@@ -312,7 +322,7 @@ const oneDay = route({
     if (!answer.ok && answer.fault.code === 'INVALID_DATE') return refuse(common_faults.NOT_FOUND);
     const day = answer.ok ? answer.body : await api.get('getDailyInsights', { query: { date } });
     return renderPage(deps, {
-      title: `Insights of ${dayText(new Date(day.from))}`,
+      title: `Insights for ${dayText(new Date(day.from))}`,
       description: `${headlineOf(day)}.`,
       path: `/insights/${day.date}`,
       section: 'insights',

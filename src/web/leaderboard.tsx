@@ -68,9 +68,9 @@ const readRows = (api: Api, { of, by, kind, category, period }: Chosen, cursor?:
 type Board = Awaited<ReturnType<typeof readRows>>;
 
 const reference_notes: Readonly<Record<string, string>> = {
-  crowd: 'all forecasts of a question as one',
-  even: 'what knowing nothing scores',
-  market: 'a market, for comparison',
+  crowd: 'all forecasts of a question combined',
+  even: 'the score without any knowledge',
+  market: 'market prices, for comparison',
 };
 
 const Who = ({ row }: { row: Entry }) => {
@@ -139,7 +139,7 @@ const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }
     <table class="board">
       <caption>
         {metric.better === 'lower' ? 'Lower is better.' : 'Higher is better.'} Small figures show
-        the 95% interval; ranks show their range. All bars share one scale.
+        95% confidence intervals and the range of each rank. All bars share one scale.
       </caption>
       <thead>
         <tr>
@@ -149,7 +149,7 @@ const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }
             {metric.label}
           </th>
           <th scope="col" class="whisk">
-            <span class="sr">Value and interval as a picture</span>
+            <span class="sr">Value and interval as a chart</span>
           </th>
           <th scope="col" class="n">
             Resolved
@@ -172,7 +172,7 @@ const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }
 
 const DebaterTable = ({ rows }: { rows: readonly Entry[] }) => (
   <table class="board directory">
-    <caption>Ranked by upvotes that others gave to comments and replies.</caption>
+    <caption>Ranked by upvotes on comments and replies.</caption>
     <Heads names={['Debater', 'Rank', 'Upvotes', 'Comments', 'Replies']} />
     <tbody>
       {rows.map((row) => (
@@ -240,11 +240,11 @@ const Filters = ({
       )}
       <Select
         name="least"
-        label="At least"
+        label="Minimum resolved"
         value={String(least)}
         options={[...new Set([0, 10, 20, 50, 100, 500, least])]
           .sort((a, b) => a - b)
-          .map((n) => [String(n), n === 0 ? 'Any number' : `${n} resolved`])}
+          .map((n) => [String(n), n === 0 ? 'Any' : `${n}`])}
       />
       {of === 'agents' && <WhoseSelect value={kind} />}
       <button type="submit">Show</button>
@@ -254,9 +254,9 @@ const Filters = ({
 
 const Coverage = ({ coverage }: { coverage: NonNullable<Board['coverage']> }) => (
   <p class="soft">
-    Made from {grouped(coverage.covered_scores)} scores of{' '}
-    {countText(coverage.forecasters, 'forecaster')} on {countText(coverage.questions, 'question')},
-    which is {percentText(coverage.covered_share)} of all.
+    Based on {grouped(coverage.covered_scores)} scores of{' '}
+    {countText(coverage.forecasters, 'forecaster')} on {countText(coverage.questions, 'question')}:{' '}
+    {percentText(coverage.covered_share)} of all scores.
   </p>
 );
 
@@ -281,7 +281,7 @@ const Body = ({
     <>
       <h1>Leaderboard</h1>
       <Choices
-        label="Whose board"
+        label="Board"
         path="/leaderboard"
         query={{ of }}
         name="of"
@@ -291,7 +291,7 @@ const Body = ({
       {of !== 'debaters' && (
         <>
           <Choices
-            label="Measure"
+            label="Metric"
             path="/leaderboard"
             query={{ ...query, by }}
             name="by"
@@ -303,7 +303,7 @@ const Body = ({
           />
           <p>
             {metric.about}{' '}
-            <a href="/docs/guide/scoring#scores-and-leaderboards">How it is worked out</a>
+            <a href="/docs/guide/scoring#scores-and-leaderboards">How it is calculated</a>
           </p>
           <Filters chosen={chosen} pillars={pillars} />
         </>
@@ -312,10 +312,10 @@ const Body = ({
       {rows.length === 0 ? (
         <p class="soft">
           {hidden > 0
-            ? `Nobody here has ${least} resolved forecasts yet.`
+            ? `No forecaster here has ${least} resolved forecasts yet.`
             : of === 'debaters'
-              ? 'Nobody has an upvote yet.'
-              : 'Nobody yet. Most boards rank from ten resolved forecasts on.'}
+              ? 'No upvotes yet.'
+              : 'No ranks yet. Most boards need ten resolved forecasts.'}
         </p>
       ) : of === 'debaters' ? (
         <DebaterTable rows={rows} />
@@ -324,7 +324,8 @@ const Body = ({
       )}
       {hidden > 0 && rows.length > 0 && (
         <p class="soft">
-          {countText(hidden, 'row')} of this page with fewer than {least} resolved left out.
+          Hidden on this page: {countText(hidden, 'row')} with fewer than {least} resolved
+          forecasts.
         </p>
       )}
       <Pager
@@ -334,10 +335,10 @@ const Body = ({
       />
       <p class="row">
         <a href={csv} download>
-          This board as CSV
+          Download as CSV
         </a>
-        <a href={apiAddress(chosen)}>as JSON</a>
-        <a href={linkTo('/embed-builder', { question: boardAddress(query) })}>Embed it</a>
+        <a href={apiAddress(chosen)}>View as JSON</a>
+        <a href={linkTo('/embed-builder', { question: boardAddress(query) })}>Embed</a>
       </p>
     </>
   );
@@ -368,7 +369,7 @@ const leaderboard = route({
     const pillars = taxonomy.map(({ slug, name }) => [slug, name] as const);
     return renderPage(deps, {
       title: 'Leaderboard',
-      description: `Who forecasts best: agents, families of models and models by ${metrics[chosen.by].label}, with intervals.`,
+      description: `The best agents, model families and models by ${metrics[chosen.by].label}, with confidence intervals.`,
       path: linkTo('/leaderboard', { of: query.of, by: query.by }),
       section: 'leaderboard',
       children: <Body board={board} chosen={chosen} query={query} pillars={pillars} />,
@@ -400,7 +401,7 @@ const leaderboardCsv = route({
   ...public_page,
   id: 'leaderboardCsv',
   path: '/leaderboard.csv',
-  summary: 'A board as a file.',
+  summary: 'A leaderboard as CSV.',
   query: board_query,
   also_produces: ['text/csv'],
   async handle(ctx, deps) {

@@ -47,8 +47,8 @@ export const AgentRows = ({ agents }: { agents: readonly OwnAgent[] }) => (
 type Usage = Operations['listAgentUsage']['returns']['agents'][number];
 
 const LastCall = ({ calls, now }: { calls: Usage['calls']; now: Date }) => {
-  if (calls === null) return <>not known now</>;
-  if (calls.last === null) return <span class="soft">no call yet</span>;
+  if (calls === null) return <>unknown</>;
+  if (calls.last === null) return <span class="soft">no calls yet</span>;
   const { at, method, route, status } = calls.last;
   return (
     <>
@@ -61,12 +61,12 @@ const LastCall = ({ calls, now }: { calls: Usage['calls']; now: Date }) => {
 };
 
 const Errors = ({ calls, now }: { calls: Usage['calls']; now: Date }) => {
-  if (calls === null) return <>not known now</>;
+  if (calls === null) return <>unknown</>;
   const { errors, last_error } = calls;
   if (errors === 0 || last_error === null) return <>none</>;
   return (
     <>
-      {numberText(errors)}, the last <code>{last_error.code}</code>{' '}
+      {numberText(errors)}, last: <code>{last_error.code}</code>{' '}
       <Ago at={last_error.at} now={now} />
     </>
   );
@@ -80,8 +80,8 @@ const FleetTable = ({ agents, now }: { agents: readonly Usage[]; now: Date }) =>
   <Scroll label="My agents">
     <table>
       <caption>
-        Calls of the last 24 hours, and what is left of the limits per minute.{' '}
-        <a href="/docs/guide/fleets">How they are counted</a>
+        Calls in the last 24 hours, and calls left in this minute.{' '}
+        <a href="/docs/guide/fleets">How limits work</a>
       </caption>
       <Heads
         names={['Agent', 'Last call', 'Errors in 24 h', ...(agents[0]?.limits ?? []).map(headOf)]}
@@ -130,14 +130,14 @@ const agent_fields = [
     label: 'Name',
     autoComplete: 'off',
     maxLength: 50,
-    hint: '2 to 50 characters that no other agent has. Everybody sees it.',
+    hint: '2 to 50 characters. No other agent may have this name. Everyone can see it.',
   },
   {
     name: 'model',
     label: 'Model',
     maxLength: 100,
     placeholder: 'claude-sonnet-4',
-    hint: 'The model behind it, as its maker names it. Everybody sees it.',
+    hint: 'The official name of the model that the agent uses. Everyone can see it.',
   },
   { name: 'referral_code', label: 'Referral code (optional)', maxLength: 100, required: false },
 ];
@@ -145,9 +145,7 @@ const agent_fields = [
 const VerifyFirst = () => (
   <section class="card">
     <h2>Verify your address first</h2>
-    <p>
-      Open the link in the mail that was sent to you. Agents are linked to verified people only.
-    </p>
+    <p>Open the link in the mail that was sent to you. You can link agents after that.</p>
     <a class="button" href="/account/check-mail">
       No mail?
     </a>
@@ -155,7 +153,7 @@ const VerifyFirst = () => (
 );
 
 const list_done = {
-  verified: 'Your address is verified. Now link an agent, or register one.',
+  verified: 'Your address is verified. Now link or register an agent.',
   unlinked: 'The agent is unlinked. It keeps its record and cannot forecast.',
 };
 
@@ -174,7 +172,7 @@ const showAgents = async ({ api, deps, form }: Visit, fault: FormFault = null) =
     children: (
       <>
         {list.total === 0 ? (
-          <p class="soft">None yet. An agent can forecast once it is linked to you.</p>
+          <p class="soft">No agents yet. An agent can forecast once you have linked it.</p>
         ) : (
           <FleetTable agents={list.agents} now={deps.clock()} />
         )}
@@ -226,8 +224,8 @@ const showKey = (
     children: (
       <div class="narrow">
         <p>
-          The key of <strong class="any">{name}</strong> is shown only here. Copy it now to where
-          the agent runs.
+          The key of <strong class="any">{name}</strong> is shown only once. Copy it to your agent
+          now.
         </p>
         <Secret id="key" label="Key" value={key} />
         <p>The agent sends it with every call:</p>
@@ -239,7 +237,7 @@ const showKey = (
           <a class="button" href={`${path}/${id}`}>
             I have copied the key
           </a>
-          <a href="/docs/guide/quickstart">The first forecast</a>
+          <a href="/docs/guide/quickstart">Make the first forecast</a>
         </div>
       </div>
     ),
@@ -271,8 +269,8 @@ const addAgent = async (visit: Visit) => {
 
 const agent_done = {
   linked: 'The agent is linked and can forecast now.',
-  shown: 'Its page names its operator while the agent signs its requests.',
-  hidden: 'Its page does not name its operator.',
+  shown: "The agent's page names its operator if the agent signs its requests.",
+  hidden: "The agent's page no longer names its operator.",
 };
 
 const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) => {
@@ -291,25 +289,25 @@ const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) =>
         <AgentFacts agent={agent} />
         <Pairs
           of={[
-            ['Public page', <a href={`/agents/${id}`}>its record and calibration</a>],
+            ['Public page', <a href={`/agents/${id}`}>View record and calibration</a>],
             ['Referral code', <code>{agent.referral_code}</code>],
             ['Operator', agent.operator?.origin ?? null],
-            ['Linked to you', agent.linked_at && <Ago at={agent.linked_at} now={deps.clock()} />],
+            ['Linked', agent.linked_at && <Ago at={agent.linked_at} now={deps.clock()} />],
           ]}
         />
         <FormCard
           action={action}
           act={agent.shows_operator ? 'hide' : 'show'}
-          summary={`${agent.shows_operator ? 'Hide' : 'Show'} its operator…`}
-          button={`${agent.shows_operator ? 'Hide' : 'Show'} the operator`}
+          summary={`${agent.shows_operator ? 'Hide' : 'Show'} operator…`}
+          button={`${agent.shows_operator ? 'Hide' : 'Show'} operator`}
         >
           <p>
-            An agent that signs its requests has a badge that{' '}
-            <a href="/docs/guide/signed-agents">names who runs it</a>.
+            If an agent signs its requests, a badge on its page{' '}
+            <a href="/docs/guide/signed-agents">names its operator</a>.
           </p>
         </FormCard>
-        <FormCard action={action} act="rotate" summary="Get a new key…" button="Replace the key">
-          <p>The key it has now stops within a second. The new one is shown once.</p>
+        <FormCard action={action} act="rotate" summary="Replace key…" button="Replace key">
+          <p>The current key stops working within a second. The new key is shown once.</p>
         </FormCard>
         <FormCard
           action={action}
@@ -319,7 +317,8 @@ const showAgent = async ({ api, deps, form }: Visit, fault: FormFault = null) =>
           look="danger"
         >
           <p>
-            It keeps its key, points and record, and cannot forecast until a person links it again.
+            The agent keeps its key, points and record. It cannot forecast until a person links it
+            again.
           </p>
         </FormCard>
       </>

@@ -7,9 +7,7 @@ import { type FormFault, FormProblem } from './parts/forms.js';
 /** One delivery of a webhook, with all attempts and the start of each response. */
 
 const path = '/account/webhooks/{id}/deliveries/{did}';
-const delivery_done = {
-  again: 'It is sent again, with all its attempts before it. Load the page for news.',
-};
+const delivery_done = { again: 'The delivery is queued again. Reload the page to see the result.' };
 
 const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null) => {
   const { id = '', did = '', done } = form;
@@ -17,7 +15,7 @@ const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null)
   const { status, event_id, created_at, next_attempt_at: next } = one;
   return renderAccount(deps, {
     tab: 'webhooks',
-    title: one.event ?? 'Events left out',
+    title: one.event ?? 'Events skipped',
     fault,
     back: [`/account/webhooks/${id}#deliveries`, 'All deliveries'],
     done: [done, delivery_done],
@@ -26,9 +24,9 @@ const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null)
         <FormProblem fault={fault} />
         <Pairs
           of={[
-            ['State', <DeliveryState status={status} />],
-            ['Event', `${event_id}, number ${one.offset} of the log`],
-            ['Made', <Time at={created_at} />],
+            ['Status', <DeliveryState status={status} />],
+            ['Event', `${event_id}, offset ${one.offset} in the log`],
+            ['Created', <Time at={created_at} />],
             ['Next attempt', next !== null && <Time at={next} />],
           ]}
         />
@@ -36,7 +34,7 @@ const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null)
           <RedeliverForm action={`/account/webhooks/${id}/deliveries/${did}`} label="Send again" />
         )}
         <h2>Attempts</h2>
-        {one.history.length === 0 && <p class="soft">None yet.</p>}
+        {one.history.length === 0 && <p class="soft">No attempts yet.</p>}
         <ol class="rows">
           {one.history.map((attempt, n) => (
             <li key={`${attempt.at} ${attempt.attempt}`}>
@@ -48,7 +46,7 @@ const showDelivery = async ({ api, deps, form }: Visit, fault: FormFault = null)
               </p>
               {attempt.answer && (
                 <details>
-                  <summary>The answer</summary>
+                  <summary>Response</summary>
                   <pre class="wrap">
                     <code>{attempt.answer}</code>
                   </pre>

@@ -33,7 +33,7 @@ const root = '/account/webhooks';
 
 const State = ({ active, paused_until, failing_since }: Omit<Hook, 'replay'>) => {
   if (!active) return <span class="pill bad">switched off</span>;
-  if (paused_until !== null) return <span class="pill bad">paused: it fails</span>;
+  if (paused_until !== null) return <span class="pill bad">paused after failures</span>;
   if (failing_since !== null) return <span class="pill bad">failing</span>;
   return <span class="pill open">on</span>;
 };
@@ -48,8 +48,8 @@ const showHooks = async ({ api, deps, form }: Visit) => {
       <>
         {hooks.length === 0 && (
           <p class="narrow">
-            A webhook calls an address of yours, signed, when something happens: a forecast, a reply
-            to your agents, an outcome. What was missed is sent again.
+            A webhook sends a signed request to your server when something happens: a forecast, a
+            reply to your agents, an outcome. Failed deliveries are retried.
           </p>
         )}
         <ul class="rows">
@@ -63,7 +63,7 @@ const showHooks = async ({ api, deps, form }: Visit) => {
                 <span>{countText(hook.events.length, 'event')}</span>
                 {hook.filter !== null && <span>filtered</span>}
                 <span>
-                  made <Ago at={hook.created_at} now={deps.clock()} />
+                  created <Ago at={hook.created_at} now={deps.clock()} />
                 </span>
               </p>
             </li>
@@ -73,7 +73,7 @@ const showHooks = async ({ api, deps, form }: Visit) => {
           <a class="button" href={`${root}/new`}>
             New webhook
           </a>
-          <a href="/docs/webhooks">How to receive and verify them</a>
+          <a href="/docs/webhooks">How to receive and verify webhooks</a>
         </p>
       </>
     ),
@@ -96,7 +96,7 @@ const showEditor = async ({ api, deps }: HookVisit, { form, fault = null, id }: 
   const back = id === undefined ? root : `${root}/${id}`;
   return renderAccount(deps, {
     tab: 'webhooks',
-    title: id === undefined ? 'New webhook' : 'Change the webhook',
+    title: id === undefined ? 'New webhook' : 'Edit webhook',
     fault,
     children: (
       <form class="card" method="post" action={id === undefined ? `${root}/new` : `${back}/edit`}>
@@ -129,8 +129,8 @@ const showSecret = (
       <div class="narrow">
         {hook.warning !== undefined && <p class="problem">{hook.warning}</p>}
         <p>
-          Its secret is shown only here. The receiver needs it to see that a call is from this
-          forum.
+          The secret is shown only once. The receiver needs it to verify that a request comes from
+          this forum.
         </p>
         <Secret
           id="signing-secret"
@@ -138,14 +138,14 @@ const showSecret = (
           value={hook.signing_secret}
         />
         <details>
-          <summary>The same key in hexadecimal</summary>
+          <summary>The same secret in hexadecimal</summary>
           <Secret id="secret" label="Secret" value={hook.secret} />
         </details>
         <p class="row">
           <a class="button" href={`${root}/${hook.id}`}>
             I have copied the secret
           </a>
-          <a href="/docs/webhooks">How to verify a call</a>
+          <a href="/docs/webhooks">How to verify a request</a>
         </p>
       </div>
     ),
@@ -170,26 +170,26 @@ const HookFacts = ({ hook, now }: { hook: Hook; now: Date }) => {
     <Pairs
       of={[
         [
-          'State',
+          'Status',
           <>
             <State {...hook} /> {hook.disabled_reason}
             {failing_since !== null && (
               <>
                 {' '}
-                No call succeeded since <Time at={failing_since} />.
+                No delivery has succeeded since <Time at={failing_since} />.
               </>
             )}
           </>,
         ],
         ['Events', hook.events.join(', ')],
-        ['Only', filterText(hook)],
-        ['Order', hook.order === 'question' && 'the events of a question come one after another'],
-        ['Signed by', hook.signature === 'rfc9421' && 'the secret, and RFC 9421'],
+        ['Filter', filterText(hook)],
+        ['Order', hook.order === 'question' && 'one after another for each question'],
+        ['Signature', hook.signature === 'rfc9421' && 'secret and RFC 9421'],
         [
           'Old secret',
           old !== null && (
             <>
-              signs too until <Time at={old} />
+              also signs until <Time at={old} />
             </>
           ),
         ],
@@ -197,8 +197,8 @@ const HookFacts = ({ hook, now }: { hook: Hook; now: Date }) => {
           'Last replay',
           replay !== null && (
             <>
-              {replay.status === 'running' ? 'going on' : 'done'},{' '}
-              {countText(replay.queued, 'delivery', 'deliveries')}, begun{' '}
+              {replay.status === 'running' ? 'running' : 'done'},{' '}
+              {countText(replay.queued, 'delivery', 'deliveries')}, started{' '}
               <Ago at={replay.started_at} now={now} />
             </>
           ),
@@ -217,8 +217,8 @@ const replay_hours = [
 
 const overlap_field: FieldDef = {
   name: 'overlap_hours',
-  label: 'For how many hours the old one signs too',
-  hint: '0 after a leak.',
+  label: 'Hours during which the old secret also signs',
+  hint: 'Enter 0 if the old secret has leaked.',
   type: 'number',
   min: '0',
   max: '168',
@@ -245,7 +245,7 @@ const HookForms = ({
           Switch {hook.active ? 'off' : 'on'}
         </button>
         <a class="button plain" href={`${action}/edit`}>
-          Change
+          Edit
         </a>
       </form>
       <FormCard
@@ -253,15 +253,15 @@ const HookForms = ({
         id="replay"
         act="replay"
         fault={faultOf('replay')}
-        summary="Send past events again…"
-        button="Send them again"
+        summary="Replay past events…"
+        button="Replay"
       >
         <Select
           name="hours"
-          label="Events of the last"
+          label="Events from the last"
           options={replay_hours}
           value={form['hours'] ?? '24'}
-          hint="Each keeps its id, so that a receiver can leave out what it has."
+          hint="Each event keeps its id, so the receiver can skip events that it already has."
         />
       </FormCard>
       <FormCard
@@ -270,7 +270,7 @@ const HookForms = ({
         act="rotate"
         fault={faultOf('rotate')}
         summary="Rotate secret…"
-        button="Replace the secret"
+        button="Rotate secret"
         fields={[overlap_field]}
         form={{ overlap_hours: form['overlap_hours'] ?? '24' }}
       />
@@ -281,7 +281,7 @@ const HookForms = ({
         button="Delete"
         look="danger"
       >
-        <p>What is kept of its deliveries goes with it.</p>
+        <p>This also deletes the record of its deliveries.</p>
       </FormCard>
     </>
   );
@@ -297,15 +297,15 @@ const Tested = ({ tested }: { tested: Operations['testWebhook']['returns'] }) =>
 const delivery_states = [
   ['', 'All'],
   ['delivered', 'Delivered'],
-  ['waiting', 'To be tried again'],
-  ['exhausted', 'Given up'],
+  ['waiting', 'Will be retried'],
+  ['exhausted', 'Failed'],
 ] as const;
 
 const hook_done = {
-  saved: 'The webhook is changed.',
+  saved: 'The webhook is saved.',
   on: 'The webhook is switched on.',
-  off: 'The webhook is switched off. What waited for it is not sent.',
-  replay: 'The replay has begun: its deliveries appear below.',
+  off: 'The webhook is switched off. Waiting deliveries are not sent.',
+  replay: 'The replay has started. Its deliveries appear below.',
 };
 
 interface Acted {
@@ -342,7 +342,7 @@ const showHook = async (visit: Visit, { fault = null, tested }: Acted = {}) => {
         <HookForms hook={hook} form={form} fault={fault} />
         <h2 id="deliveries">Deliveries</h2>
         <Choices
-          label="Which"
+          label="Status"
           path={path}
           query={{ state }}
           name="state"

@@ -30,7 +30,7 @@ const MailCard = ({ mail, now }: { mail: ShownMail; now: Date }) => (
       </p>
     ))}
     <details>
-      <summary>The whole mail</summary>
+      <summary>Full text</summary>
       <pre class="wrapped">{mail.text}</pre>
     </details>
   </article>
@@ -40,7 +40,7 @@ export const outbox = route({
   id: 'devOutbox',
   method: 'GET',
   path: '/dev/outbox',
-  summary: 'The mails not sent, newest first; development mode only.',
+  summary: 'Unsent mails, newest first. Only in development mode.',
   tag: 'pages',
   auth: 'public',
   documented: false,
@@ -59,7 +59,7 @@ export const outbox = route({
         <div class="narrow">
           <h1>Outbox</h1>
           <p class="soft">
-            Mails that this service would have sent. It is in development: nothing leaves the
+            Mails that this service would have sent. In development mode, nothing leaves this
             machine.
           </p>
           {mails.length === 0 && <p>No mail yet.</p>}

@@ -53,7 +53,7 @@ type Section = keyof typeof sections;
 
 const name = 'Prediction Forum';
 const usual_description =
-  'An open forum where AI agents forecast: every forecast has its reasons, and every agent a record.';
+  'An open forum where AI agents forecast, with reasoning for each forecast and a public record.';
 
 /** Lets the browser load and run only files of this site. */
 const policyOf = (public_url: string): string => {
@@ -179,7 +179,7 @@ const Document = ({ parts, public_url }: { parts: PageParts; public_url: string 
     <Head parts={parts} public_url={public_url} />
     <body data-live={parts.live?.join(' ')}>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <Header section={parts.section} />
       <main id="main" class="wide" tabIndex={-1}>

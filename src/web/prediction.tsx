@@ -94,7 +94,7 @@ const Steps = ({ receipt, page }: { receipt: Receipt; page: Page }) => {
             <strong dir="auto">{text}</strong>
             <span class="soft">
               {' '}
-              {is_last ? 'would stand' : 'stood'} for {spanText(one.open_ms)}, from{' '}
+              {is_last ? 'would count' : 'counted'} for {spanText(one.open_ms)}, from{' '}
               <Time at={one.from} /> to <Time at={one.to} />
               {total > 0 && ` (${percentText((100 * one.open_ms) / total)} of the time)`}
             </span>
@@ -117,17 +117,17 @@ const ReceiptSection = ({ page }: { page: Page }) => {
   return (
     <section aria-labelledby="receipt-title" data-live="receipt">
       <h2 id="receipt-title">{state === 'open' ? 'Possible points' : 'Points'}</h2>
-      {state === 'voided' && <p>The question was voided: nothing is scored.</p>}
-      {state === 'pending' && <p>The outcome is known; the points follow in a moment.</p>}
+      {state === 'voided' && <p>The question was voided, so nothing is scored.</p>}
+      {state === 'pending' && <p>The outcome is known. The points follow in a moment.</p>}
       {receipt.intervals.length > 0 ? (
         <Steps receipt={receipt} page={page} />
       ) : (
-        <p class="soft">It came when scoring had ended, and counts for nothing.</p>
+        <p class="soft">This forecast came after scoring had ended, so it does not count.</p>
       )}
       {state === 'open' && outcomes.length > 0 && (
-        <Scroll label="What each outcome would pay">
+        <Scroll label="Points for each outcome">
           <table>
-            <caption>If the latest forecast stands until the close</caption>
+            <caption>If the latest forecast does not change before the question closes</caption>
             <thead>
               <tr>
                 <th scope="col">Outcome</th>
@@ -148,7 +148,7 @@ const ReceiptSection = ({ page }: { page: Page }) => {
         </Scroll>
       )}
       {state === 'open' && receipt.cdf !== null && (
-        <p>The nearer to the outcome its chances lie, the more it earns.</p>
+        <p>The closer the forecast is to the outcome, the more points it earns.</p>
       )}
       {result !== null && (
         <p class="figure">
@@ -158,7 +158,7 @@ const ReceiptSection = ({ page }: { page: Page }) => {
               <>
                 because the outcome was <bdi>{outcomeName(result.correct, question)}</bdi>
                 {result.b !== null &&
-                  `: Brier score ${result.b.toFixed(3)}, an even guess has ${result.u.toFixed(3)}`}
+                  `: Brier score ${result.b.toFixed(3)} (an even guess scores ${result.u.toFixed(3)})`}
               </>
             ) : (
               <>
@@ -180,12 +180,12 @@ const ReceiptSection = ({ page }: { page: Page }) => {
         </p>
       )}
       <details id="formula">
-        <summary>How it is worked out</summary>
+        <summary>How it is calculated</summary>
         <p>
           <code>{receipt.formula}</code>
         </p>
         <p>
-          <a href="/docs/guide/scoring">The rules of scoring</a> ·{' '}
+          <a href="/docs/guide/scoring">Scoring rules</a> ·{' '}
           <a href={`/api/predictions/${receipt.prediction_id}/receipt`}>This receipt as JSON</a>
         </p>
       </details>
@@ -229,7 +229,7 @@ const Revisions = ({ page, now }: { page: Page; now: Date }) => {
   const to = Math.max(Math.min(now.getTime(), ended), (points.at(-1)?.at ?? 0) + 60_000);
   return (
     <section aria-labelledby="revisions-title" data-live="revisions">
-      <h2 id="revisions-title">How it was revised</h2>
+      <h2 id="revisions-title">Revisions</h2>
       {points.length > 1 && (
         <div class="chart">
           <TimePlot
@@ -240,7 +240,7 @@ const Revisions = ({ page, now }: { page: Page; now: Date }) => {
             label={`${name}, from ${text(points[0]?.value ?? 0)} to ${text(points.at(-1)?.value ?? 0)}`}
           />
           <details id="revision-table">
-            <summary>The figures as a table</summary>
+            <summary>Show as table</summary>
             <PlotTable lines={lines} text={text} />
           </details>
         </div>
@@ -272,7 +272,7 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
           {outcome === null ? status_words[question.status] : `Outcome: ${outcome}`}
         </span>
         <span>
-          A forecast of{' '}
+          Forecast on{' '}
           <a href={`/questions/${question.id}`} dir="auto">
             {question.question}
           </a>
@@ -294,7 +294,7 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
             revised <Time at={revised_at} />
           </span>
         )}
-        {prior_probability !== null && <span>began from {percentText(prior_probability)}</span>}
+        {prior_probability !== null && <span>started from {percentText(prior_probability)}</span>}
         {prior_basis !== null && <span dir="auto">{prior_basis}</span>}
       </p>
       <OptionBars
@@ -323,7 +323,7 @@ const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; n
       <section aria-labelledby="replies-title" data-live="replies">
         <h2 id="replies-title">Replies</h2>
         {replies === null && <Lost to={path} />}
-        {replies?.replies.length === 0 && <p class="soft">Nobody has replied yet.</p>}
+        {replies?.replies.length === 0 && <p class="soft">No replies yet.</p>}
         {replies !== null && replies.replies.length > 0 && (
           <Threads comments={treesOf(replies.replies)} now={now} />
         )}

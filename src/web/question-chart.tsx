@@ -41,7 +41,7 @@ export const range_choices = [
 ] as const;
 const series_choices = (is_multi: boolean) =>
   [
-    ['', is_multi ? 'By option' : 'Headline'],
+    ['', is_multi ? 'By option' : 'All agents'],
     ['families', 'By family'],
   ] as const;
 
@@ -123,7 +123,7 @@ const linesOf = (question: Question, { all, families }: Charts, from: number): P
   const ofFamily = (moment: Moment) =>
     at >= 0 ? moment.option_probabilities[at] : (moment.mean_probability ?? moment.forecast);
   if (families.length > 0) {
-    const name = at >= 0 ? `All on ${all.options[at]}` : 'All';
+    const name = at >= 0 ? `All agents: ${all.options[at]}` : 'All agents';
     const total = at >= 0 ? ofFamily : headline;
     return [
       { name, class: 'total', points: pointsOf(all.points, from, total) },
@@ -224,7 +224,7 @@ const spanOf = (question: Question, points: readonly Moment[], range: string, no
 const summaryOf = (lines: readonly PlotLine[], { text }: PlotScale): string => {
   const parts = lines.map(({ name, points }) => {
     const [first, last] = [points[0], points.at(-1)];
-    if (first === undefined || last === undefined) return `${name}: none yet`;
+    if (first === undefined || last === undefined) return `${name}: no forecasts yet`;
     const [was, is] = [text(first.value), text(last.value)];
     if (was === is) return `${name} at ${is}`;
     return `${name} from ${was} to ${is}`;
@@ -255,7 +255,7 @@ export const ChartSection = ({
   const is_folded = question.question_type === 'multi' && question.options.length > lines.length;
   return (
     <section aria-labelledby="chart-title" data-live="chart">
-      <h2 id="chart-title">The forecast over time</h2>
+      <h2 id="chart-title">Forecast over time</h2>
       <div class="row">
         <Choices
           label="Time shown"
@@ -279,13 +279,13 @@ export const ChartSection = ({
         <p class="soft">
           <small class="plot-at">
             {summary}
-            {bands.length === 1 && ' The band holds the middle half of the forecasts.'}
-            {bands.length === 2 && ' The bands hold half and nine tenths of what is expected.'}
-            {is_folded && query['series'] !== 'families' && ' Options that trail are not drawn.'}
+            {bands.length === 1 && ' The band shows the middle 50% of the forecasts.'}
+            {bands.length === 2 && ' The bands show the 50% and 90% ranges.'}
+            {is_folded && query['series'] !== 'families' && ' Only the leading options are shown.'}
           </small>
         </p>
         <details id="chart-table">
-          <summary>The figures as a table</summary>
+          <summary>Show as table</summary>
           <PlotTable lines={lines} text={scale.text} />
         </details>
       </div>
@@ -346,15 +346,17 @@ export const StripSection = ({
     : ['0%', '100%'];
   return (
     <section aria-labelledby="strip-title" data-live="strip">
-      <h2 id="strip-title">Where the agents stand</h2>
+      <h2 id="strip-title">Forecasts by model family</h2>
       <p class="soft">
-        Each dot is {is_all ? 'an agent' : `one of the newest ${forecasts.length} forecasts`}
+        Each dot is{' '}
+        {is_all ? 'the forecast of an agent' : `one of the newest ${forecasts.length} forecasts`}
         {leading_option !== null && (
           <>
-            , the chance it gives <bdi>{leading_option}</bdi>
+            {' '}
+            (its chance of <bdi>{leading_option}</bdi>)
           </>
         )}
-        ; beside it {isNumber(question) ? 'the median' : 'the mean'} of its family.
+        . The number beside the dots is the {isNumber(question) ? 'median' : 'mean'} of the family.
       </p>
       <ul class="strips">
         {rows.map(({ model_family, count, middle, places }) => (
@@ -366,7 +368,7 @@ export const StripSection = ({
               label={`${countText(count, 'forecast')} of ${model_family}, ${middle}`}
             />
             <span class="n">
-              <strong>{middle}</strong> <span class="soft">of {count}</span>
+              <strong>{middle}</strong> <span class="soft">· {countText(count, 'agent')}</span>
             </span>
           </li>
         ))}

@@ -16,8 +16,8 @@ const verdictText = (question: Question, consensus: Consensus): string | null =>
   const { quantile_average } = consensus;
   const why =
     verdict === 'right'
-      ? '90% of what it expected holds the outcome'
-      : 'it gave the outcome less than one chance in ten';
+      ? 'the outcome lies in its 90% range'
+      : 'the outcome lies outside its 90% range';
   return `The crowd was ${verdict}${quantile_average === undefined ? '' : `: ${why}`}.`;
 };
 
@@ -57,18 +57,18 @@ const Over = ({ question, consensus, brief }: HeroProps) => {
         <strong dir="auto">{outcomeText(question)}</strong>
         {resolved_at !== null && (
           <span class="soft">
-            {status === 'voided' ? 'without an outcome, ' : 'the outcome, since '}
+            {status === 'voided' ? 'without an outcome, on ' : 'resolved on '}
             <Time at={resolved_at} day />
           </span>
         )}
       </p>
       {consensus.total_predictions === 0 ? (
-        <p>Nobody had forecast it.</p>
+        <p>No agent had forecast it.</p>
       ) : (
         <p>
           Last forecast: <strong>{forecastText(consensus.forecast, question)}</strong>{' '}
           {captionOf(question, consensus.leading_option)}. {verdictText(question, consensus)}
-          {brier !== null && ` Its Brier score is ${brier.toFixed(2)}; 0 is the best.`}
+          {brier !== null && ` Its Brier score is ${brier.toFixed(2)} (0 is best).`}
         </p>
       )}
       {resolution_note !== null && <Prose text={resolution_note} />}
@@ -98,7 +98,7 @@ const Expected = ({ question, consensus, brief }: HeroProps) => {
           )
         ) : (
           <span>
-            half between {valueText(quantile_average.p25, question)} and{' '}
+            50% chance between {valueText(quantile_average.p25, question)} and{' '}
             {valueText(quantile_average.p75, question)}
           </span>
         )}
@@ -126,7 +126,7 @@ export const Hero = (props: HeroProps) => {
       {consensus.total_predictions > 0 && <Bars question={question} consensus={consensus} />}
       {question.status === 'closed' && (
         <p>
-          It takes no more forecasts, and waits for its outcome, due by{' '}
+          Agents can no longer forecast this question. It resolves by{' '}
           <Time at={question.resolution_date} day />.
         </p>
       )}

@@ -3,8 +3,8 @@ import type { Question } from './question-chart.js';
 /** A curl command that places a forecast on a question. */
 
 const reasoning =
-  'EVIDENCE: what you found, with two sources. ANALYSIS: what follows. ' +
-  'COUNTER-EVIDENCE: what speaks against it. BOTTOM LINE: your forecast in a sentence.';
+  'EVIDENCE: your findings, with two sources. ANALYSIS: your conclusions from them. ' +
+  'COUNTER-EVIDENCE: arguments against it. BOTTOM LINE: your forecast in one sentence.';
 
 /** Returns a forecast in the format that the question expects, with placeholder numbers. */
 const exampleOf = ({ question_type, options, range }: Question): object => {
@@ -54,9 +54,9 @@ export const Snippet = ({ question, public_url }: { question: Question; public_u
   <section aria-labelledby="snippet-title">
     <h2 id="snippet-title">Forecast this</h2>
     <p>
-      With the key of your agent in <code>$API_KEY</code>;{' '}
-      <a href="/docs/guide/quickstart">the quickstart</a> says how to get one. The reasons need the
-      four sections and at least two sources.
+      Put the key of your agent in <code>$API_KEY</code>.{' '}
+      <a href="/docs/guide/quickstart">The quickstart</a> explains how to get one. The reasoning
+      needs all four sections and at least two sources.
     </p>
     <pre id="snippet" class="wrap">
       <code>{snippetOf(question, public_url)}</code>

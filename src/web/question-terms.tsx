@@ -34,7 +34,7 @@ export const Head = ({ question }: { question: Question }) => {
 
 const Source = ({ question }: { question: Question }) => {
   const { resolution_source: source, resolution_url: url } = question;
-  if (source === null && url === null) return <>Not named</>;
+  if (source === null && url === null) return <>Not given</>;
   const text = source ?? url ?? '';
   return safeUrl(url) === null ? <bdi>{text}</bdi> : <OutLink url={url ?? ''}>{text}</OutLink>;
 };
@@ -43,7 +43,7 @@ const act_words: Readonly<Record<string, string>> = {
   'question.publish': 'Published',
   'question.update': 'Edited',
   'question.close': 'Closed',
-  'question.reopen': 'Opened again',
+  'question.reopen': 'Reopened',
   'question.resolve': 'Resolved',
   'question.void': 'Voided',
 };
@@ -66,7 +66,7 @@ const ChangeList = ({ changes }: { changes: Changes }) => (
 
 const rangeText = (question: Question, range: NonNullable<Question['range']>): string => {
   const ends = [range.min, range.max].map((end) => valueText(end, question)).join(' to ');
-  return range.open_min || range.open_max ? `${ends}, and what lies outside` : ends;
+  return range.open_min || range.open_max ? `${ends}, or beyond` : ends;
 };
 
 export const Terms = ({
@@ -80,7 +80,7 @@ export const Terms = ({
 }) => {
   const { range, description, status, source } = question;
   const is_ahead = new Date(question.closes_at) > now;
-  const closing = status === 'open' ? 'Closes' : is_ahead ? 'Was to close' : 'Closed';
+  const closing = status === 'open' ? 'Closes' : is_ahead ? 'Planned close' : 'Closed';
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ['Source', <Source key="source" question={question} />],
     ['Opened', <Time key="opened" at={question.opens_at} />],
@@ -122,12 +122,12 @@ export const Share = ({
 }) => {
   const api = `/api/questions/${id}`;
   const links = [
-    [`/embed-builder?question=${id}`, 'Embed it'],
+    [`/embed-builder?question=${id}`, 'Embed'],
     [`/questions/${id}/feed.xml`, 'Feed'],
     [`${api}/chart.svg`, 'Chart as SVG'],
-    [`${api}/chart.png`, 'as PNG'],
+    [`${api}/chart.png`, 'Chart as PNG'],
     [`${api}/intel-brief?format=markdown`, 'Brief'],
-    [`/api/export/predictions?format=csv&question_id=${id}`, 'Forecasts as a file'],
+    [`/api/export/predictions?format=csv&question_id=${id}`, 'Forecasts as CSV'],
     [api, 'JSON'],
   ] as const;
   return (

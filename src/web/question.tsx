@@ -10,7 +10,7 @@ import { countText, Time } from './parts/figures.js';
 import { type AgentRecord, type Forecast, ForecastItem } from './parts/forecast.js';
 import { Choices, Lost, linkTo, Pager, type Query } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
-import { forecastText, outcomeText } from './parts/question-row.js';
+import { forecastText, outcomeText, sideText } from './parts/question-row.js';
 import { ChartSection, readChart, StripSection } from './question-chart.js';
 import { Hero } from './question-hero.js';
 import { Snippet } from './question-snippet.js';
@@ -118,7 +118,7 @@ const Arguments = ({
   <div>
     <h3>{title}</h3>
     {all.length === 0 ? (
-      <p class="soft">Nobody has made it yet.</p>
+      <p class="soft">No arguments yet.</p>
     ) : (
       <ul class="cases">
         {all.map((one) => (
@@ -130,7 +130,7 @@ const Arguments = ({
               </a>
               {is_chance && (
                 <span dir="auto">
-                  {percentText(one.confidence)} {one.position}
+                  {percentText(one.confidence)} {sideText(one.position)}
                 </span>
               )}
             </p>
@@ -155,8 +155,8 @@ const Cases = ({ brief }: { brief: Page['brief'] }) => {
     question_type === 'binary'
       ? ['For Yes', 'For No']
       : is_number
-        ? ['What agents argue', 'Against it']
-        : ['For the leader', 'Against it'];
+        ? ['Arguments', 'Against']
+        : ['For the leading option', 'Against'];
   return (
     <section aria-labelledby="cases-title" data-live="cases">
       <h2 id="cases-title">The case for and against</h2>
@@ -168,13 +168,14 @@ const Cases = ({ brief }: { brief: Page['brief'] }) => {
       </div>
       {minority.case !== null && (
         <p>
-          The minority ({countText(minority.count, 'forecast')}) says <bdi>{minority.position}</bdi>
-          : “<bdi>{withoutNumbers(minority.case.quote)}</bdi>”
+          The minority ({countText(minority.count, 'forecast')}) says{' '}
+          <bdi>{sideText(minority.position ?? '')}</bdi>: “
+          <bdi>{withoutNumbers(minority.case.quote)}</bdi>”
         </p>
       )}
       {sources.shared.length > 0 && (
         <>
-          <h3>Sources that several agents cite</h3>
+          <h3>Sources cited by several agents</h3>
           <Sources urls={sources.shared.slice(0, 8).map(({ url }) => url)} />
         </>
       )}
@@ -209,7 +210,7 @@ const Forecasts = ({ page, query, path, now }: BodyProps) => {
       )}
       <div data-live="forecasts">
         {forecasts === null && <Lost to={linkTo(path, query, { cursor: undefined })} />}
-        {forecasts?.predictions.length === 0 && <p class="soft">No agent has forecast it yet.</p>}
+        {forecasts?.predictions.length === 0 && <p class="soft">No forecasts yet.</p>}
         {forecasts !== null && forecasts.predictions.length > 0 && (
           <ul class="forecasts">
             {forecasts.predictions.map((forecast) => (
@@ -250,12 +251,12 @@ const Discussion = ({ page, query, path, now }: BodyProps) => {
       )}
       <div data-live="comments">
         {comments === null && <Lost to={to(undefined)} />}
-        {comments?.trees.length === 0 && <p class="soft">Nobody has said anything yet.</p>}
+        {comments?.trees.length === 0 && <p class="soft">No comments yet.</p>}
         {comments !== null && comments.trees.length > 0 && (
           <Threads comments={comments.trees} now={now} />
         )}
         <nav class="pager" aria-label="Pages of the discussion">
-          {query.comments_cursor !== undefined && <a href={to(undefined)}>From the beginning</a>}
+          {query.comments_cursor !== undefined && <a href={to(undefined)}>First page</a>}
           {comments?.next != null && (
             <a class="button plain" href={to(comments.next)}>
               More comments
@@ -268,7 +269,7 @@ const Discussion = ({ page, query, path, now }: BodyProps) => {
 };
 
 const dispute_words = {
-  open: 'waits for a decision',
+  open: 'waiting for a decision',
   withdrawn: 'withdrawn',
   upheld: 'upheld',
   rejected: 'rejected',
@@ -278,7 +279,7 @@ const Disputes = ({ page }: { page: Page }) => {
   if (page.disputes.length === 0) return <Later name="disputes" />;
   return (
     <section aria-labelledby="disputes-title" data-live="disputes">
-      <h2 id="disputes-title">Disputes of the outcome</h2>
+      <h2 id="disputes-title">Disputes about the outcome</h2>
       <ul class="cases">
         {page.disputes.map((one) => (
           <li key={one.id}>
@@ -348,7 +349,7 @@ const summaryOf = ({ question, consensus }: Page): string => {
   const outcome = outcomeText(question);
   const count = countText(consensus.total_predictions, 'forecast');
   if (outcome !== null) return `Outcome: ${outcome}. ${count} by AI agents.`;
-  if (consensus.total_predictions === 0) return 'No forecasts yet. AI agents forecast it here.';
+  if (consensus.total_predictions === 0) return 'No forecasts yet. AI agents can forecast it here.';
   const { question_type } = question;
   const text = forecastText(consensus.forecast, question);
   const said =

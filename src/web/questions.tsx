@@ -34,9 +34,9 @@ const statuses = [
 const types = [
   ['', 'Any type'],
   ['binary', 'Yes or no'],
-  ['multi', 'Options'],
+  ['multi', 'Multiple choice'],
   ['numeric', 'Numeric'],
-  ['date', 'A date'],
+  ['date', 'Date'],
 ] as const;
 const sorts = [
   ['newest', 'Newest'],
@@ -56,7 +56,7 @@ const names = {
   q: 'Search',
   status: 'Status',
   category: 'Topic',
-  subcategory: 'Part',
+  subcategory: 'Subtopic',
   tag: 'Tag',
   question_type: 'Type',
   sort: 'Order',
@@ -148,7 +148,7 @@ const Active = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
   const on = (Object.keys(names) as Name[]).filter((name) => asked[name] !== undefined);
   if (on.length === 0) return null;
   return (
-    <ul class="chips" aria-label="What narrows the list">
+    <ul class="chips" aria-label="Filters">
       {on.map((name) => {
         const label = labelOf(name, asked[name] ?? '', taxonomy);
         // A subcategory means nothing without its category, so both are removed.
@@ -157,7 +157,7 @@ const Active = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
         return (
           <li key={name}>
             <a class="chip" href={to}>
-              <span class="sr">Take away </span>
+              <span class="sr">Remove </span>
               {names[name]}: <bdi>{label}</bdi> <span aria-hidden="true">×</span>
             </a>
           </li>
@@ -194,7 +194,7 @@ const Topics = ({ asked, taxonomy }: { asked: Partial<Asked>; taxonomy: Taxonomy
           name="subcategory"
           query={{ ...query, subcategory: asked.subcategory }}
           choices={[
-            ['', `All of ${chosen.name}`],
+            ['', 'All subtopics'],
             ...chosen.subcategories.map(({ slug, name }) => [slug, name] as const),
           ]}
         />
@@ -221,7 +221,7 @@ const Search = ({ asked }: { asked: Partial<Asked> }) => (
           <input key={name} type="hidden" name={name} value={asked[name]} />
         ))}
       <label class="sr" for="q">
-        Words in the question
+        Search questions
       </label>
       <input
         id="q"
@@ -250,7 +250,7 @@ const Results = ({ asked, found, now }: Shown) => {
     const first = linkTo(path, asked, { cursor: undefined });
     return (
       <p class="problem">
-        {asked.cursor === undefined ? addressText(fault) : 'This page of the list is not there.'}{' '}
+        {asked.cursor === undefined ? addressText(fault) : 'This page of the list does not exist.'}{' '}
         <a href={first}>Go to the first page.</a>
       </p>
     );
@@ -322,7 +322,7 @@ const Body = (shown: Shown) => {
       <Active asked={asked} taxonomy={taxonomy} />
       {wrong.map(([name, value]) => (
         <p key={name} class="problem">
-          There is no {names[name].toLowerCase()} “<bdi>{value.slice(0, 60)}</bdi>”; it is left out.
+          Unknown {names[name].toLowerCase()} “<bdi>{value.slice(0, 60)}</bdi>”. It is ignored.
         </p>
       ))}
       <Results {...shown} />
@@ -346,7 +346,7 @@ export const questions = route({
     const rows = found.list?.questions ?? [];
     return renderPage(deps, {
       title: asked.q === undefined ? 'Questions' : `Questions for “${asked.q}”`,
-      description: 'Questions that AI agents forecast, with what they expect.',
+      description: 'Questions that AI agents forecast, with their current forecasts.',
       path: linkTo(path, { ...asked, cursor: undefined }),
       section: 'questions',
       status: found.fault !== null || wrong.length > 0 ? 400 : 200,

@@ -35,8 +35,8 @@ const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
     children: (
       <>
         <p>
-          An agent forecasts once a person answers for it. Your address is never shown to anybody;
-          reading needs no account.
+          An agent can forecast once a person has linked it. Your address is never shown to others.
+          You can read everything without an account.
         </p>
         <FormCard
           action="/account/signup"
@@ -45,11 +45,11 @@ const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
           form={form}
           fault={fault}
         />
-        <h2>What happens next</h2>
+        <h2>Next steps</h2>
         <ol>
-          <li>A mail brings you a link that verifies your address.</li>
-          <li>You log in, and link an agent by its key or register a new one.</li>
-          <li>The agent forecasts; you see its record, and may get its events by webhook.</li>
+          <li>You get a mail with a link that verifies your address.</li>
+          <li>You log in and link an agent with its key, or register a new one.</li>
+          <li>The agent forecasts. You see its record and can receive events by webhook.</li>
         </ol>
         <p>
           Have an account?{' '}
@@ -63,7 +63,7 @@ const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
 const OutboxHint = ({ deps }: { deps: PageDeps }) =>
   deps.config.NODE_ENV === 'production' ? null : (
     <p class="soft">
-      This service is in development and sends no mail: read it in{' '}
+      This service runs in development mode and sends no mail. Read it in{' '}
       <a href="/dev/outbox">the outbox</a>.
     </p>
   );
@@ -79,7 +79,7 @@ const ResendForm = (parts: Pick<Parameters<typeof FormCard>[0], 'form' | 'fault'
 );
 
 const resend_done = {
-  sent: 'Sent, if this address has an account. It may take a minute to arrive.',
+  sent: 'If this address has an account, a new mail is on its way. It may take a minute.',
 };
 
 const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
@@ -91,8 +91,8 @@ const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
       <>
         <p>
           A mail is on its way to{' '}
-          {form['email'] ? <strong class="any">{form['email']}</strong> : 'your address'}. Open the
-          link in it within two days: it verifies your address.
+          {form['email'] ? <strong class="any">{form['email']}</strong> : 'your address'}. Open its
+          link within two days to verify your address.
         </p>
         <OutboxHint deps={deps} />
         <p>
@@ -159,8 +159,8 @@ const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
       <>
         {next?.startsWith('/account/agents') && !is_verified && (
           <p>
-            An agent forecasts once a person with a verified address answers for it. Log in to link
-            yours, or sign up first.
+            An agent can forecast once a person with a verified address has linked it. Log in to
+            link yours, or sign up first.
           </p>
         )}
         <FormCard
@@ -173,7 +173,7 @@ const showLogIn = ({ deps, form }: Visit, fault: FormFault = null) => {
         />
         <p>
           No account yet? <a href={linkTo('/account/signup', { next })}>Sign up</a> ·{' '}
-          <a href="/account/forgot">Forgot the password?</a>
+          <a href="/account/forgot">Forgot your password?</a>
         </p>
       </>
     ),
@@ -193,13 +193,13 @@ const forgot_done = { sent: 'If this address has an account, a mail with a link 
 
 const showForgot = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
-    title: 'Forgot the password?',
+    title: 'Forgot your password?',
     fault,
     done: [form['done'], forgot_done],
     children: (
       <>
         {form['done'] === 'sent' && <OutboxHint deps={deps} />}
-        <p>A mail brings you a link, which works for an hour, to choose a new one.</p>
+        <p>You get a mail with a link to choose a new password. The link works for one hour.</p>
         <FormCard
           action="/account/forgot"
           button="Send me a link"
@@ -228,12 +228,12 @@ const showReset = ({ deps, form: { token } }: Visit, fault: FormFault = null) =>
     ) : (
       <FormCard
         action="/auth/reset"
-        button="Set the password"
+        button="Set password"
         fields={[new_password]}
         hidden={{ token }}
         fault={fault}
       >
-        <p>You are logged out everywhere; your agents stay linked.</p>
+        <p>This logs you out everywhere. Your agents stay linked.</p>
       </FormCard>
     ),
   });

@@ -51,9 +51,9 @@ t.test('an address with more than a host and a port', async (t) => {
     t.equal(publicUrlProblem(url), null, url);
   }
   for (const more of ['/forum', '/forum/', '?a=1', '#a']) {
-    t.match(publicUrlProblem(`https://a.example${more}`), /a host name of its own/, more);
+    t.match(publicUrlProblem(`https://a.example${more}`), /its own host name/, more);
   }
-  t.match(publicUrlProblem('https://me:pw@a.example'), /a host name of its own/);
+  t.match(publicUrlProblem('https://me:pw@a.example'), /its own host name/);
 });
 
 t.test('data of another Postgres, and nothing where there are none', async (t) => {
@@ -66,14 +66,14 @@ t.test('data of another Postgres, and nothing where there are none', async (t) =
   writeFileSync(path.join(cluster, 'PG_VERSION'), '18\n');
   t.equal(here(), null);
   writeFileSync(path.join(cluster, 'PG_VERSION'), '17\n');
-  t.match(here(), `${cluster} was made by Postgres 17 and this program has Postgres 18`);
+  t.match(here(), `${cluster} was created by Postgres 17, and this program has Postgres 18`);
   t.match(here(), /npm run backup.*npm run restore/);
   t.equal(here({ DATABASE_URL: 'postgres://elsewhere/a' }), null, 'it is not used');
   const elsewhere = path.join(data_dir, 'elsewhere');
   mkdirSync(elsewhere);
   writeFileSync(path.join(elsewhere, 'PG_VERSION'), '16\n');
   writeFileSync(path.join(data_dir, 'postgres.place'), `${elsewhere}\n`);
-  t.match(here(), `${elsewhere} was made by Postgres 16`);
+  t.match(here(), `${elsewhere} was created by Postgres 16`);
   t.match(clusterProblem(elsewhere, '18.4.0'), /Postgres 16/);
-  t.match(here({ PUBLIC_URL: 'https://a.example/x' }), /^PUBLIC_URL: The address has more than/);
+  t.match(here({ PUBLIC_URL: 'https://a.example/x' }), /^PUBLIC_URL: The address must have only/);
 });

@@ -173,5 +173,5 @@ t.test('two starts at once build once', async (t) => {
 t.test('an unknown command is refused', async (t) => {
   const { code, output } = await run(makeCheckout(t), 'constructor');
   t.equal(code, 2);
-  t.match(output, /^There is no command constructor\. There are: start, /);
+  t.match(output, /^There is no command constructor\. Use one of: start, /);
 });

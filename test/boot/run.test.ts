@@ -55,7 +55,7 @@ t.test('a start that cannot work says so with exit code 2, before anything is bu
   t.match(few.stderr, /^A process may open 512 files here .*\n$/);
   const with_path = start('', { PUBLIC_URL: 'https://forum.example/here' });
   t.equal(with_path.status, 2);
-  t.match(with_path.stderr, /^PUBLIC_URL: The address has more than .*\n$/);
+  t.match(with_path.stderr, /^PUBLIC_URL: The address must have only .*\n$/);
   t.notOk(existsSync(path.join(folder, 'node_modules')));
   t.notOk(existsSync(path.join(folder, 'dist')));
 });

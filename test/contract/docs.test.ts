@@ -73,7 +73,7 @@ t.test('a table that was changed by hand is found and written anew', async (t) =
   const run = (...argv: string[]) => runDocs({ argv, screen }, root);
 
   t.equal(await run('--check'), 1);
-  t.match(said.pop(), /not what the service is: faults\./);
+  t.match(said.pop(), /is out of date: faults\./);
   t.equal(fs.readFileSync(file, 'utf8'), altered, 'a check changes nothing');
   t.equal(await run(), 0);
   t.equal(fs.readFileSync(file, 'utf8'), reference);

@@ -26,12 +26,12 @@ t.test('an address has one host or several, as libpq reads them', async (t) => {
 
 t.test('a wrong address is refused with what is wrong, and without the password', async (t) => {
   const wrong: Readonly<Record<string, RegExp>> = {
-    'mysql://u:secret@a/db': /looks like postgres:/,
-    'a:5432': /looks like postgres:/,
-    'postgres://u:secret@a:5432,b:99999/db': /99999 is no port/,
-    'postgres://u:secret@a:b:1/db': /a:b:1 is no host:port/,
+    'mysql://u:secret@a/db': /must look like postgres:/,
+    'a:5432': /must look like postgres:/,
+    'postgres://u:secret@a:5432,b:99999/db': /99999 is not a port/,
+    'postgres://u:secret@a:b:1/db': /a:b:1 is not host:port/,
     'postgres://u:secret@a,b,c/db?port=1,2': /3 hosts and 2 ports/,
-    'postgres://u:secret@a/db?target_session_attrs=master': /is one of any, read-write/,
+    'postgres://u:secret@a/db?target_session_attrs=master': /must be one of any, read-write/,
     'postgres://u:secr%et^/@a/db': /percent-encoded/,
     'postgres://u:secret/x@a/db': /percent-encoded/,
     'postgres://u:secret?x@a/db': /percent-encoded/,

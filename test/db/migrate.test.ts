@@ -83,7 +83,7 @@ t.test('later migrations run once, in their order, and a newer database is refus
   t.same(await apply(all), { adopted: false, applied: [] });
   t.equal((await sql`select from words`).length, 1);
   const { length } = known;
-  const ahead = `at migration ${length + 2} and this program knows ${length}: run the newer program`;
+  const ahead = `at migration ${length + 2} and this program knows ${length}. Run the newer program`;
   await t.rejects(apply(known), new RegExp(ahead));
 });
 

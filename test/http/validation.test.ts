@@ -52,7 +52,7 @@ t.test('what is wrong is said in plain words', async (t) => {
     [{ count: -1 }, 'must be from 0 to 10'],
     [{ count: 11 }, 'must be from 0 to 10'],
     [{ at: 7 }, 'must be a string or null'],
-    [{ at: 'now' }, 'must be a time with its zone, such as 2026-03-01T12:00:00Z'],
+    [{ at: 'now' }, 'must be a time with a zone, such as 2026-03-01T12:00:00Z'],
     [{ tags: 'x' }, 'must be an array'],
     [{ tags: Array(31).fill('x') }, 'must have at most 30 items'],
   ];

@@ -150,7 +150,10 @@ t.test('a hundred agents are shown completely, by pages', async (t) => {
 
 t.test('the page shows errors, last calls and what is left, as text', async (t) => {
   const human = await makeHuman(app);
-  t.match((await pageOf(human)).text, /None yet\. An agent can forecast once it is linked/);
+  t.match(
+    (await pageOf(human)).text,
+    /No agents yet\. An agent can forecast once you have linked it/,
+  );
   const name = '<b>x</b> & "y"';
   const { body } = await register(human, [{ name, model: 'm' }, ...namesOf(2)]);
   const [failing, predicting] = body.results.map(({ result }: Any) => result.api_key);
@@ -166,6 +169,6 @@ t.test('the page shows errors, last calls and what is left, as text', async (t) 
   t.notMatch(page.html, '<b>x');
   t.match(page.text, /REASONING_TOO_SHORT/);
   t.match(page.text, /POST createPrediction, 201/);
-  t.match(page.text, /no call yet/);
+  t.match(page.text, /no calls yet/);
   t.match(page.text, /119 of 120/);
 });

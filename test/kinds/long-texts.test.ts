@@ -270,7 +270,7 @@ t.test('the forms of pages refuse at the field, and take exactly the limit', asy
   const rename = (name: string) => visitor.send('/account/settings', { act: 'name', name });
   t.match(problemAt(await rename(accents(31)), 'name'), { tied: true, invalid: true });
   t.match(problemAt(await rename(nfd('\u1ec7'.repeat(81))), 'name'), { text: /80/ });
-  t.match((await rename(nfd('\u1ec7'.repeat(80)))).text, /Your name is changed/);
+  t.match((await rename(nfd('\u1ec7'.repeat(80)))).text, /Your name is saved/);
 });
 
 t.test('an import refuses the item, names the field, and takes the others', async (t) => {

@@ -176,7 +176,7 @@ t.test('an answer to a forecast is shortened, and says where all of it is', asyn
   const forecast = { question_id, probability: 60, reasoning: `${makeReasoning()}\n${filler}` };
   const written = await writer.callTool('predict', forecast);
   t.notOk(written.isError, `${written.content[0]?.text}`.slice(0, 300));
-  t.match(written.answer.prediction.reasoning, /more characters; full: true of get_question/);
+  t.match(written.answer.prediction.reasoning, /more characters; get_question with full: true/);
   const refused = await writer.callTool('predict', {
     ...forecast,
     selected_option: 'x'.repeat(50_000),

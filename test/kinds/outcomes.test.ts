@@ -18,7 +18,7 @@ type Right = readonly string[] | boolean | 'void' | RegExp;
 const resolutions: readonly [string, Fields | readonly string[], Fields, Right][] = [
   ['an option void', ['void', 'valid'], to('void'), ['void']],
   ['an option void, voided by the form of its own', ['void', 'valid'], { void: true }, 'void'],
-  ['void beside an outcome', ['void', 'valid'], { void: true, ...to('valid') }, /voided or gets/],
+  ['void beside an outcome', ['void', 'valid'], { void: true, ...to('valid') }, /either void or/],
   ['void: false is no voiding', {}, { void: false, ...to(1) }, true],
   ['folding comes before words', ['Void', 'Valid'], to(' VOID '), ['Void']],
   ['the word void', ['one', 'other'], to('void'), 'void'],
@@ -43,7 +43,7 @@ const resolutions: readonly [string, Fields | readonly string[], Fields, Right][
   ['digits are texts', ['1', '01', '1.0'], to('01'), ['01']],
   ['a list of numbers', ['2034', '2035', '2036'], to([2034, 2035]), ['2034', '2035']],
   ['an object', ['A', 'B'], to({ A: 1 }), /resolved_to/],
-  ['all options', ['A', 'B'], to('A|B'), /void the question instead/],
+  ['all options', ['A', 'B'], to('A|B'), /Void the question instead/],
   ['an option named twice', ['Alpha', 'Beta'], to(['Alpha', 'ALPHA ']), /“ALPHA ” is named twice/],
   ['a fraction on yes/no', {}, to(0.7), /resolved to 1, 0, yes, no or void/],
   ['a word in capitals on yes/no', {}, to('YES'), true],
@@ -213,7 +213,7 @@ t.test('a forecast names options as people write them', async (t) => {
     ['full width', cafe, of('ＮＯ'), one('No')],
     ['capitals', cafe, of('CAFE\u0301  AU LAIT'), one(cafe[2])],
     ['zero width', cafe, of('\u200bYes\ufeff'), one('Yes')],
-    ['another text', cafe, of('Yes!'), 'the options are Yes, No'],
+    ['another text', cafe, of('Yes!'), 'The options are Yes, No'],
     ['keys', cafe, shares, { probabilities: [20, 30, 50] }],
     ['two keys for one', cafe, { probabilities: { Yes: 20, 'yes ': 30, No: 50 } }, 'named twice'],
     [

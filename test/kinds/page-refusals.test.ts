@@ -158,7 +158,7 @@ t.test('an unknown category is refused everywhere', async (t) => {
       t.equal(status, 400, query);
       t.match(headers['content-type'], /^text\/html/);
       t.equal(headers['etag'], undefined);
-      t.match(text, /There is no (?:topic|part|tag) “<bdi>nope<\/bdi>”/);
+      t.match(text, /Unknown (?:topic|subtopic|tag) “<bdi>nope<\/bdi>”/);
     }
   }
   const feed = await ask(app, 'GET /feed.xml?category=nope');

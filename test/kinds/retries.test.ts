@@ -124,7 +124,11 @@ t.test('a forecast is there once', async (t) => {
     ['the same', [{}, {}]],
     ['in other forms', [{}, { probability: 0.4, scale: 'fraction' }, side]],
     ['of an agent in capitals', [{}, { is_loud: true }]],
-    ['with another number', [{}, { probability: 70 }], /another forecast on this question already/],
+    [
+      'with another number',
+      [{}, { probability: 70 }],
+      /already has a different forecast on this question/,
+    ],
   ];
   for (const [what, stated, refusal] of cases) {
     const one = open();
@@ -296,7 +300,7 @@ t.test('what comes too late, too early or for a draft is refused with its line',
   const known = early.decided({ resolved_to: 1, known_at: '2024-12-31' });
   t.match(await send([early.asked, known]), {
     code: 4,
-    output: /^line 2: .*known_at lies between/m,
+    output: /^line 2: .*known_at must be between/m,
   });
   t.match(await questionOf(early.id), { status: /open|closed/ });
   const draft = open();

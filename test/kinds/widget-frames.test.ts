@@ -170,7 +170,7 @@ t.test('what is not there is a small page in the frame', async (t) => {
   for (const id of ['00000000-0000-7000-8000-000000000000', draft]) {
     const page = await openHost(frameOf(`/embed/${id}`));
     const [frame] = page.page.frames().slice(1);
-    t.equal(await frame?.locator('h1').textContent(), 'There is no such question');
+    t.equal(await frame?.locator('h1').textContent(), 'Question not found');
     t.same(
       page.mistakes.filter((text) => !text.includes('404')),
       [],

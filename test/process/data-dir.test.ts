@@ -57,12 +57,12 @@ t.test('on a full disk a large log is emptied all the same, which is said', { sk
   writeSync(log, 'x'.repeat(600_000));
   disk.fill();
   rotateLog(file, (one) => said.push(one), 500_000);
-  t.same(said, [`The log ${file} was emptied: its disk has no room for ${file}.1.`]);
+  t.same(said, [`The log ${file} was emptied, because its disk has no room for ${file}.1.`]);
   t.equal(statSync(file).size, 0);
 });
 
 t.test('a folder that cannot be used is refused at once, with the way out', async (t) => {
-  const refused = { name: 'CannotStart', message: /^DATA_DIR .* cannot be used .*: set another/ };
+  const refused = { name: 'CannotStart', message: /^DATA_DIR .* cannot be used .*\. Set another/ };
   for (const folder of ['/proc/forum', '/dev/null/forum']) {
     await t.rejects(claimDataDir(folder), refused, folder);
   }

@@ -123,7 +123,7 @@ t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files',
   const lines: string[] = [];
   const third = await startRedis({ data_dir: folder, say: (line) => lines.push(line) });
   t.teardown(() => third.stop());
-  t.match(lines.join(), /are deleted and made again/);
+  t.match(lines.join(), /are deleted and created again/);
   t.equal(await useRedis(third.url, (redis) => redis.get('kept')), null);
 });
 

@@ -154,7 +154,7 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
   t.equal(await refused.code, 1);
   t.equal(
     refused.output(),
-    `Port ${port} on 127.0.0.1 is in use: stop the other program or set PORT.\n`,
+    `Port ${port} on 127.0.0.1 is in use. Stop the other program or set PORT.\n`,
   );
   const first = launch(folder, given);
   const url = await first.url;
@@ -178,7 +178,7 @@ t.test('a Redis that is not there is reported, and nothing waits for it', async 
   const given = { DATABASE_URL: database_url, REDIS_URL: `redis://127.0.0.1:${port}` };
   const { child, url: running, output, code } = launch(folder, given);
   await running;
-  const line = `Redis (REDIS_URL): connect ECONNREFUSED 127.0.0.1:${port}. Look again with: npm run doctor\n`;
+  const line = `Redis (REDIS_URL): connect ECONNREFUSED 127.0.0.1:${port}. Check again with: npm run doctor\n`;
   await until('it is reported', () => output().includes(line));
   child.kill('SIGTERM');
   t.equal(await code, 0);

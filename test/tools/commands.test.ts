@@ -28,9 +28,9 @@ t.test('what is mistyped is refused with the nearest names', async (t) => {
     runProgram({}, 'export'),
     runProgram({}),
   ]);
-  t.match(command, { code: 2, errors: /did you mean verify\?/, document: { ok: false } });
-  t.match(option, { code: 2, errors: /no option --jsn; did you mean --json\?/, output: '' });
-  t.match(action.document, { ok: false, exit_code: 2, error: /did you mean rotate\?/ });
+  t.match(command, { code: 2, errors: /Did you mean verify\?/, document: { ok: false } });
+  t.match(option, { code: 2, errors: /no option --jsn\. Did you mean --json\?/, output: '' });
+  t.match(action.document, { ok: false, exit_code: 2, error: /Did you mean rotate\?/ });
   t.match(missing, { code: 2, errors: /^An argument is missing\./ });
   t.match(bare, { code: 2, errors: /^Usage: prediction-forum COMMAND/ });
 });

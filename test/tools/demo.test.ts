@@ -76,7 +76,7 @@ t.test('what is missing is said in one sentence', async (t) => {
   await app.stop();
   const nothing = await play(app, folder);
   t.equal(nothing.code, 3);
-  t.match(nothing.output, /^Nothing answers; start the service with npm start, or give --url/);
+  t.match(nothing.output, /^Nothing answers\. Start the service with npm start, or give --url/);
 });
 
 t.test(
@@ -88,7 +88,7 @@ t.test(
     });
     const { code, output } = await play(app, folder);
     t.equal(code, 1);
-    t.match(output, /does not run in development mode, whose outbox page the demo reads\.\n$/);
+    t.match(output, /reads the outbox page, which the service has only in development mode\.\n$/);
   },
 );
 

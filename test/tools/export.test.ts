@@ -113,7 +113,7 @@ for (const format of ['csv', 'ndjson', 'json', 'parquet']) {
 
       gate.open();
       const again = await run(...argv);
-      t.match(again, { code: 0, said: /Going on with the export of / });
+      t.match(again, { code: 0, said: /Continuing the export of / });
 
       const whole = path.join(folder, `whole.${format}`);
       const second = await run(
@@ -144,7 +144,7 @@ t.test('a part of another export is not gone on with', async (t) => {
   );
   writeFileSync(`${file}.part`, 'something');
   const argv = ['predictions', '--format', 'csv', '--out', file, '--url', app.url];
-  t.match(await run(...argv), { code: 1, said: /belongs to another export.*or delete it/ });
+  t.match(await run(...argv), { code: 1, said: /belongs to another export.*or delete the file/ });
   t.equal(readFileSync(`${file}.part`, 'utf8'), 'something');
   rmSync(`${file}.part`);
   t.equal((await run(...argv)).code, 0);
@@ -160,7 +160,7 @@ t.test(
     writeFileSync(`${file}.part`, 'what is not of this export');
     const { code, said } = await run('predictions', '--out', file, '--url', app.url);
     t.equal(code, 0, said);
-    t.match(said, 'The rows have changed since the export began. Starting again.');
+    t.match(said, 'The rows have changed since the export started. Starting again.');
     t.equal(readFileSync(file, 'utf8').split('\n').length - 1, rows);
   },
 );
@@ -172,7 +172,7 @@ t.test('filtered, and nothing is overwritten', async (t) => {
   t.equal(made.code, 0, made.said);
   const lines = readFileSync(file, 'utf8').split('\r\n');
   t.equal(lines.length - 2, (Math.ceil(agents / 8) * questions) | 0);
-  t.match(await run(...argv), { code: 1, said: /is there already; give --force/ });
+  t.match(await run(...argv), { code: 1, said: /already exists\. Give --force/ });
 });
 
 t.test('a redirect and a page of somebody else are no export', async (t) => {
@@ -195,16 +195,16 @@ t.test('wrong words and refusals are said in a sentence', async (t) => {
   const out = ['--out', path.join(makeFolder(t), 'x')];
   for (const [code, argv, said] of [
     [0, ['--help'], /^Usage: /],
-    [2, ['opinions'], /WHAT is predictions, .*comments, or consensus-history, not opinions/],
+    [2, ['opinions'], /WHAT must be predictions, .*comments, or consensus-history, not opinions/],
     [2, ['predictions', '--format', 'xlsx'], /csv, ndjson, json, parquet, not xlsx/],
-    [2, ['predictions', '--url', 'nowhere'], /--url takes an address/],
+    [2, ['predictions', '--url', 'nowhere'], /--url must be an address/],
     [2, ['predictions', '--colour'], /no option --colour/],
     [
       1,
       ['predictions', '--since', 'yesterday', '--url', app.url, ...out],
-      /refuses: .*query\.since/,
+      /refused the export: .*query\.since/,
     ],
-    [3, ['predictions', '--url', 'http://127.0.0.1:1', ...out], /Nothing can be had from/],
+    [3, ['predictions', '--url', 'http://127.0.0.1:1', ...out], /sends no export \(/],
   ] as const) {
     const answer = await run(...argv);
     t.match(answer.said, said);

@@ -161,7 +161,7 @@ t.test('CSV: quotes, rows over several lines, and rows that do not fit', async (
   );
   t.match(
     entries.filter((entry) => 'problem' in (entry as object)),
-    [{ line: 5, problem: 'the row has 1 cell, and the header 2' }],
+    [{ line: 5, problem: 'the row has 1 cell, but the header has 2' }],
   );
 });
 
@@ -253,7 +253,7 @@ t.test('arguments', async (t) => {
     return said;
   };
   t.match(await say(), /^An argument is missing\.\n\nUsage/);
-  t.match(await say('a', 'b'), /^There is an argument too much: b\.\n\nUsage/);
+  t.match(await say('a', 'b'), /^There is an extra argument: b\.\n\nUsage/);
   t.match(await say('a', '--fast'), /fast[\s\S]*Usage/);
   t.match(await say('a', '--url', 'nowhere', '--admin-key-file', 'package.json'), /--url takes/);
 });
@@ -283,7 +283,7 @@ t.test('bad lines are listed with number and reason, and the rest goes in', asyn
   t.match(output, /^line 2: not valid JSON: .*\n/m);
   t.match(output, /^line 3: .*closes_at/m);
   t.match(output, /^line 4: "sports" is not a category/m);
-  t.match(output, /^line 5: closes_at has to be later than opens_at/m);
+  t.match(output, /^line 5: closes_at must be later than opens_at/m);
   t.match(output, /^line 6: .*question/m);
   t.match(output, /^line 8: question was cut from 564 to 500 characters\n/m);
   t.match(
@@ -373,7 +373,7 @@ t.test('an interrupted import goes on where it was', async (t) => {
   stop.abort();
   const { code, output } = await interrupted;
   t.equal(code, 1);
-  t.match(output, /Interrupted; run the same command again to go on\.\n$/);
+  t.match(output, /Interrupted\. Run the same command again to continue\.\n$/);
   const between = (await rows()).length;
   t.ok(between >= 100 && between < all, `${between} questions`);
   const { code: second_code, output: second } = await run(file);
@@ -387,7 +387,7 @@ t.test('when the service is the reason, one sentence and the exit code say so', 
   const wrong = write('wrong', 'not-the-admin-key-0123456789abcdefghij');
   t.match(await run(file, ['--admin-key-file', wrong]), {
     code: 1,
-    output: /does not accept this admin key; see --admin-key-file\.\n$/,
+    output: /does not accept this admin key\. See --admin-key-file\.\n$/,
   });
   t.match(await run(file, ['--admin-key-file', `${wrong}-absent`]), {
     code: 1,
@@ -397,6 +397,6 @@ t.test('when the service is the reason, one sentence and the exit code say so', 
   await app.stop();
   t.match(await run(file), {
     code: 3,
-    output: /Nothing answers; start the service with npm start, or give --url/,
+    output: /Nothing answers\. Start the service with npm start, or give --url/,
   });
 });

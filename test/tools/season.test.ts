@@ -103,16 +103,19 @@ t.test('lines of every type in any order, options and voids, and what is refused
   const { code, output } = await run(file);
   t.equal(code, 4);
   t.match(output, /^line 7: A yes\/no question is resolved to 1, 0, yes, no or void, not to 0.4/m);
-  t.match(output, /^line 14: There is no published question d of lines/m);
-  t.match(output, /^line 15: A forecast of 2024-06-01T.* is not of the time/m);
-  t.match(output, /^line 16: The forecast is said to be made in the future/m);
+  t.match(output, /^line 14: There is no published question d from lines/m);
+  t.match(
+    output,
+    /^line 15: The forecast was made at 2024-06-01T.*, but the question was open only/m,
+  );
+  t.match(output, /^line 16: The time of the forecast is in the future/m);
   t.match(output, /^line 17: .*200 characters/m);
   t.match(output, /^line 18: An agent that was not imported has this name/m);
-  t.match(output, /^line 18: There is no imported agent of the name Stranger/m);
-  t.match(output, /^line 19: There is no published question x of lines/m);
+  t.match(output, /^line 18: There is no imported agent named Stranger/m);
+  t.match(output, /^line 19: There is no published question x from lines/m);
   t.match(output, /^line 20: .*probability/m);
-  t.match(output, /^line 21: This agent has another forecast on this question already/m);
-  t.match(output, /^line 22: type is rumour and not one of question, agent, forecast/m);
+  t.match(output, /^line 21: This agent already has a different forecast on this question/m);
+  t.match(output, /^line 22: type must be one of question, agent, forecast, .* not rumour/m);
   t.match(
     output,
     /5 created, 0 there already, 1 bad\. agents: 1 created, 0 there already, 1 bad\./,

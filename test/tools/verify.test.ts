@@ -136,7 +136,7 @@ const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Pr
 const record_cases: readonly Case[] = [
   [/balance .*sum of the ledger/, 'update accounts set balance = balance + 1'],
   [
-    /the stakes of prediction .* come to -5 points/,
+    /the stakes of prediction .* add up to -5 points/,
     `insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
     select agent_id, gen_random_uuid(), 'stake', -5, 0, id from predictions limit 1`,
   ],
@@ -149,13 +149,13 @@ const record_cases: readonly Case[] = [
   [/the log has/, 'delete from events where "offset" = 3'],
   [/has no event/, 'delete from events where "offset" = 3'],
   [
-    /is about no prediction/,
+    /belongs to no prediction/,
     `
     update predictions set event_id = gen_random_uuid()
     where id = (select id from predictions limit 1)`,
   ],
   [
-    /is not about its prediction/,
+    /does not belong to its prediction/,
     `
     update predictions p set event_id = q.event_id
     from predictions q where q.agent_id = p.agent_id and q.question_id <> p.question_id`,
@@ -172,16 +172,16 @@ const record_cases: readonly Case[] = [
   [/has no delivery of event/, 'delete from deliveries where event_offset = 2'],
   [/which it does not want/, "update webhooks set events = '{question.closed}'"],
   [
-    /which the log has not/,
+    /which is not in the log/,
     'update deliveries set event_id = gen_random_uuid() where event_offset = 2',
   ],
   [/which is not for it/, 'update events set audience_id = gen_random_uuid()'],
   [/numbered predictions up to/, 'update predictions set seq = seq + 100'],
   [/no row for its last prediction/, 'delete from last_predictions'],
-  [/last prediction that is not there/, 'update last_predictions set prediction_id = agent_id'],
+  [/last prediction that does not exist/, 'update last_predictions set prediction_id = agent_id'],
   [/has no account/, 'delete from accounts'],
   [
-    /was paid for 1 recruits, the last as number 2/,
+    /was paid for 1 recruits, but the last one has number 2/,
     `insert into referrals (agent_id, ordinal, recruit_id, bonus, recruit_owner_id, paid_at)
     select id, 2, gen_random_uuid(), 300, gen_random_uuid(), now() from agents`,
   ],
@@ -196,7 +196,7 @@ const record_cases: readonly Case[] = [
     select id, 1, gen_random_uuid(), 200, gen_random_uuid(), now() from agents`,
   ],
   [
-    /is tallied .* instead of $/,
+    /has tally .* instead of $/,
     `
     delete from predictions;
     delete from events where event = 'prediction.placed';
@@ -204,24 +204,24 @@ const record_cases: readonly Case[] = [
     update question_counts set prediction_count = 0, yes_count = 0, no_count = 0`,
   ],
   [/counts .* instead of/, 'update question_counts set yes_count = yes_count + 1'],
-  [/the stream tells/, 'update events set event = \'question.closed\' where "offset" = 2'],
+  [/and the log differ at/, 'update events set event = \'question.closed\' where "offset" = 2'],
   [
-    /the digest at 3 is not that of the log after 0/,
+    /the digest at 3 does not match the events after 0/,
     `insert into event_digests ("offset", digest) values (3, repeat('a', 64))`,
   ],
-  [/the digests do not reach the oldest event, 1/, 'delete from event_digests'],
-  [/is tallied/, 'update predictions set probability = 300, confidence = 300'],
+  [/no stored digest covers the oldest event, 1/, 'delete from event_digests'],
+  [/has tally/, 'update predictions set probability = 300, confidence = 300'],
 ];
 
 const settled_cases: readonly Case[] = [
   [
-    /earns -?\d+, and the ledger says/,
+    /earns -?\d+, but the ledger says/,
     `insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
     select agent_id, gen_random_uuid(), reason, amount, balance_after, subject_id
     from ledger where reason = 'settlement' limit 1`,
   ],
   [
-    /is void, the ledger says 1, and it has no score/,
+    /is void, but the ledger says 1, and it has no score/,
     `
     insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
     select p.agent_id, gen_random_uuid(), 'settlement', 1, 1, p.id
@@ -229,8 +229,8 @@ const settled_cases: readonly Case[] = [
     join resolutions r on r.question_id = p.question_id and r.kind = 'void'
     limit 1`,
   ],
-  [/by revision 2, its score says/, 'update scores set net = net + 1'],
-  [/by revision 2, its score says/, 'update scores set revision = 1'],
+  [/by revision 2, but its score says/, 'update scores set net = net + 1'],
+  [/by revision 2, but its score says/, 'update scores set revision = 1'],
   [/its score says null by null/, 'delete from scores'],
   [/has a Brier score of/, 'update scores set brier = brier + 0.01'],
   [/has no prediction/, 'update scores set prediction_id = gen_random_uuid()'],
@@ -238,10 +238,10 @@ const settled_cases: readonly Case[] = [
   [/is resolved at revision 2/, 'update questions set outcome = not outcome'],
   [/of 1/, 'delete from resolutions where revision = 1'],
   [
-    /is open, the ledger says/,
+    /is open, but the ledger says/,
     "update resolutions set state = 'running', finished_at = null, cursor_agent = null",
   ],
-  [/is open, the ledger says/, 'delete from resolutions'],
+  [/is open, but the ledger says/, 'delete from resolutions'],
 ];
 
 const { app, parts } = await makeRested();
@@ -281,7 +281,7 @@ t.test('what is under way is a difference only once it is old', async (t) => {
   await writeProjected(redis, prefix, projected);
   await sql`insert into outbox (id, event, body) values (${old_id}, 'question.closed', '{}')`;
   const old = await findDifferences({ ...parts, under_way_ms });
-  t.match(old, [/1 events wait in the outbox/, /is tallied/, /stands at/]);
+  t.match(old, [/1 events wait in the outbox/, /has tally/, /is at offset/]);
   await sql`delete from outbox`;
   await redis.del(tally);
   await redis.hset(tally, whole);
@@ -318,11 +318,11 @@ t.test('every kind of difference is found, and nothing else', async (t) => {
   await redis.del(tally);
   await find(/has no live tally/);
   await redis.hset(tally, { ...whole, o: 1 });
-  await find(/stands at 1/);
+  await find(/is at offset 1/);
   await redis.hset(tally, whole);
   const entries = await redis.xrange(stream, '-', '+');
   await redis.xdel(stream, entries[2]?.[0] ?? '');
-  await find(/the stream has .* where the log has/);
+  await find(/the stream has .*, but the log has/);
   const board = `${prefix}:{boards}:points:all:all`;
   const members = await redis.zrange(board, '0', '-1');
   await redis.zrem(board, members.find((one) => one.includes(agentId(1))) as string);
@@ -335,18 +335,18 @@ t.test('without a service the command says so', async (t) => {
   const env = { DATA_DIR: path.join(t.testdir(), 'none') };
   const { code, output } = await runTool('verify', env);
   t.equal(code, 3);
-  t.match(output, /There is no service in .*none: start it, or set DATA_DIR\.\n$/);
+  t.match(output, /There is no service in .*none\. Start it, or set DATA_DIR\.\n$/);
 });
 
 const delivery_cases: readonly Case[] = [
   [/has no delivery of event/, 'delete from deliveries where event_offset = 2'],
   [/which it does not want/, "update webhooks set filter_categories = '{technology}'"],
-  [/which the log has not/, 'delete from events where "offset" = 2'],
-  [/are of webhook .*, which there is not/, 'delete from webhooks'],
+  [/which is not in the log/, 'delete from events where "offset" = 2'],
+  [/belong to missing webhook/, 'delete from webhooks'],
   [/an attempt at event .* has no delivery/, 'delete from deliveries where event_offset = 1'],
-  [/is delivered after 1 attempts, and has 0 without a 2xx/, 'delete from attempts'],
-  [/is delivered .* has 1 without a 2xx/, 'update attempts set status = 500'],
-  [/not made of its webhook and event/, 'update deliveries set id = gen_random_uuid()'],
+  [/is delivered after 1 attempts, stored: 0, none with a 2xx/, 'delete from attempts'],
+  [/is delivered .* stored: 1, none with a 2xx/, 'update attempts set status = 500'],
+  [/does not match its webhook and event/, 'update deliveries set id = gen_random_uuid()'],
   [
     /a gap of webhook .* leaves out 9 events from 1 to 2/,
     `update deliveries
@@ -360,14 +360,14 @@ const delivery_cases: readonly Case[] = [
     set state = 'waiting', delivered_at = null, queued_at = now() - interval '1 hour'
     where event_offset = 1`,
   ],
-  [/is on and says: x/, "update webhooks set disabled_reason = 'x'"],
-  [/are planned up to 9, and the log has 2/, 'update delivery_plan set planned_offset = 9'],
+  [/is on, and its disabled_reason is x/, "update webhooks set disabled_reason = 'x'"],
+  [/are planned up to 9, but the log has 2/, 'update delivery_plan set planned_offset = 9'],
   [
     /a range is planned from 3/,
     'insert into planned_ranges (first_offset, last_offset) values (3, 4)',
   ],
   [
-    /a replay is of webhook/,
+    /a replay belongs to missing webhook/,
     `insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
     values (gen_random_uuid(), gen_random_uuid(), 0, 1, 1)`,
   ],
@@ -390,16 +390,16 @@ t.test('deliveries that contradict the log or themselves are found', async (t) =
 });
 
 const moderation_cases: readonly Case[] = [
-  [/is upheld by revision 2, which there is not/, 'delete from resolutions where revision = 2'],
+  [/is upheld by revision 2, which does not exist/, 'delete from resolutions where revision = 2'],
   [/not later than its own/, "update disputes set revision = 2 where status = 'upheld'"],
   [/is about revision 9/, "update disputes set revision = 9 where status = 'rejected'"],
-  [/of an agent that did not predict/, 'delete from predictions'],
+  [/belongs to an agent that did not predict/, 'delete from predictions'],
   [
     /is decided by no act/,
     "update disputes set status = 'rejected', new_revision = null where status = 'upheld'",
   ],
   [/which is not upheld/, `update resolutions set decided_by = 'dispute:x' where revision = 2`],
-  [/prediction .* is hidden, and no act/, 'update predictions set hidden_at = now()'],
+  [/prediction .* is hidden, but no act/, 'update predictions set hidden_at = now()'],
 ];
 
 t.test('disputes and hidden content that contradict the record are found', async (t) => {
@@ -448,7 +448,7 @@ const conversation_cases: readonly Case[] = [
     /comment .* counts \d+ upvotes/,
     `update comments set upvotes = upvotes + 1 where id = ${one_comment}`,
   ],
-  [/is about no comment/, 'update votes set subject_id = gen_random_uuid()'],
+  [/is for a missing comment/, 'update votes set subject_id = gen_random_uuid()'],
   [
     /of the same owner/,
     'update agents set owner_id = (select id from humans limit 1), linked_at = now()',

@@ -118,8 +118,8 @@ t.test('the account', options, async (t) => {
       }
       t.same(mistakes, []);
       await page.goto(`${app.url}/account/agents/${id}`);
-      await page.getByText('Get a new key…').click();
-      await page.getByRole('button', { name: 'Replace the key' }).click();
+      await page.getByText('Replace key…').click();
+      await page.getByRole('button', { name: 'Replace key' }).click();
       await page.getByRole('button', { name: 'Copy' }).first().click();
       await page.getByRole('button', { name: 'Copied' }).waitFor();
       const copied = await page.evaluate(() => navigator.clipboard.readText());

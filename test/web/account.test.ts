@@ -21,7 +21,7 @@ const logIn = async (email: string, secret = password) => {
 
 t.test('the overview counts what a person has and begins where there is nothing', async (t) => {
   const { human, visitor } = await setUp();
-  t.match((await visitor.open('/account')).text, /verified .*0 agents 0 webhooks .*Begin here/);
+  t.match((await visitor.open('/account')).text, /verified .*0 agents 0 webhooks .*Get started/);
   const agent = await makeAgent(app, { human });
   t.match((await visitor.open('/account')).text, new RegExp(`1 agent .*${agent.name}`));
 });
@@ -29,7 +29,7 @@ t.test('the overview counts what a person has and begins where there is nothing'
 t.test('a name is changed', async (t) => {
   const { visitor } = await setUp();
   const shown = await visitor.send(settings, { act: 'name', name: 'Grace' });
-  t.match(shown, { path: `${settings}?done=name`, text: /Your name is changed/ });
+  t.match(shown, { path: `${settings}?done=name`, text: /Your name is saved/ });
   t.match(shown.html, 'value="Grace"');
   const wrong = await visitor.send(settings, { act: 'name', name: 'n'.repeat(81) });
   t.match(problemAt(wrong, 'name'), { text: /80/, invalid: true, tied: true, focus: true });
@@ -48,7 +48,7 @@ t.test('a password is changed with the old one, and other sessions end', async (
   t.match(problemAt(await change(password, 'short'), 'password'), {
     text: /^Must have at least 10/,
   });
-  t.match((await change(password, 'another battery')).text, /every other session has ended/);
+  t.match((await change(password, 'another battery')).text, /All other sessions have ended/);
   t.equal((await visitor.open(settings)).status, 200);
   t.match((await other.open(settings)).path, /login/);
   t.notOk((await logIn(human.email)).is_in);
@@ -71,7 +71,10 @@ t.test('sessions are shown, and end one by one or together', async (t) => {
   t.equal(await count(), 3, 'a stranger ends none');
   t.match((await visitor.send(settings, { act: 'session', session: ids[0] ?? '' })).text, /ended/);
   t.equal(await count(), 2);
-  t.match((await visitor.send(settings, { act: 'sessions' })).text, /Every other session/);
+  t.match(
+    (await visitor.send(settings, { act: 'sessions' })).text,
+    /All other sessions have ended/,
+  );
   t.equal(await count(), 0);
   t.equal((await visitor.open('/account')).path, '/account');
 });
@@ -113,14 +116,14 @@ t.test('notifications and suggestions of a person are those of its agents', asyn
   const own = await suggest(agent.key, 'Will the <b>night</b> train run again this year?');
   await suggest(stranger.key, 'Will the foreign train run again this year?');
   const waiting = await visitor.open('/account/suggestions');
-  t.match(waiting.text, /Will the <b>night<\/b> train .* waits for review/);
+  t.match(waiting.text, /Will the <b>night<\/b> train .* waiting for review/);
   t.notMatch(waiting.text, /foreign/);
   const id = own.body.question.id;
   await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true });
   t.match((await visitor.open('/account/suggestions')).html, `href="/questions/${id}"`);
   const notices = await visitor.open('/account/notifications');
   t.match(notices.text, /Your suggestion “Will the <b>night<\/b> train .* is published/);
-  t.match(notices.text, /Not read \(1\)/);
+  t.match(notices.text, /Unread \(1\)/);
   const other = await (await setUp()).visitor.open('/account/notifications');
   t.match(other.text, /No notifications yet/);
 });

@@ -76,7 +76,10 @@ t.test('a question is created, edited, published, closed, opened again and voide
   const late = await admin.send(path, { act: 'publish' });
   t.equal(late.status, 409);
   t.match(late.body, /role="alert"/);
-  t.match((await admin.submit(path, { act: 'void', note: 'Called off.' })).body, 'is void');
+  t.match(
+    (await admin.submit(path, { act: 'void', note: 'Called off.' })).body,
+    'The question is voided',
+  );
   const acts = await app.sql`select act from audit_log where admin like 'human:%' order by id`;
   t.same(
     acts.map(({ act }) => act),
@@ -93,7 +96,7 @@ t.test('a suggestion is rejected with a reason', async (t) => {
     act: 'reject',
     reason: 'Nobody could tell its outcome.',
   });
-  t.match(page.body, 'No suggestion waits.');
+  t.match(page.body, 'No suggestions or drafts.');
   t.match(page.body, 'Nobody could tell its outcome.', 'the audit log has the reason');
 });
 
@@ -117,7 +120,7 @@ t.test('a resolution is previewed, decided, and pays just that', async (t) => {
   const figure = (name: string): string =>
     new RegExp(`${name}</th><td class="n">([^<]*)`).exec(preview.body)?.[1] ?? '';
   t.equal(figure('Predictions'), '3');
-  t.equal(figure('That lose points'), '3');
+  t.equal(figure('Lose points'), '3');
   t.equal(figure('The crowd was'), 'wrong');
   t.match(preview.body, /value="no" checked/, 'the form keeps what was chosen');
   const done = await admin.submit(path, { ...form, step: 'decide' });
@@ -127,13 +130,13 @@ t.test('a resolution is previewed, decided, and pays just that', async (t) => {
     return rows.length === 3 && rows.map(({ net }) => net);
   });
   const signed = (n: number) => `−${-n}`;
-  t.equal(figure('Sum of points'), signed(nets.reduce((a, b) => a + b)));
+  t.equal(figure('Total points'), signed(nets.reduce((a, b) => a + b)));
   t.equal(figure('Lowest'), signed(nets[0] ?? 0));
   t.equal(figure('Highest'), signed(nets[2] ?? 0));
   const empty = await admin.send(path, { act: 'resolve', step: 'preview' });
   t.equal(empty.status, 400);
   const again = await admin.send(path, { ...form, outcome: 'yes', step: 'preview' });
-  t.match(again.body, /Accounts that move<\/th><td class="n">3</);
+  t.match(again.body, /Balances that change<\/th><td class="n">3</);
 });
 
 t.test('a dispute is upheld with another outcome or a void question, or rejected', async (t) => {
@@ -174,12 +177,15 @@ t.test('content is hidden by its address and shown again', async (t) => {
   const [forecast] = await makeForecasts(app, id, [{ prediction: true, confidence: 80 }]);
   const subject = `${app.url}/predictions/${forecast?.prediction_id}`;
   const act = { act: 'hide', kind: 'prediction', reason: 'It names a private person.' };
-  t.match((await admin.submit('/admin/content', { ...act, subject })).body, 'It is hidden.');
+  t.match(
+    (await admin.submit('/admin/content', { ...act, subject })).body,
+    'The content is hidden.',
+  );
   const isHidden = async () =>
     (await app.sql`select from predictions where hidden_at is not null`).length === 1;
   t.ok(await isHidden());
   const back = { ...act, act: 'restore', subject: forecast?.prediction_id ?? '' };
-  t.match((await admin.submit('/admin/content', back)).body, 'It is shown again.');
+  t.match((await admin.submit('/admin/content', back)).body, 'The content is visible again.');
   t.notOk(await isHidden());
   const none = await admin.send('/admin/content', { ...act, subject: id });
   t.equal(none.status, 404);
@@ -223,21 +229,21 @@ t.test('a file goes in line by line, and what is refused is said and kept', asyn
   ];
   const text = lines.join('\n');
   const check = await admin.send('/admin/import', { lines: text });
-  t.match(check.body, 'To be imported: 2 questions, 1 agent, 0 forecasts, 0 resolutions.');
+  t.match(check.body, 'Ready to import: 2 questions, 1 agent, 0 forecasts, 0 resolutions.');
   t.equal((await app.sql`select from questions`).length, 0, 'nothing is in yet');
   const { status, body } = await admin.send('/admin/import', { lines: text, step: 'import' });
   t.equal(status, 200);
-  t.match(body, '2 lines added, 0 there already, 3 refused.');
+  t.match(body, '2 lines imported, 0 already there, 3 refused.');
   for (const row of [
-    /<td class="n">2<\/td><td>This line is no JSON object/,
+    /<td class="n">2<\/td><td>This line is not a JSON object/,
     /<td class="n">4<\/td><td>&quot;nothing&quot; is not a category/,
-    /<td class="n">5<\/td><td>There is no type thing/,
+    /<td class="n">5<\/td><td>Unknown type: thing/,
   ]) {
     t.match(body, row);
   }
   t.match(body, /<textarea[^>]*>no JSON\n\{/, 'the refused lines alone are there again');
   const again = await admin.send('/admin/import', { lines: lines[0] ?? '', step: 'import' });
-  t.match(again.body, '0 lines added, 1 there already, 0 refused.');
+  t.match(again.body, '0 lines imported, 1 already there, 0 refused.');
 });
 
 t.test('what agents wrote stays text', async (t) => {

@@ -62,7 +62,7 @@ t.test('the page of an agent shows who it is, its record and every forecast', as
     for (const id of ['00000000-0000-7000-8000-000000000000', 'nobody']) {
       const answer = await show(`/agents/${id}`);
       t.equal(answer.status, 404);
-      t.match(answer.body, 'There is nothing at this address');
+      t.match(answer.body, 'Page not found');
     }
     t.equal((await show(`/agents/${good.id}?result=drawn`)).status, 400);
   });

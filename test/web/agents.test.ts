@@ -3,9 +3,9 @@ import { openForum, playSeason, rowsOf, showWithout, textOf } from './season.js'
 
 t.test('the directory lists agents by name, family and standing', async (t) => {
   const { app, show } = await openForum(t);
-  t.match((await show('/agents')).body, 'No agent has been linked to a person yet');
+  t.match((await show('/agents')).body, 'No agents yet.');
   const { good, even } = await playSeason(t, app);
-  const body = await showWithout(show, '/agents', 'No agent has been linked');
+  const body = await showWithout(show, '/agents', 'No agents yet.');
   const { body: listed } = await app.call('GET', '/api/agents?sort=points');
   const rows = rowsOf(body);
   t.equal(rows.length, 3);
@@ -20,6 +20,6 @@ t.test('the directory lists agents by name, family and standing', async (t) => {
   const named = await show('/agents?q=good&sort=new');
   t.match(named.body, `href="/agents/${good.id}"`);
   t.match(named.body, /value="good"/, 'what was searched for stays');
-  t.match(textOf((await show('/agents?q=zzz')).body), 'No agent fits');
+  t.match(textOf((await show('/agents?q=zzz')).body), 'No agents match.');
   t.equal((await show('/agents?family=none')).status, 400);
 });

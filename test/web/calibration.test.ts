@@ -3,7 +3,7 @@ import { openForum, playSeason, rowsOf, showWithout, textOf } from './season.js'
 
 t.test('reliability diagrams of all forecasts and of each family', async (t) => {
   const { app, show } = await openForum(t);
-  t.match(textOf((await show('/calibration')).body), 'No forecast has been resolved yet');
+  t.match(textOf((await show('/calibration')).body), 'No resolved forecasts yet');
   await playSeason(t, app);
   for (const event of ['taken', 'yes']) {
     const { body: all } = await app.call('GET', `/api/export/calibration?event=${event}`);
@@ -15,7 +15,7 @@ t.test('reliability diagrams of all forecasts and of each family', async (t) => 
     t.equal(status, 200);
     const groups = [...all.groups, ...families.groups];
     t.equal((body.match(/class="calibration/g) ?? []).length, groups.length);
-    const summary = rowsOf(body.slice(body.indexOf('In figures')));
+    const summary = rowsOf(body.slice(body.indexOf('Scores by family')));
     for (const [n, { ece, brier }] of groups.entries()) {
       t.match(summary[n], `${ece.toFixed(3)} ${brier.toFixed(3)}`);
     }
@@ -25,7 +25,7 @@ t.test('reliability diagrams of all forecasts and of each family', async (t) => 
   }
   const { body: board } = await app.call('GET', '/api/leaderboard?by=calibration&of=families');
   const crowd = board.leaderboard.find(({ kind }: { kind: string }) => kind === 'crowd');
-  const body = await showWithout(show, '/calibration', 'No forecast has been resolved yet');
+  const body = await showWithout(show, '/calibration', 'No resolved forecasts yet');
   t.match(textOf(body), `an ECE of ${crowd.value.toFixed(3)}`);
   t.equal((await show('/calibration?event=maybe')).status, 400);
 });

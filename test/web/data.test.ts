@@ -34,8 +34,8 @@ t.test('each file has lines, columns, a licence and a citation', async (t) => {
     );
     t.match(copied(body, 'duckdb'), `read_parquet('${file}.parquet')`);
     t.match(copied(body, 'pandas'), `pd.read_parquet("${file}.parquet")`);
-    t.match(textOf(body), `What its ${manifest.columns.length} columns mean`);
-    t.match(textOf(body), `The data is under ${manifest.license}`);
+    t.match(textOf(body), `Meaning of the ${manifest.columns.length} columns`);
+    t.match(textOf(body), `The licence of the data is ${manifest.license}`);
     t.match(copied(body, 'citation'), file);
   }
 });

@@ -32,7 +32,7 @@ t.test('the status page says what works, also to those without a script', async 
     const { status, body } = await app.call('GET', '/status', { headers });
     return status === 200 && body.includes('No backlog') && body;
   });
-  t.match(page, '<h1>All is well</h1>');
+  t.match(page, '<h1>All systems are operational</h1>');
   t.match(page, /<th scope="row">Version<\/th><td>0\.1\.0<\/td>/);
 });
 

@@ -14,7 +14,7 @@ t.test(
     const link = `href="/embed-builder?view=chart&amp;theme=dark&amp;width=320&amp;question=${id}"`;
     const look = { view: 'chart', theme: 'dark', width: '320' };
     t.match(await read({ ...look, question: 'ferry' }), link);
-    t.match(await read({ question: 'submarine' }), 'No question has these words.');
+    t.match(await read({ question: 'submarine' }), 'No questions match.');
     for (const question of [id, `${app.url}/questions/${id}`, `/embed/${id.toUpperCase()}`]) {
       const page = await read({ ...look, question });
       t.match(
@@ -34,7 +34,7 @@ t.test(
       t.match(lines, `width="320" height="${body.height}"`, 'the height is that of oEmbed');
     }
     const none = await read({ question: '01a1f8db-ec60-711e-9e0d-233d8b99a44d' });
-    t.match(none, 'There is no published question with this address.');
+    t.match(none, 'No published question or leaderboard has this address.');
   },
 );
 
@@ -43,5 +43,5 @@ t.test('drafts are in none of it', async (t) => {
   const id = await makeOpenQuestion(app, { publish: false, question: 'Will the draft be seen?' });
   const { body } = await app.call('GET', `/embed-builder?question=${id}`, { headers });
   t.notMatch(body, 'Will the draft');
-  t.match(body, 'There is no published question');
+  t.match(body, 'No published question or leaderboard');
 });

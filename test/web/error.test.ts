@@ -7,7 +7,7 @@ t.test('an address of nothing is a page with a search and the request id', async
   const app = await startApp(t, { roles: ['api'] });
   const { status, headers, body } = await app.call('GET', '/nix', { headers: { accept } });
   t.equal(status, 404);
-  t.match(body, /<h1>There is nothing at this address<\/h1>/);
+  t.match(body, /<h1>Page not found<\/h1>/);
   t.match(body, `request <code>${headers.get('x-request-id')}</code>`);
   t.match(body, /<form action="\/questions">/);
   t.equal(headers.get('cache-control'), 'no-store');

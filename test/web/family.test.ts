@@ -5,9 +5,9 @@ t.test('the page of a family compares it with the crowd and with others', async 
   const { app, show } = await openForum(t);
   const empty = await show('/families/claude');
   t.equal(empty.status, 200);
-  t.match(textOf(empty.body), 'Not on the boards yet');
+  t.match(textOf(empty.body), 'Not ranked yet');
   const { open } = await playSeason(t, app);
-  const body = await showWithout(show, '/families/claude', 'Not on the boards yet');
+  const body = await showWithout(show, '/families/claude', 'Not ranked yet');
   const text = textOf(body);
 
   const { body: board } = await app.call('GET', '/api/leaderboard?by=brier&of=families');
@@ -27,7 +27,7 @@ t.test('the page of a family compares it with the crowd and with others', async 
       },
     ),
   );
-  const first = rowsOf(body.slice(body.indexOf('Where it differs most')))[0] ?? '';
+  const first = rowsOf(body.slice(body.indexOf('Biggest differences')))[0] ?? '';
   const [mine = 0, crowd = 0] = [...first.matchAll(/(\d+)%/g)].map(([, n]) => Number(n));
   t.ok(Math.abs(Math.abs(mine - crowd) - furthest) <= 1, first);
 

@@ -4,7 +4,7 @@ import { openForum, playSeason, textOf } from './season.js';
 t.test('a page for each day, and the archive', async (t) => {
   const { app, show } = await openForum(t);
   const today = new Date().toISOString().slice(0, 10);
-  t.match(textOf((await show(`/insights/${today}`)).body), 'Nothing resolved');
+  t.match(textOf((await show(`/insights/${today}`)).body), 'No questions resolved');
   await playSeason(t, app);
   // A day that is over, including its last minute.
   const date = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
@@ -31,7 +31,7 @@ t.test('a page for each day, and the archive', async (t) => {
   const archive = await show('/insights');
   t.match(archive.body, `href="/insights/${today}"`);
   t.notMatch(archive.body, 'href="/insights/1970', 'the days begin where the log does');
-  t.match(textOf((await show('/insights?before=2020-01-01')).body), 'There is no day so early');
+  t.match(textOf((await show('/insights?before=2020-01-01')).body), 'There are no earlier days');
   for (const none of ['2026-13-01', '2999-01-01', 'tomorrow']) {
     t.equal((await show(`/insights/${none}`)).status, 404, none);
   }

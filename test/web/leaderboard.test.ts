@@ -7,7 +7,7 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
   for (const of of ['agents', 'families', 'models', 'debaters']) {
     const { status, body } = await show(`/leaderboard?of=${of}`);
     t.equal(status, 200, `an empty forum, ${of}`);
-    t.match(body, /Nobody (yet|has an upvote yet)/);
+    t.match(body, /No (ranks|upvotes) yet/);
   }
   const { good } = await playSeason(t, app);
 
@@ -21,8 +21,8 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
       t.match(rows[n], `${row.interval.low.toFixed(3)} to ${row.interval.high.toFixed(3)}`);
       t.match(rows[n], new RegExp(`^${row.rank ?? '–'} `));
     }
-    t.match(textOf(body), /The crowd all forecasts of a question as one/);
-    t.match(textOf(body), /Always 50% what knowing nothing scores/);
+    t.match(textOf(body), /The crowd all forecasts of a question combined/);
+    t.match(textOf(body), /Always 50% the score without any knowledge/);
     t.match(body, `href="/agents/${good.id}"`);
     t.match(body, 'href="/docs/guide/scoring#scores-and-leaderboards"');
     t.match(textOf(body), 'Lower is better');
@@ -50,8 +50,8 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
     t.match(category.body, /<option value="technology" selected/);
     t.match(category.body, /<option value="7d" selected/);
     const least = await show('/leaderboard?by=brier&least=50');
-    t.match(textOf(least.body), 'Nobody here has 50 resolved forecasts yet');
-    t.match(textOf((await show('/leaderboard?kind=imported')).body), 'Nobody yet');
+    t.match(textOf(least.body), 'No forecaster here has 50 resolved forecasts yet');
+    t.match(textOf((await show('/leaderboard?kind=imported')).body), 'No ranks yet');
     const families = await show('/leaderboard?of=families&by=skill');
     t.match(families.body, /href="\/leaderboard\?of=families" aria-current="true"[^>]*>Families/);
     t.match(families.body, 'href="/families/claude"', 'a measure that families lack falls back');

@@ -97,9 +97,9 @@ t.test('a person hides who operates an agent, and shows it again', async (t) => 
   const pageOf = async () => (await app.call('GET', `/agents/${agent.id}`)).body;
   t.match(await pageOf(), badge);
   const hidden = await visitor.send(own, { act: 'hide' });
-  t.match(hidden, { path: `${own}?done=hidden`, text: /does not name its operator/ });
+  t.match(hidden, { path: `${own}?done=hidden`, text: /no longer names its operator/ });
   t.equal((await me(agent.key)).operator, null);
-  t.match(hidden.text, /Show the operator/);
+  t.match(hidden.text, /Show operator/);
   t.match(await visitor.send(own, { act: 'show' }), { path: `${own}?done=shown` });
   t.match(await me(agent.key), { operator: { origin: 'https://agents.example' } });
 });
@@ -109,7 +109,7 @@ t.test('nobody sees or changes the agents of another person', async (t) => {
   const agent = await makeAgent(app, { human });
   const stranger = (await setUp()).visitor;
   t.notMatch((await stranger.open(path)).html, agent.name);
-  t.match(await stranger.open(`${path}/${agent.id}`), { status: 404, text: /nothing at this/ });
+  t.match(await stranger.open(`${path}/${agent.id}`), { status: 404, text: /Page not found/ });
   for (const act of ['rotate', 'unlink', 'hide', '']) {
     t.equal((await stranger.send(`${path}/${agent.id}`, { act })).status, 404);
   }
@@ -125,7 +125,7 @@ t.test('a person whose address is not verified is told what to do first', async 
   const shown = await visitor.open(path);
   t.match(shown.text, /Verify your address first/);
   t.notMatch(shown.html, 'id="api_key"');
-  t.match((await visitor.open('/account')).text, /not verified .* Begin here 1?/);
+  t.match((await visitor.open('/account')).text, /not verified .* Get started 1?/);
 });
 
 t.test('all agents are shown with their last call, their errors and what is left', async (t) => {
@@ -136,15 +136,15 @@ t.test('all agents are shown with their last call, their errors and what is left
   // While Redis is slow, the page says that the calls are not known.
   const { text, html } = await until('the calls are known', async () => {
     const shown = await visitor.open(path);
-    return !shown.text.includes('not known now') && shown;
+    return !shown.text.includes('unknown') && shown;
   });
   const rowOf = ({ id }: typeof busy) =>
     html.split('<tr>').find((row) => row.includes(`${path}/${id}`)) ?? '';
   t.match(text, /Agent Last call Errors in 24 h All calls Predictions Comments Votes Webhooks/);
   t.match(rowOf(busy), /POST createPrediction, 400/);
-  t.match(rowOf(busy), /1, the last <code>INVALID_REQUEST</);
+  t.match(rowOf(busy), /1, last: <code>INVALID_REQUEST</);
   t.match(rowOf(busy), /99,999,999 of 100,000,000/);
-  t.match(rowOf(idle), /no call yet/);
+  t.match(rowOf(idle), /no calls yet/);
   t.match(rowOf(idle), /<td>none</);
   t.match(html, 'href="/docs/guide/fleets"');
   await suspend(app, idle.id);

@@ -38,7 +38,7 @@ const received = (path: string) => receiver.received.filter((one) => one.path ==
 t.test('a webhook is made, its secret shown once, and the secret signs what arrives', async (t) => {
   const { visitor } = await setUp();
   const { shown, hook, secret } = await create(visitor, '/made');
-  t.match(shown.text, /Its secret is shown only here/);
+  t.match(shown.text, /The secret is shown only once/);
   t.equal(shown.headers.get('cache-control'), 'no-store');
   t.notMatch((await visitor.open(hook)).html, secret);
   const tested = await visitor.send(hook, { act: 'test' });
@@ -55,16 +55,16 @@ t.test('deliveries show their attempts and answers, and are sent again by a butt
   receiver.script('/fails', { status: 500, body: 'the <b>queue</b> is full' });
   const { hook } = await create(visitor, '/fails');
   await makeOpenQuestion(app);
-  const page = await waitFor(visitor, hook, /will be tried again/);
-  t.match(page.text, /question.created will be tried again 1 attempt answered 500 after/);
+  const page = await waitFor(visitor, hook, /will be retried/);
+  t.match(page.text, /question.created will be retried 1 attempt answered 500 after/);
   const delivery = new RegExp(`${hook}/deliveries/[0-9a-f-]{36}`).exec(page.html)?.[0] ?? '';
   const one = await visitor.open(delivery);
   t.match(one.text, /1. answered 500 after/);
   t.match(one.html, 'the &lt;b>queue&lt;/b> is full');
   t.match((await visitor.send(delivery, {})).path, `${delivery}?done=again`);
-  await waitFor(visitor, delivery, /State delivered .* 2. answered 204/);
+  await waitFor(visitor, delivery, /Status delivered .* 2. answered 204/);
   t.equal(received('/fails').length, 2);
-  t.match((await visitor.open(`${hook}?state=exhausted`)).text, /None here yet/);
+  t.match((await visitor.open(`${hook}?state=exhausted`)).text, /No deliveries here yet/);
 });
 
 t.test('past events are sent again by a replay', async (t) => {
@@ -77,7 +77,7 @@ t.test('past events are sent again by a replay', async (t) => {
   t.match(refused, { status: 409, text: /The webhook is switched off. Switch it on first/ });
   t.match((await visitor.send(hook, { act: 'on' })).text, /switched on/);
   const begun = await visitor.send(hook, { act: 'replay', hours: '1' });
-  t.match(begun.text, /The replay has begun/);
+  t.match(begun.text, /The replay has started/);
   await waitFor(visitor, hook, /Last replay done, .* delivered/);
   t.ok(received('/replayed').length >= 1);
 });
@@ -92,7 +92,7 @@ t.test(
     const shown = await visitor.send(hook, { act: 'rotate', overlap_hours: '2' });
     t.match(secretOf(shown), /^whsec_/);
     t.not(secretOf(shown), secret);
-    t.match((await visitor.open(hook)).text, /Old secret signs too until/);
+    t.match((await visitor.open(hook)).text, /Old secret also signs until/);
   },
 );
 
@@ -117,7 +117,7 @@ t.test('a filter is chosen, kept, changed and taken away', async (t) => {
     filter_families: ['claude'],
     filter_categories: ['society', 'technology'],
   });
-  t.match((await visitor.open(hook)).text, /Only 1 question · .* · claude · confidence of 70%/);
+  t.match((await visitor.open(hook)).text, /Filter 1 question · .* · claude · confidence of 70%/);
   const editor = await visitor.open(`${hook}/edit`);
   for (const value of [...events, ...filter.categories, 'claude']) {
     t.match(editor.html, new RegExp(`value="${value}"[^>]* checked|checked[^>]* value="${value}"`));
@@ -128,15 +128,15 @@ t.test('a filter is chosen, kept, changed and taken away', async (t) => {
     signature: 'rfc9421',
     order: 'question',
   });
-  t.match(changed, { path: `${hook}?done=saved`, text: /The webhook is changed/ });
+  t.match(changed, { path: `${hook}?done=saved`, text: /The webhook is saved/ });
   t.match(await stored(), {
     events: ['dispute.opened'],
     filter_questions: null,
     signature: 'rfc9421',
     order: 'question',
   });
-  t.match((await visitor.open(hook)).text, /Order the events of a question come one after another/);
-  t.match((await visitor.open(hook)).text, /Signed by the secret, and RFC 9421/);
+  t.match((await visitor.open(hook)).text, /Order one after another for each question/);
+  t.match((await visitor.open(hook)).text, /Signature secret and RFC 9421/);
   t.match(
     (await visitor.open(`${hook}/edit`)).html,
     /value="rfc9421"[^>]* selected|selected[^>]* value="rfc9421"/,
@@ -161,7 +161,7 @@ t.test('what is wrong stands at its field, and what was chosen is kept', async (
     t.match(problemAt(shown, name), { text, tied: true, focus: true }, JSON.stringify(form));
     if ('events' in form) t.match(shown.html, /value="question.created"[^>]*checked/);
   }
-  t.match((await visitor.open(root)).text, /What was missed is sent again/, 'none was made');
+  t.match((await visitor.open(root)).text, /Failed deliveries are retried/, 'none was made');
   for (let n = 0; n < 10; n += 1) await create(visitor, `/many${n}`);
   const full = await create(visitor, '/full');
   t.match(full.shown, { status: 409, text: /You have 10 webhooks/ });
@@ -183,7 +183,7 @@ t.test('nobody sees or changes the webhooks of another person', async (t) => {
   const edit = { url: receiver.url('/stolen'), events: 'question.created' };
   t.equal((await stranger.send(`${hook}/edit`, edit)).status, 404);
   t.equal((await stranger.send(delivery, {})).status, 404);
-  t.match((await visitor.open(hook)).text, /State on/);
+  t.match((await visitor.open(hook)).text, /Status on/);
   t.match((await visitor.send(hook, { act: 'remove' })).text, /The webhook is deleted/);
   t.equal((await visitor.open(hook)).status, 404);
 });

@@ -51,7 +51,7 @@ t.test('its receipt goes interval by interval once it is settled', async (t) => 
   });
   t.equal(revised.status, 200);
   const open = await read(app, id);
-  t.match(open, 'How it was revised');
+  t.match(open, '>Revisions</h2>');
   t.match(open, 'The operator confirmed the new date');
   t.match(open, /<svg class="plot" role="img"/);
   const act = `/api/admin/questions/${question_id}`;
@@ -61,8 +61,8 @@ t.test('its receipt goes interval by interval once it is settled', async (t) => 
     const body = await read(app, id);
     return body.includes('booked') ? body : undefined;
   });
-  t.match(page, /70% Yes<\/strong>.*stood for.*Brier score 0\.\d{3}/s);
-  t.match(page, /83% Yes<\/strong>.*stood for.*Brier score 0\.\d{3}/s);
+  t.match(page, /70% Yes<\/strong>.*counted for.*Brier score 0\.\d{3}/s);
+  t.match(page, /83% Yes<\/strong>.*counted for.*Brier score 0\.\d{3}/s);
   t.match(page, /\+\d+ points<\/strong>.*because the outcome was <bdi>Yes<\/bdi>/s);
 });
 
@@ -71,7 +71,10 @@ t.test('numbers and options have their own words', async (t) => {
   const quantiles = [200, 400, 700].map((value, n) => ({ value, p: [10, 50, 90][n] }));
   const range = { min: 0, max: 1_000, unit: 'km' };
   const numeric = await start(app, { question_type: 'numeric', range }, { quantiles });
-  t.match(await read(app, numeric.id), /<h1 dir="auto">400 km, half between 275 km and 587.5 km/);
+  t.match(
+    await read(app, numeric.id),
+    /<h1 dir="auto">400 km, 50% chance between 275 km and 587.5 km/,
+  );
   const multi = await start(
     app,
     { question_type: 'multi', options: ['Ada', 'Bo', '<b>Cy'] },
@@ -86,13 +89,13 @@ t.test('a hidden forecast is not there, and hidden reasons stay hidden', async (
   const app = await startApp(t, { env: { HIDE_REASONING: 'true' } });
   const { id } = await start(app);
   const page = await read(app, id);
-  t.match(page, 'The reasons are shown when the question has closed');
+  t.match(page, 'The reasoning is shown once the question closes');
   t.notMatch(page, /class="chip"|<h3>Evidence/);
   const body = { reason: 'Advertising, reported by two readers.' };
   await app.call('POST', `/api/admin/predictions/${id}/hide`, { admin: true, body });
   for (const gone of [id, 'no-id']) {
     const answer = await app.call('GET', `/predictions/${gone}`, { headers });
     t.equal(answer.status, 404);
-    t.match(answer.body, 'There is nothing at this address');
+    t.match(answer.body, 'Page not found');
   }
 });

@@ -37,7 +37,7 @@ t.test('a question without forecasts is whole, and says how to be the first', as
   const page: string = answer.body;
   for (const text of [
     'no forecasts yet',
-    'No agent has forecast it yet',
+    '<p class="soft">No forecasts yet.</p>',
     '<li>Later ones do not count.</li>',
     `/api/questions/${id}/predict`,
     `href="/embed-builder?question=${id}"`,
@@ -86,7 +86,7 @@ t.test('what is not there, and a draft, is a page that says so', async (t) => {
   for (const id of ['no-id', '00000000-0000-7000-8000-000000000000', draft]) {
     const answer = await app.call('GET', `/questions/${id}`, { headers });
     t.equal(answer.status, 404);
-    t.match(answer.body, 'There is nothing at this address');
+    t.match(answer.body, 'Page not found');
   }
 });
 
@@ -154,13 +154,13 @@ t.test('a resolved question says first what happened, then what was expected', a
   await app.call('POST', `/api/questions/${right}/dispute`, { key: agent.key, body });
   const page = await until('the forecast is counted', async () => {
     const body = await read(app, `/questions/${right}`);
-    return body.includes('Nobody had forecast it') ? undefined : body;
+    return body.includes('No agent had forecast it') ? undefined : body;
   });
   t.match(page, /<strong dir="auto">Yes<\/strong>/);
   t.match(page, /Last forecast: <strong>80%<\/strong> chance of Yes\. The crowd was right\./);
   t.match(page, 'As the office said.');
   t.match(page, '"acceptedAnswer"');
-  t.match(page, /Disputes of the outcome.*waits for a decision.*preliminary one/s);
+  t.match(page, /Disputes about the outcome.*waiting for a decision.*preliminary one/s);
   t.match(page, /<summary>Changes \(\d\)<\/summary>.*Resolved/s);
   t.notMatch(page, 'Forecast this', 'nothing more can be forecast');
   await until('it is seen that the crowd was wrong', async () =>
@@ -214,7 +214,10 @@ t.test('forecasts and comments go on by links, and are sorted by votes', async (
   const top = await read(app, `/questions/${id}?sort=top`);
   t.ok(top.indexOf(`id="p-${voted}"`) < top.indexOf('40% Yes') || !top.includes('40% Yes'));
   t.match(top, '1 vote for, 0 against');
-  t.match(await read(app, `/questions/${id}?cursor=none&range=9y`), 'is not there any more');
+  t.match(
+    await read(app, `/questions/${id}?cursor=none&range=9y`),
+    'This page of the list does not exist',
+  );
 });
 
 t.test('threads are trees, and debates are those with replies', async (t) => {
@@ -255,7 +258,7 @@ t.test('hidden reasons are not shown while the question is open', async (t) => {
     const body = await read(app, `/questions/${id}`);
     return body.includes('70% Yes') ? body : undefined;
   });
-  t.match(page, 'The reasons are shown when the question has closed');
+  t.match(page, 'The reasoning is shown once the question closes');
   t.notMatch(page, /Evidence and analysis|class="chip"/);
 });
 

@@ -30,7 +30,7 @@ t.test('a row has the forecast, the count and the families, and is live', async 
     return body.includes('2 forecasts') ? body : undefined;
   });
   t.match(page, /<strong>6\d%<\/strong><small>Yes<\/small>/);
-  t.match(page, 'aria-label="2 families, between 60 and 70 of 100"');
+  t.match(page, 'aria-label="2 model families, from 60 to 70 of 100"');
   t.match(page, `<body data-live="consensus:${id}">`);
 });
 
@@ -57,11 +57,14 @@ t.test('wrong values are said and left out, and are texts', async (t) => {
   const app = await startApp(t);
   await makeOpenQuestion(app);
   const page = await read(app, '/questions?status=%3Cb%3Eodd&category=nothing&tag=%23none', 400);
-  t.match(page, 'There is no status “<bdi>&lt;b>odd</bdi>”');
-  t.match(page, 'There is no topic “<bdi>nothing</bdi>”');
-  t.match(page, 'There is no tag “<bdi>#none</bdi>”');
+  t.match(page, 'Unknown status “<bdi>&lt;b>odd</bdi>”');
+  t.match(page, 'Unknown topic “<bdi>nothing</bdi>”');
+  t.match(page, 'Unknown tag “<bdi>#none</bdi>”');
   t.match(page, '1 question');
-  t.match(await read(app, '/questions?cursor=nothing', 400), 'This page of the list is not there.');
+  t.match(
+    await read(app, '/questions?cursor=nothing', 400),
+    'This page of the list does not exist.',
+  );
 });
 
 t.test('the list goes on by a link', async (t) => {

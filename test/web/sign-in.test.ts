@@ -21,12 +21,15 @@ t.test('a person signs up, verifies, logs in and out again', async (t) => {
   const visitor = makeVisitor(app.url);
   const first = await visitor.open('/link');
   t.equal(first.path, '/account/login?next=%2Faccount%2Fagents', '/link leads to the log-in');
-  t.match(first.text, /An agent forecasts once a person with a verified address answers for it/);
+  t.match(first.text, /An agent can forecast once a person with a verified address has linked it/);
   const sent = await visitor.send('/account/signup', { email, password, name: 'Ada' });
   t.equal(sent.path, '/account/check-mail?email=ada%40example.org');
   t.match(sent.text, /A mail is on its way to ada@example.org/);
   t.match(sent.html, /href="\/dev\/outbox"/);
-  t.match((await visitor.send('/account/check-mail', { email })).text, /Sent, if this address/);
+  t.match(
+    (await visitor.send('/account/check-mail', { email })).text,
+    /If this address has an account, a new mail/,
+  );
 
   const link = await mailed(email);
   const opened = await visitor.open(link);
@@ -41,7 +44,7 @@ t.test('a person signs up, verifies, logs in and out again', async (t) => {
   const next = '/account/agents?done=verified';
   const inside = await visitor.send('/account/login', { email, password, next });
   t.equal(inside.path, next);
-  t.match(inside.text, /Now link an agent, or register one/);
+  t.match(inside.text, /Now link or register an agent/);
   t.match((await visitor.open('/account')).text, /Hello Ada/);
   const { token } = /session=(?<token>hs_\S+)/.exec(visitor.state.cookie)?.groups ?? {};
   const out = await visitor.send('/account/logout', {});
@@ -139,7 +142,7 @@ t.test('a forgotten password is replaced by a mailed link', async (t) => {
   }
   t.equal(answers[0], answers[1], 'known and unknown addresses');
   const link = await mailed(email);
-  t.match((await visitor.open(link)).text, /You are logged out everywhere/);
+  t.match((await visitor.open(link)).text, /This logs you out everywhere/);
   const set = { token: tokenOf(link), password: 'another battery' };
   t.match((await visitor.send('/auth/reset', set)).text, /The new password is set/);
   t.equal((await visitor.send('/account/login', { email, password })).status, 401);

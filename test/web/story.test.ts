@@ -114,8 +114,8 @@ const resolveAsYes = async (visitor: BrowserPage, question: string): Promise<voi
   await page.getByText('The question is closed.').waitFor();
   await page.getByRole('radio', { name: 'Yes' }).check();
   await page.getByLabel('Note').fill('The library announced it.');
-  await page.getByRole('button', { name: 'Preview what it pays' }).click();
-  await page.getByText('What this outcome pays').waitFor();
+  await page.getByRole('button', { name: 'Preview points' }).click();
+  await page.getByText('Preview of the points for this outcome').waitFor();
   await page.getByRole('button', { name: 'Resolve and pay' }).click();
   await page.getByText('The question is resolved').waitFor();
 };
@@ -223,12 +223,12 @@ for (const javaScriptEnabled of [true, false]) {
     });
 
     await page.goto(hook);
-    await confirm(person, 'Rotate secret', 'Replace the secret');
+    await confirm(person, 'Rotate secret');
     const next_secret = (await page.locator('#signing-secret').innerText()).trim();
     t.not(next_secret, secret);
     await page.goto(hook);
-    await confirm(person, 'Send past events again', 'Send them again');
-    await page.getByText('The replay has begun').waitFor();
+    await confirm(person, 'Replay past events', 'Replay');
+    await page.getByText('The replay has started').waitFor();
     const [, , , replayed] = await receiver.waitFor(path, 4);
     const { headers, body } = replayed!;
     t.match(new Webhook(next_secret).verify(body, headers as never), {
@@ -260,14 +260,14 @@ for (const javaScriptEnabled of [true, false]) {
       .getByLabel('Address or id of the forecast or comment')
       .fill(`${app.url}/predictions/${id}`);
     await page.locator('#hide-reason').fill('It repeats an advertisement.');
-    await page.getByRole('button', { name: 'Hide it' }).click();
-    await page.getByText('It is hidden.').waitFor();
+    await page.getByRole('button', { name: 'Hide', exact: true }).click();
+    await page.getByText('The content is hidden.').waitFor();
     await shown(false);
     await page.goto(`${app.url}/admin`);
-    await page.getByText('Show it again…').first().click();
+    await page.getByText('Restore…').first().click();
     await page.locator(`#restore-${id}`).fill('A mistake of mine.');
-    await page.getByRole('button', { name: 'Show it again' }).click();
-    await page.getByText('It is shown again.').waitFor();
+    await page.getByRole('button', { name: 'Restore', exact: true }).click();
+    await page.getByText('The content is visible again.').waitFor();
     await shown(true);
     t.same(mistakesOf(admin), []);
   });

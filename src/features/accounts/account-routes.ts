@@ -59,13 +59,13 @@ const updateAccount = route({
   id: 'updateAccount',
   method: 'PATCH',
   path: '/api/me/account',
-  summary: 'Change the name of the calling person, which only mails use; null: none.',
+  summary: "Change the calling person's name, which only mails use; null removes it.",
   body: wire.account_body,
   returns: { 200: Type.Object({ user: wire.human_schema }) },
   stores_answer: 'inside',
   async handle(ctx, deps) {
     const name = rules.readHumanName(ctx.body.name ?? '');
-    if (name === undefined) return invalid('body.name', 'Write a name of 1 to 80 characters.');
+    if (name === undefined) return invalid('body.name', 'Enter at most 80 visible characters.');
     return ctx.write(deps.sql, async (tx) => {
       await store.renameHuman(tx, ctx.caller.id, name);
       const human = await store.findHuman(tx, ctx.caller.id);
@@ -80,7 +80,7 @@ const changePassword = route({
   id: 'changePassword',
   method: 'POST',
   path: '/api/me/account/password',
-  summary: 'Change the password; every other session and every mailed link to reset it ends.',
+  summary: 'Change the password. All other sessions end, and mailed reset links stop working.',
   limits: ['login'],
   body: wire.password_body,
   returns: { 200: wire.message_schema },
@@ -102,7 +102,7 @@ const changePassword = route({
       await store.setPassword(tx, human.id, password_hash);
       await store.deleteResets(tx, human.id);
       await endSessions(tx, human.id, { but: ownDigest(ctx) });
-      return reply(200, { message: 'The new password is set; every other session has ended.' });
+      return reply(200, { message: 'The new password is set. All other sessions have ended.' });
     });
   },
 });
@@ -123,7 +123,7 @@ const listSessions = route({
   id: 'listSessions',
   method: 'GET',
   path: '/api/me/sessions',
-  summary: 'Where the calling person is logged in, the last used first; 100 at most.',
+  summary: "The calling person's sessions, last used first; at most 100.",
   returns: {
     200: Type.Object({
       total: Type.Integer(),
@@ -142,7 +142,7 @@ const listSessions = route({
 const ended_schema = Type.Object({ message: Type.String(), ended: Type.Integer() });
 const sayEnded = (ended: number) =>
   reply(200, {
-    message: ended === 1 ? 'One session has ended.' : `${ended} sessions ended.`,
+    message: ended === 1 ? 'One session has ended.' : `${ended} sessions have ended.`,
     ended,
   });
 
@@ -151,7 +151,7 @@ const endSession = route({
   id: 'endSession',
   method: 'DELETE',
   path: '/api/me/sessions/{id}',
-  summary: 'End a session of the calling person.',
+  summary: "End one of the calling person's sessions.",
   params: Type.Object({ id: uuid_schema }),
   absent: wire.humans_faults.SESSION_NOT_FOUND,
   returns: { 200: ended_schema },
@@ -167,7 +167,7 @@ const endOtherSessions = route({
   id: 'endOtherSessions',
   method: 'DELETE',
   path: '/api/me/sessions',
-  summary: 'End every session of the calling person but this one.',
+  summary: "End all of the calling person's sessions except this one.",
   returns: { 200: ended_schema },
   async handle(ctx, { sql }) {
     const own = ownDigest(ctx);
@@ -184,7 +184,7 @@ const deleteAccount = route({
   id: 'deleteAccount',
   method: 'POST',
   path: '/api/me/account/delete',
-  summary: 'Delete the account: agents are unlinked and keep their record; all else is erased.',
+  summary: 'Delete the account. Agents are unlinked and keep their records. All else is erased.',
   limits: ['login'],
   body: wire.delete_body,
   returns: { 200: Type.Object({ message: Type.String(), unlinked: Type.Array(uuid_schema) }) },

@@ -26,7 +26,7 @@ const listAdminAgents = route({
   ...shared,
   id: 'listAdminAgents',
   path: '/api/admin/agents',
-  summary: 'All agents, those that are suspended or linked to nobody included, newest first',
+  summary: 'All agents, including suspended and unlinked ones, newest first',
   query: Type.Object({
     q: Type.Optional(Type.String({ maxLength: 100, description: 'The beginning of a name.' })),
     suspended: Type.Optional(Type.Boolean()),
@@ -58,7 +58,7 @@ const listPeople = route({
   ...shared,
   id: 'listPeople',
   path: '/api/admin/people',
-  summary: 'People by the beginning of their address, newest first',
+  summary: 'People, searched by the beginning of their address, newest first',
   query: Type.Object({
     q: Type.Optional(Type.String({ maxLength: 254, description: 'The beginning of an address.' })),
     ...page_query,

@@ -51,7 +51,7 @@ const register = route({
   id: 'register',
   method: 'POST',
   path: '/api/register',
-  summary: 'Register an agent; the key is shown once. With a Bearer token it is linked at once.',
+  summary: 'Register an agent. Its key is shown once. With a Bearer token it is linked at once.',
   tag,
   auth: 'public',
   limits: ['register'],
@@ -117,7 +117,7 @@ const updateMe = route({
   id: 'updateMe',
   method: 'PATCH',
   path: '/api/me',
-  summary: "Change the calling agent's profile; what is not named stays.",
+  summary: "Change the calling agent's profile. Members that are left out stay unchanged.",
   tag,
   auth: 'agent',
   body: wire.patch_body,
@@ -131,13 +131,13 @@ const updateMe = route({
 });
 
 const new_key_schema = Type.Object({ api_key: Type.String(), message: Type.String() });
-const new_key_message = 'Keep the new key; the old one no longer works.';
+const new_key_message = 'Store the new key. The old one no longer works.';
 
 const rotateKey = route({
   id: 'rotateKey',
   method: 'POST',
   path: '/api/me/rotate-key',
-  summary: 'Get a new key, shown once; the old one stops within a second.',
+  summary: 'Get a new key, which is shown once. The old one stops working within a second.',
   tag,
   auth: 'agent',
   returns: { 200: new_key_schema },
@@ -180,7 +180,7 @@ const listAgents = route({
   id: 'listAgents',
   method: 'GET',
   path: '/api/agents',
-  summary: 'Agents that are linked to a person, by name, family and standing; counted to 10,000.',
+  summary: 'Linked agents, by name, model family and rank. `total` counts up to 10,000.',
   tag,
   auth: 'public',
   query: wire.directory_query,
@@ -244,7 +244,7 @@ const linkMyAgent = route({
   id: 'linkAgent',
   method: 'POST',
   path: '/api/me/agents',
-  summary: 'Link the agent of a key, in the body or the header, to the calling person.',
+  summary: 'Link an agent to the calling person. Its key is sent in the body or the header.',
   tag: 'humans',
   auth: 'human',
   takes_key: true,
@@ -262,8 +262,8 @@ const linkMyAgent = route({
     if (!caller.email_verified) return refuse(common_faults.EMAIL_NOT_VERIFIED);
     const api_key = body.api_key ?? body.agent_api_key ?? ctx.header('x-api-key');
     if (api_key === '') {
-      const message = "Send the agent's key as api_key, or in the X-API-Key header.";
-      const fields = [{ path: 'body.api_key', message: 'is required without that header' }];
+      const message = "Send the agent's key as api_key or in the X-API-Key header.";
+      const fields = [{ path: 'body.api_key', message: 'is required without an X-API-Key header' }];
       return refuse(common_faults.INVALID_REQUEST, { message, fields });
     }
     const link = { api_key, owner_id: caller.id, at: deps.clock() };
@@ -299,7 +299,7 @@ const registerMyAgents = route({
   id: 'registerAgents',
   method: 'POST',
   path: '/api/me/agents/batch',
-  summary: 'Register up to 100 agents of the calling person; each has its own result and its key.',
+  summary: 'Register up to 100 agents for the calling person. Each has its own result and key.',
   tag: 'humans',
   auth: 'human',
   body: wire.fleet_body,
@@ -378,7 +378,7 @@ const updateMyAgent = route({
   id: 'updateMyAgent',
   method: 'PATCH',
   path: '/api/me/agents/{id}',
-  summary: 'Show or hide the badge that names who operates an agent of the calling person.',
+  summary: "Show or hide the operator badge of one of the calling person's agents.",
   body: wire.own_agent_body,
   returns: { 200: Type.Object({ agent: wire.owned_agent_schema }) },
   async handle({ params: { id }, body, caller }, { sql }) {
@@ -396,7 +396,7 @@ const rotateAgentKey = route({
   id: 'rotateAgentKey',
   method: 'POST',
   path: '/api/me/agents/{id}/rotate-key',
-  summary: 'A new key for an agent of the calling person, shown once; the old one stops.',
+  summary: "Get a new key for one of the calling person's agents, shown once. The old one stops.",
   returns: { 200: new_key_schema },
   stores_answer: 'inside',
   async handle(ctx, deps) {
@@ -417,7 +417,7 @@ const unlinkMyAgent = route({
   id: 'unlinkAgent',
   method: 'DELETE',
   path: '/api/me/agents/{id}',
-  summary: 'Unlink an agent; it is unverified again and cannot predict.',
+  summary: 'Unlink an agent. It is unverified again and can no longer predict.',
   returns: { 200: link_schema(false) },
   async handle({ params, caller }, deps) {
     const agent = await deps.sql.begin((tx) =>

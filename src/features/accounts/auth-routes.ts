@@ -43,33 +43,33 @@ const mails = {
   verify: {
     kind: 'verify',
     subject: 'Verify your address',
-    before: 'open this page to verify your address; after that you can link your agents',
+    before: 'Open this page to verify your address, so that you can link your agents',
     after:
       'The link works for two days. If you did not sign up, ignore this mail and do not open the ' +
-      'link: without it the account stays unverified and can do nothing.',
+      'link. The account then stays unverified and can do nothing.',
   },
   /** Sent if somebody signs up with an address that has an account. Only its owner learns this. */
   known: {
     kind: 'reset',
     subject: 'You already have an account',
     before:
-      'somebody, probably you, signed up with this address, and it already has an account. ' +
-      'Log in with your password, or choose a new one here, which also verifies the address',
-    after: 'The link works for one hour. If it was not you, ignore this mail: nothing changed.',
+      'Somebody, probably you, signed up with this address, but it already has an account. ' +
+      'Log in with your password, or choose a new one here (this also verifies the address)',
+    after: 'The link works for one hour. If it was not you, ignore this mail. Nothing changed.',
   },
   /** Sent if someone asks for the verification mail again, but the address is already verified. */
   verified: {
     kind: 'reset',
-    subject: 'Your address is verified already',
-    before: 'your address is verified already. Log in with your password, or choose a new one here',
-    after: 'The link works for one hour. If it was not you, ignore this mail: nothing changed.',
+    subject: 'Your address is already verified',
+    before: 'Your address is already verified. Log in with your password, or choose a new one here',
+    after: 'The link works for one hour. If it was not you, ignore this mail. Nothing changed.',
   },
   reset: {
     kind: 'reset',
     subject: 'Choose a new password',
-    before: 'open this page to choose a new password',
+    before: 'Open this page to choose a new password',
     after:
-      'The link works for one hour. If you did not ask for it, ignore this mail: nothing changed.',
+      'The link works for one hour. If you did not ask for it, ignore this mail. Nothing changed.',
   },
 } as const;
 
@@ -102,16 +102,18 @@ const signup = route({
   ...public_call,
   id: 'signUp',
   path: '/api/auth/signup',
-  summary: 'Sign up as a person; a mail with a link verifies the address.',
+  summary: 'Sign up as a person. A link in a mail verifies the address.',
   body: wire.signup_body,
   returns: { 201: wire.message_schema },
   faults: [common_faults.UNAVAILABLE],
   async handle(ctx, deps) {
     const started_ms = performance.now();
     const address = rules.readAddress(ctx.body.email);
-    if (address === null) return invalid('body.email', 'This is not an e-mail address.');
+    if (address === null) {
+      return invalid('body.email', 'Enter an e-mail address, such as ada@example.org.');
+    }
     const name = rules.readHumanName(ctx.body.name);
-    if (name === undefined) return invalid('body.name', 'Write a name of 1 to 80 characters.');
+    if (name === undefined) return invalid('body.name', 'Enter at most 80 visible characters.');
     const password_hash = await deps.sessions.passwords.hash(ctx.body.password);
     if (isFault(password_hash)) return password_hash;
     const human = { id: makeId(), ...address, name, password_hash, created_at: deps.clock() };
@@ -151,7 +153,7 @@ const resend = route({
   ...public_call,
   id: 'resendVerification',
   path: '/api/auth/resend',
-  summary: 'Ask for the mail that verifies an address again.',
+  summary: 'Request the verification mail again.',
   body: wire.forgot_body,
   returns: { 200: wire.message_schema },
   handle: (ctx, deps) =>
@@ -179,7 +181,7 @@ const verify = route({
       if (human_id === undefined) return refuse(wire.humans_faults.INVALID_LINK);
       await store.markVerified(tx, human_id, { now });
       await store.rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
-      return reply(200, { message: 'The address is verified; log in.', verified: true });
+      return reply(200, { message: 'The address is verified. Log in now.', verified: true });
     });
   },
 });
@@ -232,7 +234,7 @@ const login = route({
   ...public_call,
   id: 'logIn',
   path: '/api/auth/login',
-  summary: 'Log in; the token ends 24 hours after its last use, and at expires_at in any case.',
+  summary: 'Log in. The token expires 24 hours after its last use, at the latest at `expires_at`.',
   body: wire.login_body,
   returns: { 200: wire.login_schema },
   faults: [wire.humans_faults.INVALID_CREDENTIALS, common_faults.UNAVAILABLE],
@@ -268,7 +270,7 @@ const session = route({
   id: 'session',
   method: 'GET',
   path: '/api/auth/session',
-  summary: 'The person a token belongs to.',
+  summary: 'The person that the token belongs to.',
   tag,
   auth: 'human',
   returns: { 200: Type.Object({ user: wire.human_schema }) },
@@ -283,7 +285,7 @@ const forgot = route({
   ...public_call,
   id: 'forgotPassword',
   path: '/api/auth/forgot',
-  summary: 'Ask for a mail with a link that sets a new password.',
+  summary: 'Request a mail with a link to set a new password.',
   body: wire.forgot_body,
   returns: { 200: wire.message_schema },
   handle: (ctx, deps) => mailTo(ctx, deps, () => 'reset'),
@@ -294,7 +296,7 @@ const reset = route({
   ...public_call,
   id: 'resetPassword',
   path: '/api/auth/reset',
-  summary: 'Set a new password with the token of the mailed link; ends every session.',
+  summary: 'Set a new password with the token of the mailed link. All sessions end.',
   body: wire.reset_body,
   returns: { 200: wire.message_schema },
   faults: [wire.humans_faults.INVALID_LINK, common_faults.UNAVAILABLE],
@@ -316,7 +318,7 @@ const reset = route({
       await revokeSessions(tx, human_id);
       await store.deleteTokens(tx, human_id);
       await store.rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
-      return reply(200, { message: 'The new password is set; log in.' });
+      return reply(200, { message: 'The new password is set. Log in now.' });
     });
   },
 });

@@ -39,13 +39,13 @@ export const addVerifiedPerson = async (tx: Tx, person: NewPerson) => {
   const address = readAddress(person.email);
   const name = readHumanName(person.name);
   if (address === null) throw new Error(`${person.email} is not an e-mail address.`);
-  if (name === undefined) throw new Error('A name has 1 to 80 characters.');
+  if (name === undefined) throw new Error('The name must have at most 80 visible characters.');
   const password_hash = await createPasswords().hash(person.password);
   if (isFault(password_hash)) throw new Error(password_hash.message);
   const human = { id: makeId(), ...address, name, password_hash, created_at: person.at };
   const is_new = await people.insertHuman(tx, human);
   const row = await people.findHumanByEmail(tx, address.email_key);
-  if (row === undefined) throw new Error('a person who was added is not there');
+  if (row === undefined) throw new Error('the added person was not found');
   await people.markVerified(tx, row.id, { now: person.at });
   const { id, email, email_key } = row;
   return { id, email, email_key, is_new, was_verified: row.email_verified_at !== null };

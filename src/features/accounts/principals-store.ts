@@ -108,7 +108,7 @@ const withoutBasic = (authorization: string): string => {
   return password === '' ? name : password;
 };
 
-const person_token = 'This is the token of a person; send it as Authorization: Bearer.';
+const person_token = 'This is the token of a person. Send it as Authorization: Bearer.';
 
 /**
  * Rejects a session token in the key header after the same delay as any wrong key. The message

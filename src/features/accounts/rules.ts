@@ -30,11 +30,11 @@ export const cleanName = (
   const name = toNormalForm(raw.trim(), 'NFC');
   const refuse = (message: string): FaultField => ({ path: 'body.name', message });
   if (hasUnseen(name)) {
-    return refuse('A name cannot contain control, bidirectional or invisible characters.');
+    return refuse('The name must not contain control, bidirectional or invisible characters.');
   }
   const length = countCharacters(name);
   if (length < 2 || length > 50) {
-    return refuse(`A name has 2 to 50 characters, not ${length}.`);
+    return refuse(`The name must have 2 to 50 characters, not ${length}.`);
   }
   return { name, name_key: foldName(name) };
 };
@@ -47,11 +47,11 @@ export const cleanModel = (raw: string): { readonly model: string } | FaultField
     return { path, message: 'Name the model behind the agent.', code: 'MODEL_REQUIRED' };
   }
   if (hasUnseen(model)) {
-    return { path, message: 'A model name cannot contain control or invisible characters.' };
+    return { path, message: 'The model name must not contain control or invisible characters.' };
   }
   const length = countCharacters(model);
   if (length > 100) {
-    return { path, message: `A model name has at most 100 characters, not ${length}.` };
+    return { path, message: `The model name must have at most 100 characters, not ${length}.` };
   }
   return { model };
 };
@@ -70,7 +70,7 @@ export const parseRoles = (
   const unknown = given.find((part) => !isRole(part));
   if (unknown !== undefined) {
     const shown = unknown.slice(0, 40);
-    return { path: 'body.role', message: `${shown} is not a role; take ${roles.join(', ')}.` };
+    return { path: 'body.role', message: `${shown} is not a role. Use ${roles.join(', ')}.` };
   }
   const distinct = [...new Set(given.filter(isRole))];
   return { roles: distinct.length === 0 ? ['predictor'] : distinct };

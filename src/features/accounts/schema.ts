@@ -29,10 +29,14 @@ import {
 
 export const agents_faults = defineFaults({
   MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
-  DUPLICATE_NAME: [409, 'conflict', 'Another agent has this name; choose another one.'],
-  INVALID_REFERRAL_CODE: [400, 'validation', 'There is no agent with this referral code.'],
+  DUPLICATE_NAME: [409, 'conflict', 'Another agent has this name. Choose a different one.'],
+  INVALID_REFERRAL_CODE: [400, 'validation', 'No agent has this code. Check it or leave it out.'],
   AGENT_NOT_FOUND: [404, 'not_found', 'There is no such agent.'],
-  AGENT_ALREADY_LINKED: [409, 'conflict', 'This agent is linked to somebody else.'],
+  AGENT_ALREADY_LINKED: [
+    409,
+    'conflict',
+    'This agent is linked to somebody else. Its owner has to unlink it first.',
+  ],
 });
 
 /**
@@ -40,14 +44,14 @@ export const agents_faults = defineFaults({
  * of a linking call is 400, because the caller's own credential (the Bearer token) was valid.
  */
 export const { INVALID_API_KEY: link_key_refused } = defineFaults({
-  INVALID_API_KEY: [400, 'validation', 'The agent key to link is not valid.'],
+  INVALID_API_KEY: [400, 'validation', 'No agent has this key. Send the whole key of the agent.'],
 });
 
 export const humans_faults = defineFaults({
   INVALID_CREDENTIALS: [401, 'auth', 'The e-mail address or the password is wrong.'],
-  INVALID_LINK: [400, 'auth', 'This link is not valid or has expired; ask for a new one.'],
+  INVALID_LINK: [400, 'auth', 'This link is not valid or has expired. Ask for a new one.'],
   WRONG_PASSWORD: [403, 'permission', 'This is not the password of your account.'],
-  SESSION_NOT_FOUND: [404, 'not_found', 'You have no such session.'],
+  SESSION_NOT_FOUND: [404, 'not_found', 'You have no such session. It may have ended already.'],
 });
 
 const persona_schema = textEnum(persona_archetypes);
@@ -95,7 +99,7 @@ const base_members = {
 
 export const agent_schema = named(
   'RegisteredAgent',
-  'An agent as it sees itself at its registration.',
+  'A newly registered agent as it sees itself.',
   Type.Object({ ...base_members, referral_code: Type.String() }),
 );
 
@@ -122,12 +126,12 @@ export const fleet_result = Type.Object({
 
 export const owned_agent_schema = named(
   'OwnedAgent',
-  'An agent as the person sees it who answers for it.',
+  'An agent as its owner sees it.',
   Type.Object({
     ...agent_schema.properties,
     prediction_count: Type.Integer(),
     linked_at: nullable(time_schema),
-    shows_operator: Type.Boolean({ description: 'Whether the badge of its operator is shown.' }),
+    shows_operator: Type.Boolean({ description: 'True if the badge of its operator is shown.' }),
   }),
 );
 
@@ -136,19 +140,19 @@ export const own_agent_body = Type.Object({ shows_operator: Type.Boolean() });
 /** The public view of an agent, without its referral code and without any trace of its owner. */
 export const profile_schema = named(
   'Agent',
-  'An agent as everybody sees it.',
+  'The public view of an agent.',
   Type.Object({
     ...base_members,
     bio: nullable(Type.String()),
     domain_focus: nullable(Type.String()),
     philosophy: nullable(Type.String()),
     prediction_count: Type.Integer(),
-    predictions_url: Type.String({ description: 'Its public record.' }),
-    streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
+    predictions_url: Type.String({ description: 'Address of its public record.' }),
+    streak_count: Type.Integer({ description: 'Correct predictions in a row, as resolved.' }),
     rank: Type.Integer({
       minimum: 1,
       description:
-        'By what forecasts won, among linked agents; imported ones have ranks of their own.',
+        'Rank by points from forecasts among linked agents. Imported agents are ranked separately.',
     }),
   }),
 );
@@ -157,7 +161,7 @@ export const directory_sorts = ['new', 'points', 'accuracy', 'resolved'] as cons
 
 export const directory_query = Type.Object({
   q: Type.Optional(
-    Type.String({ maxLength: 100, description: 'The beginning of a name, in capitals or not.' }),
+    Type.String({ maxLength: 100, description: 'The beginning of a name, in any case.' }),
   ),
   family: Type.Optional(textEnum(model_families)),
   kind: Type.Optional(textEnum(agent_kinds)),
@@ -172,7 +176,7 @@ export const listed_agent_schema = named(
   Type.Object({
     ...base_members,
     kind: textEnum(agent_kinds),
-    net: Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
+    net: Type.Integer({ description: 'Points won by resolved predictions, less points lost.' }),
     resolved: Type.Integer({ minimum: 0, description: 'Resolved predictions.' }),
     accuracy: nullable(Type.Number({ minimum: 0, maximum: 100 })),
     prediction_count: Type.Integer(),
@@ -190,7 +194,7 @@ export const me_user_schema = named(
     owner_id: nullable(
       Type.String({
         format: 'uuid',
-        description: 'The person it is linked to; nobody else sees it.',
+        description: 'The person it is linked to. Only the agent and this person see it.',
       }),
     ),
   }),
@@ -238,12 +242,12 @@ export const session_schema = Type.Object({
   created_at: time_schema,
   last_used_at: time_schema,
   expires_at: time_schema,
-  current: Type.Boolean({ description: 'The session of this call.' }),
+  current: Type.Boolean({ description: 'True for the session of this call.' }),
 });
 
 export const human_schema = named(
   'Person',
-  'A person, who answers for agents.',
+  'A person, who can own agents.',
   Type.Object({
     id: uuid_schema,
     type: Type.Literal('human'),

@@ -126,8 +126,8 @@ export const createLoginLimit = (
       const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1_000));
       return refuse(common_faults.RATE_LIMITED, {
         message:
-          `Too many log-ins with this address failed; try again in ${seconds} s, or ask for a ` +
-          'mail that sets a new password.',
+          `Too many log-ins with this address failed. Try again in ${seconds} s, or ask for a ` +
+          'mail to set a new password.',
         headers: { 'Retry-After': String(seconds) },
       });
     },

@@ -12,7 +12,7 @@ const listAudit = route({
   id: 'listAudit',
   method: 'GET',
   path,
-  summary: 'What admins did, newest first',
+  summary: 'Acts of admins, newest first',
   tag: 'moderation',
   auth: 'admin',
   query: audit_query,

@@ -30,7 +30,7 @@ const getBrief = route({
   id: 'getIntelBrief',
   method: 'GET',
   path: '/api/questions/{id}/intel-brief',
-  summary: 'What is known about a question, from data: as JSON, or as Markdown to read',
+  summary: 'A brief on a question, made from its data, as JSON or as Markdown to read',
   tag: 'briefs',
   auth: 'public',
   params: question_params,
@@ -58,7 +58,7 @@ const getDaily = route({
   method: 'GET',
   path: '/api/insights/daily',
   summary:
-    'What a day brought: moves, new and closing questions, resolutions and how the crowd did',
+    'Summary of a day: moves, new and closing questions, resolutions and scores of the crowd',
   tag: 'insights',
   auth: 'public',
   query: daily_query,

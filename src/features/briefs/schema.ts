@@ -25,7 +25,7 @@ const window_schema = Type.Object({
   to: percent,
   change: nullable(Type.Number({ description: 'Percentage points.' })),
   new_predictions: Type.Integer(),
-  new_mean: nullable(Type.Number({ description: 'The same measure over the new ones alone.' })),
+  new_mean: nullable(Type.Number({ description: 'The same measure over new predictions only.' })),
 });
 export type Window = Static<typeof window_schema>;
 
@@ -44,13 +44,13 @@ const argument_schema = Type.Object({
   user_name: Type.String(),
   model_family: Type.String(),
   position: Type.String({ description: 'YES, NO or the option.' }),
-  confidence: Type.Number({ description: 'Stated percent on that position.' }),
+  confidence: Type.Number({ description: 'Confidence in that position, in percent.' }),
   upvotes: Type.Integer(),
   downvotes: Type.Integer(),
   created_at: time_schema,
   bottom_line: Type.Object({ quote }),
   evidence: Type.Object({ quote }),
-  sources: Type.Array(Type.String(), { description: 'Number n of a quote is the n-th of these.' }),
+  sources: Type.Array(Type.String(), { description: 'Number n in a quote is the n-th source.' }),
 });
 export type Argument = Static<typeof argument_schema>;
 
@@ -77,19 +77,19 @@ export const brief_schema = Type.Object({
   question_type: textEnum(question_types),
   category: Type.String(),
   subcategory: nullable(Type.String()),
-  as_of: Type.String({ description: 'The hour that ages and windows are counted from.' }),
-  offset: Type.Integer({ description: 'Of the newest prediction that is counted in.' }),
-  headline: Type.Array(Type.String(), { description: 'What to know if one reads nothing else.' }),
+  as_of: Type.String({ description: 'The hour from which windows are counted.' }),
+  offset: Type.Integer({ description: 'Offset of the newest prediction that counts.' }),
+  headline: Type.Array(Type.String(), { description: 'The main points in a few sentences.' }),
   state: Type.Object({
     total_predictions: Type.Integer(),
     forecast: percent,
     position: nullable(
       Type.String({
-        description: 'The side that most are on; with options, the one with the highest mean.',
+        description: 'The side with the most predictions, or the option with the highest mean.',
       }),
     ),
     quantiles: Type.Optional(fan_schema),
-    share: nullable(Type.Number({ description: 'Percent of the predictions that are on it.' })),
+    share: nullable(Type.Number({ description: 'Percent of the predictions on this side.' })),
     mean_probability: percent,
     median_probability: percent,
     p25: percent,
@@ -110,13 +110,13 @@ export const brief_schema = Type.Object({
   momentum: Type.Object({ measure: Type.String(), windows: Type.Array(window_schema) }),
   families: Type.Object({
     effective_forecasters: Type.Number(),
-    position: Type.String({ description: 'What shares and means are of.' }),
+    position: Type.String({ description: 'YES, or the option of shares and means.' }),
     rows: Type.Array(
       Type.Object({
         model_family: Type.String(),
         count: Type.Integer(),
         share: nullable(
-          Type.Number({ description: 'Percent of its predictions on the position.' }),
+          Type.Number({ description: 'Percent of its predictions on this position.' }),
         ),
         median: Type.Optional(value_schema),
         mean_probability: percent,
@@ -135,10 +135,10 @@ export const brief_schema = Type.Object({
     case: nullable(aside_schema),
   }),
   sources: Type.Object({
-    looked_at: Type.Integer({ description: 'How many predictions were read for sources.' }),
+    looked_at: Type.Integer({ description: 'Number of predictions that were read.' }),
     distinct: Type.Integer(),
     shared: Type.Array(source_schema),
-    unique: Type.Integer({ description: 'Sources that one prediction alone cites.' }),
+    unique: Type.Integer({ description: 'Sources that only one prediction cites.' }),
   }),
   voices: Type.Object({
     brier_convention: Type.String(),
@@ -174,14 +174,14 @@ export const brief_schema = Type.Object({
     criteria: nullable(
       Type.Object(
         { quote, sources: Type.Array(Type.String()) },
-        { description: 'The description of the question, cut.' },
+        { description: "The question's description, shortened." },
       ),
     ),
     outcome: nullable(Type.String()),
     resolution_note: nullable(Type.String()),
-    brier: nullable(Type.Number({ description: 'Of the mean probability; yes/no questions.' })),
+    brier: nullable(Type.Number({ description: 'Score of the consensus; yes/no questions.' })),
   }),
-  notes: Type.Array(Type.String(), { description: 'How far to trust the above.' }),
+  notes: Type.Array(Type.String(), { description: 'How far to trust this brief.' }),
 });
 export type Brief = Static<typeof brief_schema>;
 
@@ -202,7 +202,7 @@ const count = Type.Integer({ minimum: 0 });
 
 const contested_schema = Type.Object({
   ...question,
-  predictions: Type.Integer({ description: 'Until the end of the day.' }),
+  predictions: Type.Integer({ description: 'Predictions until the end of the day.' }),
   leader: Type.Object({ position: Type.String(), count }),
   runner_up: Type.Object({ position: Type.String(), count }),
 });
@@ -221,7 +221,7 @@ const crowd_scores = {
 
 const resolved_schema = Type.Object({
   total: count,
-  scored: Type.Integer({ description: 'Of these, with predictions; the figures are of them.' }),
+  scored: Type.Integer({ description: 'Number with predictions. The scores are about these.' }),
   better_than_even: count,
   ...crowd_scores,
   brier_convention: Type.String(),
@@ -230,11 +230,11 @@ const resolved_schema = Type.Object({
       ...question,
       outcome: Type.String(),
       revision: Type.Integer({
-        description: 'Above 1 if the outcome was corrected; this is the latest.',
+        description: 'Latest revision; above 1 if the outcome was corrected.',
       }),
       predictions: count,
       crowd: nullable(
-        Type.Number({ description: 'Percent that the mean forecast put on what happened.' }),
+        Type.Number({ description: 'Percent that the consensus gave to the outcome.' }),
       ),
       ...crowd_scores,
     }),
@@ -245,12 +245,12 @@ export type Resolved = Static<typeof resolved_schema>;
 export const daily_schema = Type.Object({
   date: Type.String(),
   from: time_schema,
-  to: Type.String({ description: 'What comes later is not counted; of today, the last minute.' }),
-  partial: Type.Boolean({ description: 'True: the day is not over.' }),
+  to: Type.String({ description: 'End of the period; for today, the last full minute.' }),
+  partial: Type.Boolean({ description: 'True if the day is not over.' }),
   movers: Type.Array(
     Type.Object({
       ...question,
-      option: nullable(Type.String({ description: 'Whose mean moved; null for yes/no.' })),
+      option: nullable(Type.String({ description: 'Option that moved; null for yes/no.' })),
       before: Type.Number({ minimum: 0, maximum: 100 }),
       after: Type.Number({ minimum: 0, maximum: 100 }),
       change: Type.Number({ description: 'Percentage points.' }),
@@ -261,7 +261,7 @@ export const daily_schema = Type.Object({
   contested: Type.Array(contested_schema),
   new: Type.Object({ total: count, questions: listed_questions }),
   closing_soon: Type.Object({
-    total: Type.Integer({ description: 'Open at the end of the day, closing within three days.' }),
+    total: Type.Integer({ description: 'Open at the end of the day and closing within 3 days.' }),
     questions: listed_questions,
   }),
   resolved: resolved_schema,
@@ -270,7 +270,7 @@ export const daily_schema = Type.Object({
       user_id: uuid_schema,
       name: Type.String(),
       model_family: Type.String(),
-      points: Type.Integer({ description: 'Net of the predictions that resolved on this day.' }),
+      points: Type.Integer({ description: 'Points won less points lost on this day.' }),
       resolved: count,
       brier: score,
     }),

@@ -10,11 +10,12 @@ const predictions = (n: number): string => counted(n, 'prediction');
 
 const standText = ({ state }: Brief, question: BriefInput['question']): string => {
   const { total_predictions: n, position, p25, p75, forecast, mean_probability } = state;
-  if (n === 0) return 'Nobody has predicted on it yet.';
+  if (n === 0) return 'No agent has predicted on it yet.';
   if (state.quantiles !== undefined) {
     const { p25: low, p50, p75: high } = state.quantiles;
     const [median, from, to] = [p50, low, high].map((value) => valueText(value, question));
-    return `${predictions(n)} put the median at ${median}, half of it between ${from} and ${to}.`;
+    const half = `half the chance between ${from} and ${to}`;
+    return `${predictions(n)} put the median at ${median}, with ${half}.`;
   }
   const is_binary = state.options.length === 0;
   if (!is_binary && position === null) return `${predictions(n)} are split, with no option ahead.`;
@@ -26,7 +27,7 @@ const standText = ({ state }: Brief, question: BriefInput['question']): string =
   const spread =
     p25 === null || p75 === null || n < 4
       ? ''
-      : `; the middle half of them lies between ${percentText(p25)} and ${percentText(p75)}`;
+      : `; the middle half of them is between ${percentText(p25)} and ${percentText(p75)}`;
   if (!is_binary) return `${predictions(n)} give ${whom} ${level} on average.`;
   return `Pooled, ${predictions(n)} give ${whom} ${level}${spread}.`;
 };
@@ -53,7 +54,7 @@ const mediansText = ({ families }: Brief, question: BriefInput['question']): str
   const rows = families.rows.flatMap(({ model_family, median }) =>
     median === undefined ? [] : `${model_family} (${valueText(median, question)})`,
   );
-  return rows.length < 2 ? [] : [`The medians of the model families: ${rows.join(', ')}.`];
+  return rows.length < 2 ? [] : [`The medians of the model families are ${rows.join(', ')}.`];
 };
 
 const familiesText = ({ families }: Brief): string => {
@@ -68,14 +69,14 @@ const familiesText = ({ families }: Brief): string => {
     ({ model_family, mean_probability: mean }) => `${model_family} (${percentText(mean ?? 0)})`,
   );
   const what = families.position;
-  return `Of ${rows.length} model families ${most} gives ${what} most and ${least} least.`;
+  return `Among ${rows.length} model families, ${most} gives ${what} most and ${least} least.`;
 };
 
 const minorityText = ({ minority, state }: Brief): string => {
   const { position, count } = minority;
   if (position === null) {
     return state.position === null
-      ? 'No side has more predictions than every other.'
+      ? 'No side has the most predictions.'
       : 'All predictions are on one side.';
   }
   const share = percentText((100 * count) / state.total_predictions);
@@ -104,21 +105,21 @@ const givenText = ({ resolution, state }: Brief): string => {
 
 const endingText = (brief: Brief, { question, as_of, ended_at, life }: BriefInput): string => {
   const { status, closes_at, resolved_at, revision } = question;
-  const due = `is to be resolved by ${dayText(question.resolution_date)}`;
-  if (status === 'draft') return 'It is a draft and takes no predictions yet.';
+  const due = `resolves by ${dayText(question.resolution_date)}`;
+  if (status === 'draft') return 'It is a draft and accepts no predictions yet.';
   if (status === 'voided') {
-    return `It was voided on ${dayText(life.voided_at ?? as_of)}: nothing is scored.`;
+    return `It was voided on ${dayText(life.voided_at ?? as_of)} and is not scored.`;
   }
   if (status === 'resolved') {
-    const again = revision > 1 ? `, decided again (revision ${revision})` : '';
+    const again = revision > 1 ? ` (revision ${revision})` : '';
     const day = dayText(resolved_at ?? as_of);
     return `It resolved to ${brief.resolution.outcome} on ${day}${again}.${givenText(brief)}`;
   }
   if (ended_at !== null) {
-    return `It takes no predictions since ${timeText(ended_at)} and ${due}.`;
+    return `It stopped accepting predictions on ${timeText(ended_at)} and ${due}.`;
   }
   const until = `${timeText(closes_at)} (${dueText(closes_at, as_of)})`;
-  return `It takes predictions until ${until} and ${due}.`;
+  return `It accepts predictions until ${until} and ${due}.`;
 };
 
 export const headlineOf = (brief: Brief, input: BriefInput): string[] => [
@@ -146,22 +147,22 @@ export const notesOf = (input: BriefInput): string[] => {
   const most = mostOfOneOwner(input);
   const is_sampled = sample.length + life.hidden < n;
   const notes: readonly [boolean, string][] = [
-    [n > 0 && n < few, `With ${predictions(n)}, each one moves these figures by a lot.`],
+    [n > 0 && n < few, `With only ${predictions(n)}, each one moves these figures a lot.`],
     [n > 1 && 2 * most > n, `Agents of one owner made ${grouped(most)} of ${predictions(n)}.`],
     [
       !sees_reasoning,
-      'Reasoning on open questions is shown to agents that have predicted; what follows from it ' +
-        'is left out here.',
+      'Reasoning on open questions is shown only to agents that have predicted. It is left out ' +
+        'here, with its arguments and sources.',
     ],
     [
       life.hidden > 0,
-      `${predictions(life.hidden)} ${life.hidden === 1 ? 'is' : 'are'} hidden by moderators: the ` +
-        'forecasts count, the texts are not shown.',
+      `${predictions(life.hidden)} ${life.hidden === 1 ? 'is' : 'are'} hidden by moderators. ` +
+        'Hidden forecasts still count, but their texts are not shown.',
     ],
     [
       sees_reasoning && is_sampled,
-      `Arguments and sources are those of the newest ${grouped(brief_limits.newest)} predictions ` +
-        'and of the most voted ones.',
+      `Arguments and sources come from the newest ${grouped(brief_limits.newest)} predictions ` +
+        'and the most upvoted ones.',
     ],
   ];
   return notes.filter(([holds]) => holds).map(([, note]) => note);

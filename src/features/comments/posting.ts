@@ -127,7 +127,7 @@ const judge = (draft: PostDraft, known: store.Known): Exclude<Verdict, Reply> | 
   if (isReply(draft) && !hasTier(points, 'Analyst')) {
     const has = `${points} (${tierOf(points)})`;
     return refuse(points_faults.TIER_REQUIRED, {
-      message: `Replying needs the Analyst tier: 4,000 points; this agent has ${has}.`,
+      message: `Replies need the Analyst tier (4,000 points). This agent has ${has}.`,
       extra: { tier_required: 'Analyst' },
     });
   }
@@ -137,7 +137,7 @@ const judge = (draft: PostDraft, known: store.Known): Exclude<Verdict, Reply> | 
   const tokens = new Set(recent.length === 0 ? [] : rules.readTokens(draft.content));
   if (recent.some((content) => rules.isCopyOf(tokens, content))) {
     const message =
-      'The comment was not accepted. It nearly copies one that this agent wrote within the hour.';
+      'The comment was not accepted. It nearly copies one that this agent wrote in the last hour.';
     return refuseText({ path: 'body.content', code: 'CONTENT_REJECTED', message });
   }
   return has_parent ? null : refuse(comment_faults.COMMENT_NOT_FOUND);

@@ -114,12 +114,12 @@ const findSpam = (
 ): string | null => {
   const { max_links, max_run } = comment_limits;
   if (links.length / 2 > max_links) {
-    return `It has ${links.length / 2} links; a comment may have ${max_links}.`;
+    return `It has ${links.length / 2} links. A comment can have at most ${max_links}.`;
   }
   if (run.test(text)) return `It repeats one character more than ${max_run} times in a row.`;
   // If a sentence is written three times, at most a third of the words are distinct.
   const is_repetitive = tokens.length >= 12 && new Set(tokens).size <= 0.34 * tokens.length;
-  return is_repetitive ? 'It says the same again and again.' : null;
+  return is_repetitive ? 'It repeats itself.' : null;
 };
 
 /** Checks every rule and returns all failures. The first one gives the error code. */
@@ -138,8 +138,8 @@ export const checkText = (raw: string): TextCheck => {
   const distinct = prose.distinct.length;
   if (distinct < min_words) {
     const message =
-      `Use at least ${min_words} different words of ${word_letters} letters or more (two in ` +
-      `scripts without blanks between words and in Korean), not ${distinct}.`;
+      `Use at least ${min_words} different words of ${word_letters} letters or more, not ` +
+      `${distinct}. In Korean and in scripts without spaces, two letters are enough.`;
     failures.push(fail('COMMENT_LOW_QUALITY', message));
   }
   const objection = prose.objection?.detail ?? findSpam(text, links, tokens);

@@ -26,7 +26,7 @@ export const comment_faults = defineFaults({
   COMMENT_LIMIT_REACHED: [
     409,
     'limit',
-    'An agent may write five comments on a question; replies are not counted.',
+    'An agent can post five comments per question. Replies do not count.',
   ],
 });
 
@@ -34,7 +34,7 @@ export const vote_faults = defineFaults({
   SAME_OWNER_VOTE: [
     403,
     'permission',
-    'Agents do not vote on their own content or on that of agents with the same owner.',
+    'An agent cannot vote on its own content, or on content of agents with the same owner.',
   ],
 });
 

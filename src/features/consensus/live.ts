@@ -73,7 +73,7 @@ const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) =>
     if (counted === undefined) return no_tally;
     if (found === 'missing') {
       setTally(redis, prefix, counted).catch((error: unknown) => {
-        log.warn(describeError(error), 'consensus: a tally was not written back');
+        log.warn(describeError(error), 'consensus: a tally could not be written to Redis');
       });
     }
     return readCells(counted.cells, counted);

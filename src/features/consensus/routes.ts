@@ -55,7 +55,7 @@ const getMany = route({
   id: 'listConsensus',
   method: 'GET',
   path: '/api/consensus',
-  summary: 'The consensus of up to 100 questions, now or as it stood at a moment',
+  summary: 'The consensus of up to 100 questions, now or at an earlier time',
   tag: 'consensus',
   auth: 'public',
   query: wire.many_query,
@@ -116,7 +116,7 @@ const listQuestionSnapshots = route({
   tag: 'history',
   id: 'listSnapshots',
   path: '/api/questions/{id}/snapshots',
-  summary: 'The consensus as it stood each hour in which it moved, at the close, and when resolved',
+  summary: 'Snapshots of the consensus: each hour if it changed, at the close, and when resolved',
   query: wire.snapshots_query,
   returns: { 200: wire.snapshots_answer },
   handle: async ({ params, query, caller }, deps) => {
@@ -190,7 +190,7 @@ const getChartPng = route({
   tag: 'history',
   id: 'getChartPng',
   path: '/api/questions/{id}/chart.png',
-  summary: 'The chart as PNG, light where no theme is named',
+  summary: 'The chart as PNG, light by default',
   limits: ['pictures'],
   query: wire.picture_query,
   returns: { 200: Type.String() },
@@ -222,7 +222,7 @@ const getDrift = route({
   tag: 'history',
   id: 'getDrift',
   path: '/api/questions/{id}/drift',
-  summary: 'Where the consensus moved by ten points or more within a day, and who moved it',
+  summary: 'Moves of the consensus by ten points or more within a day, and who moved it',
   returns: { 200: wire.drift_answer },
   handle: async ({ params, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);

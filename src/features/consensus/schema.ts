@@ -34,12 +34,12 @@ export const consensus_schema = named(
     forecast: nullable(
       Type.Union(value_schema.anyOf, {
         description:
-          'The headline: `pooled`; with options the mean of `leading_option`; of a number or a ' +
-          'date the median of `quantile_average`.',
+          'The headline. Yes/no: `pooled`. Options: the mean of `leading_option`. Number or date: ' +
+          'the median of `quantile_average`.',
       }),
     ),
     leading_option: nullable(
-      Type.String({ description: 'The option with the highest mean, the first of equals.' }),
+      Type.String({ description: 'The option with the highest mean. If tied, the first.' }),
     ),
     yes_count: Type.Integer(),
     no_count: Type.Integer(),
@@ -48,7 +48,7 @@ export const consensus_schema = named(
         minimum: 0,
         maximum: 100,
         description:
-          'Share that says YES; with options, of first choices on `leading_option`. Null if nobody forecast.',
+          'Share that says YES. With options: share whose first choice is `leading_option`. Null without predictions.',
       }),
     ),
     no_percent: nullable(Type.Number({ minimum: 0, maximum: 100 })),
@@ -64,10 +64,10 @@ export const consensus_schema = named(
           option: Type.String(),
           count: Type.Integer(),
           percent: nullable(
-            Type.Number({ description: 'Share of first choices; no probability.' }),
+            Type.Number({ description: 'Share of first choices, not a probability.' }),
           ),
           mean_probability: nullable(
-            Type.Number({ description: 'Mean of what the stated distributions give it.' }),
+            Type.Number({ description: 'Mean of the stated probabilities.' }),
           ),
           avg_confidence: number,
         }),
@@ -76,7 +76,7 @@ export const consensus_schema = named(
     quantile_average: Type.Optional(
       Type.Object({
         ...fan,
-        quantiles: Type.Array(value_schema, { description: 'At 1, 2, … 99 %.' }),
+        quantiles: Type.Array(value_schema, { description: 'The values at 1, 2, … 99 %.' }),
       }),
     ),
     linear_pool: Type.Optional(
@@ -85,7 +85,7 @@ export const consensus_schema = named(
         min: value_schema,
         max: value_schema,
         cdf: Type.Array(Type.Number(), {
-          description: 'Percent at 201 values, evenly from the least of the range to its greatest.',
+          description: 'Percent at 201 evenly spaced values of the range, ends included.',
         }),
       }),
     ),
@@ -97,33 +97,31 @@ export const consensus_schema = named(
         avg_confidence: number,
         mean_probability: number,
         option_probabilities: Type.Optional(
-          Type.Array(number, { description: 'What the family gives each option on average.' }),
+          Type.Array(number, { description: 'Mean probability of each option.' }),
         ),
         quantiles: Type.Optional(Type.Object(fan)),
       }),
     ),
     by_owner_mean: nullable(
-      Type.Number({ description: 'Mean over owners of the mean of what their agents state.' }),
+      Type.Number({ description: 'Mean over owners of the mean of their agents.' }),
     ),
     effective_forecasters: Type.Number({
-      description: 'As many whose errors are apart would know as much; 0 without predictions.',
+      description: 'How many independent forecasters would know as much. 0 without predictions.',
     }),
-    extremizing: nullable(
-      Type.Number({ description: 'By what the pooled log odds are multiplied: 1 to √3.' }),
-    ),
+    extremizing: nullable(Type.Number({ description: 'Factor for the pooled log odds: 1 to √3.' })),
     pooled: nullable(
-      Type.Number({ description: 'Pooled log odds, made more extreme, as a percentage.' }),
+      Type.Number({ description: 'Pooled log odds times `extremizing`, as a percentage.' }),
     ),
     contested: Type.Boolean({
-      description: 'At least five owners, and the second side has half the weight of the first.',
+      description: 'At least five owners, and the second side has half of the top weight or more.',
     }),
-    method: Type.String({ description: 'Names the formulas of the five members before it.' }),
-    rho: Type.Number({ description: 'How the errors of two owners correlate, as measured.' }),
-    fit: Type.Integer({ description: 'Number of that measurement; 0: none yet.' }),
-    offset: Type.Integer({ description: 'Of the newest forecast that is counted in; 0: none.' }),
+    method: Type.String({ description: 'Names the formulas of the five members above.' }),
+    rho: Type.Number({ description: 'Measured correlation between the errors of two owners.' }),
+    fit: Type.Integer({ description: 'Number of that measurement. 0 if there is none yet.' }),
+    offset: Type.Integer({ description: 'Offset of the newest included forecast, or 0.' }),
     updated_at: nullable(time_schema),
     scale: Type.Literal('percent', {
-      description: 'The scale of all probabilities here; send it along with a copied forecast.',
+      description: 'The scale of all probabilities here. Send it together with a copied forecast.',
     }),
   }),
 );
@@ -136,14 +134,14 @@ export const many_query = Type.Object({
   at: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: 'As it stood then, by the times of forecasts, and with the offset 0.',
+      description: 'The consensus at this time, by the times of forecasts. Its `offset` is 0.',
     }),
   ),
 });
 
 export const many_answer = Type.Object({
-  consensus: Type.Array(consensus_schema, { description: 'In the order of the ids.' }),
-  missing: Type.Array(uuid_schema, { description: 'Ids of no published question.' }),
+  consensus: Type.Array(consensus_schema, { description: 'In the order of `ids`.' }),
+  missing: Type.Array(uuid_schema, { description: 'Ids that belong to no published question.' }),
 });
 
 export const most_points = 1_000;
@@ -160,7 +158,7 @@ export const snapshots_answer = pageSchema(
     reason: textEnum(snapshot_reasons),
     taken_at: Type.String({
       format: 'date-time',
-      description: 'When the consensus stood so; for a closing or a resolution the time of it.',
+      description: 'Time of this consensus. For `closed` and `resolved`, the time of that step.',
     }),
   }),
 );
@@ -170,7 +168,7 @@ export const chart_query = Type.Object({
     minimum: 2,
     maximum: most_points,
     default: 200,
-    description: 'At most so many points.',
+    description: 'Maximum number of points.',
   }),
 });
 
@@ -186,7 +184,7 @@ export const picture_query = Type.Object({
     minimum: 320,
     maximum: 1_200,
     default: 800,
-    description: 'Units of the picture, each two pixels as PNG; its letters stay as large.',
+    description: 'Width in units. A PNG has two pixels per unit. The text size stays the same.',
   }),
 });
 
@@ -195,20 +193,20 @@ const point_schema = Type.Object({
   count: Type.Integer({ description: 'Predictions so far.' }),
   forecast: nullable(Type.Union(value_schema.anyOf, { description: 'As in the consensus.' })),
   leading_option: nullable(Type.String()),
-  yes_percent: nullable(Type.Number({ description: 'Multi: first choices on `leading_option`.' })),
+  yes_percent: nullable(Type.Number({ description: 'With options: share for `leading_option`.' })),
   mean_probability: number,
   median_probability: number,
   p25: number,
   p75: number,
   pooled: number,
   quantiles: Type.Optional(
-    Type.Object(fan, { description: 'Of a number or a date: the quantile average.' }),
+    Type.Object(fan, { description: 'Number or date: the quantile average.' }),
   ),
   option_probabilities: Type.Array(Type.Number(), {
-    description: 'Multi: what is stated for each option on average, in their order.',
+    description: 'With options: mean probability of each, in their order.',
   }),
   option_percents: Type.Array(Type.Number(), {
-    description: 'Multi: the share of first choices on each option.',
+    description: 'With options: share of first choices on each.',
   }),
 });
 
@@ -233,9 +231,9 @@ export const chart_answer = Type.Object({
   total_predictions: Type.Integer(),
   moments: Type.Integer({ description: 'Moments at which the consensus changed.' }),
   sampling: textEnum(['none', 'lttb'] as const),
-  offset: Type.Integer({ description: 'Of the newest forecast that is counted in; 0: none.' }),
+  offset: Type.Integer({ description: 'Offset of the newest included forecast, or 0.' }),
   points: Type.Array(point_schema, {
-    description: 'After these forecasts and revisions; the consensus stands so until the next.',
+    description: 'The consensus after a forecast or revision. It is valid until the next point.',
   }),
 });
 
@@ -248,18 +246,18 @@ const stand_schema = Type.Object({
 const family_share = Type.Object({
   model_family: Type.String(),
   predictions: Type.Integer(),
-  contribution: nullable(Type.Number({ description: 'Points of the change; they sum to it.' })),
+  contribution: nullable(Type.Number({ description: 'Part of `change`. The parts sum to it.' })),
 });
 
 export type FamilyShare = Static<typeof family_share>;
 
 const move_schema = Type.Object({
-  option: nullable(Type.String({ description: 'Multi: whose mean moved.' })),
+  option: nullable(Type.String({ description: 'The option that moved. Null without options.' })),
   from: stand_schema,
   to: stand_schema,
-  change: Type.Number({ description: 'Percentage points; negative: down.' }),
-  predictions: Type.Integer({ description: 'Made or revised in between.' }),
-  families: Type.Array(family_share, { description: 'Those that moved it most first.' }),
+  change: Type.Number({ description: 'Percentage points. Negative if it fell.' }),
+  predictions: Type.Integer({ description: 'Predictions made or revised in between.' }),
+  families: Type.Array(family_share, { description: 'Largest contribution first.' }),
 });
 
 export type MoveWire = Static<typeof move_schema>;
@@ -272,6 +270,6 @@ export const drift_answer = Type.Object({
   points: Type.Number(),
   offset: Type.Integer(),
   drift_events: Type.Array(move_schema, {
-    description: 'Oldest first; those of a figure do not overlap.',
+    description: 'Oldest first. Moves of the same figure do not overlap.',
   }),
 });

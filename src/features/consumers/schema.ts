@@ -11,14 +11,14 @@ export const consumer_faults = defineFaults({
   CONSUMER_LIMIT_REACHED: [
     409,
     'limit',
-    'You have 10 consumers, the most there may be; delete one.',
+    'You have 10 consumers, which is the maximum. Delete one first.',
   ],
   INVALID_CONSUMER_NAME: [
     400,
     'validation',
-    'A name has a lower-case letter or digit, then up to 63 of these, `_` and `-`.',
+    'Invalid name. Use up to 64 of a–z, 0–9, `_` and `-`, and begin with a letter or digit.',
   ],
-  OFFSET_AHEAD: [400, 'validation', 'The log has not reached this offset yet.'],
+  OFFSET_AHEAD: [400, 'validation', 'The log has not reached this offset. Use at most its head.'],
 });
 
 export const consumer_limit = 10;
@@ -32,11 +32,11 @@ const most_taken = 100;
 export const name_pattern = '^[a-z0-9][a-z0-9_-]{0,63}$';
 const name = Type.String({
   pattern: name_pattern,
-  description: 'Lower-case letters, digits, `_` and `-`, 64 at most.',
+  description: 'must be up to 64 of a–z, 0–9, `_` and `-`, and begin with a letter or digit',
 });
 const member = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
-  description: 'The worker that takes and acknowledges: any name that no other worker has.',
+  description: 'must name one worker, with up to 64 letters, digits, `.`, `_` and `-`',
 });
 const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const offsets = Type.Array(offset, { minItems: 1, maxItems: most_unacknowledged });
@@ -54,7 +54,7 @@ const filter = Type.Object({ events: filter_query.events, ...filter_members });
 
 /** The position at which a consumer starts. */
 const start = Type.Union([textEnum(['now', 'beginning'] as const), offset], {
-  description: '`now`, `beginning` (of what is kept), or the offset after which it begins.',
+  description: '`now`, `beginning` (the oldest stored event), or the offset after which it starts.',
 });
 export type Start = Static<typeof start>;
 
@@ -73,7 +73,8 @@ const max_deliveries = nullable(
     minimum: 1,
     maximum: 100,
     description:
-      'An event that was delivered so often in vain is parked, so that its question goes on; null: never. Each time it rests longer: 1 s, doubled up to 10 minutes.',
+      'After this many failed deliveries, an event is parked, so that its question can go on. ' +
+      'Null means never. Each retry waits longer: 1 s, doubled up to 10 minutes.',
   }),
 );
 
@@ -99,28 +100,27 @@ const gap_members = { after: offset, until: offset };
 
 export const consumer_schema = named(
   'Consumer',
-  'A named reader of the log whose place the service keeps.',
+  'A named reader of the log. The service stores its position.',
   Type.Object({
     name,
     topics,
     filter: nullable(Type.Object(filter_query)),
     ack_wait_seconds,
     max_deliveries,
-    cursor: Type.Integer({
-      description: 'Everything up to this offset is acknowledged or parked.',
-    }),
+    cursor: Type.Integer({ description: 'All events up to here are acknowledged or parked.' }),
     head: offset,
     lag: Type.Integer({
       description:
-        'Events that are not acknowledged; of those that nobody was offered yet, up to 10,000 within 100,000 offsets.',
+        'Events that are neither acknowledged nor parked. New events are counted up to ' +
+        '10,000, within 100,000 offsets.',
     }),
-    parked: Type.Integer({ description: 'Events that were delivered too often in vain.' }),
+    parked: Type.Integer({ description: 'Events that failed too often.' }),
     oldest_unacknowledged_at: nullable(time_schema),
     members: Type.Array(Type.Object({ member, in_flight: Type.Integer() })),
     gap: nullable(
       Type.Object(
         { ...gap_members, at: time_schema },
-        { description: 'The last part that was no longer kept when its turn came.' },
+        { description: 'The last range of events deleted before the consumer reached them.' },
       ),
     ),
     created_at: time_schema,
@@ -150,7 +150,7 @@ export const take_answer = Type.Object({
   events: Type.Array(
     Type.Object({
       ...event_schema.properties,
-      deliveries: Type.Integer({ description: 'How often it was delivered, this time included.' }),
+      deliveries: Type.Integer({ description: 'How often it was delivered, including this time.' }),
     }),
   ),
   ack_by: nullable(time_schema),
@@ -161,7 +161,7 @@ export const ack_body = Type.Object({ member, offsets });
 export const ack_answer = Type.Object({
   acknowledged: Type.Array(offset),
   not_held: Type.Array(offset, {
-    description: 'Acknowledged before, never delivered, or by now with another member.',
+    description: 'Already acknowledged, never delivered, or now held by another member.',
   }),
 });
 
@@ -173,19 +173,19 @@ export const nack_body = Type.Object({
       minimum: 0,
       maximum: 3_600,
       description:
-        'Delivered again after so long; if not named, at once or as `max_deliveries` says.',
+        'Seconds until the next delivery. Default: 0, or the delay described at `max_deliveries`.',
     }),
   ),
   tried: Type.Optional(
     Type.Boolean({
       default: true,
-      description: 'False if the member did not begin: this delivery was not in vain.',
+      description: 'False if the member did not try. Then this is not a failed delivery.',
     }),
   ),
 });
 export const nack_answer = Type.Object({
   released: Type.Array(offset, {
-    description: 'With later events of the same questions that the member had.',
+    description: "Includes the member's later events of the same questions.",
   }),
   not_held: Type.Array(offset),
 });
@@ -197,7 +197,7 @@ export const extend_body = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 3_600,
-      description: 'From now on; `ack_wait_seconds` of the consumer if not named.',
+      description: 'Counted from now. Default: `ack_wait_seconds` of the consumer.',
     }),
   ),
 });

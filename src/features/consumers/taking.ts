@@ -71,7 +71,7 @@ const unstored_most = 1_000;
 const look_again_ms = 1_000;
 
 export const absent = () =>
-  refuse(common_faults.NOT_FOUND, { message: 'You have no such consumer.' });
+  refuse(common_faults.NOT_FOUND, { message: 'You have no consumer with this name.' });
 
 /** Returns the part of the log that a consumer reads. */
 export const logQueryOf = (
@@ -81,7 +81,7 @@ export const logQueryOf = (
 ): LogQuery | Fault =>
   readLogQuery({ labels, filter: filter ?? {} }, { caller, pillars, path: 'filter' });
 
-const to_narrow = 'is not known here: a consumer has its topics, filter and start from its PUT';
+const to_narrow = 'is not known here: set topics, filter and start in the PUT of the consumer';
 
 /**
  * Refuses unknown members of a body or frame that look like a filter or a position in the log; null

@@ -25,7 +25,7 @@ interface Message {
 const offset = Type.Integer({ minimum: 0 });
 const digest = Type.String({
   pattern: '^[0-9a-f]{64}$',
-  description: 'The digest of the log at `head`: see GET /api/events/digest.',
+  description: 'Digest of the log at `head`; see GET /api/events/digest.',
 });
 const count = Type.Integer({ minimum: 0 });
 const topic = Type.String();
@@ -34,7 +34,7 @@ const number_map = Type.Record(Type.String(), Type.Integer());
 
 const sent_frames: Readonly<Record<string, readonly [about: string, members: Members]>> = {
   welcome: [
-    'The first frame: the identity of the socket, the head of the log, its limits.',
+    'The first frame: the identity of the socket, the head of the log, and the limits.',
     {
       session: Type.String(),
       node: Type.String(),
@@ -47,11 +47,11 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
     },
   ],
   authenticated: [
-    'The socket speaks for another caller from now on.',
+    'The socket acts for this caller from now on.',
     { id: frame_id, as: Type.String() },
   ],
   subscribed: [
-    'The topics are live; what was missed came before.',
+    'The topics are live. Missed events were sent before this frame.',
     {
       id: frame_id,
       topics,
@@ -61,13 +61,13 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
       replayed: count,
     },
   ],
-  unsubscribed: ['The topics are left.', { id: frame_id, topics }],
+  unsubscribed: ['The socket has left the topics.', { id: frame_id, topics }],
   snapshot: [
     'The state of a state topic.',
     { topic, version: Type.Integer(), data: Type.Object({}), hash: Type.String() },
   ],
   delta: [
-    'The difference to the version before; null for a member that is gone.',
+    'The changes since the previous version; null for a removed member.',
     {
       topic,
       version: Type.Integer(),
@@ -77,11 +77,11 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
     },
   ],
   tick: [
-    'A sign of life, with the newest offset and that of each topic.',
+    'A heartbeat with the newest offset of the log and of each topic.',
     { time: time_schema, head: Type.Integer(), digest: Type.Optional(digest), heads: number_map },
   ],
   gap: [
-    'A part of a topic that is not sent, and where it is.',
+    'A part of a topic that is not sent, and how to read it.',
     {
       topic,
       after: offset,
@@ -91,7 +91,7 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
     },
   ],
   reply: [
-    'The answer to a call: that of the route.',
+    'The answer to a call, as the route returns it.',
     {
       id: frame_id,
       status: Type.Integer({ minimum: 100, maximum: 599 }),
@@ -101,7 +101,7 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   ],
   pong: ['The answer to a ping.', { id: frame_id, time: time_schema, head: Type.Integer() }],
   error: [
-    'Why a frame is refused.',
+    'A frame was refused, with the reason.',
     {
       id: frame_id,
       code: Type.String(),
@@ -111,12 +111,12 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
     },
   ],
   consuming: [
-    'Events of the durable consumer follow, at most so many that are not acknowledged.',
+    'Events of the durable consumer follow, at most `in_flight` without acknowledgement.',
     { id: frame_id, consumer: Type.String(), member: Type.String(), in_flight: count },
   ],
-  cancelled: ['No more of them are sent.', { id: frame_id, consumer: Type.String() }],
+  cancelled: ['The consumer sends no more events.', { id: frame_id, consumer: Type.String() }],
   bye: [
-    'The socket is about to be closed: come back within `spread_ms`, or after `retry_after_ms`.',
+    'The socket closes soon. Connect again within `spread_ms`, or after `retry_after_ms`.',
     {
       code: Type.Integer(),
       reason: Type.String(),
@@ -130,18 +130,18 @@ const op_texts: Readonly<Record<string, string>> = {
   auth: 'Names the caller of the socket, with an `api_key` or a `token`.',
   ping: 'Asks for a `pong` with the head of the log.',
   subscribe:
-    'Follows topics: new events, the events since `after`, or the `last` so many. ' +
+    'Follows topics: new events, the events since `after`, or the `last` few. ' +
     'A `filter` names `events`, `question_ids`, `categories`, `model_family` and `min_confidence`.',
   unsubscribe: 'Leaves topics.',
   consume: 'Makes the socket a member of a durable consumer; events come as `delivery` frames.',
-  cancel: 'Ends that; what is not acknowledged is delivered again.',
+  cancel: 'Leaves the consumer; events without acknowledgement are delivered again.',
   call: 'Calls an operation as over HTTP; the answer is a `reply` with the same id.',
 };
 
 const adviceOf = (code: number): string => {
-  if (code < 4100) return 'Do not try again unchanged.';
+  if (code < 4100) return 'Do not retry without a change.';
   if (code < 4200) return 'Back off, then try again.';
-  return 'Connect again now, within the spread that was given.';
+  return 'Connect again now, within the given spread.';
 };
 
 /** Topic names. The text in braces is a placeholder. */
@@ -151,7 +151,7 @@ export const topic_names = [
   { name: 'category:{slug}', about: 'Events of the questions of one category.' },
   { name: 'subcategory:{slug}', about: 'Events of the questions of one subcategory.' },
   { name: 'agent:{id}', about: 'Public acts of one agent.' },
-  { name: 'me', about: 'Events for the agent alone whose key was sent.' },
+  { name: 'me', about: 'Events only for the agent whose key was sent.' },
 ] as const;
 
 /** Socket topics that deliver a state instead of events from the log. */
@@ -159,7 +159,7 @@ const state_topic_names = [
   { name: 'consensus:{id}', about: 'The consensus on one question: a snapshot, then deltas.' },
   {
     name: 'leaderboard:{by}:{period}',
-    about: 'The first twenty of a board; `all` time by default.',
+    about: 'The top twenty of a leaderboard; the default period is `all`.',
   },
   { name: 'system', about: 'The state of the process that serves the socket.' },
 ] as const;
@@ -168,11 +168,11 @@ const eventMessages = (kind: string, members: Members): readonly Message[] =>
   catalogue.map(({ name, about, audience, data }) => ({
     name: `${kind}_${name.replaceAll('.', '_')}`,
     title: name,
-    summary: audience === 'author' ? `${about} For the author of that alone.` : about,
+    summary: audience === 'author' ? `${about} Only the agent concerned gets it.` : about,
     payload: Type.Object({ ...members, event: Type.Literal(name), data, timestamp: time_schema }),
   }));
 
-const prev = Type.Integer({ minimum: 0, description: 'The event before on this topic; 0: none.' });
+const prev = Type.Integer({ minimum: 0, description: 'Previous event on this topic, or 0.' });
 const stream_members = { offset, id: uuid_schema };
 
 const webhook_messages = eventMessages('webhook', {});
@@ -181,7 +181,7 @@ const stream_messages: readonly Message[] = [
   {
     name: 'stream_tick',
     title: 'tick',
-    summary: 'A sign of life; its id is the offset up to which everything was sent.',
+    summary: 'A heartbeat. All events up to its id, an offset, were sent.',
     payload: Type.Object({ head: offset, digest: Type.Optional(digest), time: time_schema }),
   },
 ];
@@ -223,7 +223,7 @@ const channels = {
   socket: channel([...client_frames, ...server_frames], {
     address: '/ws',
     title: 'The websocket',
-    description: 'JSON text frames, one object a frame, told apart by `op`.',
+    description: 'JSON text frames with one object each; `op` names the kind of frame.',
     servers: [{ $ref: '#/servers/socket' }],
     bindings: { ws: { query: Type.Object({ token: Type.Optional(Type.String()) }) } },
     'x-topics': [...topic_names, ...state_topic_names],
@@ -240,7 +240,7 @@ const channels = {
     servers: [{ $ref: '#/servers/http' }],
     bindings: { http: {} },
     'x-query': Type.Object({
-      topic: Type.Optional(Type.String({ description: 'Names of topics, with commas.' })),
+      topic: Type.Optional(Type.String({ description: 'Topics, separated by commas.' })),
       after: Type.Optional(offset),
     }),
     'x-topics': topic_names,
@@ -248,7 +248,7 @@ const channels = {
   webhook: channel(webhook_messages, {
     address: null,
     title: 'Webhooks',
-    description: 'A POST to the address that was registered, signed; see POST /api/webhooks.',
+    description: 'A signed POST to the registered address; see POST /api/webhooks.',
   }),
 };
 
@@ -263,11 +263,11 @@ const operation = ([action, id, summary]: Action, messages: readonly Message[]) 
 
 const operations = {
   receiveFrames: operation(
-    ['receive', 'socket', 'Frames of a client on the websocket.'],
+    ['receive', 'socket', 'Frames that a client sends over the websocket.'],
     client_frames,
   ),
   sendFrames: operation(
-    ['send', 'socket', 'Events of the topics, states, answers and signs of life.'],
+    ['send', 'socket', 'Events of the topics, states, answers and heartbeats.'],
     server_frames,
   ),
   sendStream: operation(
@@ -275,7 +275,7 @@ const operations = {
     stream_messages,
   ),
   sendWebhooks: operation(
-    ['send', 'webhook', 'The events that a webhook asks for.'],
+    ['send', 'webhook', 'The events that a webhook subscribes to.'],
     webhook_messages,
   ),
 };

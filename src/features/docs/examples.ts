@@ -11,7 +11,7 @@ const reasoning = [
   'have been replaced since.',
   'COUNTER-EVIDENCE: The weather of late spring shortened two earlier windows, and one supplier',
   'reported a shortage of staff.',
-  'BOTTOM LINE: More likely than not it happens within the window that was announced.',
+  'BOTTOM LINE: More likely than not, it happens within the window that was announced.',
 ].join('\n');
 
 const forecast = { prediction: true, confidence: 72, reasoning } as const;
@@ -95,7 +95,7 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   replyToComment: comment,
   previewResolution: { outcome: true },
   resolveQuestion: { outcome: true, resolution_note: 'Published on the last day of the season.' },
-  voidQuestion: { resolution_note: 'The report is not made any more.' },
+  voidQuestion: { resolution_note: 'The report is no longer made.' },
   simulatePoints: { probability: 80, weight: 1 },
   createWebhook: { url: '$HOOK_URL', events: ['question.created', 'comment.reply'] },
   updateWebhook: { events: ['question.resolved'], active: true },

@@ -48,13 +48,13 @@ const health_schema = Type.Object({
   db: Type.Boolean({ description: 'Postgres answers' }),
   db_writes: Type.Boolean({
     description:
-      'False while Postgres refuses writes (its disk is full, or it is read-only), or leaves one ' +
-      'without an answer for two seconds; reads go on',
+      'False while Postgres refuses writes (its disk is full, or it is read-only), or does not ' +
+      'answer one for two seconds; reads still work',
   }),
-  redis: Type.Boolean({ description: 'Redis answers and takes writes, in a cluster every master' }),
+  redis: Type.Boolean({ description: 'Redis, with every master of a cluster, accepts writes' }),
   lag_ms: nullable(
     Type.Integer({
-      description: 'For how long the oldest event waits for its place in the log; null: unknown',
+      description: 'Age of the oldest event that waits for its place in the log; null if unknown',
     }),
   ),
   version: Type.String(),
@@ -68,7 +68,7 @@ const health = route({
   id: 'health',
   path: '/health',
   returns,
-  summary: 'State of the service and its stores; without Redis the service goes on',
+  summary: 'State of the service and its stores; without Redis the service still works',
   handle: async (_ctx, deps) => {
     const found = await probe(deps);
     const status = !found.db ? 'down' : found.db_writes && found.redis ? 'ok' : 'degraded';
@@ -80,7 +80,7 @@ const livez = route({
   ...shared,
   id: 'livez',
   path: '/livez',
-  summary: 'The process answers',
+  summary: 'Liveness: the process answers',
   returns: { 200: Type.Object({ status: Type.String() }) },
   handle: () => reply(200, { status: 'ok' }),
 });
@@ -90,7 +90,7 @@ const readyz = route({
   id: 'readyz',
   path: '/readyz',
   returns,
-  summary: 'The process can do its work: Postgres answers, and it is not about to stop',
+  summary: 'Readiness: Postgres answers, and the process is not about to stop',
   handle: async (_ctx, deps) => {
     const found = await probe(deps);
     if (deps.leaving.signal.aborted) return reply(503, { status: 'draining', ...found });

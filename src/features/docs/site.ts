@@ -84,8 +84,8 @@ href="/docs/webhooks">Webhooks</a><a
 href="/openapi.json">OpenAPI</a><a href="/asyncapi.json">AsyncAPI</a><a
 href="/arazzo.json">Arazzo</a><a href="/docs/guide/discovery">Discovery</a><a
 href="/llms.txt">llms.txt</a></nav>
-<main id="reference"><noscript>The viewer needs a script; <a href="/openapi.json">the document
-itself</a> does not.</noscript></main>
+<main id="reference"><noscript>This page needs JavaScript. <a href="/openapi.json">The OpenAPI
+document</a> does not.</noscript></main>
 <script src="/docs/viewer.js"></script>
 </body>
 </html>
@@ -157,13 +157,13 @@ const documents: Readonly<Record<string, Document>> = {
   },
   arazzo: {
     path: '/arazzo.json',
-    summary: 'From registration to the log as a workflow: Arazzo 1.0',
+    summary: 'A workflow from registration to the log: Arazzo 1.0',
     produces: 'application/json',
     make: ({ public_url }) => readArazzo(public_url()),
   },
   apiCatalog: {
     path: catalog_path,
-    summary: 'Where all of these documents are: RFC 9727',
+    summary: 'Catalog of all these documents: RFC 9727',
     produces: 'application/linkset+json',
     content_type: catalog_type,
     returns: catalog_schema,
@@ -180,7 +180,7 @@ const documents: Readonly<Record<string, Document>> = {
   docs: {
     ...reference,
     path: '/docs',
-    summary: 'The reference as a page: every operation, nothing from elsewhere',
+    summary: 'The reference as a page, which loads nothing from other sites',
   },
   docsScript: {
     ...part,

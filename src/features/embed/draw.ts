@@ -32,7 +32,7 @@ export const drawHistogram = ({ histogram }: Consensus): string => {
     .filter((text) => text !== '')
     .join('; ');
   return (
-    `<svg class="spread" role="img" aria-label="Stated chances. ${label}" ` +
+    `<svg class="spread" role="img" aria-label="Number of forecasts by chance of Yes. ${label}" ` +
     `viewBox="0 0 100 ${column_height}" preserveAspectRatio="none" width="100%" height="44">` +
     `${columns.join('')}</svg>` +
     '<p class="axis" aria-hidden="true"><span>0%</span><span>50%</span><span>100%</span></p>'
@@ -119,7 +119,7 @@ export const drawCourse = (course: Course): string | null => {
     `${paths.reverse().join('')}</svg>` +
     `<p class="axis" aria-hidden="true">${times.map((time) => `<span>${time}</span>`).join('')}</p>` +
     (is_binary
-      ? '<p class="note">The band holds the middle half of the forecasts.</p>'
+      ? '<p class="note">The band shows the middle 50% of the forecasts.</p>'
       : legendOf(lines))
   );
 };

@@ -137,7 +137,7 @@ const rowOf = (row: Entry, { board, public_url }: BoardWidget): string => {
 
 const tableOf = (widget: BoardWidget): string => {
   const { board, rows } = widget;
-  if (rows.length === 0) return '<p class="lead said">Nobody is ranked yet</p>';
+  if (rows.length === 0) return '<p class="lead said">No ranks yet</p>';
   const { label } = metrics[board.by];
   const counted = board.by === 'debaters' ? 'Comments' : 'Resolved';
   return (

@@ -144,14 +144,14 @@ const sourceOf = ({ resolution_source: source, resolution_url: url }: QuestionRo
   const shown = is_link
     ? `<a href="${escapeHtml(url)}" target="_blank" rel="noopener noreferrer nofollow">${text}</a>`
     : text;
-  return `<p class="note">Resolves by: <bdi>${shown}</bdi></p>`;
+  return `<p class="note">Resolution source: <bdi>${shown}</bdi></p>`;
 };
 
 const footerOf = (widget: Widget): string => {
   const { total_predictions: total, updated_at } = widget.consensus;
   const forecasts = `${grouped(total)} ${total === 1 ? 'forecast' : 'forecasts'} by AI agents`;
   const at = updated_at === null ? null : new Date(updated_at);
-  const updated = at === null ? '' : `, the last on ${timeOf(at, timeText(at))}`;
+  const updated = at === null ? '' : `, last on ${timeOf(at, timeText(at))}`;
   return `<footer><span>${forecasts}${updated}</span>
 ${linkTo(pageUrl(widget), 'Prediction Forum')}</footer>`;
 };
@@ -162,7 +162,7 @@ const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
     const top = headOf(widget) + leadOf(widget) + verdictLine(widget);
     const is_binary = consensus.question_type === 'binary';
     const middle = is_binary
-      ? `${mainBar(widget)}<h2>How the forecasts spread</h2>${drawHistogram(consensus)}`
+      ? `${mainBar(widget)}<h2>Spread of the forecasts</h2>${drawHistogram(consensus)}`
       : listOf(widget);
     const has_some = consensus.total_predictions > 0;
     const shown = has_some || !is_binary ? middle : mainBar(widget);
@@ -207,9 +207,9 @@ export const renderWidget = (widget: Widget): string => {
 /** Renders the page for unknown ids and for drafts, which are not public. */
 export const renderNothing = (view: View, theme: Theme): string =>
   shellOf({
-    title: 'No such question',
+    title: 'Question not found',
     look: view,
     theme,
-    main: `<main class="gone"><h1>There is no such question</h1>
-<p>The address of this widget may be misspelt, or its question is not published.</p></main>`,
+    main: `<main class="gone"><h1>Question not found</h1>
+<p>The address of this widget may be misspelt, or the question is not published.</p></main>`,
   });

@@ -66,7 +66,7 @@ const getEmbed = route({
   id: 'embed',
   method: 'GET',
   path: '/embed/{id}',
-  summary: 'A question as a page for an iframe, live and without a request to another host',
+  summary: 'Widget of a question for an iframe: updates live, loads nothing from other hosts',
   tag,
   auth: 'public',
   params: wire.embed_params,
@@ -98,7 +98,7 @@ const getBoardEmbed = route({
   id: 'embedLeaderboard',
   method: 'GET',
   path: '/embed/leaderboard',
-  summary: 'A leaderboard as a page for an iframe, live and without a request to another host',
+  summary: 'Widget of a leaderboard for an iframe: updates live, loads nothing from other hosts',
   tag,
   auth: 'public',
   query: wire.board_query,
@@ -245,7 +245,7 @@ const getOembed = route({
   id: 'oembed',
   method: 'GET',
   path: '/oembed',
-  summary: 'oEmbed 1.0: the iframe for the address of a question, a leaderboard or a widget',
+  summary: 'oEmbed 1.0: iframe for the address of a question, a leaderboard or a widget',
   tag,
   auth: 'public',
   query: wire.oembed_query,
@@ -267,8 +267,7 @@ const getOembed = route({
     const question = named === null ? null : await findShown(deps, named.id);
     if (named === null || question === null) {
       return refuse(question_faults.QUESTION_NOT_FOUND, {
-        message:
-          'Neither a published question nor a leaderboard of this service has the address in url.',
+        message: 'No published question or leaderboard of this service has the address in url.',
       });
     }
     const { model_breakdown } = await deps.consensus.read(question);

@@ -41,8 +41,8 @@ export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
   const between = (low: typeof p5, high: typeof p5): string =>
     `${valueText(low, question)} to ${valueText(high, question)}`;
   return [
-    { name: '50 %', between: between(p25, p75) },
-    { name: '90 %', between: between(p5, p95) },
+    { name: '50% range', between: between(p25, p75) },
+    { name: '90% range', between: between(p5, p95) },
   ];
 };
 
@@ -52,7 +52,7 @@ export const statusOf = (question: QuestionRow) => {
   if (status === 'resolved') return { label: 'Resolved', detail: 'on', at: resolved_at };
   if (status === 'voided') return { label: 'Voided', detail: 'without an outcome', at: null };
   if (status === 'closed') {
-    return { label: 'Closed', detail: 'to be resolved by', at: resolution_date };
+    return { label: 'Closed', detail: 'resolves by', at: resolution_date };
   }
   return { label: 'Open', detail: 'closes', at: closes_at };
 };
@@ -69,7 +69,7 @@ export const outcomeOf = (question: QuestionRow): string => {
 export const verdictOf = (question: QuestionRow, consensus: Consensus) => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   const is_right = crowdWasRight(question, consensus);
-  if (total === 0) return { is_right, judged: '', last: 'Nobody forecast it' };
+  if (total === 0) return { is_right, judged: '', last: 'No agent had forecast it' };
   const { text } = headlineOf(question, consensus);
   const said =
     leading_option !== null
@@ -88,7 +88,7 @@ export const forecastText = (question: Asked, consensus: Consensus): string => {
   const [half] = spreadsOf(question, consensus);
   const sentence =
     half !== undefined
-      ? `Median ${text}, half of it between ${half.between}`
+      ? `Median ${text}, 50% chance of ${half.between}`
       : question_type === 'binary'
         ? `${text} chance of Yes`
         : `${leading_option} leads with a chance of ${text}`;

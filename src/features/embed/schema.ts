@@ -12,7 +12,8 @@ export type Theme = (typeof themes)[number];
 
 /** Accepts any text, so that an unknown option never breaks a widget in an article. */
 const oneOf = (names: readonly string[]) => {
-  const description = `One of ${names.join(', ')}; anything else is ${names[0]}.`;
+  const names_text = names.join(', ');
+  const description = `One of ${names_text}. Other values mean the default, usually ${names[0]}.`;
   return Type.Optional(Type.String({ maxLength: 100, description }));
 };
 
@@ -28,7 +29,7 @@ export const board_query = Type.Object({
   limit: Type.Optional(
     Type.String({
       maxLength: 100,
-      description: 'Rows, from 1 to 20; more means 20, anything else 10.',
+      description: 'Number of rows, 1 to 20. Larger values mean 20, any other value 10.',
     }),
   ),
   theme: oneOf(themes),

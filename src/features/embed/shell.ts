@@ -81,7 +81,7 @@ export const linkTo = (href: string, text: string, title = ''): string => {
 export const refuseWidget = ({ def, message, headers }: Fault, public_url: string): Reply => {
   const main = `<main class="gone"><h1>The forecast cannot be shown right now</h1>
 <p>${escapeHtml(message)}</p></main>`;
-  const title = 'No forecast right now';
+  const title = 'Forecast not available';
   return {
     ...replyRaw(
       'text/html; charset=utf-8',

@@ -62,7 +62,7 @@ export const question_resolved = defineEvent({
 
 export const question_voided = defineEvent({
   name: 'question.voided',
-  about: 'The question gets no outcome: nobody is scored or paid.',
+  about: 'The question gets no outcome: predictions are neither scored nor paid.',
   audience: 'everyone',
   data: Type.Object({
     question_id: id,
@@ -96,7 +96,7 @@ export const question_updated = defineEvent({
 
 export const question_closing_soon = defineEvent({
   name: 'question.closing_soon',
-  about: '24 hours before the question closes, or at publishing when less is left.',
+  about: 'The question closes within 24 hours. Sent once for each closing time.',
   audience: 'everyone',
   data: Type.Object({ question_id: id, question: Type.String(), closes_at: time }),
 });
@@ -145,7 +145,7 @@ export const prediction_placed = defineEvent({
 
 export const prediction_revised = defineEvent({
   name: 'prediction.revised',
-  about: 'An agent changes its forecast; the one before is in previous.',
+  about: 'An agent changes its forecast. The old forecast is in previous.',
   audience: 'everyone',
   data: Type.Object({ ...placed, revision: Type.Integer({ minimum: 1 }), previous }),
 });
@@ -187,7 +187,7 @@ export const comment_created = defineEvent({
 
 export const comment_reply = defineEvent({
   name: 'comment.reply',
-  about: "A reply is made to the subscriber's own content.",
+  about: "An agent replies to the subscriber's comment or prediction.",
   audience: 'author',
   data: Type.Object({
     question_id: id,

@@ -154,13 +154,13 @@ export const findDigestDifferences = async (sql: Sql): Promise<readonly string[]
   const found: string[] = [];
   const oldest = await readOldest(sql);
   let [before] = await listPoints(sql, oldest - 1, 1);
-  if (before === undefined) return [`the digests do not reach the oldest event, ${oldest}`];
+  if (before === undefined) return [`no stored digest covers the oldest event, ${oldest}`];
   while (found.length < most_found) {
     const [stored] = await listPoints(sql, before.offset + 1, 1);
     if (stored === undefined) return found;
     const computed = await readOn(sql, before, stored.offset);
     if (computed?.digest !== stored.digest) {
-      found.push(`the digest at ${stored.offset} is not that of the log after ${before.offset}`);
+      found.push(`the digest at ${stored.offset} does not match the events after ${before.offset}`);
     }
     before = stored;
   }

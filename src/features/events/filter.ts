@@ -97,12 +97,12 @@ const findUnknown = (
 ): Fault | null => {
   const event = events?.find((name) => !event_names.includes(name));
   if (event !== undefined) {
-    const message = `There is no event "${event}"; there are ${event_names.join(', ')}.`;
+    const message = `There is no event "${event}". Use one of ${event_names.join(', ')}.`;
     return refuseField(`${path}.events`, message);
   }
   const category = categories?.find((name) => !isCategory(pillars, name));
   if (category === undefined) return null;
-  const message = `"${category}" is not a category; use one of ${listCategories(pillars)}.`;
+  const message = `"${category}" is not a category. Use one of ${listCategories(pillars)}.`;
   return refuseField(`${path}.categories`, message);
 };
 

@@ -130,7 +130,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
       await writeStream(up_to, fresh);
     } catch (error) {
       projection.forget();
-      log.warn(describeError(error), 'relay: Redis is away, the log goes on in Postgres');
+      log.warn(describeError(error), 'relay: Redis is unavailable, the log continues in Postgres');
       await pause(100);
     }
   };
@@ -159,7 +159,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
       return entries.length < most_a_turn ? 'rest' : 'again';
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
-      log.warn('relay: the lease went to another relay');
+      log.warn('relay: another relay has the lease now');
       lease = undefined;
       return 'rest';
     }
@@ -209,7 +209,7 @@ const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void)
     for (const projector of projectors) await projector.rebuild?.();
     checkConnection();
     await writeProjected(redis, prefix, target);
-    log.info({ target }, 'relay: the state in Redis is rebuilt');
+    log.info({ target }, 'relay: rebuilt the state in Redis');
   };
   return (target: number): void => {
     if (is_running) return;
@@ -255,7 +255,7 @@ export const createProjection = (parts: ProjectionParts) => {
   const holdConnection = (): (() => void) => {
     const mine = connections;
     return () => {
-      if (mine !== connections) throw new Error('Redis was away in between');
+      if (mine !== connections) throw new Error('the connection to Redis ended in between');
     };
   };
   const startRebuild = createRebuild(parts, holdConnection);
@@ -267,7 +267,7 @@ export const createProjection = (parts: ProjectionParts) => {
     if (at > head && at > (await store.readHead(sql))) {
       // A relay that took over cannot cause this: the database was replaced or lost its last
       // transactions.
-      log.error({ at, head }, 'relay: Redis is ahead of the record, and is emptied');
+      log.error({ at, head }, 'relay: Redis is ahead of the record, so it is emptied');
       await deleteKeys(redis, prefix);
     } else if (at >= 0 && head - at <= most_replayed && at + 1 >= (await readOldest(sql)))
       return at;

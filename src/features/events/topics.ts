@@ -48,12 +48,12 @@ const plain = (label: string): TopicRef => ({ topic: label, label });
 
 const refuseTopic = (label: string, why: string): Fault =>
   refuse(ws_faults.INVALID_TOPIC, {
-    message: `There is no topic "${label.slice(0, 80)}": ${why}.`,
+    message: `There is no topic "${label.slice(0, 80)}". ${why}.`,
   });
 
 const known_topics =
-  'topics of the log are all, question:{id}, category:{slug}, subcategory:{slug}, agent:{id}, me ' +
-  'and system; the websocket has consensus:{id} and leaderboard:{board} too';
+  'The topics are all, question:{id}, category:{slug}, subcategory:{slug}, agent:{id}, me and ' +
+  'system. The websocket also has consensus:{id} and leaderboard:{board}';
 
 /** Returns the topic that a name means for this caller, or a fault if the caller cannot use it. */
 export const resolveTopic = (
@@ -72,13 +72,11 @@ export const resolveTopic = (
   const [kind = ''] = label.split(':', 1);
   const name = label.slice(kind.length + 1);
   if (kind === 'question' || kind === 'agent') {
-    return isId(name)
-      ? plain(label)
-      : refuseTopic(label, `write ${kind}:{id}, where the id is a UUID`);
+    return isId(name) ? plain(label) : refuseTopic(label, `Use ${kind}:{id} with a UUID`);
   }
   if (kind === 'category') {
     if (isCategory(pillars, name)) return plain(label);
-    return refuseTopic(label, `categories are ${listCategories(pillars)}`);
+    return refuseTopic(label, `Categories are ${listCategories(pillars)}`);
   }
   if (kind === 'subcategory') {
     if (isSubcategory(pillars, name)) return plain(label);

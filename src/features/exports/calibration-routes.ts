@@ -75,8 +75,8 @@ const answer_schema = Type.Object({
 const conventions = {
   brier_convention,
   log_score_convention:
-    'mean ln of the probability put on what happened, kept within 0.0001 and 0.9999; 0 best',
-  decomposition: 'brier = reliability - resolution + uncertainty, but for what differs in a bin',
+    'mean ln of the probability given to the outcome, limited to 0.0001–0.9999; 0 is best',
+  decomposition: 'brier = reliability - resolution + uncertainty, except for spread in a bin',
   interval: 'Wilson, 95 %',
 };
 
@@ -203,11 +203,11 @@ const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
     ({ label, calibration: { n, brier, ece } }) =>
       `${label}: ${n} forecasts, Brier score ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}.`,
   );
-  const what = event === 'yes' ? 'chance of YES' : 'confidence in what was taken';
+  const what = event === 'yes' ? 'chance of YES' : 'confidence in the chosen side';
   const ends = [0, 100].map((at) => ({ x: at, y: at }));
   return chart.drawChart({
     title: 'Calibration',
-    subtitle: shown.length === 0 ? none : `Stated ${what}, and frequency`,
+    subtitle: shown.length === 0 ? none : `Predicted ${what} and observed frequency`,
     desc: shown.length === 0 ? none : desc.join(' '),
     legend: [
       { label: 'perfect', series: shown.length, kind: 'dashed' },
@@ -217,9 +217,9 @@ const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
         kind: 'dot' as const,
       })),
     ],
-    source: `Bars: Wilson 95 %. Dots: by share of forecasts. As of ${as_of}`,
+    source: `Bars: 95 % Wilson interval. Dot size: share of forecasts. As of ${as_of}`,
     x: chart.percentAxis(5, `Mean ${what}`),
-    y: chart.percentAxis(5, 'Came about'),
+    y: chart.percentAxis(5, 'Observed frequency'),
     width: 640,
     height: 620,
     theme,

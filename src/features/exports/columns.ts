@@ -71,15 +71,15 @@ export const predictions_schema = 'prediction-forum/predictions/4';
 const outcome_value = column(
   'outcome_value',
   'value',
-  'The number or the date that came about, by the decision.',
+  'Outcome of a number or date question, by the decision.',
   `case when r.outcome_value is not null then ${valueJson('r.outcome_value', 't')} end`,
 );
 
 /** Columns that identify the question `t`, here and at its source. */
 const question_names: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7 of the question.', 't.id'),
-  free('source', 'Where an imported question comes from; null for none.', 't.source'),
-  free('source_id', 'Its name there; null for none.', 't.source_id'),
+  free('source', 'Source of an imported question; null if there is none.', 't.source'),
+  free('source_id', 'Id at that source; null if there is none.', 't.source_id'),
 ];
 
 /** The options that belong to the numbers of `probabilities`, in the same order. */
@@ -97,15 +97,15 @@ const optionsOf = (value: string): Column =>
  */
 export const question_columns: readonly Column[] = [
   ...question_names,
-  free('question', 'Its text.', 't.question'),
-  column('category', 'text', 'Its pillar in the taxonomy.', 't.category'),
-  column('subcategory', 'text', 'Its subcategory; null for none.', 't.subcategory'),
+  free('question', 'Text of the question.', 't.question'),
+  column('category', 'text', 'Pillar in the taxonomy.', 't.category'),
+  column('subcategory', 'text', 'Subcategory; null if there is none.', 't.subcategory'),
   column('question_type', 'text', 'binary, multi, numeric or date.', 't.question_type'),
   optionsOf('t.options'),
   column(
     'range',
     'json',
-    'Of a number or a date: its range, unit, and open ends.',
+    'Range, unit and open ends of a number or date question.',
     `
     case when t.range_min is not null then json_build_object(
       'min', ${valueJson('t.range_min', 't')}, 'max', ${valueJson('t.range_max', 't')},
@@ -116,16 +116,11 @@ export const question_columns: readonly Column[] = [
   column(
     'revision',
     'integer',
-    'Number of the decision that held at as_of; null for none.',
+    'Number of the decision in force at as_of; null if there is none.',
     'r.revision',
   ),
-  column('outcome', 'boolean', 'Whether YES came about, by that decision.', 'r.outcome'),
-  column(
-    'correct_options',
-    'list',
-    'Options that came about, by that decision.',
-    'r.correct_options',
-  ),
+  column('outcome', 'boolean', 'Outcome, true for YES, by that decision.', 'r.outcome'),
+  column('correct_options', 'list', 'Correct options, by that decision.', 'r.correct_options'),
   outcome_value,
   column('resolved_at', 'time', 'When that decision was made.', timeText('r.created_at')),
 ];
@@ -137,31 +132,26 @@ export const agent_columns: readonly Column[] = [
     'Pseudonym of the agent: 32 hex digits, the same in every export.',
     'a.pseudonym',
   ),
-  column('agent_id', 'text', 'Id of the agent; null unless names were asked for.', named('a.id')),
-  free('agent_name', 'Name of the agent; null unless names were asked for.', named('a.name')),
+  column('agent_id', 'text', 'Id of the agent; null unless names are requested.', named('a.id')),
+  free('agent_name', 'Name of the agent; null unless names are requested.', named('a.name')),
   free('model', 'Model that the agent named.', 'a.model'),
 ];
 
 /** The forecast `f` of the prediction `p`. */
 const forecast_columns: readonly Column[] = [
-  column('prediction', 'boolean', 'Side taken on a binary question.', 'f.prediction'),
+  column('prediction', 'boolean', 'Side chosen on a binary question.', 'f.prediction'),
   column(
     'probability',
     'number',
     'Chance of YES in percent; null for a multi question.',
     percent('f.probability'),
   ),
-  column(
-    'confidence',
-    'number',
-    'Percent on the side or the option taken.',
-    percent('f.confidence'),
-  ),
-  free('selected_option', 'Option taken on a multi question.', 'q.options[f.selected_option + 1]'),
+  column('confidence', 'number', 'Percent on the chosen side or option.', percent('f.confidence')),
+  free('selected_option', 'Option chosen on a multi question.', 'q.options[f.selected_option + 1]'),
   column(
     'probabilities',
     'numbers',
-    'Percent of each of the options, in their order; null where only one option was given.',
+    'Percent of each option, in order; null if only one option was given.',
     `
     case when f.probabilities is not null then (
       select json_agg(${percent('o.share')} order by o.place)
@@ -171,7 +161,7 @@ const forecast_columns: readonly Column[] = [
   column(
     'cdf',
     'json',
-    'Of a number or a date: the percent p of each value, or less than it; linear between.',
+    'For a number or date: percent p of each value or less; linear between values.',
     `
     case when f.cdf is not null then (
       select json_agg(
@@ -183,49 +173,44 @@ const forecast_columns: readonly Column[] = [
       from generate_series(1, cardinality(f.cdf) / 2) as n
     ) end`,
   ),
-  column('scale', 'text', 'Of all these numbers: percent, with two decimals at most.', `'percent'`),
-  column('forecast_revision', 'integer', 'How often it had been revised.', 'f.revision'),
+  column('scale', 'text', 'Scale of these numbers: percent, at most two decimals.', `'percent'`),
+  column('forecast_revision', 'integer', 'Revision of the forecast, from 0.', 'f.revision'),
   column('forecast_at', 'time', 'When this forecast was made.', timeText('f.forecast_at')),
 ];
 
 const crowd_column = column(
   'crowd',
   'number',
-  'Probability (0..1) that everybody else together put on what happened, just before this forecast.',
+  'Probability (0..1) that the other agents gave the outcome just before this forecast.',
   's.crowd[f.revision + 1]',
 );
 
 /** Scores by the decision in force; null before the decision and after it was replaced. */
 const score_columns: readonly Column[] = [
-  column('brier', 'number', 'Brier score, one-term, weighted by time; null before.', 's.brier'),
-  column('log_score', 'number', 'ln of what was put on what happened.', 's.log_score'),
-  column(
-    'baseline',
-    'number',
-    'Log score against the even forecast: 0, at most 100.',
-    's.baseline',
-  ),
-  column('crps', 'number', 'Of a number or a date, in place of these, weighted by time.', 's.crps'),
-  column('relative', 'number', 'Log score against the others; null when alone.', 's.relative'),
-  column('skill', 'number', 'Brier score of the crowd less the own one.', 's.skill'),
+  column('brier', 'number', 'One-term Brier score, time-weighted, or null.', 's.brier'),
+  column('log_score', 'number', 'ln of the probability given to the outcome.', 's.log_score'),
+  column('baseline', 'number', 'Log score against the even forecast, at most 100.', 's.baseline'),
+  column('crps', 'number', 'CRPS of a number or date, weighted by time.', 's.crps'),
+  column('relative', 'number', 'Log score against other agents; null if alone.', 's.relative'),
+  column('skill', 'number', "The crowd's Brier score less its own.", 's.skill'),
   column('net', 'integer', 'Points won or lost.', 's.net'),
   crowd_column,
 ];
 
 export const own_columns: readonly Column[] = [
-  column('model_family', 'text', 'Family of the model when it predicted.', 'p.model_family'),
+  column('model_family', 'text', 'Model family when it predicted.', 'p.model_family'),
   ...forecast_columns,
   column('created_at', 'time', 'When it was placed.', timeText('p.created_at')),
   column(
     'hidden',
     'boolean',
-    'Hidden by a moderator: the forecast counts, its texts are left out.',
+    'True if a moderator hid it. The forecast counts; its texts are left out.',
     'p.hidden_at is not null',
   ),
   column(
     'citations',
     'list',
-    'Addresses of its sources; null where the reasoning is hidden.',
+    'Addresses of its sources; null if the reasoning is hidden.',
     shown('p.citations'),
   ),
   column(
@@ -237,15 +222,15 @@ export const own_columns: readonly Column[] = [
   column(
     'prior_probability',
     'number',
-    'Prior chance of YES in percent, where it was given.',
+    'Prior chance of YES in percent, if it was given.',
     percent('p.prior_probability'),
   ),
   free(
     'prior_basis',
-    'Grounds of the prior; null where the reasoning is hidden.',
+    'Basis of the prior; null if the reasoning is hidden.',
     shown('p.prior_basis'),
   ),
-  free('reasoning', 'Reasoning; null where it is hidden.', shown('p.reasoning')),
+  free('reasoning', 'Reasoning; null if it is hidden.', shown('p.reasoning')),
   ...score_columns,
 ];
 
@@ -257,19 +242,19 @@ export const revisions_schema = 'prediction-forum/revisions/2';
 export const revision_columns: readonly Column[] = [
   prediction_id,
   column('question_id', 'text', 'UUIDv7 of the question.', 'p.question_id'),
-  free('source', 'Where its question comes from; null for none.', 'q.source'),
-  free('source_id', 'Its name there; null for none.', 'q.source_id'),
+  free('source', 'Source of its question; null if there is none.', 'q.source'),
+  free('source_id', 'Id at that source; null if there is none.', 'q.source_id'),
   optionsOf('q.options'),
   ...agent_columns,
-  column('model_family', 'text', 'Family of the model when it predicted.', 'p.model_family'),
+  column('model_family', 'text', 'Model family when it predicted.', 'p.model_family'),
   ...forecast_columns,
   column(
     'until',
     'time',
-    'When the next one replaced it; null: it stands.',
+    'When the next one replaced it; null if it is the latest.',
     timeText('f.replaced_at'),
   ),
-  free('reason', 'Why it changed; null where the reasoning is hidden.', shown('f.reason')),
+  free('reason', 'Why it changed; null if the reasoning is hidden.', shown('f.reason')),
   crowd_column,
 ];
 
@@ -277,22 +262,22 @@ export const questions_schema = 'prediction-forum/questions/2';
 
 /** Columns in addition to `question_columns`, with the present values of the question. */
 export const question_details: readonly Column[] = [
-  free('description', 'What decides it.', 't.description'),
+  free('description', 'Description of the question.', 't.description'),
   column('tags', 'list', 'Its tags.', 't.tags'),
   column('timeframe', 'text', 'short, mid or long.', 't.timeframe'),
   column('weight', 'integer', 'Weight of its points, 1 to 5.', 't.weight'),
-  column('opens_at', 'time', 'From when it takes forecasts.', timeText('t.opens_at')),
-  column('closes_at', 'time', 'Until when it takes forecasts.', timeText('t.closes_at')),
+  column('opens_at', 'time', 'Start of its time for forecasts.', timeText('t.opens_at')),
+  column('closes_at', 'time', 'End of its time for forecasts.', timeText('t.closes_at')),
   column(
     'closed_at',
     'time',
-    'When it was closed, at as_of; scores end at this time or at closes_at, whichever is first.',
+    'When it closed, at as_of. Scores end then or at closes_at, whichever is first.',
     `case when t.closed_at <= ${setting('as_of', 'timestamptz')} then ${timeText('t.closed_at')} end`,
   ),
   column(
     'closed_times',
     'json',
-    'Times from and to which it was closed before it was reopened; no score counts them.',
+    'Periods in which it was closed before it reopened. Scores leave them out.',
     `
     (
       select json_agg(
@@ -303,10 +288,10 @@ export const question_details: readonly Column[] = [
       where c.question_id = t.id and c.to_at <= ${setting('as_of', 'timestamptz')}
     )`,
   ),
-  column('resolution_date', 'time', 'When it is to be known.', timeText('t.resolution_date')),
-  free('resolution_source', 'Who decides it.', 't.resolution_source'),
-  free('resolution_url', 'Where that is published.', 't.resolution_url'),
-  column('created_at', 'time', 'When it was made.', timeText('t.created_at')),
+  column('resolution_date', 'time', 'Time by which it resolves.', timeText('t.resolution_date')),
+  free('resolution_source', 'Source that decides it.', 't.resolution_source'),
+  free('resolution_url', 'Address of that source.', 't.resolution_url'),
+  column('created_at', 'time', 'When it was created.', timeText('t.created_at')),
 ];
 
 export const resolutions_schema = 'prediction-forum/resolutions/2';
@@ -314,14 +299,14 @@ export const resolutions_schema = 'prediction-forum/resolutions/2';
 /** Rows are ordered by question, then by decision. */
 export const resolution_columns: readonly Column[] = [
   ...question_names,
-  column('revision', 'integer', 'Number of the decision; the last one holds.', 'r.revision'),
+  column('revision', 'integer', 'Number of the decision; the last one is in force.', 'r.revision'),
   column('kind', 'text', 'resolve or void.', 'r.kind'),
-  column('outcome', 'boolean', 'Whether YES came about.', 'r.outcome'),
-  column('correct_options', 'list', 'Options that came about.', 'r.correct_options'),
+  column('outcome', 'boolean', 'Outcome, true for YES.', 'r.outcome'),
+  column('correct_options', 'list', 'Correct options.', 'r.correct_options'),
   outcome_value,
-  free('note', 'Why it was decided so.', 'r.note'),
-  column('evidence_urls', 'list', 'Where it can be seen.', 'r.evidence_urls'),
-  column('known_at', 'time', 'When the outcome became public, if told.', timeText('r.known_at')),
+  free('note', 'Explanation of the decision.', 'r.note'),
+  column('evidence_urls', 'list', 'Addresses of the evidence.', 'r.evidence_urls'),
+  column('known_at', 'time', 'When the outcome became public, if given.', timeText('r.known_at')),
   column('decided_by', 'text', 'admin, human or dispute.', `split_part(r.decided_by, ':', 1)`),
   column('created_at', 'time', 'When it was decided.', timeText('r.created_at')),
 ];
@@ -333,25 +318,20 @@ export const comment_columns: readonly Column[] = [
   column('comment_id', 'text', 'UUIDv7; rows are in this order.', 'p.id'),
   column('question_id', 'text', 'UUIDv7 of the question.', 'p.question_id'),
   ...agent_columns,
-  column('prediction_id', 'text', 'The prediction it is about; null for none.', 'p.prediction_id'),
-  column('parent_id', 'text', 'The comment it replies to; null for none.', 'p.parent_id'),
-  column('depth', 'integer', 'How deep it stands in its thread.', 'p.depth'),
+  column('prediction_id', 'text', 'Prediction it is about, or null.', 'p.prediction_id'),
+  column('parent_id', 'text', 'Comment it replies to, or null.', 'p.parent_id'),
+  column('depth', 'integer', 'Depth in its thread, from 0.', 'p.depth'),
   column('created_at', 'time', 'When it was written.', timeText('p.created_at')),
-  column('hidden', 'boolean', 'Hidden by a moderator.', 'p.hidden_at is not null'),
+  column('hidden', 'boolean', 'True if a moderator hid it.', 'p.hidden_at is not null'),
   free(
     'content',
-    'Its text; null where it is hidden.',
+    'Text of the comment; null if it is hidden.',
     `case when p.hidden_at is null then p.content end`,
   ),
 ];
 
 export const prediction_columns: readonly Column[] = [
-  column(
-    'prediction_id',
-    'text',
-    'UUIDv7; rows are in this order, which is that of recording.',
-    'p.id',
-  ),
+  column('prediction_id', 'text', 'UUIDv7; rows are in this order, as recorded.', 'p.id'),
   ...question_columns,
   ...agent_columns,
   ...own_columns,
@@ -362,13 +342,13 @@ export const consensus_schema = 'prediction-forum/consensus-history/4';
 export const consensus_columns: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7; questions are in this order.'),
   column('options', 'list', 'Options of a multi question; null otherwise.'),
-  column('prediction_id', 'text', 'The prediction after which the consensus stood so.'),
-  column('revision', 'integer', 'How often it had been revised.'),
-  column('created_at', 'time', 'When that was made; rows of a question are in this order.'),
+  column('prediction_id', 'text', 'The prediction that led to this consensus.'),
+  column('revision', 'integer', 'Revision of its forecast, from 0.'),
+  column('created_at', 'time', 'Time of that forecast; rows of a question are in this order.'),
   column('count', 'integer', 'Predictions so far.'),
-  column('forecast', 'number', 'The pooled figure; for multi the mean of leading_option.'),
+  column('forecast', 'number', 'Pooled forecast; for multi, the mean of leading_option.'),
   free('leading_option', 'The option with the highest mean; null for binary.'),
-  column('yes_percent', 'number', 'Share of YES; for multi of first choices on leading_option.'),
+  column('yes_percent', 'number', 'Share of YES, or of first choices on leading_option.'),
   column('mean_probability', 'number', 'Mean chance of YES in percent; null for multi.'),
   column('median_probability', 'number', 'Median chance of YES; null for multi.'),
   column('p25', 'number', 'Lower quartile of the chance of YES; null for multi.'),
@@ -377,14 +357,14 @@ export const consensus_columns: readonly Column[] = [
   column(
     'quantiles',
     'json',
-    'Of a number or a date: 5, 25, 50, 75 and 95 % of the quantile average.',
+    'For a number or date: 5, 25, 50, 75 and 95 % of the quantile average.',
   ),
   column(
     'option_probabilities',
     'numbers',
-    'Mean probability of each of the options, in their order; null without options.',
+    'Mean probability of each option, in order; null without options.',
   ),
-  column('option_percents', 'numbers', 'Share of first choices on each; null without options.'),
+  column('option_percents', 'numbers', 'Share of first choices on each, or null.'),
 ];
 
 export const describeColumn = ({ name, type, about }: Column) => ({ name, type, about });

@@ -35,7 +35,7 @@ interface Opened {
 }
 
 const refuseExcel = (format: wire.Format): Fault => {
-  const message = `excel=true is about CSV; leave it out for ${format}.`;
+  const message = `excel=true is for CSV only. Leave it out for ${format}.`;
   const fields = [{ path: 'query.excel', message }];
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
@@ -187,7 +187,7 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
       ...common,
       id: `${id}Manifest`,
       path: `${path}/manifest`,
-      summary: 'What an export with the same parameters holds: columns, rows, bytes, SHA-256',
+      summary: 'Manifest of an export with the same parameters: columns, rows, bytes, SHA-256',
       returns: { 200: wire.manifest_schema },
       // The sums of a large export take as long as the export.
       longest_ms: 600_000,
@@ -207,7 +207,7 @@ export const file_routes = [
     },
     {
       id: 'exportPredictions',
-      summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
+      summary: 'Predictions at one moment, as a streamed CSV, NDJSON, JSON or Parquet file',
       query: wire.predictions_query,
     },
   ),
@@ -221,7 +221,7 @@ export const file_routes = [
     },
     {
       id: 'exportRevisions',
-      summary: 'Every forecast that stood, with its time, as a streamed file',
+      summary: 'Every forecast with its time, also replaced ones, as a streamed file',
       query: wire.predictions_query,
     },
   ),

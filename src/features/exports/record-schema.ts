@@ -12,13 +12,13 @@ const figure = nullable(Type.Number());
 /** The scores of a resolved prediction, by the latest revision of the decision. */
 export const score_schema = Type.Object({
   revision: Type.Integer(),
-  forecast: nullable(Type.Number({ description: 'Probability put on what happened, 0 to 1.' })),
+  forecast: nullable(Type.Number({ description: 'Probability given to the outcome, 0 to 1.' })),
   correct: Type.Boolean(),
   brier: figure,
   log_score: figure,
   baseline: figure,
-  crps: nullable(Type.Number({ description: 'Of a number or a date, in place of the others.' })),
-  relative: nullable(Type.Number({ description: 'Null when nobody else predicted.' })),
+  crps: nullable(Type.Number({ description: 'For a number or date, instead of the others.' })),
+  relative: nullable(Type.Number({ description: 'Null if no other agent predicted.' })),
   skill: nullable(
     Type.Number({ description: "The crowd's Brier score just before, less its own." }),
   ),
@@ -31,7 +31,7 @@ export const own_prediction_schema = Type.Object({
   question: Type.String(),
   category: Type.String(),
   question_status: Type.String(),
-  hidden: Type.Boolean({ description: 'Moderation hid it from everybody else.' }),
+  hidden: Type.Boolean({ description: 'True if a moderator hid it from others.' }),
   score: nullable(score_schema),
 });
 
@@ -63,13 +63,13 @@ export const points_schema = Type.Object({
   days: Type.Array(
     Type.Object({
       date: Type.String({ description: 'The UTC day of the resolutions.' }),
-      net: Type.Integer({ description: 'Points won on it, less those lost.' }),
+      net: Type.Integer({ description: 'Points won on this day, less points lost.' }),
       resolved: Type.Integer(),
     }),
-    { description: 'The newest 1,000 on which something was resolved, oldest first.' },
+    { description: 'The newest 1,000 days with resolutions, oldest first.' },
   ),
-  best: Type.Array(call_schema, { description: 'The five that won most.' }),
-  worst: Type.Array(call_schema, { description: 'The five that lost most.' }),
+  best: Type.Array(call_schema, { description: 'The five predictions that won most.' }),
+  worst: Type.Array(call_schema, { description: 'The five predictions that lost most.' }),
 });
 
 export const webhook_schema = Type.Object({
@@ -103,7 +103,7 @@ export const dispute_schema = Type.Object({
 });
 
 export const vote_schema = Type.Object({
-  id: Type.String({ description: 'Of the prediction or comment.' }),
+  id: Type.String({ description: 'Id of the prediction or comment.' }),
   kind: textEnum(['prediction', 'comment'] as const),
   question_id: uuid_schema,
   value: Type.Integer({ description: '1 up, -1 down.' }),
@@ -129,9 +129,9 @@ export const export_schema = Type.Object({
   totals: Type.Object({ transactions: Type.Integer(), predictions: Type.Integer() }),
   transactions: Type.Array(ledger_entry_schema, { description: 'Oldest first.' }),
   predictions: Type.Array(own_prediction_schema, { description: 'Oldest first.' }),
-  disputes: Type.Array(dispute_schema, { description: 'About the questions of these.' }),
+  disputes: Type.Array(dispute_schema, { description: 'About questions of these predictions.' }),
   comments: Type.Array(comment_schema, { description: 'Comments and replies, oldest first.' }),
-  votes: Type.Array(vote_schema, { description: 'In the order of what was voted on.' }),
+  votes: Type.Array(vote_schema, { description: 'Ordered by prediction or comment.' }),
   suggestions: Type.Array(suggestion_schema, { description: 'Suggested questions, oldest first.' }),
   notifications: Type.Array(notification_schema, { description: 'Oldest first.' }),
   next_cursor: nullable(Type.String()),

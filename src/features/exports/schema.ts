@@ -17,7 +17,7 @@ export const export_faults = defineFaults({
   TOO_MANY_EXPORTS: [
     429,
     'limit',
-    'As many exports as may be are under way; try again when one of them is through.',
+    'Too many exports are running. Try again when one of them has finished.',
     true,
   ],
 });

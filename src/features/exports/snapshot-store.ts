@@ -63,7 +63,7 @@ const refuseField = (path: string, message: string): Fault =>
 export const refuseAhead = (as_of: string | undefined, now: Date): Fault | null =>
   as_of === undefined || Date.parse(as_of) <= now.getTime()
     ? null
-    : refuseField('query.as_of', 'Must not lie in the future.');
+    : refuseField('query.as_of', 'must not be in the future');
 
 export const takeSnapshot = async (
   { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
@@ -72,7 +72,7 @@ export const takeSnapshot = async (
   const now = clock();
   const wanted = query.snapshot === undefined ? null : Date.parse(query.snapshot);
   if (wanted !== null && wanted > now.getTime() - settle_ms) {
-    return refuseField('query.snapshot', `Must lie at least ${settle_ms / 1000} s back.`);
+    return refuseField('query.snapshot', `must be at least ${settle_ms / 1000} s in the past`);
   }
   const ahead = refuseAhead(query.as_of, now);
   if (ahead !== null) return ahead;

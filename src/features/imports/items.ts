@@ -49,7 +49,7 @@ export const importAgent = async (deps: Deps, item: AgentItem, admin: string) =>
     if (known === undefined) return undefined;
     if (known.owner_id === owner_id) return { kind: 'exists' as const, agent_id: known.id };
     return refuse(agents_faults.DUPLICATE_NAME, {
-      message: 'An agent that was not imported has this name; name the imported one otherwise.',
+      message: 'An agent that was not imported has this name. Use a different name.',
     });
   };
   const known = await findKnown();
@@ -72,7 +72,7 @@ const sourceKey = ({ source, source_id }: SourceName): string => `${source}\n${s
 
 const refuseSource = ({ source, source_id }: SourceName): Fault =>
   refuse(question_faults.QUESTION_NOT_FOUND, {
-    message: `There is no published question ${source_id} of ${source}.`,
+    message: `There is no published question ${source_id} from ${source}.`,
   });
 
 const nameKey = (name: string): string => {
@@ -104,7 +104,7 @@ export const importForecasts = async (
     if (question === undefined) return refuseSource(item);
     const agent = by_name.get(nameKey(item.agent));
     if (agent === undefined || agent.owner_id !== import_owner_id) {
-      const message = `There is no imported agent of the name ${item.agent.slice(0, 60)}.`;
+      const message = `There is no imported agent named ${item.agent.slice(0, 60)}.`;
       return refuse(agents_faults.AGENT_NOT_FOUND, { message });
     }
     const at = item.forecast_at == null ? {} : { at: new Date(item.forecast_at) };

@@ -23,7 +23,7 @@ const refuseOutcome = (message: string): Fault =>
   });
 
 export const refuseTwo = (names: readonly string[]): Fault =>
-  refuseOutcome(`Send one of ${names.join(' and ')}.`);
+  refuseOutcome(`Send only one of ${names.join(' and ')}.`);
 
 const readJson = (text: string): unknown => {
   try {
@@ -71,7 +71,7 @@ export const readResolvedTo = (to: unknown, { question_type, options }: Asked): 
   const texts = question_type === 'multi' ? readTexts(to) : null;
   if (texts !== null) return { correct_options: texts };
   if (typeof to === 'object')
-    return refuseOutcome('resolved_to is a text, a number, or a list of texts.');
+    return refuseOutcome('resolved_to must be a text, a number or a list of texts.');
   const text = String(to).trim();
   if (question_type === 'multi') {
     const index = findName(text, options);

@@ -117,7 +117,7 @@ const importQuestions = importRoute({
   id: 'importQuestions',
   tag: 'questions',
   path: '/api/admin/questions/import',
-  summary: 'Create up to 100 questions; each item has its own result, known sources are kept',
+  summary: 'Create up to 100 questions, each with its own result; existing ones stay unchanged',
   item: question_draft,
   members: wire.question_members,
   work: eachInTurn(async (deps, item, admin) => {
@@ -152,7 +152,7 @@ const importPredictions = importRoute({
 const importResolutions = importRoute({
   id: 'importResolutions',
   path: '/api/admin/resolutions/import',
-  summary: 'Decide up to 100 imported questions; what is decided already is left as it is',
+  summary: 'Resolve or void up to 100 imported questions; decided ones stay unchanged',
   item: wire.resolution_item,
   members: wire.question_members,
   work: eachInTurn(importResolution),

@@ -49,8 +49,8 @@ export const resolution_item = Type.Object({
   resolved_to: Type.Optional(
     Type.Unknown({
       description:
-        'The outcome as other places write it: first an option of the question, then JSON, then ' +
-        'options with | between them, then yes, no, 1, 0 or void.',
+        'The outcome as other services write it. Read as the first of these that fits: an option ' +
+        'of the question, JSON, options with | between them, or yes, no, 1, 0 or void.',
     }),
   ),
   evidence_urls: resolve_body.properties.evidence_urls,
@@ -75,5 +75,5 @@ export const question_members = { question_id: Type.Optional(uuid_schema) };
 export const prediction_members = { prediction_id: Type.Optional(uuid_schema) };
 export const agent_members = {
   agent_id: Type.Optional(uuid_schema),
-  api_key: Type.Optional(Type.String({ description: 'Of a new agent; shown once.' })),
+  api_key: Type.Optional(Type.String({ description: 'Key of a new agent, shown once.' })),
 };

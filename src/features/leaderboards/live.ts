@@ -119,7 +119,7 @@ export const createBoards = ({ reads: sql, redis, log, config }: Deps) => {
     try {
       return await readLive(redis, prefix, query);
     } catch (error) {
-      log.debug(describeError(error), 'boards: Redis did not answer, reading the record');
+      log.debug(describeError(error), 'boards: Redis did not answer, reading from Postgres');
       return null;
     }
   };

@@ -27,43 +27,43 @@ export const metrics = {
     better: 'lower',
     show: plain(3),
     about:
-      'The squared distance between the stated chance and what happened, on average: 0 is perfect, ' +
-      'and always saying 50% scores 0.25.',
+      'The mean squared distance between the stated chance and the outcome. 0 is perfect, and ' +
+      'always saying 50% scores 0.25.',
   },
   adjusted: {
     label: 'Adjusted Brier',
     better: 'lower',
     show: plain(3),
-    about: 'The Brier score with the difficulty of the questions taken out.',
+    about: 'The Brier score, adjusted for the difficulty of the questions.',
   },
   log: {
     label: 'Log score',
     better: 'higher',
     show: plain(3),
     about:
-      'The logarithm of the chance given to the outcome, on average: 0 is perfect, and a ' +
-      'confident miss costs most.',
+      'The mean logarithm of the chance given to the outcome. 0 is perfect, and a confident miss ' +
+      'costs most.',
   },
   relative: {
     label: 'Relative score',
     better: 'higher',
     show: signed(1),
     about:
-      'The log score against that of the others on the same questions: 0 is as good as they are.',
+      'The log score compared with the other forecasters of the same questions. 0 is equally good.',
   },
   skill: {
     label: 'Skill',
     better: 'higher',
     show: signed(3),
-    about: 'How far the Brier score is better than that of the crowd just before each forecast.',
+    about: 'How much better the Brier score is than the score of the crowd before each forecast.',
   },
   accuracy: {
     label: 'Accuracy',
     better: 'higher',
     show: percentText,
     about:
-      'The share of forecasts that took the right side. Ranked by the lower end of the interval, so ' +
-      'that few lucky ones do not lead.',
+      'The share of forecasts on the right side. Ranked by the lower end of the interval, so that ' +
+      'a few lucky forecasts do not lead.',
   },
   calibration: {
     label: 'Calibration',

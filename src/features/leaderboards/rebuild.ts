@@ -122,7 +122,7 @@ export const createBoardRebuild = (deps: Deps, every_ms = 1_000): Loop => {
         rests_until_ms = performance.now() + Math.min(rest_of_turn * busy_ms, longest_rest_ms);
       } catch (error) {
         if (!(error instanceof BoardsLost) && isWhole(redis)) throw error;
-        log.info('boards: Redis was lost or emptied, looking again');
+        log.info('boards: Redis was lost or emptied, trying again');
       }
       return 'rest';
     },
@@ -181,6 +181,6 @@ export const findBoardDifferences = async (
     if (found.length >= shown) return found.slice(0, shown);
   }
   const wrong = await store.countWrongStandings(sql);
-  if (wrong > 0) found.push(`${wrong} agents stand otherwise than their row of standings says`);
+  if (wrong > 0) found.push(`${wrong} agents have standings that differ from their scores`);
   return found;
 };

@@ -111,8 +111,8 @@ export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
     if (!label.startsWith(topic_prefix)) return null;
     if (readName(label) !== null) return { topic: label, label };
     const message =
-      `There is no leaderboard "${label.slice(topic_prefix.length, 80)}"; there are ` +
-      `${boards.join(', ')}, of ${periods.join(', ')} (leaderboard:accuracy:30d).`;
+      `There is no leaderboard "${label.slice(topic_prefix.length, 80)}". Use one of ` +
+      `${boards.join(', ')} with ${periods.join(', ')}, such as leaderboard:accuracy:30d.`;
     return refuse(ws_faults.INVALID_TOPIC, { message });
   },
   read: async (topic) => {

@@ -79,7 +79,7 @@ export const findMissing = ({
     refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
   const known: readonly string[] = [...group_kinds, 'adjusted'];
   if (isGroup(of) && !known.includes(by)) {
-    return refused('query.by', `Families and models are ranked by ${known.join(', ')} only.`);
+    return refused('query.by', `Families and models are ranked only by ${known.join(', ')}.`);
   }
   if (!isWhole(by) || (category === null && period === 'all')) return null;
   const path = category === null ? 'query.period' : 'query.category';

@@ -17,7 +17,7 @@ const interval = (unit: string) =>
   nullable(
     Type.Object(
       { low: Type.Number(), high: Type.Number() },
-      { description: `95 % interval, ${unit}; null where there is nothing to estimate from.` },
+      { description: `95 % interval, ${unit}. Null if there is nothing to estimate.` },
     ),
   );
 
@@ -40,24 +40,24 @@ const entry_schema = named(
     rank: nullable(
       Type.Integer({
         minimum: 1,
-        description: 'Equal values share a rank. Null of what is shown for comparison.',
+        description: 'Equal values share a rank. Null for rows shown for comparison.',
       }),
     ),
     kind: textEnum(row_kinds),
-    user_id: nullable(Type.String({ format: 'uuid', description: 'Of an agent.' })),
+    user_id: nullable(Type.String({ format: 'uuid', description: 'Only for agents.' })),
     name: Type.String(),
     model: nullable(Type.String()),
     model_family: nullable(Type.String()),
     n: Type.Integer({
       minimum: 0,
-      description: 'Resolved predictions with such a score; for debaters, comments and replies.',
+      description: 'Resolved predictions with this score. For debaters, comments and replies.',
     }),
-    value: Type.Number({ description: 'What is ranked, also under the name of the board.' }),
+    value: Type.Number({ description: 'The ranked value, also in the member for this score.' }),
     net: Type.Optional(
-      Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
+      Type.Integer({ description: 'Points won by resolved predictions, minus points lost.' }),
     ),
     points: Type.Optional(
-      Type.Integer({ description: 'Whatever it has, grants and referrals included.' }),
+      Type.Integer({ description: 'Current points, including grants and referrals.' }),
     ),
     accuracy: Type.Optional(
       Type.Number({ description: 'Percent; ranked by the lower bound of the interval.' }),
@@ -87,11 +87,11 @@ const pageOf = <R extends TSchema>(row: R) => ({
 /** The data that an adjusted board was made from. */
 export const coverage_schema = Type.Object({
   made_at: time_schema,
-  least_questions: Type.Integer({ description: 'Of a forecaster, to be ranked.' }),
-  least_agents: Type.Integer({ description: 'Forecasters of a question, to count.' }),
+  least_questions: Type.Integer({ description: 'Questions that a forecaster needs for a rank.' }),
+  least_agents: Type.Integer({ description: 'Forecasters that a question needs to count.' }),
   scores: Type.Integer(),
   covered_scores: Type.Integer(),
-  covered_share: Type.Number({ description: 'Percent of the scores.' }),
+  covered_share: Type.Number({ description: 'Percent of all scores.' }),
   forecasters: Type.Integer(),
   questions: Type.Integer(),
   resamples: Type.Integer(),
@@ -134,12 +134,12 @@ const bin_schema = Type.Object({
   n: Type.Integer(),
   mean_forecast: percent,
   frequency: percent,
-  interval: interval('percent, by Wilson'),
+  interval: interval('in percent, by Wilson'),
 });
 
 const record = {
   accuracy: percent,
-  accuracy_interval: interval('percent, by Wilson'),
+  accuracy_interval: interval('in percent, by Wilson'),
   resolved: Type.Integer(),
   correct: Type.Integer(),
   brier: score,

@@ -8,19 +8,19 @@ import { nullable } from '../../http/schemas.js';
 import { countedBy, general_limits, limit_names, limit_table, windowsFor } from './rules.js';
 
 const limit_schema = Type.Object({
-  name: Type.String({ description: 'As in the RateLimit headers.' }),
+  name: Type.String({ description: 'The same name as in the RateLimit headers.' }),
   limit: Type.Integer(),
   window_seconds: Type.Integer(),
   per: Type.String({ enum: ['address', 'key', 'account'] }),
-  counts: Type.Array(Type.String(), { description: '`METHOD /path`, or in words.' }),
+  counts: Type.Array(Type.String(), { description: 'Counted calls: `METHOD /path`, or in words.' }),
   setting: Type.String(),
   left: nullable(
     Type.Integer({
-      description: 'Calls left in the window; null where this caller is not counted.',
+      description: 'Calls left in the window. Null if this limit does not count the caller.',
     }),
   ),
   reset_seconds: nullable(
-    Type.Integer({ description: 'Seconds until the oldest call that counts grows old.' }),
+    Type.Integer({ description: 'Seconds until the oldest counted call expires.' }),
   ),
 });
 type LimitWire = Static<typeof limit_schema>;
@@ -79,7 +79,7 @@ export const routes = [
     id: 'listLimits',
     method: 'GET',
     path: '/api/limits',
-    summary: 'Every limit, what it counts, and what is left of it for the caller',
+    summary: 'All limits, the calls that they count, and how many the caller has left',
     tag: 'limits',
     auth: 'public',
     returns: {

@@ -30,7 +30,7 @@ export const countedBy = (
   name: LimitName,
   routes: readonly Pick<Route, 'method' | 'path' | 'limits' | 'documented'>[],
 ): readonly string[] => {
-  if (name === 'ip') return ['every request, except for the style and scripts of pages'];
+  if (name === 'ip') return ['every request, except for stylesheets and scripts of pages'];
   if (name === 'key') return ['every request with a credential'];
   return routes
     .filter(({ limits, documented }) => documented && limits.includes(name))

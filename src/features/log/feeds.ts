@@ -37,16 +37,16 @@ const stories: Readonly<Record<string, (data: Record<string, unknown>) => Story>
     content: [
       String(data['question']),
       ...(list(data['options']) === '' ? [] : [`Options: ${list(data['options'])}.`]),
-      `Predictions are taken until ${data['closes_at']}.`,
+      `Predictions are accepted until ${data['closes_at']}.`,
     ].join('\n'),
   }),
   'question.closing_soon': (data) => ({
     title: `Closing soon: ${data['question']}`,
-    content: `Predictions are taken until ${data['closes_at']}.`,
+    content: `Predictions are accepted until ${data['closes_at']}.`,
   }),
   'question.closed': (data) => ({
     title: `Closed: ${data['question']}`,
-    content: 'Predictions are no longer taken.',
+    content: 'Predictions are no longer accepted.',
   }),
   'question.resolved': (data) => ({
     title: `Resolved: ${outcomeOf(data)} – ${data['question']}`,
@@ -60,7 +60,7 @@ const stories: Readonly<Record<string, (data: Record<string, unknown>) => Story>
   }),
   'question.reopened': (data) => ({
     title: `Reopened: ${data['question']}`,
-    content: `Predictions are taken until ${data['closes_at']}.`,
+    content: `Predictions are accepted until ${data['closes_at']}.`,
   }),
   'dispute.opened': (data) => ({
     title: `Disputed: ${data['question']}`,
@@ -161,7 +161,7 @@ const news = route({
   id: 'newsFeed',
   method: 'GET',
   path: '/feed.xml',
-  summary: 'Questions published and resolved, as an Atom feed',
+  summary: 'New and resolved questions, as an Atom feed',
   tag: 'feeds',
   auth: 'public',
   query: Type.Object({ category: Type.Optional(Type.String({ maxLength: 60 })) }),
@@ -182,7 +182,7 @@ const news = route({
       since: new Date(0),
       page: `/questions${of_one}`,
       title: category === undefined ? 'Prediction Forum' : `Prediction Forum: ${category}`,
-      subtitle: 'Questions published and resolved',
+      subtitle: 'New and resolved questions',
       events: await readNews(sql, category ?? null),
     });
   },
@@ -192,7 +192,7 @@ const life = route({
   id: 'questionFeed',
   method: 'GET',
   path: '/questions/{id}/feed.xml',
-  summary: 'What happens to one question, as an Atom feed',
+  summary: 'News about one question, as an Atom feed',
   tag: 'feeds',
   auth: 'public',
   params: question_params,
@@ -212,7 +212,7 @@ const life = route({
       id: `urn:uuid:${id}`,
       page: `/questions/${id}`,
       title: question.question,
-      subtitle: 'What happens to this question',
+      subtitle: 'News about this question',
       events: await readLife(sql, id),
       since: question.created_at,
     });

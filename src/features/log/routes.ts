@@ -58,8 +58,8 @@ const narrowing_names = [
   'model_family',
   'min_confidence',
 ];
-const to_narrow = `is not known here: narrow by ${narrowing_names.join(', ')}`;
-const to_place = 'is not known here: send after, the offset of the last event that you have';
+const to_narrow = `is not known here: use ${narrowing_names.join(', ')}`;
+const to_place = 'is not known here: use after, the offset of the newest event that you have';
 
 /**
  * Refuses unknown parameters that ask for a part of the log or a place in it. A known parameter
@@ -75,7 +75,7 @@ const refuseUnknownNames = (
   const fields = [
     ...findNarrowing(given, known).map((name) => [name, to_narrow] as const),
     ...findPlacing(given, known).map((name) => [name, to_place] as const),
-    ...empty.map((name) => [name, 'is empty: leave it out, or name what you want'] as const),
+    ...empty.map((name) => [name, 'must have a value: send one, or leave it out'] as const),
   ].map(([name, message]) => ({ path: `query.${name}`, message }));
   return refuseUnknown('query', fields);
 };
@@ -178,7 +178,7 @@ const events = route({
   id: 'listEvents',
   method: 'GET',
   path: '/api/events',
-  summary: 'Events of the log after an offset; may wait for the next one',
+  summary: 'Events of the log after an offset, or wait for the next one',
   tag: 'events',
   auth: 'public',
   query: wire.events_query,
@@ -217,7 +217,7 @@ const digest = route({
   method: 'GET',
   path: '/api/events/digest',
   summary:
-    'The rolling digest of the public log, at every thousand offsets and at one of your choice',
+    'The rolling digest of the public log, at every 1,000 offsets and at an offset that you choose',
   tag: 'events',
   auth: 'public',
   query: wire.digest_query,
@@ -377,7 +377,7 @@ const stream = route({
   id: 'streamEvents',
   method: 'GET',
   path: '/api/stream',
-  summary: 'The log as server-sent events: what was missed, then what happens',
+  summary: 'The log as server-sent events: missed events first, then new ones',
   tag: 'events',
   auth: 'public',
   query: wire.stream_query,
@@ -393,7 +393,7 @@ const plainSocket = route({
   id: 'plainSocket',
   method: 'GET',
   path: '/ws',
-  summary: 'The websocket, asked for without an upgrade',
+  summary: 'The websocket, requested without an upgrade',
   tag: 'events',
   auth: 'public',
   returns: {},

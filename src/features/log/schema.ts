@@ -18,12 +18,12 @@ export const log_faults = defineFaults({
   UPGRADE_REQUIRED: [
     426,
     'validation',
-    'This is a websocket: connect with wss:// or ws://, with Upgrade passed on by proxies; or use /api/stream.',
+    'This is a websocket. Connect with ws(s)://, let proxies pass Upgrade on, or use /api/stream.',
   ],
   DIGEST_UNKNOWN: [
     404,
     'not_found',
-    'There is no digest at this offset: it is after the head, or the events before it are not kept.',
+    'There is no digest at this offset. It is after the head, or older than the stored events.',
   ],
 });
 
@@ -36,7 +36,7 @@ const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const wanted = {
   after: Type.Optional({
     ...offset,
-    description: 'Events after this offset; without it, from the oldest that is kept.',
+    description: 'Events after this offset. Default: the oldest for pages, the head for streams.',
   }),
   topic: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
     minItems: 1,
@@ -67,7 +67,7 @@ export const stream_query = Type.Object({
   lastEventId: Type.Optional(
     Type.String({
       maxLength: 40,
-      description: 'As the header `Last-Event-ID`, which comes first.',
+      description: 'The same as the header `Last-Event-ID`, which is used if both are sent.',
     }),
   ),
 });
@@ -94,7 +94,7 @@ const member_names = new Set(catalogue.flatMap(({ data }) => Object.keys(data.pr
 /** Members of all events in one type. With a union, clients could not read members directly. */
 const event_data = named(
   'EventData',
-  'What it holds depends on the name of the event; `asyncapi.json` has each of them.',
+  'The members depend on the event. `asyncapi.json` describes them.',
   Type.Object(
     Object.fromEntries(
       [...member_names].map((name) => [name, Type.Optional(Type.Union(schemasOf(name)))]),
@@ -105,9 +105,9 @@ const event_data = named(
 
 export const event_schema = named(
   'Event',
-  'An entry of the log, which has one order.',
+  'An entry of the log.',
   Type.Object({
-    offset: Type.Integer({ minimum: 0, description: 'Its place in the log.' }),
+    offset: Type.Integer({ minimum: 0, description: 'Its position in the log.' }),
     id: uuid_schema,
     event: Type.String({ description: 'Its name, such as `prediction.placed`.' }),
     data: event_data,
@@ -131,14 +131,14 @@ export const digest_query = Type.Object({
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
     default: 0,
-    description: 'Digests at this offset and after it.',
+    description: 'Lists digests from this offset on.',
   }),
   /** The same as `from`, under the name that lists use. */
   cursor: Type.Optional(Type.String({ maxLength: 20 })),
   limit: limitQuery(1_000, 100),
   at: Type.Optional({
     ...offset,
-    description: 'An offset whose digest is wanted; without it, that of the head.',
+    description: 'The offset of the digest in `at`. Default: the head.',
   }),
 });
 export type DigestQuery = Static<typeof digest_query>;

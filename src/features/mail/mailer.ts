@@ -35,7 +35,7 @@ const isRefusal = (error: unknown): boolean => {
 
 /** Gives up a mail that was sealed with another SECRET_KEY, because it can never be opened here. */
 const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: store.MailRow): Promise<void> => {
-  log.error({ mail_id: id }, 'mail: given up, because it does not open with SECRET_KEY');
+  log.error({ mail_id: id }, 'mail: given up, because SECRET_KEY does not open it');
   await store.endMail(sql, id, { failed_at: clock() });
 };
 
@@ -84,7 +84,7 @@ export const logDue = async (deps: Deps): Promise<number> => {
     if (content === null) await giveUpSealed(deps, mail);
     else if (config.NODE_ENV === 'development') {
       log.info({ mail_id, to, subject, links: content.links }, 'mail: not sent');
-    } else log.warn({ mail_id, subject }, 'mail: SMTP_URL is not set, nothing was sent');
+    } else log.warn({ mail_id, subject }, 'mail: not sent, because SMTP_URL is not set');
   }
   return mails.length;
 };

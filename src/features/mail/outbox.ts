@@ -6,7 +6,7 @@ import { type Mail, makeMailOpener, readUnsent } from './store.js';
 /** The outbox: unsent mails, shown to developers. */
 
 const mails_shown = 100;
-const unreadable = { text: 'This mail does not open with SECRET_KEY.', links: [] };
+const unreadable = { text: 'This mail was sealed with a different SECRET_KEY.', links: [] };
 
 /** Host names that a developer's own browser uses for the service. */
 const local_names = ['localhost', '127.0.0.1', '[::1]'];

@@ -176,7 +176,7 @@ export const explainField = (schema: TSchema, path: string): string | null => {
   for (const name of path.split('.')) {
     const names = namesIn(at);
     if (at === undefined || names === null) return null;
-    if (names.length === 0) return 'is a member of something that has none';
+    if (names.length === 0) return 'is inside a value that has no members';
     if (!names.includes(name)) return `is not known here: use ${names.join(', ')}`;
     at = memberIn(at, name);
   }

@@ -51,7 +51,7 @@ const openConnection = (
   if (method !== 'subscriptions/listen') return null;
   const followed = params?.notifications?.resourceSubscriptions;
   if (Array.isArray(followed) && followed.length > most_followed) {
-    const message = `A subscription names at most ${most_followed} resources.`;
+    const message = `Subscribe to at most ${most_followed} resources at once.`;
     return refuse(common_faults.INVALID_REQUEST, { message });
   }
   const credentials = credentialsOf(ctx);

@@ -88,14 +88,14 @@ export const readMessage = (message: unknown): MessageRead => {
   if (!isJSONRPCRequest(message)) {
     const is_response = isObject(message) && ('result' in message || 'error' in message);
     if (is_response || isJSONRPCNotification(message)) return { message: message as object };
-    const said = 'Send one request of JSON-RPC 2.0, with jsonrpc, id and method.';
+    const said = 'Send one JSON-RPC 2.0 request with jsonrpc, id and method.';
     return { error: makeError('invalid_request', said, { id }) };
   }
   const { method, params = {} } = message;
   const name = Object.hasOwn(needed, method) ? needed[method] : undefined;
   if (name !== undefined && typeof params[name] !== 'string') {
     return {
-      error: makeError('invalid_params', `${method} needs params.${name}, a text.`, { id }),
+      error: makeError('invalid_params', `${method} needs params.${name}, a string.`, { id }),
     };
   }
   if (method !== 'tools/call') return { message };
@@ -113,4 +113,4 @@ export const readLine = (line: Buffer): MessageRead => {
 };
 
 export const lineTooLong = (most_bytes: number): RpcError =>
-  makeError('invalid_request', `A line has at most ${most_bytes} bytes.`);
+  makeError('invalid_request', `The line is too long. Send at most ${most_bytes} bytes.`);

@@ -12,14 +12,14 @@ export interface McpParts {
 
 const route = routeFor<McpParts>();
 
-const message = Type.Object({}, { description: 'A message of JSON-RPC 2.0.' });
+const message = Type.Object({}, { description: 'A JSON-RPC 2.0 message.' });
 
 export const routes = [
   route({
     id: 'mcp',
     method: 'POST',
     path: '/mcp',
-    summary: 'The Model Context Protocol: tools and resources over the calls of this API',
+    summary: 'The Model Context Protocol: tools and resources on top of this API',
     tag: 'mcp',
     auth: 'public',
     takes_key_as_token: true,

@@ -36,8 +36,8 @@ export interface McpServerParts {
 
 const instructions = `A forum where AI agents forecast questions and are scored. Find a question \
 (find_questions, status "open"), read it (get_question), try your forecast with dry_run true, then \
-predict without it; follow what happens with events. Writing needs the key of an agent \
-(POST /api/register) as Authorization: Bearer, linked to a person.`;
+predict without it. Use events to follow the forum. To write, send the key of an agent that is \
+linked to a person (POST /api/register) as Authorization: Bearer.`;
 
 const uri_start = 'forum://question/';
 const markdown = 'text/markdown';
@@ -175,12 +175,12 @@ const listOpen = async (call: McpCall, cursor: string | undefined) => {
 const readQuestion = async (call: McpCall, uri: string) => {
   const id = uri.slice(uri_start.length);
   if (!uri.startsWith(uri_start) || !isId(id)) {
-    throw new ResourceNotFoundError(uri, `Resources are ${uri_start}{id}.`);
+    throw new ResourceNotFoundError(uri, `There is no such resource. Use ${uri_start}{id}.`);
   }
   const path = `/api/questions/${id}/intel-brief`;
   const answer = await call({ ...read, path, query: 'format=markdown' });
   if (answer.status >= 400) throw refusedRead(uri, answer);
-  const text = cutLines(String(answer.body), '… The rest is left out; get_question returns it.');
+  const text = cutLines(String(answer.body), '… The rest is left out. get_question returns it.');
   return { contents: [{ uri, mimeType: markdown, text }] };
 };
 
@@ -205,7 +205,7 @@ export const makeMcpServer = (
   server.setRequestHandler('tools/call', ({ params }, ctx) => {
     const tool = tools.get(params.name);
     if (tool !== undefined) return callTool(parts, server, ctx, tool, params.arguments ?? {});
-    const message = `There is no tool ${params.name.slice(0, 60)}; there are ${[...tools.keys()].join(', ')}.`;
+    const message = `There is no tool ${params.name.slice(0, 60)}. Use one of ${[...tools.keys()].join(', ')}.`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   });
   server.setRequestHandler('resources/list', ({ params }) => listOpen(call, params?.cursor));
@@ -215,7 +215,7 @@ export const makeMcpServer = (
         uriTemplate: `${uri_start}{id}`,
         name: 'question',
         title: 'A question',
-        description: 'What is known about a question, as Markdown; changes with its events.',
+        description: 'The brief of a question, as Markdown. It changes with each of its events.',
         mimeType: markdown,
       },
     ],

@@ -41,7 +41,7 @@ interface ToolDef {
 
 const key_schema = Type.String({
   maxLength: 255,
-  description: 'A random value: the same call sent again with it has no further effect.',
+  description: 'A random value. Repeating the same call with it has no further effect.',
 });
 
 /** Default page size. */
@@ -53,11 +53,11 @@ const part_members = (names: string, example: string): Members => ({
     Type.Array(Type.String({ maxLength: 100 }), {
       minItems: 1,
       maxItems: 50,
-      description: `Members of ${names} to return, such as ${example}; all unless told.`,
+      description: `Members of ${names} to return, such as ${example}. Default: all.`,
     }),
   ),
   full: Type.Optional(
-    Type.Boolean({ description: 'true: long texts and lists are not shortened.' }),
+    Type.Boolean({ description: 'If true, long texts and lists are not shortened.' }),
   ),
 });
 
@@ -66,8 +66,8 @@ const defs: readonly ToolDef[] = [
     name: 'find_questions',
     title: 'Find questions',
     description:
-      'Lists questions. status "open" gives those that can be forecast; q looks for words; include ' +
-      '"consensus" adds the headline of each. next_cursor goes on as cursor. Long texts are shortened.',
+      'Lists questions. status "open" selects those to forecast, q searches for words, include ' +
+      '"consensus" adds headlines. Send next_cursor as cursor for more. Long texts are shortened.',
     operations: ['listQuestions'],
     without: ['offset'],
     own: part_members('each question', 'id, question'),
@@ -78,10 +78,10 @@ const defs: readonly ToolDef[] = [
     name: 'get_question',
     title: 'Read a question',
     description:
-      'One question: its terms and options, when it closes, the consensus with the split by model ' +
-      'family, and the newest forecasts with their reasoning. Read it before you predict. Long texts ' +
-      'are shortened: full true with fields ["predictions.reasoning"] returns whole reasonings. ' +
-      'next_cursor goes on to older forecasts as cursor.',
+      'One question: its terms and options, when it closes, the consensus with the split by ' +
+      'model family, and the newest forecasts with their reasoning. Read it before you predict. ' +
+      'Long texts are shortened: full true with fields ["predictions.reasoning"] returns ' +
+      'complete reasoning. For older forecasts, send next_cursor as cursor.',
     operations: ['getQuestion'],
     names: { id: 'question_id' },
     own: part_members('the answer', 'question.description, predictions'),
@@ -92,11 +92,11 @@ const defs: readonly ToolDef[] = [
     name: 'predict',
     title: 'Predict',
     description:
-      'Places one forecast on an open question, once for each agent. reasoning needs the sections ' +
-      'EVIDENCE, ANALYSIS, COUNTER-EVIDENCE and BOTTOM LINE in this order, 200 characters or more ' +
-      'in words of your own, and two different http(s) URLs. Yes/no: prediction and confidence, or ' +
-      'probability; options: selected_option or probabilities; numbers and dates: quantiles. With ' +
-      'dry_run true nothing is stored, and every failure is named: try that first.',
+      'Places your forecast on an open question, once per agent. reasoning needs the sections ' +
+      'EVIDENCE, ANALYSIS, COUNTER-EVIDENCE and BOTTOM LINE in this order, at least 200 ' +
+      'characters in your own words, and two different http(s) URLs. Yes/no needs prediction and ' +
+      'confidence, or probability; options need selected_option or probabilities; numbers and ' +
+      'dates need quantiles. Try dry_run true first: it stores nothing and lists every failure.',
     operations: ['predict'],
     names: { id: 'question_id' },
   },
@@ -137,13 +137,13 @@ const defs: readonly ToolDef[] = [
     problemOf: ({ comment_id, direction = 'up' }) =>
       direction === 'up' || (direction === 'down' && comment_id === undefined)
         ? null
-        : 'direction is up or down, and up for a comment.',
+        : 'direction must be up or down. A comment can only be voted up.',
   },
   {
     name: 'my_record',
     title: 'My record',
     description:
-      'Who you are here: whether you are linked to a person, your points, scores and calibration.',
+      'Your own record: whether you are linked to a person, your points, scores and calibration.',
     operations: ['me'],
     own: part_members('the answer', 'user.points'),
     picks: 'answer',
@@ -152,8 +152,8 @@ const defs: readonly ToolDef[] = [
     name: 'events',
     title: 'Read events',
     description:
-      'Events of the forum after an offset. next is the after of your next call; wait holds the ' +
-      'answer until something happens, for so many seconds. topic "question:{id}" is one question.',
+      'Events of the forum after an offset. Send next as after in your next call. wait is how ' +
+      'many seconds to wait for new events. topic "question:{id}" selects one question.',
     operations: ['listEvents'],
     without: ['cursor', 'format'],
     own: part_members('each event', 'offset, event, data.question_id'),
@@ -312,7 +312,7 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
       picks: picks ?? 'answer',
       fields: (fields as readonly string[] | undefined) ?? null,
       is_full: full === true,
-      whole: `full: true ${picks === undefined ? 'of get_question ' : ''}returns all`,
+      whole: `${picks === undefined ? 'get_question with ' : ''}full: true returns all`,
     }),
   };
 };

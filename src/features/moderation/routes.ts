@@ -52,7 +52,7 @@ const act_body = Type.Object({
   reason: textSchema({ minLength: reason_limits.min, maxLength: reason_limits.max }),
 });
 
-const changed = Type.Boolean({ description: 'False where it was so already.' });
+const changed = Type.Boolean({ description: 'False if nothing changed.' });
 
 const hidden_schema = Type.Object({
   id: uuid_schema,
@@ -217,7 +217,7 @@ const hidden_content = Type.Object({
   question_id: uuid_schema,
   user_id: uuid_schema,
   user_name: Type.String(),
-  content: Type.String({ description: 'The reasoning of a prediction, the text of a comment.' }),
+  content: Type.String({ description: 'Reasoning of the prediction, or text of the comment.' }),
   created_at: time_schema,
   hidden_at: time_schema,
 });
@@ -226,7 +226,7 @@ const listHiddenContent = route({
   id: 'listHidden',
   method: 'GET',
   path: '/api/admin/hidden',
-  summary: 'Predictions and comments that are hidden, with their texts, newest first',
+  summary: 'Hidden predictions and comments with their texts, newest first',
   tag: 'moderation',
   auth: 'admin',
   query: Type.Object({ kind: Type.Optional(textEnum(content_kinds)), ...page_query }),
@@ -245,7 +245,7 @@ export const routes = [
   listHiddenContent,
   actRoute(predictions, 'hide', {
     id: 'hidePrediction',
-    summary: 'Hide the text of a prediction and take it out of lists; the forecast counts on',
+    summary: 'Hide a prediction and its text from lists; its forecast still counts',
   }),
   actRoute(predictions, 'restore', {
     id: 'restorePrediction',
@@ -253,12 +253,12 @@ export const routes = [
   }),
   actRoute(comments, 'hide', {
     id: 'hideComment',
-    summary: 'Hide a comment: it leaves lists, counters and the board of debaters',
+    summary: 'Hide a comment from lists, counters and the leaderboard of debaters',
   }),
   actRoute(comments, 'restore', { id: 'restoreComment', summary: 'Show a hidden comment again' }),
   actRoute(agents, 'suspend', {
     id: 'suspendAgent',
-    summary: 'Suspend an agent: its key stops within a second',
+    summary: 'Suspend an agent; its key stops working within a second',
   }),
   actRoute(agents, 'restore', { id: 'restoreAgent', summary: 'End the suspension of an agent' }),
 ];

@@ -27,21 +27,21 @@ const messageOf = ({ kind, question, details }: NotificationRow): string => {
     case 'prediction.resolved':
       return `${about} is resolved and your prediction is settled.${pointsOf(details['net'])}`;
     case 'prediction.voided':
-      return `${about} was voided; your prediction is not scored.`;
+      return `${about} was voided. Your prediction is not scored.`;
     case 'webhook.disabled':
       return `One of your webhooks was switched off.${withReason(details['reason'])}`;
     case 'webhook.failing':
       return `One of your webhooks has been failing since ${textOf(details['since'], 'some time ago')}.${withReason(details['reason'])}`;
     case 'tier.changed':
-      return `Your tier is now ${textOf(details['tier'], 'another')}.`;
+      return `Your tier is now ${textOf(details['tier'], 'a different one')}.`;
     case 'suggestion.published':
       return `Your suggestion ${about} is published.`;
     case 'suggestion.rejected': {
       const text = shorten(textOf(details['question'], 'a question'));
-      return `Your suggestion “${text}” was not taken.${withReason(details['reason'])}`;
+      return `Your suggestion “${text}” was rejected.${withReason(details['reason'])}`;
     }
     case 'dispute.decided':
-      return `Your dispute of ${about} was ${textOf(details['status'], 'decided')}.`;
+      return `Your dispute about ${about} was ${textOf(details['status'], 'decided')}.`;
     case 'content.hidden':
       return `Your ${content} on ${about} was hidden.${withReason(details['reason'])}`;
     case 'content.restored':

@@ -22,7 +22,7 @@ const getNotifications = route({
   id: 'listNotifications',
   method: 'GET',
   path,
-  summary: 'What the calling agent, or the agents of the calling person, were told, newest first',
+  summary: "Notifications of the calling agent, or of the calling person's agents, newest first",
   tag,
   auth: 'either',
   query: notifications_query,
@@ -46,7 +46,7 @@ const readNotifications = route({
   id: 'readNotifications',
   method: 'POST',
   path: `${path}/read`,
-  summary: 'Mark notifications as read: some by their ids, or all up to one',
+  summary: 'Mark notifications as read, by their ids or all up to one of them',
   tag,
   auth: 'agent',
   stores_answer: 'inside',
@@ -57,7 +57,7 @@ const readNotifications = route({
     if ((ids === undefined) === (until === undefined)) {
       return refuse(common_faults.INVALID_REQUEST, {
         message: 'Send either ids or until.',
-        fields: [{ path: 'body.ids', message: 'Either this or until' }],
+        fields: [{ path: 'body.ids', message: 'must be sent, or until, but not both' }],
       });
     }
     const agent_id = ctx.caller.id;

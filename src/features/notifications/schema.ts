@@ -27,12 +27,12 @@ export type NoticeKind = (typeof notice_kinds)[number];
 
 export const notification_schema = named(
   'Notification',
-  'A notice to an agent.',
+  'A notification for an agent.',
   Type.Object({
     id: uuid_schema,
     notification_id: uuid_schema,
     type: textEnum(notice_kinds),
-    message: Type.String({ description: 'One sentence that says what happened.' }),
+    message: Type.String({ description: 'A short text that says what happened.' }),
     question_id: nullable(uuid_schema),
     subject_id: nullable(uuid_schema),
     details: Type.Record(Type.String(), Type.Unknown()),
@@ -45,7 +45,7 @@ export type NotificationWire = Static<typeof notification_schema>;
 
 export const notifications_query = Type.Object({
   unread: Type.Optional(
-    Type.Boolean({ description: 'True: what was not read yet; false: what was.' }),
+    Type.Boolean({ description: 'True for unread notifications only, false for read ones only.' }),
   ),
   ...page_query,
 });
@@ -55,6 +55,6 @@ export const most_ids = 100;
 export const read_body = Type.Object({
   ids: Type.Optional(Type.Array(uuid_schema, { minItems: 1, maxItems: most_ids })),
   until: Type.Optional(
-    Type.String({ format: 'uuid', description: 'Marks this one and all that are older.' }),
+    Type.String({ format: 'uuid', description: 'Marks this notification and all older ones.' }),
   ),
 });

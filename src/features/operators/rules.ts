@@ -138,7 +138,7 @@ export const findProblem = async (
   }
   if (!fields.includes('content-digest')) return null;
   const is_right = isDigestRight(headers['content-digest'] ?? '', body);
-  return is_right ? null : 'Content-Digest is not that of the body.';
+  return is_right ? null : 'Content-Digest does not match the body.';
 };
 
 interface PublishedKey {

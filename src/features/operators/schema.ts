@@ -6,9 +6,9 @@ export const badge_days = 30;
 
 export const operator_schema = named(
   'Operator',
-  'Who runs the agent, by signed requests; see docs/signed-agents.md.',
+  'The operator of the agent, proven by signed requests; see docs/signed-agents.md.',
   Type.Object({
-    origin: Type.String({ description: 'Where its keys are published, such as https://a.com.' }),
+    origin: Type.String({ description: 'Origin that publishes its keys, such as https://a.com.' }),
     verified_at: time_schema,
   }),
 );

@@ -37,7 +37,7 @@ export const createOperators = (deps: Deps) => {
 
   /** If the database is down, only the badge is lost. The request continues. */
   const logFailure = (error: unknown): void =>
-    log.warn(describeError(error), 'operators: a badge was not noted');
+    log.warn(describeError(error), 'operators: a badge was not stored');
 
   const judge = async (
     { method, path, query, headers, raw_body: body }: Request,
@@ -49,7 +49,7 @@ export const createOperators = (deps: Deps) => {
     const key = validKey(keys, claim.keyid, now_s);
     const problem =
       key === undefined
-        ? `${claim.origin} publishes no key with this keyid that is valid now.`
+        ? `${claim.origin} publishes no valid key with this keyid.`
         : await findProblem({ method, url, headers, body }, claim, { key, now_s });
     if (problem !== null) {
       return refuse(common_faults.INVALID_SIGNATURE, {

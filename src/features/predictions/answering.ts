@@ -121,7 +121,8 @@ const checkPages = async (
   });
   if (found !== null) return withoutPages(examined, found);
   return refuse(common_faults.UNAVAILABLE, {
-    message: 'The sources could not be asked for in time, and nothing was stored; try again soon.',
+    message:
+      'The cited pages could not be checked in time, and nothing was stored. Try again soon.',
     headers: { 'Retry-After': '5' },
   });
 };
@@ -233,7 +234,7 @@ const findFirstResult = async (
 
 const refuseDuplicate = ({ id: prediction_id }: PredictionRow): Fault =>
   refuse(prediction_faults.DUPLICATE_PREDICTION, {
-    message: `This agent has predicted here; revise it: PATCH /api/predictions/${prediction_id}.`,
+    message: `This agent has already predicted here. Revise the prediction: PATCH /api/predictions/${prediction_id}.`,
     extra: { prediction_id },
   });
 
@@ -253,7 +254,7 @@ const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> =
   deps.questions.forget(question_id);
   const question = await readQuestion(deps.sql, question_id);
   if (question === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
-  const message = whyNotOpen(question, deps.clock()) ?? 'The question was changing; try again.';
+  const message = whyNotOpen(question, deps.clock()) ?? 'The question was just changed. Try again.';
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
@@ -281,12 +282,12 @@ export const dryRun = async (
   const { is_open, own_id, findings, points } = await addToQueue(deps, request, prepared);
   const failures: Failure[] = [];
   const closed =
-    whyNotOpen(question, deps.clock()) ?? (is_open ? null : 'The question takes no predictions.');
+    whyNotOpen(question, deps.clock()) ?? (is_open ? null : 'The question accepts no predictions.');
   if (closed !== null) {
     failures.push({ path: 'params.id', message: closed, code: 'QUESTION_NOT_OPEN' });
   }
   if (own_id !== null) {
-    const message = 'This agent has predicted on this question already.';
+    const message = 'This agent has already predicted on this question.';
     failures.push({ path: 'params.id', message, code: 'DUPLICATE_PREDICTION' });
   }
   failures.push(...allFailures(examined.failures, findings));

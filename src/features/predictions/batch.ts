@@ -34,7 +34,7 @@ const most_together = 8;
 
 const limited = (retry_ms: number): Fault => {
   const retry_after = Math.max(1, Math.ceil(retry_ms / 1_000));
-  const message = `The limit of predictions per minute is used up; try again in ${retry_after} s.`;
+  const message = `Too many predictions in this minute. Try again in ${retry_after} s.`;
   return refuse(common_faults.RATE_LIMITED, { message, extra: { retry_after } });
 };
 

@@ -142,22 +142,21 @@ export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong 
     ['above', above, range.open_max],
   ] as const) {
     if (p >= 0 && p <= (is_open ? 1 : 0)) continue;
-    return wrong(end, `${end} is a probability, and 0 where the range is closed.`);
+    return wrong(end, `${end} must be a probability, and 0 if the range is closed at this end.`);
   }
   const points = [{ value: range.min, p: below }];
   for (const [n, { value, p }] of read.entries()) {
     const before = points.at(-1)!;
     const path = (member: string) => `${form}.${n}${isPoint(given[n]!) ? `.${member}` : ''}`;
-    if (value === null) return wrong(path('value'), `value is ${nounOf(range)}.`);
+    if (value === null) return wrong(path('value'), `value must be ${nounOf(range)}.`);
     const at = fitBetween(value, [before.value, range.max], (range.max - range.min) * value_noise);
     if (at < before.value || at > range.max) {
-      const message = 'Values lie in the range, and none is less than the one before.';
+      const message = 'value must be in the range, and not less than the value before it.';
       return wrong(path('value'), message);
     }
     const up_to = fitBetween(p, [before.p, most], p_noise);
     if (!(up_to >= before.p && up_to <= most)) {
-      const message =
-        'p lies between below and 1 less above, and none is less than the one before.';
+      const message = 'p must be between below and 1 − above, and not less than the p before it.';
       return wrong(path('p'), message);
     }
     points.push({ value: at, p: up_to });

@@ -43,7 +43,7 @@ export const checkCitations = (
   const others: string[] = [];
   for (const given of beside) {
     const found = cutLinks(given, findLinks(given));
-    if (found.length === 0) others.push(`“${shorten(given)}” is no http(s) URL`);
+    if (found.length === 0) others.push(`“${shorten(given)}” is not an http(s) URL`);
     written.push(...found);
   }
   const citations: string[] = [];
@@ -81,16 +81,16 @@ const explain = (
   const distinct = usable + unusable.size;
   const failures: Failure[] = [];
   if (distinct < citation_limits.needed) {
-    const there = distinct === 0 ? 'there is none' : 'there is only one';
+    const found = distinct === 0 ? 'None' : 'Only one';
     const message =
-      'Cite at least two different http(s) URLs, in the reasoning or in evidence_urls; ' +
-      `${there}.`;
+      'Cite at least two different http(s) URLs, in the reasoning or in evidence_urls. ' +
+      `${found} was found.`;
     failures.push({ path, message, code: 'CITATIONS_REQUIRED' });
   }
   const reasons = [...unusable.values(), ...others].slice(0, 5);
-  if (written > distinct && distinct === 1) reasons.push(`all ${written} links name one page`);
+  if (written > distinct && distinct === 1) reasons.push(`all ${written} links lead to one page`);
   if (reasons.length > 0) {
-    const message = `Cite two different pages that others can read: ${reasons.join('; ')}.`;
+    const message = `Cite two different pages that others can read. Problems: ${reasons.join('; ')}.`;
     failures.push({ path, message, code: 'CITATIONS_INVALID' });
   }
   return failures;
@@ -142,7 +142,7 @@ const readOddCitation = (written: string): Citation => {
   }
   const { origin, hostname: host, pathname: path, search: query } = parsed;
   if (parsed.username !== '' || parsed.password !== '') {
-    return { url: written, key: parsed.href, problem: 'carries a user name or password' };
+    return { url: written, key: parsed.href, problem: 'contains a user name or password' };
   }
   if (parsed.href.length > citation_limits.length) {
     const problem = `is longer than ${citation_limits.length} characters`;

@@ -36,8 +36,11 @@ interface Column {
 
 const percent_range = { minimum: 0, maximum: 100 };
 const percent = Type.Number(percent_range);
-const of_yes = Type.Number({ ...percent_range, description: 'The chance of YES.' });
-const in_answer = Type.Number({ ...percent_range, description: 'In the side or option it names.' });
+const of_yes = Type.Number({ ...percent_range, description: 'Probability of YES.' });
+const in_answer = Type.Number({
+  ...percent_range,
+  description: 'Probability of the side or option that it names.',
+});
 const text = Type.String();
 
 const columns = {
@@ -134,17 +137,15 @@ const prediction_members = {
   probabilities: nullable(Type.Record(text, percent)),
   cdf: nullable(
     Type.Array(Type.Object({ value: value_schema, p: percent }), {
-      description: 'Of a number or a date: the chance that it is this or less.',
+      description: 'The outcome is `value` or less with probability `p`.',
     }),
   ),
-  quartiles: nullable(
-    Type.Array(value_schema, { description: 'Where 25, 50 and 75 % are reached.' }),
-  ),
+  quartiles: nullable(Type.Array(value_schema, { description: 'The values at 25, 50 and 75 %.' })),
   scale: Type.Literal('percent', {
-    description: 'Of all numbers here: sent back, none is taken for a fraction.',
+    description: 'The scale of all probabilities here. Send it together with a copied forecast.',
   }),
   reasoning: nullable(
-    Type.String({ description: 'Null where it is hidden until the reader has predicted.' }),
+    Type.String({ description: 'Null if it is hidden until the reader has predicted.' }),
   ),
   reasoning_hidden: Type.Optional(Type.Literal(true)),
   upvotes: Type.Integer(),
@@ -154,7 +155,7 @@ const prediction_members = {
 };
 export const prediction_schema = named(
   'Prediction',
-  'What an agent forecasts on a question, as it stands, with the reasoning it was made with.',
+  'The latest forecast of an agent on a question, with the reasoning of the first one.',
   Type.Object(prediction_members),
 );
 export type PredictionWire = Static<typeof prediction_schema>;

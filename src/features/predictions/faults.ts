@@ -13,14 +13,14 @@ import { question_faults } from '../questions/schema.js';
 /** In the order of the gates. If several fail, the first one in this list gives the error code. */
 export const prediction_faults = defineFaults({
   PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
-  DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
-  INVALID_OPTION: [400, 'validation', 'The prediction does not fit the options of this question.'],
-  INVALID_CONFIDENCE: [400, 'validation', 'Send percent from 0 to 100.'],
+  DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has already predicted on this question.'],
+  INVALID_OPTION: [400, 'validation', 'The prediction does not fit the question or its options.'],
+  INVALID_CONFIDENCE: [400, 'validation', 'Send percentages from 0 to 100.'],
   INVALID_DISTRIBUTION: [400, 'validation', 'Send a distribution over the range of the question.'],
   RESOLUTION_PROTOCOL_REQUIRED: [
     400,
     'quality',
-    'Send resolution_protocol: how you would decide what happened.',
+    'Send resolution_protocol: how you would determine the outcome.',
   ],
   REASONING_TOO_SHORT: [
     400,
@@ -37,25 +37,25 @@ export const prediction_faults = defineFaults({
   CITATIONS_REUSED: [
     400,
     'quality',
-    'Cite at least one page that is new on this question, and one that is new to you.',
+    'Cite at least one page that is new on this question, and one that you have not cited before.',
   ],
   REASONING_TOO_SIMILAR: [
     409,
     'quality',
-    'The reasoning has too many words in common with an earlier prediction on this question.',
+    'The reasoning is too similar to an earlier prediction on this question. Write your own.',
   ],
   CONTENT_REJECTED: [400, 'quality', 'The text contains profanity or spam.'],
   MODEL_LIMIT_REACHED: [
     409,
     'limit',
-    'Enough agents of this model family have predicted on this question.',
+    'No more agents of this model family can predict on this question.',
   ],
 });
 
 export const revision_faults = defineFaults({
   NOT_YOUR_PREDICTION: [403, 'permission', 'Only the agent that made a prediction can revise it.'],
-  REVISION_TOO_SOON: [429, 'rate_limited', 'A forecast stands for a minute at least.', true],
-  REVISION_LIMIT_REACHED: [409, 'limit', 'A prediction can be revised 200 times.'],
+  REVISION_TOO_SOON: [429, 'rate_limited', 'A forecast can be revised once a minute.', true],
+  REVISION_LIMIT_REACHED: [409, 'limit', 'A prediction can be revised at most 200 times.'],
 });
 
 /** A failure of a gate: one entry of `fields`, with the error code it would have on its own. */

@@ -159,8 +159,8 @@ export const readProbability = (value: number, { field, scale }: Read): number |
     return failure(
       'INVALID_CONFIDENCE',
       field,
-      `${field} ${value} is ambiguous: send 100 for certain, or 0.01 for one percent; or name the ` +
-        'scale, percent or fraction.',
+      `${field} ${value} is ambiguous. Send 100 for certain or 0.01 for one percent, or state the ` +
+        'scale: percent or fraction.',
     );
   }
   const fraction = toFraction(value, scaleOf(value, scale));
@@ -170,8 +170,8 @@ export const readProbability = (value: number, { field, scale }: Read): number |
     'INVALID_CONFIDENCE',
     field,
     scale
-      ? `${field} is a ${scale} from ${range[scale]}.`
-      : `${field} is a percentage from 0 to 100, or a fraction between 0 and 1.`,
+      ? `${field} must be from ${range[scale]}, because scale is ${scale}.`
+      : `${field} must be a percentage from 0 to 100, or a fraction between 0 and 1.`,
   );
 };
 
@@ -206,7 +206,7 @@ interface BinaryParts {
 const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Result => {
   if (probability === undefined) {
     if (prediction === undefined) {
-      const message = 'Send prediction (true or false) with confidence, or probability.';
+      const message = 'Send prediction (true or false) with confidence, or send probability.';
       return fail(failure('INVALID_OPTION', 'prediction', message));
     }
     if (confidence === undefined) {
@@ -223,7 +223,7 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
     return fail(failure('INVALID_CONFIDENCE', 'probability', message));
   }
   if (confidence !== undefined && !agree(confidence, on_side)) {
-    const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(probability)}; send one.`;
+    const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(probability)}. Send only one.`;
     return fail(failure('INVALID_CONFIDENCE', 'probability', message));
   }
   return binaryStated(side, probability);
@@ -249,10 +249,10 @@ const foreign: Readonly<Record<QuestionType, readonly PercentField[]>> = {
 };
 
 const taken: Readonly<Record<QuestionType, string>> = {
-  binary: 'A yes/no question takes prediction or probability.',
-  multi: 'This question has options: send selected_option or probabilities.',
-  numeric: 'This question asks for a number: send quantiles, cdf or continuous_cdf.',
-  date: 'This question asks for a date: send quantiles, cdf or continuous_cdf.',
+  binary: 'This is a yes/no question. Send prediction or probability.',
+  multi: 'This question has options. Send selected_option or probabilities.',
+  numeric: 'This question asks for a number. Send quantiles, cdf or continuous_cdf.',
+  date: 'This question asks for a date. Send quantiles, cdf or continuous_cdf.',
 };
 
 /**
@@ -277,7 +277,7 @@ const readConfidence = (body: GivenBody): number | Failure | undefined => {
   const other = readNamed(body, 'probability', probability);
   if (typeof other === 'object' || confidence === undefined) return other;
   if (agree(confidence, other)) return confidence;
-  const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(other)}; send one.`;
+  const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(other)}. Send only one.`;
   return failure('INVALID_CONFIDENCE', 'probability', message);
 };
 
@@ -294,7 +294,7 @@ const readMulti = (body: GivenBody, options: readonly string[]): Result => {
   if (failures.length > 0) return fail(...failures);
   if (shares !== undefined) return settleStatedShares(shares, { selected, confidence });
   if (selected === undefined) {
-    const message = 'Send selected_option with confidence, or probabilities.';
+    const message = 'Send selected_option with confidence, or send probabilities.';
     return fail(failure('INVALID_OPTION', 'selected_option', message));
   }
   if (confidence === undefined) {
@@ -314,11 +314,11 @@ const settleStatedShares = (shares: number[], parts: MultiParts): Result => {
   const selected = parts.selected ?? shares.indexOf(most);
   const confidence = shares[selected]!;
   if (!agree(confidence, most)) {
-    const message = 'selected_option is not the most probable of the probabilities; send one.';
+    const message = 'selected_option contradicts the probabilities. Send only one.';
     return fail(failure('INVALID_OPTION', 'selected_option', message));
   }
   if (parts.confidence !== undefined && !agree(parts.confidence, confidence)) {
-    const message = `confidence ${toPercent(parts.confidence)} contradicts the probabilities; send one.`;
+    const message = `confidence ${toPercent(parts.confidence)} contradicts the probabilities. Send only one.`;
     return fail(failure('INVALID_CONFIDENCE', 'confidence', message));
   }
   return { ...no_forecast, confidence, selected_option: selected, probabilities: shares };
@@ -328,7 +328,7 @@ const unknownOption = (field: keyof GivenBody, text: string, options: readonly s
   failure(
     'INVALID_OPTION',
     field,
-    `“${text.slice(0, 60)}” is not an option; the options are ${options.join(', ')}.`,
+    `“${text.slice(0, 60)}” is not an option. The options are ${options.join(', ')}.`,
   );
 
 const readSelected = (
@@ -350,7 +350,7 @@ const readProbabilities = (
   const values = new Array<number>(options.length).fill(0);
   const named = new Set<number>();
   if (Array.isArray(stated) && stated.length !== options.length) {
-    const message = `Send ${options.length} probabilities, one for each option in its order.`;
+    const message = `Send ${options.length} probabilities, one per option in the order of the options.`;
     return failure('INVALID_CONFIDENCE', field, message);
   }
   for (const [text, value] of Object.entries(stated)) {
@@ -362,7 +362,7 @@ const readProbabilities = (
     // The sum decides later if these are percent, so noise is measured on the smaller scale.
     const share = toFraction(value, 'fraction') === 0 ? 0 : value;
     if (!(share >= 0 && share <= 101)) {
-      return failure('INVALID_CONFIDENCE', field, 'A probability lies between 0 and 100.');
+      return failure('INVALID_CONFIDENCE', field, 'A probability must be between 0 and 100.');
     }
     named.add(index);
     values[index] = share;
@@ -372,7 +372,7 @@ const readProbabilities = (
   if (wanted.some((whole) => Math.abs(sum - whole) <= whole * 0.01 + 1e-9)) {
     return shareOut(values, sum);
   }
-  const message = `probabilities sum to ${Number(sum.toFixed(3))}, not to ${wanted.join(' or ')}.`;
+  const message = `The probabilities sum to ${Number(sum.toFixed(3))}. They must sum to ${wanted.join(' or ')}.`;
   return failure('INVALID_CONFIDENCE', field, message);
 };
 

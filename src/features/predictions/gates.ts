@@ -138,9 +138,9 @@ const checkWords = (distinct_words: number, failures: Failure[]): void => {
   const { min_words, word_letters } = reasoning_limits;
   if (distinct_words >= min_words) return;
   const message =
-    `Use at least ${min_words} different words of ${word_letters} letters or more (two in ` +
-    'scripts without blanks between words and in Korean; headings and URLs do not count), not ' +
-    `${distinct_words}.`;
+    `Use at least ${min_words} different words of ${word_letters} letters or more, not ` +
+    `${distinct_words}. In Korean and in scripts without spaces, two letters are enough. ` +
+    'Headings and URLs do not count.';
   failures.push({ path: 'body.reasoning', message, code: 'REASONING_TOO_SHORT' });
 };
 
@@ -194,7 +194,7 @@ export const withoutPages = (
   const citation_keys = checked.citation_keys.filter((_, index) => kept[index]);
   let failures = examined.failures;
   if (citations.length < citation_limits.needed) {
-    const message = `Cite two different pages that others can read: ${describePages(problems)}.`;
+    const message = `Cite two different pages that others can read. Problems: ${describePages(problems)}.`;
     const path = 'body.reasoning';
     failures = inOrder([...failures, { path, message, code: 'CITATIONS_INVALID' }]);
   }
@@ -215,7 +215,7 @@ const saysNothing = (protocol: unknown): boolean =>
 const checkProtocol = (protocol: unknown = null, is_required: boolean): Failure | null => {
   const path = 'body.resolution_protocol';
   if (is_required && saysNothing(protocol)) {
-    const message = 'Send resolution_protocol: how you would decide what happened.';
+    const message = 'Send resolution_protocol: how you would determine the outcome.';
     return { path, message, code: 'RESOLUTION_PROTOCOL_REQUIRED' };
   }
   const { bytes: most, characters } = protocol_limits;
@@ -236,18 +236,18 @@ const failureOf = (finding: Finding): Failure => {
   if (finding.kind === 'similar') {
     const percent = Math.floor(finding.similarity * 100);
     const message =
-      `${percent} % of the words are those of an earlier prediction on this question; ` +
-      'less than 60 % is needed. Write your own reasoning.';
+      `The reasoning and an earlier prediction on this question have ${percent} % of their words ` +
+      'in common. Write your own reasoning, with less than 60 %.';
     return { path, message, code: 'REASONING_TOO_SIMILAR' };
   }
   if (finding.kind === 'family') {
-    const message = `${finding.cap} agents of this model family have predicted here, the most.`;
+    const message = `${finding.cap} agents of this model family have predicted here. That is the limit.`;
     return { path: 'header.x-api-key', message, code: 'MODEL_LIMIT_REACHED' };
   }
   const message =
     finding.by === 'others'
-      ? 'Every page you cite was cited on this question by others; add one that is new here.'
-      : 'You have cited all of these pages before; add one that you have not used yet.';
+      ? 'Others have cited all of these pages on this question. Add one that is new here.'
+      : 'You have cited all of these pages before. Add one that you have not cited yet.';
   return { path, message, code: 'CITATIONS_REUSED' };
 };
 

@@ -118,7 +118,7 @@ const recordOne = async (
   });
   if (verdict.placed !== null) return { kind: 'created', prediction_id: verdict.placed.row.id };
   if (verdict.own_id !== null) return recordLater(deps, { item, stated, id: verdict.own_id });
-  const message = 'Only a question that was imported and is not decided yet takes forecasts.';
+  const message = 'Import forecasts only for an imported question that is not decided yet.';
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
@@ -139,7 +139,7 @@ const recordLater = async (
   if (stood !== undefined && isSameForecast(stood, stated))
     return { kind: 'exists', prediction_id };
   if (at === undefined || stood?.forecast_at.getTime() === at.getTime()) {
-    const message = 'This agent has another forecast on this question already.';
+    const message = 'This agent already has a different forecast on this question.';
     return refuse(prediction_faults.DUPLICATE_PREDICTION, { message });
   }
   const revised = await revising.add({
@@ -155,10 +155,10 @@ const recordLater = async (
 };
 
 const whyUntimely = (question: ImportedQuestion, at: Date, now: Date): string | null => {
-  if (at > now) return 'The forecast is said to be made in the future.';
+  if (at > now) return 'The time of the forecast is in the future.';
   const { opens_at, closes_at } = question;
   if (at >= opens_at && at < closes_at) return null;
-  return `A forecast of ${at.toISOString()} is not of the time in which the question was open, from ${opens_at.toISOString()} to ${closes_at.toISOString()}.`;
+  return `The forecast was made at ${at.toISOString()}, but the question was open only from ${opens_at.toISOString()} to ${closes_at.toISOString()}.`;
 };
 
 interface Text {
@@ -183,13 +183,13 @@ const makeNote = (
 ): Text => {
   const stated =
     cdf === null
-      ? `${toPercent(confidence)} % on the side taken`
+      ? `${toPercent(confidence)} % on the chosen side`
       : `the median is ${showCdf(cdf, question)?.quartiles[1]}`;
   const reasoning = [
     `EVIDENCE: This forecast was recorded elsewhere, on ${at.toISOString().slice(0, 10)}, for a ` +
-      `question that comes from ${question.source}, and was imported together with that question.`,
-    'ANALYSIS: The import holds the stated probability alone; whatever considerations, models or ' +
-      'sources stood behind it were not recorded, so nothing about them can be shown here.',
+      `question from ${question.source}, and was imported together with that question.`,
+    'ANALYSIS: The import contains only the stated probability. The considerations, models and ' +
+      'sources behind it were not recorded, so they cannot be shown here.',
     'COUNTER-EVIDENCE: None was recorded with the forecast.',
     `BOTTOM LINE: ${stated}, exactly as stated at the time.`,
   ].join('\n\n');

@@ -86,7 +86,7 @@ const makeLook = ({ public_name, ...options }: LinkCheckOptions) => {
       if (probed.next === undefined) return probed.problem;
       next = probed.next;
     }
-    return 'leads on and on';
+    return 'redirects too many times';
   };
 };
 
@@ -117,7 +117,7 @@ export const makeLinkCheck = (options: LinkCheckOptions) => {
     async findUnreachable({ urls, agent_id, until_ms }: LinkCheckRequest) {
       const looks = Promise.all(urls.map((url) => find(url, agent_id)));
       const left_ms = Math.max(0, until_ms - performance.now());
-      const found = await withDeadline(looks, left_ms, 'Looking at sources').catch(() => []);
+      const found = await withDeadline(looks, left_ms, 'Checking the cited pages').catch(() => []);
       const problems = new Map<string, string>();
       for (const [index, url] of urls.entries()) {
         const one = found[index];

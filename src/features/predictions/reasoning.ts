@@ -219,7 +219,7 @@ const problemOf = (text: string, headings: readonly Heading[], section: number):
   const at = findMention(text, section);
   if (at === -1) return `${name} is missing`;
   const words = text.slice(at, at + 40).split('\n', 1)[0]!;
-  return `${name} stands ${characterAt(text, at)} (“${words}”), but not as a heading`;
+  return `${name} is ${characterAt(text, at)} (“${words}”), but not as a heading`;
 };
 
 /** Maximum number of headings that a refusal names. */

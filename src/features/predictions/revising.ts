@@ -71,7 +71,7 @@ export const isSameForecast = (a: ForecastColumns, b: ForecastColumns): boolean 
 const refuseSoon = (rest_ms: number): Fault => {
   const retry_after = Math.ceil(rest_ms / 1_000);
   return refuse(revision_faults.REVISION_TOO_SOON, {
-    message: `A forecast stands for a minute at least; revise it in ${retry_after} s.`,
+    message: `A forecast can be revised once a minute. Try again in ${retry_after} s.`,
     headers: { 'Retry-After': String(retry_after) },
   });
 };
@@ -82,13 +82,13 @@ const whyNot = (draft: ReviseDraft, locked: LockedPrediction, at: Date): Fault |
   if (row.agent_id !== draft.agent.id) return refuse(revision_faults.NOT_YOUR_PREDICTION);
   if (draft.imported_at === null ? !is_open : !takes_imports) {
     return refuse(question_faults.QUESTION_NOT_OPEN, {
-      message: 'The question takes no forecasts any more.',
+      message: 'The question no longer accepts forecasts.',
     });
   }
   const since = standsSince(row);
   if (draft.imported_at !== null && at <= since) {
     return refuse(prediction_faults.DUPLICATE_PREDICTION, {
-      message: `This agent has a forecast of ${since.toISOString()} already; send them in order.`,
+      message: `This agent already has a forecast of ${since.toISOString()}. Send them in order.`,
     });
   }
   if (row.revision >= most_revisions) return refuse(revision_faults.REVISION_LIMIT_REACHED);
@@ -223,6 +223,6 @@ export const readReason = (text: string): string | Fault => {
     return refuse(prediction_faults.CONTENT_REJECTED, { message, fields: [{ path, message }] });
   }
   if (distinct.length >= words) return reason;
-  const message = `Say in at least ${words} different words of ${word_letters} letters or more why the forecast changed.`;
+  const message = `Say why the forecast changed, in at least ${words} different words of ${word_letters} letters or more.`;
   return refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
 };

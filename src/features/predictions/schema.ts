@@ -35,13 +35,13 @@ const most_evidence = 10;
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown({
-  description: 'How you would decide what happened: a text, or an object.',
+  description: 'How you would determine the outcome, as a text or an object.',
 });
 
 const scales = ['percent', 'fraction'] as const satisfies readonly Scale[];
 
 const percent_text =
-  'Percent, 0 to 100, to 0.01; strictly between 0 and 1 a fraction, without a scale.';
+  'Percent from 0 to 100, in steps of 0.01. Without `scale`, a number below 1 is a fraction.';
 
 const list = <S extends TSchema>(item: S, description: string) =>
   Type.Optional(
@@ -49,14 +49,14 @@ const list = <S extends TSchema>(item: S, description: string) =>
   );
 const point = Type.Object({ value: value_schema, p: Type.Number() });
 const outside = (where: string) =>
-  Type.Optional(nullable(Type.Number({ description: `Chance of what lies ${where} the range.` })));
+  Type.Optional(nullable(Type.Number({ description: `Probability ${where} the range.` })));
 
 /** A forecast in every form, except for the side. Null means absent. */
 export const stated_members = {
   confidence: Type.Optional(
-    nullable(Type.Number({ description: `In the side or option that you name. ${percent_text}` })),
+    nullable(Type.Number({ description: `For the side or option that you name. ${percent_text}` })),
   ),
-  probability: Type.Optional(nullable(Type.Number({ description: `Of YES. ${percent_text}` }))),
+  probability: Type.Optional(nullable(Type.Number({ description: `For YES. ${percent_text}` }))),
   selected_option: Type.Optional(
     nullable(textSchema({ maxLength: 200, description: 'One of the options of the question.' })),
   ),
@@ -67,30 +67,28 @@ export const stated_members = {
           Type.Record(Type.String({ maxLength: 200 }), Type.Number()),
           Type.Array(Type.Number(), { maxItems: 10 }),
         ],
-        {
-          description: 'By option, or a list in their order; the sum, 100 or 1, decides the scale.',
-        },
+        { description: 'By option, or a list in option order. The sum, 100 or 1, sets the scale.' },
       ),
     ),
   ),
   quantiles: list(
     Type.Union([point, ...value_schema.anyOf]),
-    'Of a number or a date, in order: 2 to 1,000 points; the outcome is `value` (a number, or a ' +
-      'time) or less with probability `p`. Or a list of n values alone, at the probabilities 1/(n + 1), 2/(n + 1), …',
+    'For a number or a date: 2 to 1,000 points in order. The outcome is `value` (a number or a time) ' +
+      'or less with probability `p`. A list of n plain values has the probabilities 1/(n + 1), 2/(n + 1), …',
   ),
   cdf: list(
     Type.Union([point, Type.Number()]),
-    'The same points under the name that answers have, or a list of `p` as in `continuous_cdf`.',
+    'The same points under the name that answers use, or a list of `p` as in `continuous_cdf`.',
   ),
   continuous_cdf: list(
     Type.Number(),
-    'A list of 2 to 1,000 probabilities (201 is common), at equal steps from the least value of ' +
-      'the range to its greatest.',
+    'A list of 2 to 1,000 probabilities (201 is common), at equal steps from the lowest to the ' +
+      'highest value of the range.',
   ),
   below: outside('below'),
   above: outside('above'),
   scale: Type.Optional(
-    nullable({ ...textEnum(scales), description: 'Of every number beside it.' }),
+    nullable({ ...textEnum(scales), description: 'The scale of all probabilities beside it.' }),
   ),
 };
 
@@ -101,17 +99,17 @@ export const predict_body = Type.Object({
   evidence_urls: Type.Optional(
     Type.Array(Type.String({ maxLength: 2_048 }), {
       maxItems: most_evidence,
-      description: 'Sources besides those in the reasoning.',
+      description: 'Sources in addition to the ones in the reasoning.',
     }),
   ),
   resolution_protocol: Type.Optional(protocol),
   prior_probability: Type.Optional(
-    nullable(Type.Number({ description: 'What you would say without the evidence.' })),
+    nullable(Type.Number({ description: 'Your probability without the evidence.' })),
   ),
   prior_basis: Type.Optional(
-    nullable(textSchema({ maxLength: 2_000, description: 'Where the prior comes from.' })),
+    nullable(textSchema({ maxLength: 2_000, description: 'The basis of the prior.' })),
   ),
-  dry_run: Type.Optional(Type.Boolean({ description: 'true: nothing is stored.' })),
+  dry_run: Type.Optional(Type.Boolean({ description: 'If true, nothing is stored.' })),
 });
 export type PredictBody = Static<typeof predict_body>;
 
@@ -132,13 +130,13 @@ const placed_members = {
 
 export const placed_schema = named(
   'PlacedPrediction',
-  'A prediction that was stored, and the event that says so.',
+  'A stored prediction, with the id of its event.',
   Type.Object({ ...placed_members, replayed: Type.Literal(false) }),
 );
 
 export const replayed_schema = named(
   'ReplayedPrediction',
-  'The prediction that the same body had stored before.',
+  'The prediction that an earlier request with the same body stored.',
   Type.Object({ ...placed_members, replayed: Type.Literal(true) }),
 );
 
@@ -146,9 +144,7 @@ export const prediction_params = Type.Object({ pid: uuid_schema });
 
 export const list_query = Type.Object({
   sort: Type.Optional(textEnum(['new', 'top'] as const)),
-  reasoning: Type.Optional(
-    Type.Boolean({ description: 'false: without the reasoning, as where it is hidden.' }),
-  ),
+  reasoning: Type.Optional(Type.Boolean({ description: 'If false, the reasoning is left out.' })),
   ...page_query,
 });
 
@@ -160,7 +156,7 @@ export const revise_body = Type.Object({
   ...stated_members,
   reason: textSchema({
     maxLength: reason_limits.max,
-    description: 'Why it changes, in 20 to 2,000 characters.',
+    description: 'Why the forecast changes, in 20 to 2,000 characters.',
   }),
 });
 
@@ -188,7 +184,7 @@ const { revision, ...stated_answer } = Type.Pick(prediction_schema, [
 ]).properties;
 export const forecast_schema = named(
   'Forecast',
-  'A forecast of a prediction, which stood until the next one.',
+  'One of the successive forecasts of a prediction.',
   Type.Object({
     revision,
     ...stated_answer,
@@ -196,7 +192,7 @@ export const forecast_schema = named(
     event_id: uuid_schema,
     forecast_at: time_schema,
     until: nullable(
-      Type.String({ format: 'date-time', description: 'When it was revised; null: it stands.' }),
+      Type.String({ format: 'date-time', description: 'When it was revised. Null if it is not.' }),
     ),
   }),
 );
@@ -216,7 +212,7 @@ const failure_schema = Type.Object({
 /** The answer to `dry_run: true`, with all failures if there are any. */
 export const dry_run_schema = named(
   'DryRun',
-  'What stands against a prediction, or nothing; nothing was stored.',
+  'All failures of a prediction, found without storing it.',
   Type.Object({
     dry_run: Type.Literal(true),
     would_be_accepted: Type.Boolean(),
@@ -227,13 +223,13 @@ export const dry_run_schema = named(
     citations: Type.Array(Type.String()),
     forecast: nullable(
       Type.Object(stated_answer, {
-        description: 'Exactly as it would be stored; null if it is not a forecast.',
+        description: 'The forecast as it would be stored. Null if it is invalid.',
       }),
     ),
     understood_scale: nullable(
       Type.Union(
         scales.map((one) => Type.Literal(one)),
-        { description: 'How the numbers of the forecast were read.' },
+        { description: 'The scale in which the forecast was read.' },
       ),
     ),
     prior_probability: nullable(Type.Number()),
@@ -244,7 +240,7 @@ export type DryRunWire = Static<typeof dry_run_schema>;
 
 export const preflight_schema = named(
   'Preflight',
-  'Whether an agent can predict on a question, and what is asked of it.',
+  'Says if an agent can predict on a question, and lists the requirements.',
   Type.Object({
     question_id: uuid_schema,
     can_predict: Type.Boolean(),
@@ -267,10 +263,10 @@ export const preflight_schema = named(
     }),
     citation_landscape: Type.Object({
       used_urls: Type.Array(Type.String(), {
-        description: 'Sources that were cited on this question before.',
+        description: 'Sources that are already cited on this question.',
       }),
       complete: Type.Boolean({
-        description: 'False: only those of the newest predictions are listed.',
+        description: 'False if only the sources of the newest predictions are listed.',
       }),
     }),
     own_prediction: nullable(prediction_schema),

@@ -51,7 +51,7 @@ const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<store.Quest
   const row = await store.lockQuestion(tx, id);
   if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
   if (step.from.includes(row.status)) return row;
-  const message = `${step.rule}; this one is ${row.status}.`;
+  const message = `${step.rule}. This one is ${row.status}.`;
   return refuse(wire.question_faults.INVALID_TRANSITION, { message });
 };
 
@@ -155,7 +155,7 @@ export const suggestQuestion = async (
 ): Promise<store.QuestionRow | Fault> => {
   const drafts = await store.countDraftsLocked(tx, agent_id, at);
   if (drafts >= most_suggestions) {
-    const message = `${drafts} of your suggestions wait for review; suggest more when they are decided.`;
+    const message = `${drafts} of your suggestions are waiting for review. Suggest more when they are decided.`;
     return refuse(wire.question_faults.SUGGESTION_LIMIT_REACHED, { message });
   }
   return (await store.insertQuestion(tx, question, agent_id)).row;
@@ -218,7 +218,7 @@ export const publish: Step = {
   async work(tx, row, { at }) {
     if (row.closes_at <= at) {
       return refuse(wire.question_faults.INVALID_TRANSITION, {
-        message: `It would have closed at ${row.closes_at.toISOString()}; change closes_at first.`,
+        message: `The closing time has passed (${row.closes_at.toISOString()}). Change closes_at first.`,
       });
     }
     const opened = await openDraft(tx, row, row.opens_at > at ? row.opens_at : at, at);
@@ -231,7 +231,7 @@ export const publish: Step = {
 export const close: Step = {
   act: 'question.close',
   from: ['open'],
-  rule: 'Only an open question can close',
+  rule: 'Only an open question can be closed',
   async work(tx, before, { at }) {
     const change = { status: 'closed', closed_at: at, updated_at: at } as const;
     const row = await store.updateQuestion(tx, before.id, change);
@@ -301,7 +301,7 @@ export const edit = ({ taxonomy }: TaxonomyParts): Step<wire.QuestionEdit> => ({
 export const drop: Step<{ readonly reason: string | null }> = {
   act: 'question.reject',
   from: ['draft'],
-  rule: 'Only a draft can be deleted, and a published question can be voided',
+  rule: 'Only a draft can be deleted (a published question can be voided)',
   async work(tx, row, { at, body }) {
     await store.deleteDraft(tx, row.id);
     const { question, author_id } = row;

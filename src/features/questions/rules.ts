@@ -29,13 +29,13 @@ export const refuseAlike = (options: readonly string[]): Fault | null => {
   const seen = new Map<string, string>();
   for (const option of options) {
     const fold = foldName(option);
-    if (fold === '') return refuseOptions('An option needs characters that can be seen.');
+    if (fold === '') return refuseOptions('An option must have visible characters.');
     const other = seen.get(fold);
-    if (other === option) return refuseOptions(`The option “${option}” is there twice.`);
+    if (other === option) return refuseOptions(`The option “${option}” appears twice.`);
     if (other !== undefined) {
       return refuseOptions(
-        `The options “${other}” and “${option}” are too alike: case, blanks, width and invisible ` +
-          'characters do not tell options apart.',
+        `The options “${other}” and “${option}” are too alike. They must differ in more than case, ` +
+          'spaces, width and invisible characters.',
       );
     }
     seen.set(fold, option);
@@ -48,12 +48,12 @@ const checkOptions = (draft: wire.QuestionDraft): string[] | Fault => {
   if (draft.question_type !== 'multi') {
     if (options.length === 0) return [];
     return refuse(wire.question_faults.INVALID_OPTIONS, {
-      message: 'Such a question has no options; use question_type "multi" to give some.',
-      fields: [{ path: 'body.options', message: 'Only for question_type "multi"' }],
+      message: 'Only a question of type "multi" can have options.',
+      fields: [{ path: 'body.options', message: 'must be empty unless question_type is "multi"' }],
     });
   }
   if (options.length < 2) {
-    const fields = [{ path: 'body.options', message: '2 to 10 different, non-empty texts' }];
+    const fields = [{ path: 'body.options', message: 'must have 2 to 10 different texts' }];
     return refuse(wire.question_faults.INVALID_OPTIONS, { fields });
   }
   return refuseAlike(options) ?? options;
@@ -76,28 +76,28 @@ export const checkEnd = (draft: wire.QuestionDraft, closes_at: Date, now: Date):
   if (closes_at > now) return null;
   const { name } = endOf(draft);
   const [end, least] = [closes_at.toISOString(), now.toISOString()];
-  return refuseDate(name, `${name} is in the past (${end}); it has to be later than ${least}.`);
+  return refuseDate(name, `${name} is in the past (${end}). It must be later than ${least}.`);
 };
 
 const checkOpening = (draft: wire.QuestionDraft, closes_at: Date, opens_at: Date): Fault | null => {
   if (closes_at > opens_at) return null;
   const { name } = endOf(draft);
   const least = opens_at.toISOString();
-  return refuseDate(name, `${name} has to be later than opens_at, ${least}.`);
+  return refuseDate(name, `${name} must be later than opens_at (${least}).`);
 };
 
 const checkResolution = (resolution_date: Date, closes_at: Date): Fault | null => {
   if (resolution_date >= closes_at) return null;
   const least = closes_at.toISOString();
-  return refuseDate('resolution_date', `resolution_date must not be before closes_at, ${least}.`);
+  return refuseDate('resolution_date', `resolution_date must not be before closes_at (${least}).`);
 };
 
 const checkDates = (draft: wire.QuestionDraft, now: Date) => {
   const { text } = endOf(draft);
   if (text === null) {
-    const message = 'is required where there is no resolution_date';
+    const message = 'is required if there is no resolution_date';
     return refuse(common_faults.INVALID_REQUEST, {
-      message: 'Say until when the question takes predictions: send closes_at or resolution_date.',
+      message: 'Say when the question ends. Send closes_at or resolution_date.',
       fields: [{ path: 'body.closes_at', message }],
     });
   }
@@ -112,8 +112,8 @@ const checkDates = (draft: wire.QuestionDraft, now: Date) => {
 const misfit = (path: string, text: string, min: number, max: number) => {
   const length = countCharacters(text);
   if (length >= min && length <= max) return [];
-  const range = min === 0 ? `At most ${max}` : `${min} to ${max}`;
-  return [{ path, message: `${range} characters after trimming, not ${length}` }];
+  const range = min === 0 ? `at most ${max}` : `${min} to ${max}`;
+  return [{ path, message: `must have ${range} characters, not ${length}` }];
 };
 
 /** Takes normalised texts, because normalisation can make a text longer. */
@@ -126,20 +126,20 @@ const checkTexts = (question: string, description: string, options: string[]): F
   const first = fields[0];
   if (first === undefined) return null;
   const name = first.path.replace('body.', '');
-  const message = `The length of ${name} is invalid: ${first.message}.`;
+  const message = `${name} ${first.message}.`;
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
 /** The pair identifies a question, so control characters are rejected and not removed. */
 const checkSource = ({ source = null, source_id = null }: wire.QuestionDraft): Fault | null => {
-  const together = 'source and source_id go together; send both or neither.';
+  const together = 'Send both source and source_id, or neither.';
   if ((source === null) !== (source_id === null)) {
     const path = source === null ? 'body.source' : 'body.source_id';
-    const fields = [{ path, message: 'Goes together with the other' }];
+    const fields = [{ path, message: 'is required with the other' }];
     return refuse(common_faults.INVALID_REQUEST, { message: together, fields });
   }
   const fields = Object.entries({ source, source_id }).flatMap(([name, text]) =>
-    hasControls(text ?? '') ? [{ path: `body.${name}`, message: 'No control characters' }] : [],
+    hasControls(text ?? '') ? [{ path: `body.${name}`, message: 'must be printable' }] : [],
   );
   return fields.length === 0 ? null : refuse(common_faults.INVALID_REQUEST, { fields });
 };
@@ -260,14 +260,14 @@ export const editQuestion = (
   const allowed = editable[status];
   const locked = changedFields(row, edited).filter((name) => !allowed.includes(name));
   if (locked.length > 0) {
-    const rest = `${allowed.join(', ') || 'nothing'} can be changed`;
+    const names = allowed.join(', ') || 'none';
     return refuse(wire.question_faults.QUESTION_NOT_EDITABLE, {
-      message: `Of a question that is ${status}, ${rest}.`,
-      fields: locked.map((name) => ({ path: `body.${name}`, message: `Fixed once ${status}` })),
+      message: `The question is ${status}. Fields that can be changed: ${names}.`,
+      fields: locked.map((name) => ({ path: `body.${name}`, message: 'cannot be changed now' })),
     });
   }
   if (status === 'open' && !isSame(edited.closes_at, row.closes_at) && edited.closes_at <= now) {
-    const message = 'closes_at has to be in the future; close the question to end it now.';
+    const message = 'closes_at must be in the future. Close the question to end it now.';
     return refuseDate('closes_at', message);
   }
   return edited;
@@ -278,7 +278,7 @@ export const reopenDates = (row: NewQuestion, body: wire.ReopenBody, now: Date) 
   const closes_at = new Date(body.closes_at);
   const least = row.closes_at > now ? row.closes_at : now;
   if (closes_at <= least) {
-    return refuseDate('closes_at', `closes_at has to be later than ${least.toISOString()}.`);
+    return refuseDate('closes_at', `closes_at must be later than ${least.toISOString()}.`);
   }
   const kept = row.resolution_date > closes_at ? row.resolution_date : closes_at;
   const resolution_date = body.resolution_date == null ? kept : new Date(body.resolution_date);
@@ -307,20 +307,20 @@ export const checkRange = ({
   const is_date = question_type === 'date';
   if (!is_date && question_type !== 'numeric') {
     if (range == null) return no_range;
-    return refuseRange('', 'A range is only for question_type "numeric" or "date".');
+    return refuseRange('', 'Only a question of type "numeric" or "date" can have a range.');
   }
-  if (range == null) return refuseRange('', 'Say between what the outcome lies: min and max.');
+  if (range == null) return refuseRange('', 'Give the question a range with min and max.');
   const [range_min, range_max] = [readValue(range.min, is_date), readValue(range.max, is_date)];
   for (const [name, value] of Object.entries({ min: range_min, max: range_max })) {
-    if (value === null) return refuseRange(`.${name}`, `${name} is ${nounOf({ is_date })}.`);
+    if (value === null) return refuseRange(`.${name}`, `${name} must be ${nounOf({ is_date })}.`);
   }
   if (!(range_min! < range_max!) || !Number.isFinite(range_max! - range_min!)) {
-    return refuseRange('.max', 'max has to be more than min.');
+    return refuseRange('.max', 'max must be greater than min.');
   }
   const unit = toLine(range.unit ?? '');
-  if (is_date && unit !== '') return refuseRange('.unit', 'A date has no unit.');
+  if (is_date && unit !== '') return refuseRange('.unit', 'A date must not have a unit.');
   if (countCharacters(unit) > longest_unit) {
-    return refuseRange('.unit', `A unit has at most ${longest_unit} characters.`);
+    return refuseRange('.unit', `A unit must have at most ${longest_unit} characters.`);
   }
   return {
     range_min,

@@ -15,15 +15,15 @@ export const question_faults = defineFaults({
   QUESTION_NOT_FOUND: [
     404,
     'not_found',
-    'There is no question with this id; GET /api/questions lists them.',
+    'There is no question with this id. Look it up in the list of questions.',
   ],
   QUESTION_NOT_OPEN: [409, 'conflict', 'This question is not open for predictions.'],
-  INVALID_TRANSITION: [409, 'conflict', 'The question cannot go from its status to this one.'],
+  INVALID_TRANSITION: [409, 'conflict', 'The status of the question does not allow this.'],
   QUESTION_NOT_EDITABLE: [409, 'conflict', 'These fields can no longer be changed.'],
-  SUGGESTION_LIMIT_REACHED: [409, 'limit', 'Too many of your suggestions wait for review.'],
-  INVALID_OPTIONS: [400, 'validation', 'A multi question needs 2 to 10 different options.'],
-  INVALID_RANGE: [400, 'validation', 'A question for a number or a date needs a range.'],
-  INVALID_DATES: [400, 'validation', 'The dates must follow each other: opens, closes, resolves.'],
+  SUGGESTION_LIMIT_REACHED: [409, 'limit', 'Too many of your suggestions are waiting for review.'],
+  INVALID_OPTIONS: [400, 'validation', 'Give the question 2 to 10 different options.'],
+  INVALID_RANGE: [400, 'validation', 'Give the question a range with min and max.'],
+  INVALID_DATES: [400, 'validation', 'The dates must be in order: opens, closes, resolves.'],
 });
 
 export const statuses = ['draft', 'open', 'closed', 'resolved', 'voided'] as const;
@@ -39,7 +39,7 @@ export type Value = Static<typeof value_schema>;
 /** An open end allows outcomes outside the range. Responses always have all members. */
 export const range_schema = named(
   'QuestionRange',
-  'Of a question for a number or a date. An open end lets the outcome lie outside.',
+  'The range of a numeric or date question. The outcome can lie beyond an open end.',
   Type.Object({
     min: value_schema,
     max: value_schema,
@@ -53,24 +53,24 @@ const question_members = {
   id,
   question_id: id,
   question: Type.String({ description: 'The question itself, as one sentence.' }),
-  description: Type.String({ description: 'What counts, and what does not.' }),
-  category: Type.String({ description: 'The slug of its pillar; see /api/taxonomy.' }),
+  description: Type.String({ description: 'The rules that decide the outcome.' }),
+  category: Type.String({ description: 'The slug of a pillar; see /api/taxonomy.' }),
   subcategory: nullable(Type.String()),
   tags: Type.Array(Type.String()),
   question_type: textEnum(question_types),
-  options: Type.Array(Type.String(), { description: 'Of a `multi` question; else empty.' }),
+  options: Type.Array(Type.String(), { description: 'Empty unless the type is `multi`.' }),
   range: nullable(range_schema),
   status: textEnum(statuses),
   timeframe: textEnum(timeframes),
   weight: Type.Integer({ minimum: 1, maximum: 5, description: 'Multiplies the points.' }),
   opens_at: time,
-  closes_at: Type.String({ format: 'date-time', description: 'Predictions are taken until then.' }),
-  resolution_date: Type.String({ format: 'date-time', description: 'When it should be decided.' }),
+  closes_at: Type.String({ format: 'date-time', description: 'Agents can predict until then.' }),
+  resolution_date: Type.String({ format: 'date-time', description: 'When it should be resolved.' }),
   resolution_source: nullable(Type.String()),
   resolution_url: nullable(Type.String()),
   source: nullable(Type.String()),
   source_id: nullable(Type.String()),
-  outcome: nullable(Type.Boolean({ description: 'Of a resolved binary question.' })),
+  outcome: nullable(Type.Boolean({ description: 'Only for a resolved binary question.' })),
   correct_options: nullable(Type.Array(Type.String())),
   outcome_value: nullable(value_schema),
   resolution_note: nullable(Type.String()),
@@ -107,7 +107,7 @@ const stated = {
   range: Type.Optional(nullable(range_schema)),
   opens_at: optional_time,
   closes_at: Type.Optional(
-    nullable(Type.String({ format: 'date-time', description: 'The resolution date unless told.' })),
+    nullable(Type.String({ format: 'date-time', description: 'Default: `resolution_date`.' })),
   ),
   resolution_date: optional_time,
   resolution_source: Type.Optional(nullable(textSchema({ maxLength: 500 }))),
@@ -161,7 +161,7 @@ export type Headline = Static<typeof headline_schema>;
 
 const listed = named(
   'ListedQuestion',
-  'A question in a list, with what `include` asks for of its consensus.',
+  'A question in a list, with the parts of its consensus that `include` names.',
   Type.Object({ ...question_members, ...Type.Partial(headline_schema).properties }),
 );
 export const questions_answer = pageSchema('questions', listed);
@@ -200,18 +200,18 @@ export const list_query = Type.Object({
   q: Type.Optional(Type.String({ maxLength: 200, description: 'Words to search for.' })),
   ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: 100 })),
   source: Type.Optional(
-    Type.String({ maxLength: 100, description: 'Where imported questions come from.' }),
+    Type.String({ maxLength: 100, description: 'The source of imported questions.' }),
   ),
   source_id: Type.Optional(Type.String({ maxLength: 200, description: 'The id at `source`.' })),
   created_after: Type.Optional(time),
   closes_before: Type.Optional(time),
   sort: Type.Optional({
     ...textEnum(sorts),
-    description: '`newest` unless told; `relevance` with `q`.',
+    description: 'Default: `newest`, or `relevance` with `q`.',
   }),
   include: Type.Optional(
     Type.Array(textEnum(['consensus', 'trend'] as const), {
-      description: 'Adds the headline of the consensus, or its course, to each question.',
+      description: 'Adds the current consensus or its trend to each question.',
     }),
   ),
   ...page_query,

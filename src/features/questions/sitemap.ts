@@ -62,7 +62,7 @@ const sitemapPages = route({
   ...shared,
   id: 'sitemapPages',
   path: '/sitemap/pages.xml',
-  summary: 'Sitemap of the pages that are always there',
+  summary: 'Sitemap of the fixed pages',
   handle: (_ctx, { public_url }) =>
     replyXml(
       'urlset',
@@ -74,7 +74,7 @@ const sitemapQuestions = route({
   ...shared,
   id: 'sitemapQuestions',
   path: '/sitemap/questions.xml',
-  summary: `Sitemap of ${per_page} questions, from an id on`,
+  summary: `Sitemap of up to ${per_page} questions, starting at an id`,
   query: Type.Object({ from: Type.Optional(uuid_schema) }),
   async handle({ query }, { sql, public_url }) {
     const rows = await readSitemapPage(sql, query.from ?? first_id);

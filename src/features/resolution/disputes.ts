@@ -137,8 +137,8 @@ const readNote = (body: DecideBody): string | Fault => {
   const [extra] = Object.keys(outcomeOf(body));
   if (body.status === 'rejected' && extra !== undefined) {
     return refuse(common_faults.INVALID_REQUEST, {
-      message: 'A rejected dispute changes no outcome; send none.',
-      fields: [{ path: `body.${extra}`, message: 'Only with status "upheld"' }],
+      message: 'A rejected dispute does not change the outcome. Send no outcome.',
+      fields: [{ path: `body.${extra}`, message: 'must be sent only with status "upheld"' }],
     });
   }
   return readText(body.note, 'body.note', note_limits);
@@ -194,7 +194,7 @@ export const decideDispute = async (
     if (before === undefined) return refuse(dispute_faults.DISPUTE_NOT_FOUND);
     if (before.status !== 'open') {
       return refuse(dispute_faults.DISPUTE_NOT_OPEN, {
-        message: `This dispute is ${before.status} already.`,
+        message: `This dispute is already ${before.status}.`,
       });
     }
     const new_revision = status === 'upheld' ? await resolveAnew(tx, before, made) : null;

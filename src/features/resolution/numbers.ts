@@ -38,7 +38,7 @@ export const scoreNumber = (stood: readonly Stood[], decided: Decided) => {
 
 export const number_payout_schema = Type.Object({
   outcome_value: value_schema,
-  x: Type.Number({ description: 'Its place in the range, 0 to 1.' }),
+  x: Type.Number({ description: 'Position of the outcome in the range, 0 to 1.' }),
   /** Null if no forecast is scored. */
   crps: nullable(Type.Number()),
   net: Type.Integer(),

@@ -21,24 +21,24 @@ const route = routeFor<Deps & ConsensusParts>();
 const most_counted = 30_000;
 
 const preview_answer = Type.Object({
-  predictions: Type.Integer({ description: 'Of the question.' }),
+  predictions: Type.Integer({ description: 'All predictions on the question.' }),
   counted: Type.Integer({
-    description: `The figures below are of these, ${most_counted} at most.`,
+    description: `Predictions behind the figures below, at most ${most_counted}.`,
   }),
   winners: Type.Integer({ description: 'Predictions that would win points.' }),
   losers: Type.Integer({ description: 'Predictions that would lose points.' }),
-  sum: Type.Integer({ description: 'Of all nets, in points.' }),
+  sum: Type.Integer({ description: 'Sum of all nets, in points.' }),
   highest: nullable(Type.Integer()),
   lowest: nullable(Type.Integer()),
-  moved: Type.Integer({ description: 'Predictions whose account would change from now.' }),
-  crowd_was_right: nullable(Type.Boolean({ description: 'Null: undecided.' })),
+  moved: Type.Integer({ description: 'Predictions whose payment would change.' }),
+  crowd_was_right: nullable(Type.Boolean({ description: 'Null if undecided.' })),
 });
 
 export const preview = route({
   id: 'previewResolution',
   method: 'POST',
   path: '/api/admin/questions/{id}/resolve/preview',
-  summary: 'What resolving a question so would pay; changes nothing',
+  summary: 'Preview the payments of a resolution; changes nothing',
   tag: 'resolution',
   auth: 'admin',
   params: question_params,
@@ -57,7 +57,7 @@ export const preview = route({
     }
     const { status } = question;
     if (!resolving.from.includes(status)) {
-      const message = `${resolving.rule}; this one is ${status}.`;
+      const message = `${resolving.rule}. This one is ${status}.`;
       return refuse(question_faults.INVALID_TRANSITION, { message });
     }
     const decision = readDecision(body, question, clock());

@@ -157,10 +157,10 @@ const receipt_schema = Type.Object({
       correct_options: nullable(Type.Array(Type.String())),
       outcome_value: nullable(value_schema),
       known_at: nullable(time_schema),
-      net: Type.Integer({ description: 'What this decision pays; the next one takes it back.' }),
+      net: Type.Integer({ description: 'Paid by this decision, and reversed by the next one.' }),
       decided_at: time_schema,
     }),
-    { description: 'Every decision on the question, the first one first.' },
+    { description: 'All decisions on the question, oldest first.' },
   ),
   /** Ledger entries about this prediction, oldest first, and their sum. */
   entries: Type.Array(
@@ -178,7 +178,7 @@ const getReceipt = route({
   id: 'getReceipt',
   method: 'GET',
   path: '/api/predictions/{pid}/receipt',
-  summary: 'Outcome, net and ledger entries of a prediction, and the sum done again',
+  summary: 'Outcome, net and ledger entries of a prediction, and how the net is computed',
   tag,
   auth: 'public',
   params: Type.Object({ pid: uuid_schema }),

@@ -85,7 +85,7 @@ const resolve = route({
   ...decision,
   id: 'resolveQuestion',
   path: '/api/admin/questions/{id}/resolve',
-  summary: 'Resolve a closed question, or correct a decision; settling goes on in the background',
+  summary: 'Resolve a closed question, or correct a decision; settling runs in the background',
   body: wire.resolve_body,
   handle: (ctx, deps) => decide(ctx, deps, (question, at) => readDecision(ctx.body, question, at)),
 });
@@ -94,7 +94,7 @@ const voidQuestion = route({
   ...decision,
   id: 'voidQuestion',
   path: '/api/admin/questions/{id}/void',
-  summary: 'Void a question: nobody is scored or paid, and what was paid is taken back',
+  summary: 'Void a question: no one is scored or paid, and earlier payments are reversed',
   body: wire.void_body,
   handle: (ctx, deps) => decide(ctx, deps, () => readVoiding(ctx.body)),
 });
@@ -213,7 +213,7 @@ const listAll = route({
   id: 'listAllDisputes',
   method: 'GET',
   path: '/api/admin/disputes',
-  summary: 'Disputes of all questions, newest first; ?status=open is what waits for a decision',
+  summary: 'Disputes of all questions, newest first; ?status=open lists the undecided ones',
   tag: 'disputes',
   auth: 'admin',
   query: wire.disputes_query,

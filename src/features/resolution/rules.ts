@@ -44,14 +44,14 @@ const readOptions = (
     const index = findName(text, options);
     const shown = `“${text.slice(0, 60)}”`;
     if (index === -1) {
-      return wrong(path, `${shown} is not an option; the options are ${options.join(', ')}.`);
+      return wrong(path, `${shown} is not an option. The options are ${options.join(', ')}.`);
     }
     if (right.has(index)) return wrong(path, `${shown} is named twice.`);
     right.add(index);
   }
   if (right.size === 0) return wrong(path, 'Name at least one correct option.');
   if (right.size === options.length) {
-    return wrong(path, 'When all options are correct nobody was wrong: void the question instead.');
+    return wrong(path, 'Not all options can be correct. Void the question instead.');
   }
   return options.filter((_, index) => right.has(index));
 };
@@ -64,7 +64,7 @@ const readReasons = (
 ): Pick<Decision, 'resolution_note' | 'evidence_urls'> | Fault => {
   const urls = (body.evidence_urls ?? []).map((url) => url.trim());
   const bad = urls.findIndex((url) => !isWebAddress(url));
-  if (bad !== -1) return wrong(`body.evidence_urls.${bad}`, 'Evidence is an http(s) URL.');
+  if (bad !== -1) return wrong(`body.evidence_urls.${bad}`, 'Evidence must be an http(s) URL.');
   // Normalization can lengthen a text, so the maximum is checked again.
   const lengths = { min: 0, max: 5_000 };
   const note = readText(body.resolution_note ?? '', 'body.resolution_note', lengths);
@@ -77,7 +77,7 @@ const readKnown = (given: string | null, question: QuestionRow, now: Date): Date
   const known_at = new Date(given);
   if (known_at >= question.opens_at && known_at <= now) return known_at;
   const from = question.opens_at.toISOString();
-  const message = `known_at lies between the opening, ${from}, and now.`;
+  const message = `known_at must be between the opening (${from}) and now.`;
   const fields = [{ path: 'body.known_at', message }];
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
@@ -90,10 +90,10 @@ export const readOutcome = (
   const range = rangeOf(question);
   const path = 'body.outcome_value';
   if (range === null) {
-    return given === undefined ? null : wrong(path, 'This question takes no outcome_value.');
+    return given === undefined ? null : wrong(path, 'This question has no outcome_value.');
   }
   const value = given === undefined ? null : readValue(given, range.is_date);
-  if (value === null) return wrong(path, `Send outcome_value, ${nounOf(range)}.`);
+  if (value === null) return wrong(path, `outcome_value must be ${nounOf(range)}.`);
   return fitValue(value, range);
 };
 
@@ -113,19 +113,19 @@ export const readDecision = (
   const none = { outcome: null, correct_options: null, outcome_value: null };
   if (outcome_value !== null) {
     for (const name of ['outcome', 'correct_options'] as const) {
-      if (body[name] !== undefined) return wrong(`body.${name}`, 'Send outcome_value alone.');
+      if (body[name] !== undefined) return wrong(`body.${name}`, 'Send only outcome_value.');
     }
     return { ...none, kind: 'resolve', outcome_value, known_at, ...reasons };
   }
   if (question.question_type === 'binary') {
     if (correct_options !== undefined) {
-      return wrong('body.correct_options', 'A yes/no question takes outcome: true or false.');
+      return wrong('body.correct_options', 'This is a yes/no question. Send outcome instead.');
     }
     if (outcome === undefined) return wrong('body.outcome', 'Send outcome: true or false.');
     return { ...none, kind: 'resolve', outcome, known_at, ...reasons };
   }
   if (outcome !== undefined) {
-    return wrong('body.outcome', 'A question with options takes correct_options, their texts.');
+    return wrong('body.outcome', 'This question has options. Send correct_options instead.');
   }
   const right = readOptions(correct_options ?? [], question.options);
   if ('kind' in right) return right;
@@ -134,7 +134,7 @@ export const readDecision = (
 
 /** Refuses an outcome that was sent together with `void: true`. */
 export const refuseBoth = (member: string): Fault =>
-  wrong(`body.${member}`, 'A question is voided or gets an outcome; send one of them.');
+  wrong(`body.${member}`, 'Send either void or an outcome, not both.');
 
 export const readVoiding = (body: VoidBody): Decision | Fault => {
   const reasons = readReasons(body);
@@ -182,13 +182,13 @@ export interface Filing {
 const readEvidence = (urls: readonly string[]): readonly string[] | Fault => {
   const trimmed = urls.map((url) => url.trim());
   const fields = trimmed.flatMap((url, n) =>
-    isWebAddress(url) ? [] : [{ path: `body.evidence_urls.${n}`, message: 'An http(s) URL' }],
+    isWebAddress(url)
+      ? []
+      : [{ path: `body.evidence_urls.${n}`, message: 'must be an http(s) URL' }],
   );
   if (fields.length === 0) return [...new Set(trimmed)];
-  return refuse(common_faults.INVALID_REQUEST, {
-    message: 'Evidence is given as http(s) URLs.',
-    fields,
-  });
+  const message = 'Evidence must be http(s) URLs.';
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
 export const readFiling = (body: FileBody): Filing | Fault => {
@@ -215,7 +215,7 @@ export const whyNotDisputable = (question: Disputed, now: Date): Fault | null =>
   const { status, resolved_at, has_predicted } = question;
   if (status !== 'resolved' || resolved_at === null) {
     return refuse(dispute_faults.QUESTION_NOT_RESOLVED, {
-      message: `Only a resolved question can be disputed; this one is ${status}.`,
+      message: `Only a resolved question can be disputed. This one is ${status}.`,
     });
   }
   if (!has_predicted) return refuse(dispute_faults.PREDICTION_REQUIRED);

@@ -28,7 +28,7 @@ const known_at = Type.Optional(
     Type.String({
       ...time_schema,
       description:
-        'When the outcome became public, if before the close; forecasts count until then.',
+        'When the outcome became public, if before the close. Forecasts count until then.',
     }),
   ),
 );
@@ -50,7 +50,7 @@ export type VoidBody = Static<typeof void_body>;
 
 export const resolution_schema = named(
   'Resolution',
-  'A decision on a question, and the progress of the paying.',
+  'A decision on a question, and the progress of its payments.',
   Type.Object({
     question_id: uuid_schema,
     revision: Type.Integer({ minimum: 1 }),
@@ -75,11 +75,11 @@ export type ResolutionWire = Static<typeof resolution_schema>;
 
 export const dispute_faults = defineFaults({
   DISPUTE_NOT_FOUND: [404, 'not_found', 'There is no dispute with this id.'],
-  DISPUTE_NOT_OPEN: [409, 'conflict', 'This dispute is decided or withdrawn already.'],
-  DUPLICATE_DISPUTE: [409, 'conflict', 'You have an open dispute on this question already.'],
-  DISPUTE_WINDOW_CLOSED: [409, 'conflict', 'A resolution can be disputed for 72 hours.'],
+  DISPUTE_NOT_OPEN: [409, 'conflict', 'This dispute is already decided or withdrawn.'],
+  DUPLICATE_DISPUTE: [409, 'conflict', 'You already have an open dispute on this question.'],
+  DISPUTE_WINDOW_CLOSED: [409, 'conflict', 'A resolution can be disputed only for 72 hours.'],
   QUESTION_NOT_RESOLVED: [409, 'conflict', 'Only a resolved question can be disputed.'],
-  PREDICTION_REQUIRED: [403, 'permission', 'Only agents that predicted can dispute.'],
+  PREDICTION_REQUIRED: [403, 'permission', 'Only agents that predicted here can dispute.'],
   OUTCOME_UNCHANGED: [409, 'conflict', 'An upheld dispute needs a different outcome.'],
 });
 
@@ -103,7 +103,7 @@ export const decide_body = Type.Object({
   correct_options: resolve_body.properties.correct_options,
   outcome_value: resolve_body.properties.outcome_value,
   void: Type.Optional(
-    Type.Boolean({ description: 'In place of an outcome: the question is voided.' }),
+    Type.Boolean({ description: 'If true, voids the question. Send no outcome then.' }),
   ),
   /** Defaults to the time that the question's latest resolution states. */
   known_at,
@@ -122,11 +122,11 @@ const dispute_schema = named(
     question_id: uuid_schema,
     user_id: uuid_schema,
     user_name: Type.String(),
-    revision: Type.Integer({ minimum: 1, description: 'The resolution in dispute.' }),
+    revision: Type.Integer({ minimum: 1, description: 'The disputed revision.' }),
     reason: Type.String(),
     evidence_urls: Type.Array(Type.String()),
     status: textEnum(dispute_statuses),
-    note: nullable(Type.String({ description: 'Why it was decided as it was.' })),
+    note: nullable(Type.String({ description: 'The reason for the decision.' })),
     new_revision: nullable(Type.Integer({ minimum: 1 })),
     decided_at: nullable(time_schema),
     created_at: time_schema,

@@ -43,7 +43,7 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
       if (step === null || signal.aborted) return;
       const { day, first, next, needed_from } = step;
       if (needed_from < next) {
-        log.warn({ day, next, needed_from }, 'retention: old events are still needed, and stay');
+        log.warn({ day, next, needed_from }, 'retention: old events are still needed and stay');
         return;
       }
       if (folder !== undefined) {
@@ -54,7 +54,7 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
       }
       // The digest continues from here after the events before it are removed.
       await storeDigests(sql, next - 1);
-      if (await moveOldest(sql, step)) log.info({ day, oldest: next }, 'retention: events passed');
+      if (await moveOldest(sql, step)) log.info({ day, oldest: next }, 'retention: day removed');
     }
   };
 

@@ -86,7 +86,7 @@ export const attempt_table = tableOf('attempts', {
 
 /** Selects all rows of one day's partition. */
 export const attemptsOf = (day: string) => {
-  if (!/^[0-9]{8}$/.test(day)) throw new Error(`attempts: no day ${day}`);
+  if (!/^[0-9]{8}$/.test(day)) throw new Error(`attempts: ${day} is not a day`);
   return { select: selectOf(attempt_table, `attempts_${day} order by at`), settings: {} };
 };
 

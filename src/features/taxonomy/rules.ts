@@ -4,7 +4,7 @@ import { defineFaults, type Fault, refuse } from '../../kit/fault.js';
 /** The taxonomy on the wire, and a check of names against it. A refusal lists the valid names. */
 
 export const taxonomy_faults = defineFaults({
-  INVALID_CATEGORY: [400, 'validation', 'The category is not one of the pillars.'],
+  INVALID_CATEGORY: [400, 'validation', 'The category is not in the taxonomy.'],
   INVALID_SUBCATEGORY: [400, 'validation', 'The subcategory does not belong to this category.'],
   INVALID_TAG: [400, 'validation', 'A tag is not in the taxonomy.'],
 });
@@ -52,7 +52,7 @@ export const findUnknown = (
 ): Fault | null => {
   const pillar = pillars.find(({ slug }) => slug === category);
   if (category !== null && pillar === undefined) {
-    const message = `"${category}" is not a category; use one of ${listCategories(pillars)}.`;
+    const message = `"${category}" is not a category. Use one of ${listCategories(pillars)}.`;
     const fields = [{ path: `${where}.category`, message }];
     return refuse(taxonomy_faults.INVALID_CATEGORY, { message, fields });
   }
@@ -62,8 +62,8 @@ export const findUnknown = (
   ) {
     const rest =
       pillar === undefined
-        ? '; GET /api/taxonomy lists them.'
-        : ` of ${pillar.slug}; use one of ${listCategories(pillar.subcategories)}.`;
+        ? '. GET /api/taxonomy lists them.'
+        : ` of ${pillar.slug}. Use one of ${listCategories(pillar.subcategories)}.`;
     const message = `"${subcategory}" is not a subcategory${rest}`;
     const fields = [{ path: `${where}.subcategory`, message }];
     return refuse(taxonomy_faults.INVALID_SUBCATEGORY, { message, fields });
@@ -73,7 +73,7 @@ export const findUnknown = (
   if (unknown.length === 0) return null;
   const path = where === 'body' ? 'body.tags' : 'query.tag';
   return refuse(taxonomy_faults.INVALID_TAG, {
-    message: `Not in the taxonomy: ${unknown.join(', ')}; GET /api/taxonomy lists the tags.`,
-    fields: unknown.map((tag) => ({ path, message: `${tag} is not known` })),
+    message: `Unknown tags: ${unknown.join(', ')}. GET /api/taxonomy lists all tags.`,
+    fields: unknown.map((tag) => ({ path, message: `${tag} is not in the taxonomy` })),
   });
 };

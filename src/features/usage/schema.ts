@@ -9,7 +9,7 @@ const limit_schema = Type.Object({
   window_seconds: Type.Integer(),
   left: Type.Integer({ description: 'Calls left in the window.' }),
   reset_seconds: Type.Integer({
-    description: 'Seconds until the oldest call that counts grows old; 0 if none counts.',
+    description: 'Seconds until the oldest counted call leaves the window; 0 if none is counted.',
   }),
 });
 
@@ -17,11 +17,11 @@ const calls_schema = Type.Object({
   since: nullable(
     Type.String({
       format: 'date-time',
-      description: 'Calls are counted since then, for 24 hours at most; null if none was counted.',
+      description: 'Start of the counting, at most 24 hours ago; null if no call was counted.',
     }),
   ),
   count: Type.Integer({ description: 'All calls since then.' }),
-  errors: Type.Integer({ description: 'Refusals since then, with those of items of a batch.' }),
+  errors: Type.Integer({ description: 'Refusals since then, including refused items of batches.' }),
   errors_by_code: Type.Array(Type.Object({ code: Type.String(), count: Type.Integer() }), {
     description: 'The most frequent first.',
   }),
@@ -39,7 +39,7 @@ export type CallsWire = Static<typeof calls_schema>;
 
 export const usage_schema = named(
   'AgentUsage',
-  'An agent of a person: its limits, its calls and its errors.',
+  'The limits, calls and errors of an agent, for its owner.',
   Type.Object({
     id: uuid_schema,
     name: Type.String(),
@@ -48,7 +48,7 @@ export const usage_schema = named(
     limits: Type.Array(limit_schema),
     calls: nullable({
       ...calls_schema,
-      description: 'Null while Redis does not answer. Figures begin again when it lost its data.',
+      description: 'Null while Redis does not answer. Counting restarts if Redis loses its data.',
     }),
   }),
 );

@@ -29,7 +29,7 @@ const getDeliveries = route({
   id: 'listWebhookDeliveries',
   method: 'GET',
   path: '/api/webhooks/{id}/deliveries',
-  summary: 'Deliveries of a webhook, newest first, with their last attempt',
+  summary: 'Deliveries of a webhook, newest first, each with its last attempt',
   tag,
   auth: 'either',
   params: wire.id_params,
@@ -54,7 +54,7 @@ const getDelivery = route({
   id: 'getWebhookDelivery',
   method: 'GET',
   path: '/api/webhooks/{id}/deliveries/{did}',
-  summary: 'One delivery with its attempts: status, latency, beginning of the answer',
+  summary: 'One delivery with its attempts: status, latency and the beginning of the answer',
   tag,
   auth: 'either',
   params: wire.delivery_params,
@@ -72,7 +72,7 @@ const redeliverOne = route({
   id: 'redeliverWebhook',
   method: 'POST',
   path: '/api/webhooks/{id}/deliveries/{did}/redeliver',
-  summary: 'Send a delivery again now, with all its attempts before it',
+  summary: 'Send a delivery again now, with as many attempts as a new one',
   tag,
   auth: 'member',
   limits: ['webhooks'],
@@ -92,7 +92,7 @@ const redeliverOne = route({
       const before = await findDelivery(tx, id, did);
       if (before === undefined) return deliveryAbsent();
       if (before.status === 'gap') {
-        const message = 'A gap stands for many events; ask for a replay of its offsets.';
+        const message = 'A gap stands for many events. Replay its offsets instead.';
         return refuse(common_faults.INVALID_REQUEST, { message });
       }
       if (!hook.active) return refuse(wire.webhook_faults.WEBHOOK_INACTIVE);
@@ -106,7 +106,7 @@ const replay = route({
   id: 'replayWebhook',
   method: 'POST',
   path: '/api/webhooks/{id}/replay',
-  summary: 'Send the wanted events of a time or of offsets again, of 7 days at most',
+  summary: 'Send the events of a range of times or offsets again, at most 7 days back',
   tag,
   auth: 'member',
   limits: ['webhooks'],

@@ -32,8 +32,8 @@ const mailOf = (
   subject: 'Your webhook was switched off',
   text: `The webhook to ${url} was switched off. ${disabled_reason}
 
-Once its receiver is well, switch it on again with PATCH /api/webhooks/{id} {"active": true}; what
-came meanwhile can be replayed for 7 days.
+Once its receiver works again, use the Webhooks page of your account to switch it on again, or PATCH
+/api/webhooks/{id} {"active": true}. Events that it missed can be replayed for 7 days.
 `,
   links: [],
 });
@@ -44,10 +44,11 @@ const lastFailure = ({ last }: store.Failing): string | null =>
 const failingMail = (to: string, one: store.Failing) => ({
   to,
   subject: 'Your webhook is failing',
-  text: `The last ${one.failures} attempts to call ${one.url} failed, the first at ${one.failing_since.toISOString()}. ${lastFailure(one) ?? ''}
+  text: `The last ${one.failures} attempts to call ${one.url} failed. The first one failed at ${one.failing_since.toISOString()}. ${lastFailure(one) ?? ''}
 
-Each delivery is tried again for up to three days, so nothing is lost yet. If no attempt succeeds for
-5 days, the webhook is switched off. POST /api/webhooks/{id}/test shows what its receiver answers.
+Each delivery is retried for up to three days, so nothing is lost yet. If no attempt succeeds for 5
+days, the webhook is switched off. To see what its receiver answers, send a test from the Webhooks
+page of your account, or with POST /api/webhooks/{id}/test.
 `,
   links: [],
 });
@@ -85,7 +86,7 @@ const switchOffSick = async ({ sql, log, config }: Deps): Promise<void> => {
     return all;
   });
   for (const { id, disabled_reason } of sick) {
-    log.warn({ webhook_id: id, disabled_reason }, 'webhooks: one was switched off');
+    log.warn({ webhook_id: id, disabled_reason }, 'webhooks: switched off a failing webhook');
   }
 };
 
@@ -107,7 +108,7 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
   const clearHistory = async (): Promise<void> => {
     for (const id of await store.listBacklogs(sql, backlog)) {
       const count = await store.leaveOut(sql, id, backlog);
-      if (count > 0) log.warn({ webhook_id: id, count }, 'webhooks: events were left out');
+      if (count > 0) log.warn({ webhook_id: id, count }, 'webhooks: left out waiting events');
     }
     const oldest_id = firstIdAt(Date.now() - keep_days * day_ms);
     for (let steps = 0; steps < 20; steps += 1) {

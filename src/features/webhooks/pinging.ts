@@ -9,7 +9,7 @@ const test_wall_ms = 8_000;
 
 const error_sentences = {
   ...call_errors,
-  secret_unreadable: 'The secret of this webhook cannot be read; delete it and create a new one.',
+  secret_unreadable: 'The secret of this webhook cannot be read. Create a new webhook.',
 };
 
 /** Describes an outcome in sentences that contain nothing from the receiver's answer. */

@@ -10,7 +10,7 @@ import * as wire from './schema.js';
 const refuseAt = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path: `body.${path}`, message }] });
 
-const too_early = `A replay reaches back ${wire.replay_days} days at most.`;
+const too_early = `A replay can go back at most ${wire.replay_days} days.`;
 
 /** Reads a range of times or of offsets. Its end is optional. */
 export const readRange = async (sql: Sql, body: wire.ReplayBody, now: Date) => {
@@ -25,7 +25,7 @@ export const readRange = async (sql: Sql, body: wire.ReplayBody, now: Date) => {
   if (by_time) {
     const [from, to] = [parseTime(since) ?? earliest, until && parseTime(until)];
     if (from < earliest) return refuseAt('since', too_early);
-    if (to && to < from) return refuseAt('until', 'until is before since.');
+    if (to && to < from) return refuseAt('until', 'until must not be before since.');
     const first = await offsetBefore(sql, from, head);
     const last = to ? await offsetBefore(sql, to, head) : head;
     return { after: first, until: Math.max(first, last) };
@@ -33,7 +33,7 @@ export const readRange = async (sql: Sql, body: wire.ReplayBody, now: Date) => {
   const first = Math.min(after ?? 0, head);
   if (first < (await offsetBefore(sql, earliest, head))) return refuseAt('after', too_early);
   if (until_offset !== undefined && until_offset < (after ?? 0)) {
-    return refuseAt('until_offset', 'until_offset is less than after.');
+    return refuseAt('until_offset', 'until_offset must not be less than after.');
   }
   const last = Math.min(until_offset ?? head, head);
   return { after: first, until: Math.max(first, last) };

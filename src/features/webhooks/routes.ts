@@ -39,8 +39,8 @@ const checkEvents = (names: readonly string[]): string[] | Fault => {
   if (unknown.length === 0) return unique;
   const named = unknown.slice(0, 5).map((name) => `"${name.slice(0, 60)}"`);
   return refuse(wire.webhook_faults.INVALID_EVENT, {
-    message: `Not an event: ${named.join(', ')}. Valid are: ${event_names.join(', ')}.`,
-    fields: [{ path: 'body.events', message: `Each one of ${event_names.join(', ')}.` }],
+    message: `There is no event ${named.join(', ')}. Use one of ${event_names.join(', ')}.`,
+    fields: [{ path: 'body.events', message: `must each be one of ${event_names.join(', ')}` }],
     extra: { valid_events: event_names },
   });
 };
@@ -70,7 +70,7 @@ const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl |
     return refuseUrl(wire.webhook_faults.SSRF_BLOCKED, sentence);
   return {
     href: target.href,
-    warning: `${sentence} The webhook is stored, and the name is looked up before every attempt.`,
+    warning: `${sentence} The webhook is stored. The name is looked up before every attempt.`,
   };
 };
 
@@ -85,7 +85,7 @@ const readNarrowing = (
   const { filter, scope_question_id } = body;
   const is_twice = scope_question_id != null && filter?.question_ids !== undefined;
   const path = 'body.scope_question_id';
-  const message = 'means filter.question_ids; send one of the two';
+  const message = 'must be left out with filter.question_ids, which means the same';
   const fields = [...findUnknown(body), ...(is_twice ? [{ path, message }] : [])];
   if (fields.length > 0) {
     return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
@@ -109,7 +109,7 @@ const createWebhook = route({
   id: 'createWebhook',
   method: 'POST',
   path: '/api/webhooks',
-  summary: 'Create a webhook; its secret is shown only in this answer',
+  summary: 'Create a webhook. Its secret is shown only in this answer',
   tag,
   auth: 'member',
   limits: ['webhooks'],
@@ -168,7 +168,7 @@ const getEventTypes = route({
   id: 'listWebhookEvents',
   method: 'GET',
   path: '/api/webhooks/events',
-  summary: 'The events that a webhook can ask for',
+  summary: 'The events that a webhook can receive',
   tag,
   auth: 'public',
   returns: { 200: wire.event_types_schema },
@@ -198,7 +198,7 @@ const changeWebhook = route({
   method: 'PATCH',
   path: '/api/webhooks/{id}',
   summary:
-    'Change url, events, filter, signature, order or active; inactive stops delivery without deleting',
+    'Change url, events, filter, signature, order or active. Inactive webhooks get no deliveries',
   tag,
   auth: 'member',
   limits: ['webhooks'],
@@ -237,7 +237,7 @@ const getDirectory = route({
   id: 'keyDirectory',
   method: 'GET',
   path: directory_path,
-  summary: 'The key that webhooks with `signature` `rfc9421` are signed with, as a JWKS',
+  summary: 'The key that signs deliveries of webhooks with `signature` `rfc9421`, as a JWKS',
   tag,
   auth: 'public',
   produces: directory_type,
@@ -253,7 +253,7 @@ const removeWebhook = route({
   id: 'deleteWebhook',
   method: 'DELETE',
   path: '/api/webhooks/{id}',
-  summary: 'Delete a webhook and what is kept about its deliveries',
+  summary: 'Delete a webhook and its stored deliveries',
   returns: {
     200: Type.Object({
       message: Type.String(),
@@ -273,7 +273,7 @@ const rotate = route({
   id: 'rotateWebhookSecret',
   method: 'POST',
   path: '/api/webhooks/{id}/rotate-secret',
-  summary: 'A new secret, shown only in this answer; those before sign too for some hours',
+  summary: 'Create a new secret, shown only in this answer. Older ones still sign for some hours',
   faults: [common_faults.NOT_FOUND, wire.webhook_faults.TOO_MANY_SECRETS],
   body: wire.rotate_body,
   returns: { 200: wire.rotated_schema },
@@ -296,7 +296,7 @@ const testWebhook = route({
   id: 'testWebhook',
   method: 'POST',
   path: '/api/webhooks/{id}/test',
-  summary: 'Send a signed `ping` now and tell what came back',
+  summary: 'Send a signed `ping` now and return the result',
   returns: { 200: wire.tested_schema },
   handle: async ({ caller, params }, { sql, webhooks, clock }) => {
     const target = await store.findTarget(sql, caller, params.id);

@@ -9,7 +9,7 @@ const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
 const harmless = ['agent_id', 'type', 'kind'];
 const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
 
-const message = `is not known here: narrow by events, or by filter with ${filter_names.join(', ')}`;
+const message = `is not known here: use events, or filter with ${filter_names.join(', ')}`;
 
 /** Returns unknown members of a webhook's body that look like a filter. */
 export const findUnknown = (body: object): readonly FaultField[] => {

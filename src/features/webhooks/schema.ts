@@ -20,13 +20,13 @@ export const webhook_faults = defineFaults({
     'limit',
     'You have 10 webhooks, which is the maximum. Delete one first.',
   ],
-  WEBHOOK_INACTIVE: [409, 'conflict', 'The webhook is switched off; switch it on first.'],
+  WEBHOOK_INACTIVE: [409, 'conflict', 'The webhook is switched off. Switch it on first.'],
   TOO_MANY_SECRETS: [
     409,
     'conflict',
     'This webhook has 20 older secrets that still sign. Wait until one expires, or rotate with overlap_hours 0.',
   ],
-  REPLAY_RUNNING: [409, 'conflict', 'A replay to this webhook is going on; wait until it is done.'],
+  REPLAY_RUNNING: [409, 'conflict', 'A replay to this webhook is running. Wait until it is done.'],
 });
 
 /** A table constraint enforces this limit: each webhook takes one slot. */
@@ -39,7 +39,7 @@ const nullable_time = nullable(time);
 export const id_params = Type.Object({ id });
 export const delivery_params = Type.Object({ id, did: uuid_schema });
 
-const url = Type.String({ description: 'An https:// address that the public can reach.' });
+const url = Type.String({ description: 'A public https:// address.' });
 /** More than the number of event types, because duplicates are allowed. */
 const events = Type.Array(Type.String(), { minItems: 1, maxItems: 256 });
 
@@ -50,7 +50,7 @@ const narrowing = {
   filter: Type.Optional(nullable(filter)),
   scope_question_id: Type.Optional(
     Type.Union([id, Type.Null()], {
-      description: 'In place of `filter`: `{"question_ids": [this]}`.',
+      description: 'The same as `filter` with this one id in `question_ids`.',
     }),
   ),
 };
@@ -59,7 +59,7 @@ const signature_schemes = ['standard', 'rfc9421'] as const;
 export type SignatureScheme = (typeof signature_schemes)[number];
 const signature = {
   ...textEnum(signature_schemes),
-  description: '`rfc9421`: an HTTP message signature in addition to the others.',
+  description: '`rfc9421` adds an HTTP message signature to the usual signatures.',
 };
 
 const delivery_orders = ['none', 'question'] as const;
@@ -94,7 +94,7 @@ export const rotate_body = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: 168,
-      description: `For how long the old secret signs too; ${usual_overlap_hours} if not named.`,
+      description: `How many hours the old secret still signs. Default: ${usual_overlap_hours}.`,
     }),
   ),
 });
@@ -110,10 +110,7 @@ const webhook_members = {
   disabled_reason: nullable(Type.String()),
   failing_since: nullable(time_schema),
   paused_until: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'It failed so often that nothing is sent before this time.',
-    }),
+    Type.String({ format: 'date-time', description: 'Paused until then after many failures.' }),
   ),
   old_secret_expires_at: nullable_time,
   created_at: time,
@@ -126,8 +123,8 @@ export const replay_schema = Type.Object({
   status: textEnum(['running', 'done']),
   after: Type.Integer(),
   until_offset: Type.Integer(),
-  next_offset: Type.Integer({ description: 'Where it goes on.' }),
-  queued: Type.Integer({ description: 'Deliveries put into the queue so far.' }),
+  next_offset: Type.Integer({ description: 'The offset at which it continues.' }),
+  queued: Type.Integer({ description: 'Deliveries queued so far.' }),
   started_at: time,
   done_at: nullable_time,
 });
@@ -144,7 +141,7 @@ export const webhook_detail_schema = Type.Object({
 });
 
 const secret_members = {
-  secret: Type.String({ description: '64 hexadecimal characters; shown only here.' }),
+  secret: Type.String({ description: '64 hexadecimal characters. Shown only here.' }),
   signing_secret: Type.String({ description: 'The same key for Standard Webhooks libraries.' }),
 };
 
@@ -196,8 +193,8 @@ const delivery_members = {
   event: nullable(Type.String()),
   offset: Type.Integer(),
   status: state,
-  attempts: Type.Integer({ description: 'Made since it was last put into the queue.' }),
-  replays: Type.Integer({ description: 'How often it was sent again on demand.' }),
+  attempts: Type.Integer({ description: 'Attempts since it was last queued.' }),
+  replays: Type.Integer({ description: 'How often it was sent again on request.' }),
   next_attempt_at: nullable_time,
   created_at: time,
   delivered_at: nullable_time,
@@ -209,7 +206,7 @@ const delivery_members = {
         count: Type.Integer(),
         reason: textEnum(['backlog', 'age']),
       },
-      { description: 'Of status `gap`: events that were left out; a replay sends them.' },
+      { description: 'Events that were left out, if the status is `gap`. A replay sends them.' },
     ),
   ),
 };
@@ -221,7 +218,7 @@ export const delivery_detail_schema = Type.Object({
       ...attempt_members,
       answer: nullable(Type.String({ description: 'The first 1,024 bytes of the answer.' })),
     }),
-    { description: 'The attempts, oldest first; the newest hundred.' },
+    { description: 'The newest 100 attempts, oldest first.' },
   ),
 });
 

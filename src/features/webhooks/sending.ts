@@ -188,7 +188,7 @@ export class Sending implements Service {
     await store.showAlive(sql, signer_id, this.#options.slot ?? null);
     const lease_ids = new Set([...this.#jobs.keys()].map(({ lease_id }) => lease_id));
     const swept = await store.sweepExpired(sql, { signer_id, lease_ids: [...lease_ids] });
-    if (swept.length > 0) log.warn({ count: swept.length }, 'signer: leases ran out');
+    if (swept.length > 0) log.warn({ count: swept.length }, 'signer: leases expired');
     for (const { id, state } of swept) {
       if (state !== 'exhausted') continue;
       this.stats.dead += 1;
@@ -239,7 +239,7 @@ export class Sending implements Service {
     const done = this.#deliver(job)
       .catch((error: unknown) => {
         // The lease will expire, and the delivery will be sent again with the same webhook-id.
-        this.#deps.log.error({ webhook_id, ...describeError(error) }, 'signer: not settled');
+        this.#deps.log.error({ webhook_id, ...describeError(error) }, 'signer: result not stored');
       })
       .then(() => {
         this.#jobs.delete(job);
@@ -290,7 +290,7 @@ export class Sending implements Service {
     const outcome = await this.#options.webhooks.send(sent, clock().getTime());
     if (outcome.stood_still) return { ...named, state: 'released' };
     if (outcome.error === 'secret_unreadable') {
-      log.error({ webhook_id }, 'signer: a secret does not open with SECRET_KEY');
+      log.error({ webhook_id }, 'signer: cannot decrypt a webhook secret with SECRET_KEY');
     }
     const { status, error, retry_after, latency_ms, answer } = outcome;
     const verdict = judgeAttempt({
@@ -309,7 +309,7 @@ export class Sending implements Service {
       // either.
       this.#opened.set(webhook_id, Number.POSITIVE_INFINITY);
       this.stats.breakers_opened += 1;
-      log.warn({ webhook_id, ...breaker }, 'signer: a webhook fails and is left alone for a while');
+      log.warn({ webhook_id, ...breaker }, 'signer: a webhook fails and is paused');
     }
     return { ...named, ...verdict, attempt, latency_ms, status, error, answer, breaker };
   }

@@ -46,19 +46,19 @@ const problem = (code: TargetProblemCode, sentence: string): TargetProblem => ({
 });
 
 const problems = {
-  not_a_url: problem('invalid_url', 'The URL cannot be read.'),
+  not_a_url: problem('invalid_url', 'The URL is not valid.'),
   too_long: problem('invalid_url', 'The URL is longer than 2,048 bytes.'),
   scheme: problem('https_required', 'The URL must begin with https://.'),
   no_scheme: problem('invalid_url', 'The URL must begin with http:// or https://.'),
   userinfo: problem('invalid_url', 'The URL must not contain a user name or password.'),
   fragment: problem('invalid_url', 'The URL must not contain a fragment (#…).'),
   bad_name: problem('invalid_url', 'The host of the URL is not a DNS name.'),
-  port: problem('target_refused', 'The port must be 443, 8443 or 10000 and above.'),
-  plain_port: problem('target_refused', 'The port must be 80, 8080 or 10000 and above.'),
+  port: problem('target_refused', 'The port must be 443, 8443, or 10000 or above.'),
+  plain_port: problem('target_refused', 'The port must be 80, 8080, or 10000 or above.'),
   own_port: problem('target_refused', 'On this machine the port must be 10000 or above.'),
   literal: problem('target_refused', 'The host must be a DNS name, not an IP address.'),
   single_label: problem('target_refused', 'The host must be a full DNS name with a dot in it.'),
-  special: problem('target_refused', 'The host is a name of a private network.'),
+  special: problem('target_refused', 'The host name belongs to a private network.'),
 } as const;
 
 const label_pattern = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;

@@ -42,7 +42,7 @@ export const makeDataFolder = (data_dir: string): void => {
     makeFolders(path.join(data_dir, 'log'));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CannotStart(`DATA_DIR ${data_dir} cannot be used (${why}): set another one.`);
+    throw new CannotStart(`DATA_DIR ${data_dir} cannot be used (${why}). Set another one.`);
   }
 };
 
@@ -91,7 +91,7 @@ export const claimDataDir = async (data_dir: string) => {
     if (Date.now() - started > patience_ms[state]) {
       const where = url === undefined ? '' : ` at ${url}`;
       throw new Error(
-        `The service already runs on ${data_dir}${where} (process ${holder}): stop it first, or ` +
+        `The service already runs on ${data_dir}${where} (process ${holder}). Stop it first, or ` +
           'set another DATA_DIR.',
       );
     }
@@ -159,7 +159,7 @@ export const rotateLog = (file: string, say: Say, most_bytes = log_bytes): void 
   try {
     copyFileSync(file, `${file}.1`);
   } catch {
-    say(`The log ${file} was emptied: its disk has no room for ${file}.1.`);
+    say(`The log ${file} was emptied, because its disk has no room for ${file}.1.`);
   }
   truncateSync(file);
 };

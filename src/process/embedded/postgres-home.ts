@@ -62,7 +62,7 @@ const findPackage = () => {
     const { version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
     return { native: path.join(folder, 'native'), version: String(version) };
   } catch {
-    throw new Error(`There is no embedded Postgres for this machine (${name}): set DATABASE_URL.`);
+    throw new Error(`There is no embedded Postgres for this machine (${name}). Set DATABASE_URL.`);
   }
 };
 
@@ -99,7 +99,7 @@ const usableBinaries = (native: string, version: string, account: Account | null
     if (tryOut(path.join(copy, 'bin')).ok) return path.join(copy, 'bin');
   }
   throw new Error(
-    `The embedded Postgres does not run here: set DATABASE_URL. (${trial.output.trim()})`,
+    `The embedded Postgres does not run here. Set DATABASE_URL. (${trial.output.trim()})`,
   );
 };
 
@@ -171,13 +171,13 @@ export const findCluster = (folder: string): string | null => {
     // An empty start would silently lose every record, so a person has to decide.
     const file = path.join(data_dir, place_file);
     throw new Error(
-      `The database lies in ${named} and is not there; delete ${file} to start empty.`,
+      `The database in ${named} is missing. Delete ${file} to start with an empty one.`,
     );
   }
   const origin = readOrEmpty(path.join(path.dirname(named), 'origin')).trim();
   if (origin !== data_dir && existsSync(path.join(origin, place_file))) {
     throw new Error(
-      `The database in ${named} belongs to ${origin}; give ${data_dir} one of its own.`,
+      `The database in ${named} belongs to ${origin}. ${data_dir} needs its own database.`,
     );
   }
   return named;
@@ -196,7 +196,7 @@ const chooseCluster = (data_dir: string, account: Account | null): string => {
     writeWhole(path.join(folder, 'origin'), `${data_dir}\n`);
     return path.join(folder, 'postgres');
   }
-  throw new Error('No folder was found that the user of Postgres can write to: set DATABASE_URL.');
+  throw new Error('Found no folder that the user of Postgres can write to. Set DATABASE_URL.');
 };
 
 const canHold = (folder: string, account: Account): boolean => {

@@ -193,7 +193,7 @@ const makeCluster = (
   { account, bin, cluster }: PostgresHome,
   { say, durable = true }: PostgresOptions,
 ): void => {
-  say('Making a new Postgres database …');
+  say('Creating a Postgres database …');
   const parent = path.dirname(cluster);
   for (const name of readdirSync(parent)) {
     if (name.startsWith('postgres.new-')) rmSync(path.join(parent, name), { recursive: true });
@@ -204,7 +204,7 @@ const makeCluster = (
     const { ok, output } = runAs([path.join(bin, program), ...words], options);
     if (ok) return;
     rmSync(folder, { recursive: true, force: true });
-    throw new Error(`The Postgres database could not be made:\n${lastLines(output)}`);
+    throw new Error(`The Postgres database could not be created:\n${lastLines(output)}`);
   };
   mkdirSync(folder, { mode: 0o700 });
   if (account !== null) chownSync(folder, account.uid, account.gid);

@@ -30,7 +30,7 @@ export const startRedis = async ({ data_dir, say }: StoreOptions): Promise<Embed
     if (attempt === 3) throw new Error(`Redis does not start:\n${outcome}`);
     // Its files are the likeliest reason, and Postgres has all of their data.
     if (attempt === 2) {
-      say('Redis cannot read its files; they are deleted and made again.');
+      say('Redis cannot read its files. They are deleted and created again.');
       emptyRedis(data_dir);
     }
   }

@@ -83,10 +83,10 @@ export async function* readArchive(file: string): AsyncGenerator<Entry> {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (code !== '' && !code.startsWith('Z_')) throw error;
-    throw new DamagedFile(`it is cut off or damaged, or no backup of this program (${message})`);
+    throw new DamagedFile(`it is cut off, damaged, or not a backup of this program (${message})`);
   } finally {
     unpacked.destroy();
   }
-  if (sealed === '') throw new DamagedFile('it ends too early, or is no backup of this program');
+  if (sealed === '') throw new DamagedFile('it ends too early, or is not a backup of this program');
   if (sealed !== hash.digest('hex')) throw new DamagedFile('it was changed after it was made');
 }

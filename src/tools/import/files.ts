@@ -61,7 +61,7 @@ async function* readLines(file: string): AsyncGenerator<Line> {
     rest = Buffer.concat([rest, chunk as Buffer]);
     yield* take(false);
     if (rest.length > 16 * longest_record) {
-      throw new Stopped(`Line ${line + 1} does not end: this is no file of records.`);
+      throw new Stopped(`Line ${line + 1} is too long. This is not a file of records.`);
     }
   }
   yield* take(true);
@@ -84,7 +84,7 @@ const isNdjson = async (file: string): Promise<boolean> => {
 
 const readJsonLine = (text: string): { record: SourceRecord } | { problem: string } => {
   if (text.length > longest_record) {
-    return { problem: `the line is over ${longest_record} characters` };
+    return { problem: `the line has more than ${longest_record} characters` };
   }
   try {
     const value: unknown = JSON.parse(text);
@@ -269,7 +269,7 @@ const toRecord = (
 ): { record: SourceRecord } | { problem: string } => {
   const is_longer = cells.slice(names.length).some((cell) => cell !== '');
   if (cells.length < names.length || is_longer) {
-    return { problem: `the row has ${counted(cells.length)}, and the header ${names.length}` };
+    return { problem: `the row has ${counted(cells.length)}, but the header has ${names.length}` };
   }
   const named = names.map((name, at) => [name, unshield(cells[at] ?? '')] as const);
   return { record: Object.fromEntries(named.filter(([name]) => name !== '')) };
@@ -329,16 +329,16 @@ export const checkFile = async (file: string, columns: readonly string[]): Promi
   const { line, text } = first;
   if (/^\s*\[\s*(?:\{|$)/.test(text)) {
     throw new Stopped(
-      `Line ${line} begins a JSON list. Write one object a line, without brackets.`,
+      `Line ${line} starts a JSON list. Write one object per line, without brackets.`,
     );
   }
   if (await isNdjson(file)) return true;
   if (/^\s*\{/.test(text)) {
-    throw new Stopped(`Line ${line} is NDJSON, not CSV. Let the name of the file end in .ndjson.`);
+    throw new Stopped(`Line ${line} is NDJSON, not CSV. Its name must end in .ndjson.`);
   }
   for await (const row of readCsvRows(file)) {
     if (readHeader(row).some((name) => columns.includes(name))) break;
-    const problem = 'it has none of the columns that an import needs, such as question';
+    const problem = 'it has no column that an import needs, such as question';
     throw new Stopped(`Line ${row.line} is not a header: ${problem}.`);
   }
   return true;

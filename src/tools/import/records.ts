@@ -174,7 +174,7 @@ export const typeOf = (record: SourceRecord): RecordType | { readonly problem: s
     return exported.find(([column]) => Object.hasOwn(record, column))?.[1] ?? 'question';
   }
   const known = record_types.find((one) => one === type);
-  return known ?? { problem: `type is ${type} and not one of ${record_types.join(', ')}` };
+  return known ?? { problem: `type must be one of ${record_types.join(', ')}, not ${type}` };
 };
 
 /** Gives exported fields the names that imports use. */

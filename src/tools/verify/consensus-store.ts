@@ -150,11 +150,11 @@ const checkPage = async (
     const live = describeHash(hash);
     const at = Number(hash['o']);
     return [
-      ...(live === cells ? [] : [`question ${question_id} is tallied ${live} instead of ${cells}`]),
+      ...(live === cells ? [] : [`question ${question_id} has tally ${live} instead of ${cells}`]),
       // The offset prevents an event from being counted twice, so it must not lag.
       ...(at >= last_offset && at <= head
         ? []
-        : [`the tally of question ${question_id} stands at ${at}, its last event is another`]),
+        : [`the tally of question ${question_id} is at offset ${at}, which is not its last event`]),
     ];
   });
 };
@@ -165,7 +165,7 @@ export const checkTallies = async (parts: VerifyParts): Promise<readonly string[
   const age_ms = await readAgeAfter(parts.sql, projected);
   const found: string[] = [];
   if (age_ms !== null && age_ms >= (parts.under_way_ms ?? 0)) {
-    found.push(`Redis follows the log up to ${projected}, and the next event is ${age_ms} ms old`);
+    found.push(`Redis follows the log up to ${projected}, but the next event is ${age_ms} ms old`);
   }
   await parts.sql.begin({ mode: 'read only', statement_ms: 120_000 }, async (tx) => {
     for await (const page of readQuestions(tx, projected)) {

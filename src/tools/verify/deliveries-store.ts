@@ -67,7 +67,7 @@ export const webhook_queries: readonly Query[] = [
   (tx) => tx`
     select
       'webhook ' || w.id || ' has a delivery of event ' || d.event_id || case
-        when e.id is null then ', which the log has not'
+        when e.id is null then ', which is not in the log'
         when w.owner_kind = 'agent' and e.audience_id <> w.owner_id then ', which is not for it'
         else ', which it does not want'
       end as what
@@ -89,7 +89,7 @@ export const webhook_queries: readonly Query[] = [
       )`,
   // A deleted webhook has no deliveries, except while they are being cleared away.
   (tx) => tx`
-    select count(*) || ' deliveries are of webhook ' || d.webhook_id || ', which there is not' as what
+    select count(*) || ' deliveries belong to missing webhook ' || d.webhook_id as what
     from deliveries d
     where not exists (select from webhooks w where w.id = d.webhook_id)
       and not exists (select from webhook_leavings l where l.webhook_id = d.webhook_id)
@@ -106,8 +106,8 @@ export const webhook_queries: readonly Query[] = [
   // it counts.
   (tx) => tx`
     select
-      'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, and has '
-      || made.count || case when made.is_answered then '' else ' without a 2xx' end as what
+      'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, stored: '
+      || made.count || case when made.is_answered then '' else ', none with a 2xx' end as what
     from deliveries d
     cross join lateral (
       select
@@ -119,7 +119,7 @@ export const webhook_queries: readonly Query[] = [
     where d.queued_at > now() - make_interval(days => ${surely_kept_days})
       and (made.count < d.attempts or (d.state = 'delivered' and not made.is_answered))`,
   (tx) => tx`
-    select 'delivery ' || id || ' has an id that is not made of its webhook and event' as what
+    select 'delivery ' || id || ' has an id that does not match its webhook and event' as what
     from deliveries
     where id <> delivery_id(webhook_id, event_id)`,
   // A gap only covers events between its ends, and never more than exist.
@@ -145,21 +145,21 @@ export const webhook_queries: readonly Query[] = [
     group by w.id`,
   (tx) => tx`
     select 'webhook ' || id || ' is ' || case when active then 'on' else 'off' end
-      || ' and says: ' || coalesce(disabled_reason, 'nothing') as what
+      || ', and its disabled_reason is ' || coalesce(disabled_reason, 'null') as what
     from webhooks
     where (active and disabled_reason is not null)
       or (cardinality(gone_events) >= 2 and active and updated_at < now() - interval '1 minute')`,
   // Planning is never ahead of the log. A planned range that touches the planned part is merged
   // into it.
   (tx) => tx`
-    select 'deliveries are planned up to ' || p.planned_offset || ', and the log has ' || h."offset"
+    select 'deliveries are planned up to ' || p.planned_offset || ', but the log has ' || h."offset"
       || ' events; a range is planned from ' || coalesce(r.first::text, 'nowhere') as what
     from delivery_plan p
     cross join log_head h
     cross join (select min(first_offset) as first from planned_ranges) r
     where p.planned_offset > h."offset" or r.first <= p.planned_offset + 1`,
   (tx) => tx`
-    select 'a replay is of webhook ' || r.webhook_id || ', which there is not' as what
+    select 'a replay belongs to missing webhook ' || r.webhook_id as what
     from webhook_replays r
     where not exists (select from webhooks w where w.id = r.webhook_id)`,
 ];

@@ -34,7 +34,7 @@ export const points_queries: readonly Query[] = [
   // Stakes and debts of older programs: all stakes must be returned, and all debts repaid.
   (tx) => tx`
     select
-      'agent ' || agent_id || coalesce(': the stakes of prediction ' || subject_id || ' come to ',
+      'agent ' || agent_id || coalesce(': the stakes of prediction ' || subject_id || ' add up to ',
       ' owes ') || sum(amount) || ' points' as what
     from ledger
     where reason in ('stake', 'stake_returned', 'debt_advanced', 'debt_repaid')
@@ -46,8 +46,8 @@ export const points_queries: readonly Query[] = [
     where not exists (select from accounts a where a.agent_id = g.id)`,
   (tx) => tx`
     select
-      'recruiter ' || agent_id || ' was paid for ' || count(*) || ' recruits, the last as number '
-      || max(ordinal) as what
+      'recruiter ' || agent_id || ' was paid for ' || count(*)
+      || ' recruits, but the last one has number ' || max(ordinal) as what
     from referrals
     group by agent_id
     having count(*) <> max(ordinal)`,
@@ -55,7 +55,7 @@ export const points_queries: readonly Query[] = [
     select
       'recruit ' || coalesce(r.recruit_id, l.subject_id) || ' of '
       || coalesce(r.agent_id, l.agent_id) || ': bonus ' || coalesce(r.bonus::text, 'none') || ', '
-      || coalesce(l.count, 0) || ' ledger entries of together ' || coalesce(l.total, 0) as what
+      || coalesce(l.count, 0) || ' ledger entries with the sum ' || coalesce(l.total, 0) as what
     from referrals r
     full join (
       select agent_id, subject_id, count(*) as count, sum(amount) as total
@@ -87,7 +87,7 @@ const log_queries: readonly Query[] = [
   (tx) => tx`
     select
       'the log has ' || count || ' events (' || different || ' different offsets) from ' || oldest
-      || ' to ' || newest || '; it is kept from ' || kept_from || ', and its head is ' || head as what
+      || ' to ' || newest || '; its oldest is ' || kept_from || ', and its head is ' || head as what
     from (
       select
         count(*) as count,
@@ -115,10 +115,10 @@ const log_queries: readonly Query[] = [
     )
     select
       case
-        when f.event_id is null then 'event ' || e.id || ' is about no prediction'
+        when f.event_id is null then 'event ' || e.id || ' belongs to no prediction'
         when e.id is null then 'prediction ' || f.prediction_id || ' has no event'
         when e.count > 1 then 'prediction ' || f.prediction_id || ' has ' || e.count || ' events'
-        else 'event ' || e.id || ' is not about its prediction ' || f.prediction_id
+        else 'event ' || e.id || ' does not belong to its prediction ' || f.prediction_id
       end as what
     from forecasts f
     full join placed e on e.id = f.event_id
@@ -140,7 +140,7 @@ const log_queries: readonly Query[] = [
 /** Compares comments and votes with their counters, their events and their limits. */
 const conversation_queries: readonly Query[] = [
   (tx) => tx`
-    select 'comment ' || c.id || ' does not stand where it says in its thread' as what
+    select 'comment ' || c.id || ' is at the wrong place in its thread' as what
     from comments c
     left join comments p on p.question_id = c.question_id and p.id = c.parent_id
     where c.parent_id is not null
@@ -159,7 +159,7 @@ const conversation_queries: readonly Query[] = [
       )
       and c.created_at > ${keptSince(tx)}`,
   (tx) => tx`
-    select 'a vote of ' || v.agent_id || ' is about no ' || v.kind || ' of its author' as what
+    select 'a vote of ' || v.agent_id || ' is for a missing ' || v.kind as what
     from votes v
     left join predictions p
       on v.kind = 'prediction' and p.question_id = v.question_id and p.agent_id = v.author_id
@@ -186,16 +186,16 @@ export const moderation_queries: readonly Query[] = [
     left join resolutions r
       on r.question_id = d.question_id and r.revision = coalesce(d.new_revision, d.revision)
     cross join lateral (
-      select 'is upheld by revision ' || d.new_revision || ', which there is not' as what
+      select 'is upheld by revision ' || d.new_revision || ', which does not exist' as what
       where d.status = 'upheld' and r.revision is null
       union all
       select 'is upheld by a revision that is not later than its own'
       where d.status = 'upheld' and d.new_revision <= d.revision
       union all
-      select 'is about revision ' || d.revision || ', which there is not'
+      select 'is about revision ' || d.revision || ', which does not exist'
       where d.status <> 'upheld' and r.revision is null
       union all
-      select 'is of an agent that did not predict'
+      select 'belongs to an agent that did not predict'
       where not exists (
         select from predictions p where p.question_id = d.question_id and p.agent_id = d.agent_id
       )
@@ -224,7 +224,7 @@ export const moderation_queries: readonly Query[] = [
       )`,
   // The latest act on an item says whether the item is hidden.
   (tx) => tx`
-    select c.kind || ' ' || c.id || ' is hidden, and no act of an admin says so' as what
+    select c.kind || ' ' || c.id || ' is hidden, but no act of an admin hid it' as what
     from (
       select 'prediction' as kind, id from predictions where hidden_at is not null
       union all
@@ -328,8 +328,8 @@ const question_queries: readonly Query[] = [
   // Originality relies on this: no prediction has a number that was not assigned.
   (tx) => tx`
     select
-      'question ' || question_id || ' has numbered predictions up to ' || max(p.seq) || ', and '
-      || coalesce(n.seq, 0) || ' given' as what
+      'question ' || question_id || ' has numbered predictions up to ' || max(p.seq)
+      || ', but only ' || coalesce(n.seq, 0) || ' numbers are assigned' as what
     from predictions p
     left join question_seqs n using (question_id)
     group by question_id, n.seq
@@ -339,7 +339,7 @@ const question_queries: readonly Query[] = [
     select
       'agent ' || a.id || case
         when l.agent_id is null then ' has no row for its last prediction'
-        else ' has a last prediction that is not there'
+        else ' has a last prediction that does not exist'
       end as what
     from agents a
     left join last_predictions l on l.agent_id = a.id
@@ -412,19 +412,19 @@ const checkOne = (paid: PaidPrediction): string | null => {
     if (total === 0 && scored_revision === null) return null;
     const state = kind === null ? 'open' : 'void';
     const scored = scored_revision === null ? 'no score' : 'a score';
-    return `prediction ${id} is ${state}, the ledger says ${total}, and it has ${scored}`;
+    return `prediction ${id} is ${state}, but the ledger says ${total}, and it has ${scored}`;
   }
   const { net, score } = scoreAgain(paid);
-  if (total !== net) return `prediction ${id} earns ${net}, and the ledger says ${total}`;
+  if (total !== net) return `prediction ${id} earns ${net}, but the ledger says ${total}`;
   if (score === null) {
-    return scored_net === null ? null : `prediction ${id} came too late, and it has a score`;
+    return scored_net === null ? null : `prediction ${id} came too late, but it has a score`;
   }
   if (scored_net !== net || scored_revision !== revision) {
-    return `prediction ${id} earns ${net} by revision ${revision}, its score says ${scored_net} by ${scored_revision}`;
+    return `prediction ${id} earns ${net} by revision ${revision}, but its score says ${scored_net} by ${scored_revision}`;
   }
   const kept = paid.crps ?? paid.brier;
   if (Math.abs(score.loss - (kept ?? 9)) <= tolerance) return null;
-  return `prediction ${id} has a ${score.name} of ${score.loss}, and ${kept} is kept`;
+  return `prediction ${id} has a ${score.name} of ${score.loss}, but ${kept} is stored`;
 };
 
 /**

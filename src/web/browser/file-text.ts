@@ -20,7 +20,7 @@ for (const place of document.querySelectorAll<HTMLElement>('[data-file-into]')) 
     const text = await readText(file);
     if (text !== null) area.value = text;
     input.setCustomValidity(
-      text === null ? 'This file is not text in UTF-8. Save it as UTF-8, and choose it again.' : '',
+      text === null ? 'This file is not UTF-8 text. Save it as UTF-8 and choose it again.' : '',
     );
     input.reportValidity();
   });

@@ -125,7 +125,7 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-p
     const place = document.getElementById(button.dataset['pause'] ?? '');
     const is_paused = place?.toggleAttribute('data-paused') === true;
     button.setAttribute('aria-pressed', String(is_paused));
-    button.textContent = is_paused ? 'Go on' : 'Pause';
+    button.textContent = is_paused ? 'Resume' : 'Pause';
     if (!is_paused) renewSoon();
   });
 }

@@ -172,7 +172,7 @@ export const account_fields = {
     autoComplete: 'name',
     maxLength: 80,
     required: false,
-    hint: 'How mails to you begin; nobody else sees it.',
+    hint: 'Mails greet you by this name. Nobody else sees it.',
   },
   password: { name: 'password', label: 'Password', autoComplete: 'current-password' },
   new_password: {

@@ -79,7 +79,7 @@ export const Figure = ({
     {children}
     <figcaption>{summary}</figcaption>
     <details>
-      <summary>The figures as a table</summary>
+      <summary>Show as table</summary>
       <div class="scroll">{table}</div>
     </details>
   </figure>
@@ -155,7 +155,7 @@ export const CalibrationPlot = ({
 
 export const CalibrationTable = ({ bins }: { bins: readonly Bin[] }) => (
   <table>
-    <Heads names={['Predicted', 'Forecasts', 'Mean predicted', 'Observed', '95 % interval']} />
+    <Heads names={['Predicted', 'Forecasts', 'Mean predicted', 'Observed', '95% interval']} />
     <tbody>
       {seenIn(bins).map(({ from, to, n, mean_forecast, frequency, low, high }) => (
         <tr key={from}>
@@ -189,10 +189,10 @@ export const calibrationText = (bins: readonly Bin[], ece: number | null): strin
   const gap = seen.reduce((sum, bin) => sum + bin.n * gapOf(bin), 0) / n;
   const lean =
     Math.abs(gap) < 2
-      ? 'Well calibrated on the whole'
+      ? 'Well calibrated overall'
       : `${gap > 0 ? 'Overconfident' : 'Underconfident'} by ${Math.abs(Math.round(gap))} points`;
   return (
-    `${lean} (ECE ${(100 * ece).toFixed(1)} points). The largest part: ` +
+    `${lean} (ECE ${(100 * ece).toFixed(1)} points). Largest contribution: ` +
     `${percentText(worst.mean_forecast)} predicted, ${percentText(worst.frequency)} observed (n = ${worst.n}).`
   );
 };

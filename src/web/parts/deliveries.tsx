@@ -8,22 +8,22 @@ type Delivery = Operations['listWebhookDeliveries']['returns']['deliveries'][num
 type Attempt = NonNullable<Delivery['last_attempt']>;
 
 export const delivery_words: Readonly<Record<Delivery['status'], string>> = {
-  pending: 'waits to be sent',
+  pending: 'waiting to be sent',
   sending: 'being sent',
   delivered: 'delivered',
-  waiting: 'will be tried again',
-  exhausted: 'given up',
+  waiting: 'will be retried',
+  exhausted: 'failed',
   expired: 'too old to send',
-  skipped_disabled: 'not sent: it was switched off',
-  blocked: 'not sent: the address may not be called',
-  gap: 'events left out',
+  skipped_disabled: 'not sent: the webhook was switched off',
+  blocked: 'not sent: the address is not allowed',
+  gap: 'events skipped',
 };
 
 /** Describes the response of an attempt, or why there was no response. */
 export const attemptText = ({ status, error, latency_ms }: Attempt): string => {
   if (error === null) return `answered ${status} after ${numberText(latency_ms)} ms`;
   const known = (call_errors as Readonly<Record<string, string>>)[error];
-  return known ?? 'The secret of this webhook cannot be read; make a new webhook.';
+  return known ?? 'The secret of this webhook cannot be read. Create a new webhook.';
 };
 
 const gapText = ({ gap }: Delivery): string =>
@@ -65,7 +65,7 @@ export const DeliveryList = ({
 }) =>
   deliveries.length === 0 ? (
     <p class="soft">
-      None here yet. A delivery appears when an event happens that the webhook wants.
+      No deliveries here yet. A delivery appears when an event matches the webhook.
     </p>
   ) : (
     <ul class="rows">
@@ -73,7 +73,7 @@ export const DeliveryList = ({
         <li key={one.id} class="with-act">
           <div>
             <a class="title" href={`${path}/deliveries/${one.id}`}>
-              {one.event ?? 'Events left out'}
+              {one.event ?? 'Events skipped'}
             </a>
             <p class="facts">
               <DeliveryState status={one.status} />

@@ -27,9 +27,9 @@ const timeIn = (text: string): string | null => (text === '' ? null : `${text.sl
 
 const types = [
   ['binary', 'Yes or no'],
-  ['multi', 'One or more of several options'],
-  ['numeric', 'A number'],
-  ['date', 'A date'],
+  ['multi', 'Multiple choice'],
+  ['numeric', 'Numeric'],
+  ['date', 'Date'],
 ] as const;
 
 export const formOf = (question: AdminQuestion): DraftForm => ({
@@ -141,40 +141,49 @@ export const DraftFields = ({
       <Field {...field('question')} label="Question" required minLength={10} maxLength={500} />
       <TextArea
         {...field('description')}
-        label="How it is resolved"
-        hint="What counts, by which source, and what happens in doubt."
+        label="Resolution criteria"
+        hint="State what counts, which source decides, and how unclear cases resolve."
         rows={6}
       />
       <Select {...field('place')} label="Category" options={placesOf(taxonomy)} />
-      <Field {...field('tags')} label="Tags" hint="With a space between them." />
-      <Select {...field('question_type')} label="What is asked for" options={types} />
+      <Field {...field('tags')} label="Tags" hint="Separate tags with spaces." />
+      <Select {...field('question_type')} label="Question type" options={types} />
       <details open={has_range}>
-        <summary>Options, or the range of a number or a date</summary>
+        <summary>Options or range</summary>
         <TextArea
           {...field('options')}
           label="Options"
-          hint="One a line; of such a question only."
+          hint="One per line. Only for questions with options."
         />
-        <Field {...field('range_min')} label="Least value" hint="Of a number or a date only." />
-        <Field {...field('range_max')} label="Greatest value" />
-        <Field {...field('unit')} label="Unit" hint="Of a number, such as USD." />
+        <Field
+          {...field('range_min')}
+          label="Minimum"
+          hint="Only for numeric and date questions."
+        />
+        <Field {...field('range_max')} label="Maximum" />
+        <Field {...field('unit')} label="Unit" hint="Only for numeric questions, such as USD." />
         {(['open_min', 'open_max'] as const).map((name) => (
           <div class="field" key={name}>
             <input id={name} name={name} type="checkbox" checked={form[name] === 'on'} />{' '}
             <label class="beside" for={name}>
-              {name === 'open_min' ? 'It may be less' : 'It may be more'}
+              {name === 'open_min' ? 'May be lower' : 'May be higher'}
             </label>
           </div>
         ))}
       </details>
-      <Field {...field('opens_at')} {...time} label="Opens (UTC)" hint="Now, where it is empty." />
+      <Field
+        {...field('opens_at')}
+        {...time}
+        label="Opens (UTC)"
+        hint="If empty, it opens when it is published."
+      />
       <Field {...field('closes_at')} {...time} label="Closes (UTC)" />
-      <Field {...field('resolution_date')} {...time} label="To be resolved by (UTC)" />
-      <Field {...field('resolution_source')} label="Source of the outcome" maxLength={500} />
+      <Field {...field('resolution_date')} {...time} label="Resolves by (UTC)" />
+      <Field {...field('resolution_source')} label="Resolution source" maxLength={500} />
       <Field {...field('resolution_url')} label="Source URL" type="url" maxLength={2_048} />
       <Field
         {...field('weight')}
-        label="Weight, 1 to 5"
+        label="Weight (1 to 5)"
         value={form.weight ?? '1'}
         type="number"
         min={1}

@@ -51,7 +51,8 @@ export const Change = ({ points, over }: { points: number | null | undefined; ov
   return (
     <span class={`change ${is_up ? 'up' : 'down'}`}>
       <span aria-hidden="true">{is_up ? '▲' : '▼'}</span>
-      <span class="sr">{is_up ? 'up' : 'down'}</span> {Math.abs(Math.round(points))} pts in {over}
+      <span class="sr">{is_up ? 'up' : 'down'}</span>{' '}
+      {countText(Math.abs(Math.round(points)), 'pt')} in {over}
     </span>
   );
 };

@@ -22,7 +22,7 @@ export const positionText = (
 ): string => {
   if (quartiles !== null) {
     const [low, middle, high] = quartiles.map((value) => valueText(value, question));
-    return `${middle}, half between ${low} and ${high}`;
+    return `${middle}, 50% chance between ${low} and ${high}`;
   }
   if (selected_option !== null) return `${percentText(confidence)} ${selected_option}`;
   if (probability !== null) return `${percentText(probability)} Yes`;
@@ -51,9 +51,9 @@ const sectionsOf = (text: string) => {
 export const Reasoning = ({ forecast }: { forecast: Forecast }) => {
   const { reasoning, reasoning_hidden } = forecast;
   if (reasoning_hidden) {
-    return <p class="soft">The reasons are shown when the question has closed.</p>;
+    return <p class="soft">The reasoning is shown once the question closes.</p>;
   }
-  if (reasoning === null) return <p class="soft">This forecast came without reasons.</p>;
+  if (reasoning === null) return <p class="soft">This forecast has no reasoning.</p>;
   const { sections, all } = sectionsOf(reasoning);
   if (all.length === 0) return <Prose text={reasoning} />;
   return (
@@ -160,7 +160,7 @@ export const ForecastItem = ({
           </span>
         )}
         <a href={`/predictions/${id}`}>
-          Details<span class="sr"> of the forecast of {forecast.user_name}</span>
+          Details<span class="sr"> of the forecast by {forecast.user_name}</span>
         </a>
       </div>
     </li>

@@ -43,7 +43,7 @@ export const Pager = ({
 /** Replaces a page of a list if its cursor is invalid. */
 export const Lost = ({ to }: { to: string }) => (
   <p>
-    This part of the list is not there any more. <a href={to}>Go to the first page.</a>
+    This page of the list does not exist. <a href={to}>Go to the first page.</a>
   </p>
 );
 

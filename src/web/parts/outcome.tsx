@@ -88,7 +88,7 @@ export const OutcomeFields = ({
     const named = [form.correct_options ?? []].flat();
     return (
       <fieldset>
-        <legend>Options that came about</legend>
+        <legend>Correct options</legend>
         {options.map((option, n) => (
           <Choice
             key={option}
@@ -107,7 +107,7 @@ export const OutcomeFields = ({
   return (
     <div class="field">
       <label for={`value-${id}`}>
-        {question_type === 'date' ? 'When it came about (UTC)' : 'The number'}
+        {question_type === 'date' ? 'Date of the outcome (UTC)' : 'Value'}
         {unit === null ? '' : ` (${unit})`}
       </label>
       <input

@@ -42,6 +42,9 @@ export const outcomeText = (question: AnyQuestion): string | null => {
   return outcome_value === null ? 'Resolved' : valueText(outcome_value, question);
 };
 
+/** Returns the side of a question as pages write it: `Yes` and `No` instead of `YES` and `NO`. */
+export const sideText = (position: string): string =>
+  position === 'YES' ? 'Yes' : position === 'NO' ? 'No' : position;
 const When = ({ question, now }: { question: ListedQuestion; now: Date }) => {
   const { status, closes_at, resolved_at } = question;
   if (resolved_at !== null && status === 'resolved') {
@@ -94,7 +97,8 @@ const crowdText = (question: ListedQuestion): string | null => {
 const Spread = ({ dots }: { dots: readonly FamilyDot[] }) => {
   const places = dots.map(({ place }) => place);
   const [low, high] = [Math.min(...places), Math.max(...places)].map((one) => Math.round(one));
-  const label = `${countText(dots.length, 'family', 'families')}, between ${low} and ${high} of 100`;
+  const count = countText(dots.length, 'model family', 'model families');
+  const label = `${count}, from ${low} to ${high} of 100`;
   return (
     <svg class="dots" role="img" aria-label={label} width="120" height="14">
       <line class="grid" x1="0" x2="120" y1="7" y2="7" />

@@ -83,13 +83,13 @@ export const webhookFault = (fault: FaultAnswer): FaultAnswer =>
   atFields(fault, { members: filter_fields });
 
 const signatures = [
-  ['standard', 'The secret (Standard Webhooks)'],
-  ['rfc9421', 'The secret, and an HTTP message signature (RFC 9421)'],
+  ['standard', 'Secret (Standard Webhooks)'],
+  ['rfc9421', 'Secret and HTTP message signature (RFC 9421)'],
 ] as const;
 
 const orders = [
   ['none', 'As fast as possible'],
-  ['question', 'The events of a question one after another'],
+  ['question', 'One after another for each question'],
 ] as const;
 
 const Boxes = ({
@@ -136,7 +136,7 @@ export const WebhookFields = ({
         autoComplete="off"
         placeholder="https://example.org/hooks/forum"
         required
-        hint="It begins with https:// and can be reached from everywhere."
+        hint="A public address that begins with https://."
         value={form.url}
         fault={fault}
       />
@@ -158,12 +158,12 @@ export const WebhookFields = ({
           chosen={listOf(form.events)}
         />
         <p class="soft">
-          <a href="/docs/events">What each of them says</a>
+          <a href="/docs/events">Event descriptions</a>
         </p>
       </fieldset>
       <Select
         name="signature"
-        label="Signed by"
+        label="Signature"
         value={form.signature}
         options={signatures}
         fault={fault}
@@ -177,14 +177,14 @@ export const WebhookFields = ({
       >
         <summary>Filter (optional)</summary>
         <p class="soft">
-          An event has to fit every part that you fill in. One that has no question, category,
-          family or confidence does not fit where you ask for it.
+          An event must match every filter that you set. If you filter by confidence, for example,
+          events without a confidence do not match.
         </p>
         <TextArea
           name="question_ids"
           label="Questions"
           rows={3}
-          hint="Their addresses or ids, one a line. Empty: all."
+          hint="Addresses or ids, one per line. Leave empty for all questions."
           value={form.question_ids}
           fault={fault}
         />
@@ -197,7 +197,7 @@ export const WebhookFields = ({
           />
         </fieldset>
         <fieldset>
-          <legend>Families of models</legend>
+          <legend>Model families</legend>
           <Boxes
             name="families"
             values={families.map((one) => [one, one])}
@@ -206,7 +206,7 @@ export const WebhookFields = ({
         </fieldset>
         <Field
           name="min_confidence"
-          label="Minimum confidence, in percent"
+          label="Minimum confidence (%)"
           type="number"
           min="0"
           max="100"

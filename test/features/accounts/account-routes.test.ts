@@ -120,7 +120,7 @@ t.test(
     const token = tokenOf(mails[0]);
     t.equal((await makeClient()('POST', '/api/auth/verify', { body: { token } })).status, 200);
     t.equal((await resend(email)).status, 200);
-    t.match((await mailsTo(email))[0], { subject: 'Your address is verified already' });
+    t.match((await mailsTo(email))[0], { subject: 'Your address is already verified' });
   },
 );
 

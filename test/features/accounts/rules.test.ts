@@ -88,7 +88,7 @@ t.test('roles come from a comma-separated string or a list, each once', async (t
   t.same(parseRoles(['guardian', 'debater']), { roles: ['guardian', 'debater'] });
   for (const raw of [undefined, '', ' , ', []]) t.same(parseRoles(raw), { roles: ['predictor'] });
   for (const raw of ['king', 'predictor,king', ['scout', 'king']]) {
-    t.match(parseRoles(raw), { path: 'body.role', message: /king is not a role; take predictor/ });
+    t.match(parseRoles(raw), { path: 'body.role', message: /king is not a role\. Use predictor/ });
   }
 });
 

@@ -44,8 +44,8 @@ t.test('a question without predictions has a brief that says so', async (t) => {
     sources: { distinct: 0 },
     voices: { rows: [] },
   });
-  t.equal(body.headline[0], 'Nobody has predicted on it yet.');
-  t.match(body.headline[1], /^It takes predictions until .* UTC \(in \d+ days\) and is to be/);
+  t.equal(body.headline[0], 'No agent has predicted on it yet.');
+  t.match(body.headline[1], /^It accepts predictions until .* UTC \(in \d+ days\) and resolves by/);
   const text = await read(id, markdown);
   t.same(titlesOf(text), ['In short', 'Resolution']);
   t.match(text, /> Criteria: “Decided by the notice at the door\.”/);
@@ -110,17 +110,17 @@ t.test('a brief has every section, from data', async (t) => {
   t.match(brief.voices.rows[0].record, { resolved: 0, brier: null });
   t.match(brief.would_change.items[1].quote, /^Bricks /);
   t.match(brief.resolution, { resolution_source: 'The town clerk', outcome: null });
-  t.match(brief.notes[0], /^With 3 predictions, each one moves these figures by a lot\.$/);
+  t.match(brief.notes[0], /^With only 3 predictions, each one moves these figures a lot\.$/);
 
   const text = await read(id, markdown);
   t.same(titlesOf(text), [
     'In short',
-    'Where it stands',
+    'Current state',
     'Model families',
     'The case for YES',
     'The case for NO',
     'The minority',
-    'What would change it',
+    'Counter-evidence',
     'Sources',
     'Resolution',
     'How far to trust this',
@@ -183,11 +183,11 @@ const lives = async (t: Test, type: 'binary' | 'multi') => {
     await place(app, { key, id, ...stated, confidence: 75 });
   }
   const open = await readWhole(id, 3);
-  t.match(open.headline.at(-1), /^It takes predictions until/);
+  t.match(open.headline.at(-1), /^It accepts predictions until/);
   await act(app, id, 'close');
   const closed = await read(id);
   t.match(closed, { status: 'closed', headline: [], reasoning_hidden: false });
-  t.match(closed.headline.at(-1), /^It takes no predictions since .* is to be resolved by/);
+  t.match(closed.headline.at(-1), /^It stopped accepting predictions on .* and resolves by/);
   const outcome = type === 'multi' ? { correct_options: ['Tin'] } : { outcome: true };
   await act(app, id, 'resolve', outcome);
   const resolved = await read(id);
@@ -222,7 +222,7 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
   const anew = await read(id);
   t.match(
     anew.headline.at(-1),
-    /^It resolved to NO on .*, decided anew \(revision 2\)\. Pooled, the predictions gave it 40 %/,
+    /^It resolved to NO on .* \(revision 2\)\. Pooled, the predictions gave it 40 %/,
   );
 });
 
@@ -247,12 +247,15 @@ t.test('a void question, and a draft that only its people see', async (t) => {
   const id = await makeOpenQuestion(app);
   await act(app, id, 'void', { resolution_note: 'It was asked twice.' });
   const body = await read(id);
-  t.match(body.headline.at(-1), /^It was voided on .*: nothing is scored\.$/);
+  t.match(body.headline.at(-1), /^It was voided on .* and is not scored\.$/);
   t.match(body.resolution, { outcome: null, resolution_note: 'It was asked twice.' });
   const draft = await makeOpenQuestion(app, { publish: false });
   t.equal((await app.call('GET', briefPath(draft))).status, 404);
   const shown = await app.call('GET', briefPath(draft), { admin: true });
-  t.match(shown.body.headline, ['Nobody has predicted on it yet.', 'It is a draft and takes no']);
+  t.match(shown.body.headline, [
+    'No agent has predicted on it yet.',
+    'It is a draft and accepts no',
+  ]);
   t.equal((await app.call('GET', briefPath('nonsense'))).status, 404);
 });
 
@@ -321,7 +324,7 @@ t.test('words of agents stay words, whatever they are', async (t) => {
     const text = await read(id, markdown);
     const { headings, ...others } = blocksOf(text);
     const titles =
-      /^(?:# .*|## (?:In short|The case for YES|What would change it|Sources|Leading voices|Resolution|How far to trust this))$/;
+      /^(?:# .*|## (?:In short|The case for YES|Counter-evidence|Sources|Leading voices|Resolution|How far to trust this))$/;
     problems.push(...headings.filter((line) => !titles.test(line)));
     problems.push(...Object.values(others).flat());
     for (const line of text.split('\n')) {

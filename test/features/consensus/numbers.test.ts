@@ -132,7 +132,10 @@ t.test('the course as figures and as a picture, the widget and the brief', async
     t.notMatch(text, /NaN|undefined/, view);
   }
   const brief = await get(briefPath(id));
-  t.match(brief.headline[0], /^3 predictions put the median at [\d.]+ GW, half of it between/);
+  t.match(
+    brief.headline[0],
+    /^3 predictions put the median at [\d.]+ GW, with half the chance between/,
+  );
   t.match(brief.state, { forecast: null, quantiles: fan });
   t.match(await get(`/api/questions/${id}/drift`), { drift_events: [] });
 });

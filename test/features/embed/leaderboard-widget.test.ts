@@ -20,7 +20,7 @@ t.test('a leaderboard as a widget', async (t) => {
     t.match(headers.get('content-type'), 'text/html', path);
     return body;
   };
-  t.match(await read('/embed/leaderboard'), 'Nobody is ranked yet');
+  t.match(await read('/embed/leaderboard'), 'No ranks yet');
   const { good } = await playSeason(t, app);
   const rowsOf = (page: string): string[] =>
     page.match(/<tr(?: class="compared")?><td.*?<\/tr>/g) ?? [];
@@ -123,6 +123,6 @@ t.test('a leaderboard as a widget', async (t) => {
     const { body } = await show(`${link}&theme=dark`);
     t.match(body, 'class="preview" src="/embed/leaderboard?by=brier&amp;theme=dark"');
     t.match(body, `${app.url}/embed/leaderboard?by=brier&amp;amp;theme=dark`, 'the lines to paste');
-    t.match(body, '<a href="/leaderboard?by=brier">The leaderboard</a>');
+    t.match(body, '<a href="/leaderboard?by=brier">View leaderboard</a>');
   });
 });

@@ -38,7 +38,7 @@ t.test('a binary question shows its figures without a script', async (t) => {
   t.equal(headers.get('content-type'), 'text/html; charset=utf-8');
   t.match(
     textOf(body),
-    /80% chance of Yes How the forecasts spread .* 1 forecast by AI agents, the last on/,
+    /80% chance of Yes Spread of the forecasts .* 1 forecast by AI agents, last on/,
   );
   const title = `<a href="${app.url}/questions/${id}" title="Will 2 &lt; 3 &amp; &quot;four&quot;`;
   t.ok(body.includes(title), 'the title leads to the page');
@@ -121,13 +121,13 @@ t.test('every status has its own words', async (t) => {
       const { status, body } = await app.call('GET', `/embed/${id}?view=compact`);
       return status === 200 && words.test(textOf(body));
     });
-  t.ok(await say(closed, /^ ?Closed to be resolved by/));
+  t.ok(await say(closed, /^ ?Closed resolves by/));
   t.ok(await say(voided, /^ ?Voided without an outcome/));
-  t.ok(await say(resolved, /^ ?Resolved on \d.* No Nobody forecast it/));
+  t.ok(await say(resolved, /^ ?Resolved on \d.* No No agent had forecast it/));
   for (const as of [{}, { admin: true }]) {
     const { status, body } = await app.call('GET', `/embed/${draft}`, as);
     t.equal(status, 404, 'a draft');
-    t.match(textOf(body), /There is no such question/);
+    t.match(textOf(body), /Question not found/);
   }
 });
 

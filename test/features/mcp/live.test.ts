@@ -167,11 +167,11 @@ t.test('arguments of a wrong kind are refused by name', async (t) => {
     { prediction_id: id, direction: 'DOWN' },
     { comment_id: id, direction: 'down' },
   ]) {
-    t.match(await callTool('vote', wrong), { isError: true, content: [{ text: /direction is/ }] });
+    t.match(await callTool('vote', wrong), { isError: true, content: [{ text: /must be up/ }] });
   }
   for (const idempotency_key of ['', 'a\nb', 'x'.repeat(256)]) {
     const refused = await callTool('comment', { question_id: id, content: 'x', idempotency_key });
-    t.match(refused, { isError: true, content: [{ text: /Idempotency-Key has 1 to 255/ }] });
+    t.match(refused, { isError: true, content: [{ text: /Idempotency-Key must have 1 to 255/ }] });
   }
   const found = await callTool('find_questions', { status: { toString: 1 } });
   t.match(found, { isError: true, content: [{ text: /"path":"arguments.status"/ }] });

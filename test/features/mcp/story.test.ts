@@ -90,7 +90,7 @@ t.test('a refusal says what is wrong, and a tool that is not there which there a
     t.match(await callTool('predict', {}), { isError: true });
     t.match(await callTool('vote', { comment_id: 'x' }), { isError: true });
     await t.rejects(callTool('forecast'), {
-      message: /There is no tool forecast; there are find_q/,
+      message: /There is no tool forecast\. Use one of find_q/,
     });
   }
 });
@@ -170,7 +170,7 @@ t.test('a question is a resource, whose changes are told', async (t) => {
   t.ok(resources.some((one) => one.uri === uri));
   const { contents } = await client.readResource({ uri });
   t.match(contents, [{ uri, mimeType: 'text/markdown', text: /^# / }]);
-  await t.rejects(client.readResource({ uri: 'forum://question/x' }), { message: /Resources are/ });
+  await t.rejects(client.readResource({ uri: 'forum://question/x' }), { message: /Use forum:/ });
   const heard = new Promise((resolve) => {
     client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
       resolve(params.uri),

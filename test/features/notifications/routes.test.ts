@@ -245,7 +245,7 @@ t.test('a voided question notifies that nothing is scored, and no tier', async (
   await decideAndSettle(app, question_id, 'void', { resolution_note: 'Nobody counted.' });
   const list = (await read(right.agent)).notifications;
   t.match(list, [
-    { type: 'prediction.voided', question_id, message: /your prediction is not scored\.$/ },
+    { type: 'prediction.voided', question_id, message: /Your prediction is not scored\.$/ },
   ]);
   t.equal(list.length, 1);
 });

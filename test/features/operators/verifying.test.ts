@@ -107,7 +107,7 @@ t.test('a signature that is wrong is refused', async (t) => {
   };
   const forged = { ...makeKey(), keyid: key.keyid };
   await refused('made with another key', { key: forged }, /failed/);
-  await refused('a key that is not published', { key: makeKey() }, /no key with this keyid/);
+  await refused('a key that is not published', { key: makeKey() }, /no valid key with this keyid/);
   await refused('expired', { created: -400, expires: -100 }, /expired/);
   await refused('older than a day', { created: -90_000, expires: 300 }, /too old/);
   await refused('from the future', { created: 300, expires: 400 }, /future/);

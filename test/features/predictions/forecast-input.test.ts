@@ -109,7 +109,7 @@ t.test('a number that noise alone keeps apart from 1 is as ambiguous as 1', asyn
       choose({ selected_option: 'Red', confidence: given }),
     ]) {
       t.match(codes(result)[0], /^INVALID_CONFIDENCE/, `${given}`);
-      t.match(messages(result), /is ambiguous: send 100 for certain/);
+      t.match(messages(result), /is ambiguous\. Send 100 for certain/);
     }
     t.equal(stated(yesNo({ probability: given, scale: 'fraction' })).probability, 10_000);
     t.equal(stated(yesNo({ probability: given, scale: 'percent' })).probability, 100);
@@ -170,11 +170,11 @@ t.test('a scale leaves nothing to guess, for every number beside it', async (t) 
     t.equal(stated(choose({ selected_option: 'Red', confidence: given, scale })).confidence, bp);
   }
   const wrong: ['percent' | 'fraction', number, RegExp][] = [
-    ['percent', 100.001, /is a percent from 0 to 100/],
-    ['percent', -0.001, /is a percent from 0 to 100/],
-    ['fraction', 1.001, /is a fraction from 0 to 1/],
-    ['fraction', 85, /is a fraction from 0 to 1/],
-    ['fraction', -0.001, /is a fraction from 0 to 1/],
+    ['percent', 100.001, /must be from 0 to 100, because scale is percent/],
+    ['percent', -0.001, /must be from 0 to 100, because scale is percent/],
+    ['fraction', 1.001, /must be from 0 to 1, because scale is fraction/],
+    ['fraction', 85, /must be from 0 to 1, because scale is fraction/],
+    ['fraction', -0.001, /must be from 0 to 1, because scale is fraction/],
   ];
   for (const [scale, given, why] of wrong) {
     const result = yesNo({ probability: given, scale });
@@ -191,7 +191,7 @@ t.test('exactly 1 is refused as ambiguous, with what to send instead', async (t)
     [choose({ selected_option: 'Red', confidence: 1 }), 'confidence'],
   ] as const) {
     t.same(codes(result), [`INVALID_CONFIDENCE body.${field}`]);
-    t.match(messages(result), /1 is ambiguous: send 100 for certain, or 0\.01 for one percent/);
+    t.match(messages(result), /1 is ambiguous\. Send 100 for certain or 0\.01 for one percent/);
   }
 });
 
@@ -252,7 +252,7 @@ t.test('what is missing, or belongs to the other kind of question, is refused', 
   ] as const) {
     t.same(codes(result), [code]);
   }
-  t.match(messages(choose({ probability: 80 })), /has options: send selected_option/);
+  t.match(messages(choose({ probability: 80 })), /has options\. Send selected_option/);
 });
 
 t.test('beside an option a side says nothing, and a probability is the confidence', async (t) => {
@@ -273,7 +273,7 @@ t.test('beside an option a side says nothing, and a probability is the confidenc
     'INVALID_CONFIDENCE body.probability',
   ]);
   const both = choose({ selected_option: 'Red', probability: 70, confidence: 80 });
-  t.match(messages(both), /confidence 80 contradicts probability 70; send one/);
+  t.match(messages(both), /confidence 80 contradicts probability 70\. Send only one/);
 });
 
 t.test('a side may be written as a text', async (t) => {
@@ -310,7 +310,7 @@ t.test('an unknown option is refused and the known ones are named', async (t) =>
   for (const option of ['Purple', 'ready', '', '0', '__proto__', 'constructor']) {
     const result = choose({ selected_option: option, confidence: 80 });
     t.same(codes(result), ['INVALID_OPTION body.selected_option'], option);
-    t.match(messages(result), /the options are Red, Green, Blue, Café/);
+    t.match(messages(result), /The options are Red, Green, Blue, Café/);
     const probabilities = JSON.parse(`{"Red":50,${JSON.stringify(option)}:50}`);
     t.same(codes(choose({ probabilities })), ['INVALID_OPTION body.probabilities'], option);
   }
@@ -361,7 +361,7 @@ t.test('probabilities sum to 100 or to 1, and come out as basis points', async (
   ]) {
     const result = choose({ probabilities: wrong });
     t.same(codes(result), ['INVALID_CONFIDENCE body.probabilities'], JSON.stringify(wrong));
-    t.match(messages(result), /sum to [\d.]+, not to 100 or 1\./);
+    t.match(messages(result), /sum to [\d.]+\. They must sum to 100 or 1\./);
   }
   for (const wrong of [{ Red: -10, Green: 110 }, { Red: Number.NaN }, { Red: 101.5 }]) {
     t.match(messages(choose({ probabilities: wrong })), /between 0 and 100/);
@@ -369,8 +369,8 @@ t.test('probabilities sum to 100 or to 1, and come out as basis points', async (
   t.match(messages(choose({ probabilities: { Red: 50, ' Red': 50 } })), /named twice/);
   const scaled = (scale: 'percent' | 'fraction', Red: number) =>
     choose({ probabilities: { Red }, scale });
-  t.match(messages(scaled('percent', 1)), /sum to 1, not to 100\./);
-  t.match(messages(scaled('fraction', 100)), /sum to 100, not to 1\./);
+  t.match(messages(scaled('percent', 1)), /sum to 1\. They must sum to 100\./);
+  t.match(messages(scaled('fraction', 100)), /sum to 100\. They must sum to 1\./);
   t.match(stated(scaled('percent', 100)), { probabilities: [10_000, 0, 0, 0] });
   t.match(stated(scaled('fraction', 1)), { probabilities: [10_000, 0, 0, 0] });
 });

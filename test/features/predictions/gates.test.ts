@@ -61,7 +61,7 @@ t.test('sources: one new on the question, one new to the agent', async (t) => {
   const same = citing(other, [`${b}/?utm_source=mail`, `${a}#part`]);
   const refused = await predict(id, two.key, same);
   t.match(refused, { status: 400, body: { code: 'CITATIONS_REUSED' } });
-  t.match(refused.body.error, /by others/);
+  t.match(refused.body.error, /Others have cited/);
   t.equal((await predict(id, two.key, citing(other, [a]))).status, 201, 'one of two is new');
 
   const next = await makeOpenQuestion(app);

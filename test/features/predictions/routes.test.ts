@@ -82,7 +82,7 @@ for (const { name, send } of transports) {
     const reasoning = bare(mark);
     const without = await send(key, id, yes({ reasoning }));
     t.match(without.body, { code: 'CITATIONS_REQUIRED' });
-    t.match(without.body.fields[0].message, /or in evidence_urls; there is none/);
+    t.match(without.body.fields[0].message, /or in evidence_urls\. None was found/);
     const dry = await send(key, id, yes({ reasoning, evidence_urls, dry_run: true }));
     t.match(dry.body, { would_be_accepted: true, citations: evidence_urls });
     const placed = await send(key, id, yes({ reasoning, evidence_urls }));

@@ -115,7 +115,7 @@ root.test('an agent follows what became of its suggestions', async (t) => {
       type: 'suggestion.rejected',
       question_id: null,
       subject_id: rejected,
-      message: /night train.* was not taken. Reason: Nobody could tell\.$/,
+      message: /night train.* was rejected. Reason: Nobody could tell\.$/,
     },
   ]);
   const [act] = await app.sql`

@@ -197,7 +197,7 @@ root.test('a process that is behind lets nothing open that is over', async (t) =
   const published = await behind.call('POST', `/api/admin/questions/${id}/publish`, {
     admin: true,
   });
-  t.match(published, { status: 409, body: { error: /It would have closed at/ } });
+  t.match(published, { status: 409, body: { error: /The closing time has passed/ } });
   const over = await makeQuestion(behind, { closes_at: inHours(5) });
   t.equal(over.status, 400, 'closes before it opens');
 });

@@ -208,7 +208,7 @@ t.test('a rejected dispute changes nothing but itself', async (t) => {
     question_id,
     subject_id: id,
     details: { status: 'rejected' },
-    message: /^Your dispute of “.*” was rejected\.$/,
+    message: /^Your dispute about “.*” was rejected\.$/,
   });
   const audit = await app.call('GET', `/api/admin/audit?subject_id=${id}`, { admin: true });
   t.match(audit.body.acts, [{ act: 'dispute.reject', question_id, reason: /register is wrong/ }]);

@@ -140,7 +140,7 @@ t.test('old days of the log go whole, and verify knows from where it is kept', a
   const about = async (what: RegExp) => (await findDifferences(parts)).filter((d) => what.test(d));
   t.same(await about(/the log has/), []);
   await sql`delete from events where "offset" = 81`;
-  t.match(await about(/the log has/), [/from 82 to 100; it is kept from 81/]);
+  t.match(await about(/the log has/), [/from 82 to 100; its oldest is 81/]);
 });
 
 t.test('the newest day stays, however old; without the setting everything does', async (t) => {

@@ -126,7 +126,7 @@ t.test(
       'min_confidence',
       'event_types',
     ];
-    const message = /by filter with question_ids, categories, model_family, min_confidence/;
+    const message = /or filter with question_ids, categories, model_family, min_confidence/;
     for (const name of meant) {
       t.match(findUnknown({ ...good, [name]: 'x' }), [{ path: `body.${name}`, message }]);
     }
