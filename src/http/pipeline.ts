@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { QueueFullError } from '../db/group-commit.js';
-import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
+import { common_faults, type Fault, faultBody, isFault, refuse, refuseFields } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
 import { namedTypes, preferredType } from './accept.js';
@@ -32,7 +32,7 @@ import {
   takesKey,
 } from './route.js';
 import { HttpCall, type HttpParts, type TemplatedApp } from './uws.js';
-import { compileCheck, compileQuery, sayFirst } from './validation.js';
+import { compileCheck, compileQuery } from './validation.js';
 
 /**
  * Takes a request to its one answer, over HTTP by uWebSockets.js and over the socket: route →
@@ -320,14 +320,10 @@ const readParts = (
   ctx.params = params;
   ctx.body = body.value;
   const query = readQuery === null ? { value: {} } : readQuery(ctx.request.query);
-  if ('fields' in query) {
-    const { fields } = query;
-    return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('query', fields), fields });
-  }
+  if ('fields' in query) return refuseFields(query.fields);
   ctx.query = query.value;
   const fields = checkBody === null ? null : checkBody(body.value);
-  if (fields === null) return null;
-  return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
+  return fields === null ? null : refuseFields(fields);
 };
 
 /** Makes the first piece, except for HEAD. Returns false if the request cannot send pieces. */

@@ -125,10 +125,6 @@ const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
   return fields;
 };
 
-/** Returns the message of a refusal, which names the first problem. */
-export const sayFirst = (what: string, [first]: readonly FaultField[]): string =>
-  `The ${what} is invalid: ${first?.path} – ${first?.message}.`;
-
 export type Check = (value: unknown) => readonly FaultField[] | null;
 
 /**

@@ -162,6 +162,19 @@ export const common_faults = defineFaults({
   ],
 });
 
+/** Returns the message of a refusal, which names the first problem. */
+export const sayFirst = (part: string, [first]: readonly FaultField[]): string =>
+  `The ${part} is invalid: ${first?.path} – ${first?.message.replace(/[.]$/, '')}.`;
+
+/** Refuses a request for the fields that are wrong. Without a message it names the first one. */
+export const refuseFields = (fields: readonly FaultField[], message?: string): Fault => {
+  const part = fields[0]?.path.split('.')[0] ?? 'request';
+  return refuse(common_faults.INVALID_REQUEST, {
+    message: message ?? sayFirst(part, fields),
+    fields,
+  });
+};
+
 /** Makes the fault for a list item that does not have the expected shape. */
 export const unreadableItem = (fields: readonly FaultField[]): Fault => {
   const message = fields.map((field) => `${field.path}: ${field.message}`).join('; ');

@@ -1,12 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import {
-  compileCheck,
-  findInexactProblem,
-  findJsonProblem,
-  readJson,
-  sayFirst,
-} from '../http/validation.js';
-import { defineFaults, type Fault, refuse } from '../kit/fault.js';
+import { compileCheck, findInexactProblem, findJsonProblem, readJson } from '../http/validation.js';
+import { defineFaults, type Fault, refuse, sayFirst } from '../kit/fault.js';
 
 /** The protocol of the socket: JSON objects, one per frame, each named by its `op`. */
 

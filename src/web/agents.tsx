@@ -6,7 +6,7 @@ import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import { countText, Family } from './parts/figures.js';
-import { Select, WhoseSelect } from './parts/forms.js';
+import { AgentKindSelect, Select } from './parts/forms.js';
 import { linkTo, Pager } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -105,7 +105,7 @@ export const agents = route({
               options={[['', 'All'], ...model_families.map((one) => [one, one] as const)]}
             />
             <Select name="sort" label="Sort by" value={sort} options={sorts} />
-            <WhoseSelect value={kind} />
+            <AgentKindSelect value={kind} />
             <button type="submit">Show</button>
           </form>
           {found.agents.length === 0 ? (

@@ -10,7 +10,7 @@ import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { type Range, scaleOf, Whisker } from './parts/charts.js';
 import { countText, Family, familyClass } from './parts/figures.js';
-import { Select, WhoseSelect } from './parts/forms.js';
+import { AgentKindSelect, Select } from './parts/forms.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -246,7 +246,7 @@ const Filters = ({
           .sort((a, b) => a - b)
           .map((n) => [String(n), n === 0 ? 'Any' : `${n}`])}
       />
-      {of === 'agents' && <WhoseSelect value={kind} />}
+      {of === 'agents' && <AgentKindSelect value={kind} />}
       <button type="submit">Show</button>
     </form>
   );

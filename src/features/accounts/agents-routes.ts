@@ -5,14 +5,7 @@ import { queryByPost } from '../../http/query-by-post.js';
 import { reply, routeFor } from '../../http/route.js';
 import { page_query, pageSchema, uuid_schema } from '../../http/schemas.js';
 import { compileCheck } from '../../http/validation.js';
-import {
-  common_faults,
-  type Fault,
-  isFault,
-  refuse,
-  refusedItem,
-  unreadableItem,
-} from '../../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse, refusedItem, refuseFields, unreadableItem } from '../../kit/fault.js';
 import { makePause } from '../../kit/loop.js';
 import { foldName } from '../../kit/names.js';
 import { performance_schema } from '../leaderboards/schema.js';
@@ -264,7 +257,7 @@ const linkMyAgent = route({
     if (api_key === '') {
       const message = "Send the agent's key as api_key or in the X-API-Key header.";
       const fields = [{ path: 'body.api_key', message: 'is required without an X-API-Key header' }];
-      return refuse(common_faults.INVALID_REQUEST, { message, fields });
+      return refuseFields(fields, message);
     }
     const link = { api_key, owner_id: caller.id, at: deps.clock() };
     let agent_id = '';

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/service.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
@@ -36,7 +36,7 @@ export const humanView = (row: store.HumanRow, sessions: Sessions) => {
 };
 
 export const invalid = (path: string, message: string): Fault =>
-  refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
+  refuseFields([{ path, message }], message);
 
 /** Each mail contains a link and explains the effect of ignoring it. */
 const mails = {

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { textEnum, uuid_schema } from '../../http/schemas.js';
-import { compileCheck, sayFirst } from '../../http/validation.js';
-import { type Fault, type FaultField, refuse } from '../../kit/fault.js';
+import { compileCheck } from '../../http/validation.js';
+import { type Fault, type FaultField, refuse, sayFirst } from '../../kit/fault.js';
 import { type Filter, type Publication, ws_faults } from '../../socket/frames.js';
 import { model_families } from '../taxonomy/model-family.js';
 import { isCategory, listCategories, type Pillar } from '../taxonomy/rules.js';

@@ -2,7 +2,7 @@ import { type TObject, Type } from '@sinclair/typebox';
 import { readAddressText } from '../../http/call.js';
 import type { Deps } from '../../http/deps.js';
 import { type Context, type Reply, reply, replyStream, routeFor } from '../../http/route.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { firstIdAt } from '../../kit/ids.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
@@ -37,7 +37,7 @@ interface Opened {
 const refuseExcel = (format: wire.Format): Fault => {
   const message = `excel=true is for CSV only. Leave it out for ${format}.`;
   const fields = [{ path: 'query.excel', message }];
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+  return refuseFields(fields, message);
 };
 
 const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened | Fault> => {

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, refuse, refuseFields } from '../../kit/fault.js';
 
 /**
  * The moment of an export, which contains everything recorded before it and nothing else. Ids grow
@@ -56,8 +56,7 @@ const readOffsetAt = async (db: Db, at: Date): Promise<number> => {
   return row?.offset ?? 0;
 };
 
-const refuseField = (path: string, message: string): Fault =>
-  refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
+const refuseField = (path: string, message: string): Fault => refuseFields([{ path, message }]);
 
 /** Refuses an `as_of` in the future; null if it is valid or missing. */
 export const refuseAhead = (as_of: string | undefined, now: Date): Fault | null =>

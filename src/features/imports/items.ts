@@ -1,5 +1,5 @@
 import type { Deps } from '../../http/deps.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { ensureImportOwner, import_owner_id, registerAgent } from '../accounts/index.js';
 import { cleanName } from '../accounts/rules.js';
 import { agents_faults } from '../accounts/schema.js';
@@ -41,7 +41,7 @@ import { findByName, findBySource, type SourceName } from './store.js';
 export const importAgent = async (deps: Deps, item: AgentItem, admin: string) => {
   const clean = cleanName(item.name);
   if ('message' in clean) {
-    return refuse(common_faults.INVALID_REQUEST, { message: clean.message, fields: [clean] });
+    return refuseFields([clean], clean.message);
   }
   const owner_id = await ensureImportOwner(deps.sql);
   const findKnown = async () => {

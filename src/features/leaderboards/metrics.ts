@@ -9,8 +9,11 @@ export interface Metric {
   readonly show: (value: number) => string;
 }
 
-const signed = (digits: number) => (value: number) =>
-  `${value > 0 ? '+' : value < 0 ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
+/** A figure that rounds to zero has no sign. */
+const signed = (digits: number) => (value: number) => {
+  const rounded = Number(value.toFixed(digits));
+  return `${rounded > 0 ? '+' : rounded < 0 ? '−' : ''}${Math.abs(rounded).toFixed(digits)}`;
+};
 const plain = (digits: number) => (value: number) => value.toFixed(digits).replace('-', '−');
 const points = (value: number) =>
   `${value > 0 ? '+' : value < 0 ? '−' : ''}${grouped(Math.abs(value))}`;

@@ -1,4 +1,4 @@
-import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { type Fault, refuseFields } from '../../kit/fault.js';
 import { whole_bp } from '../../kit/percent.js';
 import { calibrationError, type Interval, meanInterval, wilson } from '../points/calibration.js';
 
@@ -75,8 +75,7 @@ export const findMissing = ({
   category,
   period,
 }: { readonly by: BoardName; readonly of: BoardClass } & Chosen): Fault | null => {
-  const refused = (path: string, message: string) =>
-    refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
+  const refused = (path: string, message: string) => refuseFields([{ path, message }], message);
   const known: readonly string[] = [...group_kinds, 'adjusted'];
   if (isGroup(of) && !known.includes(by)) {
     return refused('query.by', `Families and models are ranked only by ${known.join(', ')}.`);

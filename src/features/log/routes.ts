@@ -11,8 +11,7 @@ import {
   replyStream,
   routeFor,
 } from '../../http/route.js';
-import { sayFirst } from '../../http/validation.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import { refuseUnknown } from '../events/filter.js';
 import {
@@ -325,8 +324,7 @@ const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined | 
   if (offset_text.test(seen)) return Number(seen);
   const path = header === '' ? 'query.lastEventId' : 'header.last-event-id';
   const message = 'must be the id of an event of this stream, a whole number';
-  const fields = [{ path, message }];
-  return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('header', fields), fields });
+  return refuseFields([{ path, message }]);
 };
 
 const stream_headers = {

@@ -4,7 +4,7 @@ import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
 import type { Deps } from '../../http/deps.js';
 import { storeInTransaction } from '../../http/idempotency.js';
 import type { Answer, Claim } from '../../http/route.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { findLinks, readProse, readText } from '../../kit/text.js';
 import { prediction_revised } from '../events/catalogue.js';
@@ -224,5 +224,5 @@ export const readReason = (text: string): string | Fault => {
   }
   if (distinct.length >= words) return reason;
   const message = `Say why the forecast changed, in at least ${words} different words of ${word_letters} letters or more.`;
-  return refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
+  return refuseFields([{ path, message }], message);
 };

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { foldName } from '../../kit/names.js';
 import { countCharacters, hasControls, normaliseText, toLine } from '../../kit/text.js';
 import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
@@ -126,8 +126,7 @@ const checkTexts = (question: string, description: string, options: string[]): F
   const first = fields[0];
   if (first === undefined) return null;
   const name = first.path.replace('body.', '');
-  const message = `${name} ${first.message}.`;
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+  return refuseFields(fields, `${name} ${first.message}.`);
 };
 
 /** The pair identifies a question, so control characters are rejected and not removed. */
@@ -135,13 +134,12 @@ const checkSource = ({ source = null, source_id = null }: wire.QuestionDraft): F
   const together = 'Send both source and source_id, or neither.';
   if ((source === null) !== (source_id === null)) {
     const path = source === null ? 'body.source' : 'body.source_id';
-    const fields = [{ path, message: 'is required with the other' }];
-    return refuse(common_faults.INVALID_REQUEST, { message: together, fields });
+    return refuseFields([{ path, message: 'is required with the other' }], together);
   }
   const fields = Object.entries({ source, source_id }).flatMap(([name, text]) =>
     hasControls(text ?? '') ? [{ path: `body.${name}`, message: 'must be printable' }] : [],
   );
-  return fields.length === 0 ? null : refuse(common_faults.INVALID_REQUEST, { fields });
+  return fields.length === 0 ? null : refuseFields(fields);
 };
 
 /** Turns a draft into a question that can be stored, or returns the fault. */

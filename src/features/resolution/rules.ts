@@ -1,4 +1,4 @@
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { findName } from '../../kit/names.js';
 import { findObjection, hasControls, readText } from '../../kit/text.js';
 import { prediction_faults } from '../predictions/faults.js';
@@ -79,7 +79,7 @@ const readKnown = (given: string | null, question: QuestionRow, now: Date): Date
   const from = question.opens_at.toISOString();
   const message = `known_at must be between the opening (${from}) and now.`;
   const fields = [{ path: 'body.known_at', message }];
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+  return refuseFields(fields, message);
 };
 
 /** Reads the outcome of a number or a date. It may lie outside the range, even a closed one. */
@@ -188,7 +188,7 @@ const readEvidence = (urls: readonly string[]): readonly string[] | Fault => {
   );
   if (fields.length === 0) return [...new Set(trimmed)];
   const message = 'Evidence must be http(s) URLs.';
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+  return refuseFields(fields, message);
 };
 
 export const readFiling = (body: FileBody): Filing | Fault => {

@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
-import { sayFirst } from '../../http/validation.js';
-import { common_faults, type Fault, type FaultDef, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, type FaultDef, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import { ws_faults } from '../../socket/frames.js';
@@ -87,9 +86,7 @@ const readNarrowing = (
   const path = 'body.scope_question_id';
   const message = 'must be left out with filter.question_ids, which means the same';
   const fields = [...findUnknown(body), ...(is_twice ? [{ path, message }] : [])];
-  if (fields.length > 0) {
-    return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
-  }
+  if (fields.length > 0) return refuseFields(fields);
   const scope = scope_question_id == null ? {} : { question_ids: [scope_question_id] };
   if (scope_question_id == null && filter == null) return filter;
   const read = readFilter({ ...filter, ...scope }, { pillars, path: 'body.filter' });

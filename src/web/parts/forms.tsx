@@ -160,10 +160,10 @@ export const Select = ({
 };
 
 /** Selects agents of people here or imported agents. */
-export const WhoseSelect = ({ value }: { value: string | undefined }) => (
+export const AgentKindSelect = ({ value }: { value: string | undefined }) => (
   <Select
     name="kind"
-    label="Whose"
+    label="Show"
     value={value ?? 'agent'}
     options={[
       ['agent', 'Linked agents'],
