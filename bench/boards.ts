@@ -130,7 +130,7 @@ const walk = (port: number, path: string): Subject['round'] => {
 };
 
 export const bench: Bench = {
-  question: 'How long does a page take: of boards of a million scores, of a million agents?',
+  question: 'How long does a page of a board take, with a million scores or a million agents?',
   figures: Object.fromEntries(
     Object.keys(walks).map((name) => [`${name}_p50_ms`, { of: figureOf(name, 'p50_ms'), max: 20 }]),
   ),
@@ -162,7 +162,7 @@ export const bench: Bench = {
     };
     const made_s = await wait(async () => {
       const found = await findBoardDifferences({ sql, redis, prefix: 'pf', now: new Date() });
-      context.log(found[0] ?? 'all boards equal their recomputation');
+      context.log(found[0] ?? 'all boards match their recomputation');
       return found.length === 0;
     });
     const adjusted_s = await wait(async () => {

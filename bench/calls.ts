@@ -33,7 +33,7 @@ const ways: Readonly<Record<string, Omit<LoadOptions, 'keys_file'>>> = {
 };
 
 export const bench: Bench = {
-  question: 'How many durable predictions per second pass by calls over websockets?',
+  question: 'How many durable predictions per second can websocket calls place?',
   figures: {
     sockets_over_http: { of: ratioOf('sockets', 'http'), min: 1 },
     burst_sockets_over_http: { of: ratioOf('burst_sockets', 'burst_http'), min: 1.3 },

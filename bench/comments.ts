@@ -51,7 +51,7 @@ const seedComments = async (sql: Sql, count: number): Promise<void> => {
 };
 
 export const bench: Bench = {
-  question: 'How many durable comments, and votes, per second pass through the HTTP endpoints?',
+  question: 'How many durable comments, and votes, per second do the HTTP endpoints accept?',
   figures: {
     comments_over_conventional: {
       of: ratioOf('service_comments', 'conventional_comments'),

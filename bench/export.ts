@@ -56,7 +56,7 @@ const curl = async (url: string, signal?: AbortSignal): Promise<readonly number[
 };
 
 export const bench: Bench = {
-  question: 'How fast do a million predictions leave in each format, and what does it cost others?',
+  question: 'How fast is an export of a million predictions, and how much does it slow others?',
   figures: {
     ndjson_over_copy: { of: ratioOf('ndjson', 'copy'), min: 0.5 },
     csv_over_copy: { of: ratioOf('csv', 'copy') },

@@ -11,7 +11,7 @@ import { type Bench, ratioOf } from './frame/bench.js';
 const agents = 500;
 
 export const bench: Bench = {
-  question: 'How many durable predictions per second do 500 agents place by MCP, beside REST?',
+  question: 'How many durable predictions per second do 500 agents place over MCP, and over REST?',
   figures: { mcp_over_rest: { of: ratioOf('mcp', 'rest') } },
   async prepare(context) {
     // A round is limited by the pairs of agents and questions. Two extra rounds warm up.

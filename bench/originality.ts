@@ -129,7 +129,7 @@ const makeText = (n: number): string => {
 };
 
 export const bench: Bench = {
-  question: 'What does it cost to check a text against 10,000 others, and against 100?',
+  question: 'How long does it take to check a text against 10,000 others, and against 100?',
   figures: {
     cost_10000_over_100: { of: ratioOf('sketches_10000', 'sketches_100', 'check_us'), max: 12 },
     brute_10000_over_100: { of: ratioOf('brute_10000', 'brute_100', 'check_us') },

@@ -115,7 +115,7 @@ const openSlowly = async (visitor: BrowserPage, url: string): Promise<void> => {
 };
 
 export const bench: Bench = {
-  question: 'How fast, how large and how calm are the pages while forecasts come in?',
+  question: 'How fast, how large and how stable are the pages while forecasts come in?',
   figures: {
     ...Object.fromEntries(
       kinds.flatMap((kind): [string, Bench['figures'][string]][] => [

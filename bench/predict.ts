@@ -34,8 +34,7 @@ const overload_connections = 1_024;
 const wide_questions = 10_000;
 
 export const bench: Bench = {
-  question:
-    'How many durable predictions per second pass through the HTTP endpoint, all checks on?',
+  question: 'How many durable predictions per second does the HTTP endpoint accept, all checks on?',
   figures: {
     service_over_conventional: { of: ratioOf('service', 'conventional'), min: 3 },
     service_over_pgbench: { of: ratioOf('service', 'pgbench'), min: 0.8 },

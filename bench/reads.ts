@@ -53,7 +53,7 @@ const overPeer = (peer: string, floors: Readonly<Record<string, number>>): Bench
   );
 
 export const bench: Bench = {
-  question: 'How many hot reads per second are served while 500 predictions a second are placed?',
+  question: 'How many hot reads per second are served while 500 predictions per second are placed?',
   figures: {
     ...overPeer('uws', { consensus: 0.6, embed: 0.6 }),
     question_over_uws: { of: ratioOf('question_service', 'question_uws') },
@@ -108,7 +108,7 @@ export const bench: Bench = {
             const recorded = await Promise.all(paths.map((path) => record(service.port, path)));
             await peer.call('learn', recorded);
             for (const { path, body } of recorded) {
-              if ((await record(peer.port, path)).body !== body) throw new Error(`Not ${path}.`);
+              if ((await record(peer.port, path)).body !== body) throw new Error(`Wrong: ${path}`);
             }
           },
         });
@@ -141,7 +141,7 @@ export const bench: Bench = {
         for (;;) {
           const { body } = await record(service.port, `/api/questions/${question_id}/consensus`);
           if (JSON.parse(body).total_predictions > found_ms.length) break;
-          if (performance.now() - at_ms > 10_000) throw new Error('A prediction is not counted.');
+          if (performance.now() - at_ms > 10_000) throw new Error('A prediction was not counted.');
           await delay(1);
         }
         found_ms.push(performance.now() - at_ms);

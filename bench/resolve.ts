@@ -58,7 +58,7 @@ const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<
         where a.balance <> l.total
       ) as off`;
   if (row?.scored === size && row.paid === size && row.off === 0) return;
-  throw new Error(`The books are wrong after resolving: ${JSON.stringify(row)}`);
+  throw new Error(`The ledger is wrong after resolving: ${JSON.stringify(row)}`);
 };
 
 /** Decides a question as an admin does and waits until every agent is paid. Returns seconds. */
@@ -79,14 +79,14 @@ const resolveOnce = async ({ port, sql }: Target, question_id: string): Promise<
       select from resolutions where question_id = ${question_id} and state = 'done'`;
     const elapsed_ms = performance.now() - started_ms;
     if (done.length > 0) return elapsed_ms / 1_000;
-    if (elapsed_ms > longest_ms) throw new Error('The settling takes too long.');
+    if (elapsed_ms > longest_ms) throw new Error('The settlement takes too long.');
     await delay(50);
   }
 };
 
 export const bench: Bench = {
   question:
-    'How long does a question with 100,000 revised predictions take, and what do others notice?',
+    'How long does resolving 100,000 revised predictions take, and how does it affect others?',
   figures: {
     p99_resolving_over_alone: { of: ratioOf('writer_resolving', 'writer_alone', 'p99_ms'), max: 2 },
     resolve_100k_s: { of: figureOf('writer_resolving', 'per_100k_s'), max: 45 },
@@ -96,7 +96,7 @@ export const bench: Bench = {
     const { quick, rounds, seconds } = context;
     const size = quick ? quick_predictions : predictions;
     const resolved = Array.from({ length: rounds + 1 }, (_, n) => questionId(n));
-    context.log(`${resolved.length} questions with ${size} predictions each are being made …`);
+    context.log(`Making ${resolved.length} questions with ${size} predictions each …`);
     const { setup, keys, service } = await startForum(context, {
       agents: size,
       questions: resolved.length + block * (2 * rounds + 2),

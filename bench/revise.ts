@@ -24,7 +24,7 @@ const countRevisions = async (sql: Sql, ids: readonly string[]): Promise<number>
 };
 
 export const bench: Bench = {
-  question: 'How many durable revisions per second, beside predictions?',
+  question: 'How many durable revisions per second, compared to predictions?',
   figures: { revise_over_predict: { of: ratioOf('revise', 'predict'), min: 1 } },
   async prepare(context) {
     const { seconds, rounds } = context;

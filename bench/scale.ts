@@ -45,7 +45,7 @@ const figuresOf = (name: string, with_cpu: boolean): Record<string, Figure> =>
   );
 
 export const bench: Bench = {
-  question: 'What do two and three api processes do with the load of one?',
+  question: 'How much more load do two and three api processes handle than one?',
   figures: Object.assign(
     {},
     ...writes.map((load) => figuresOf(nameOf(load), true)),

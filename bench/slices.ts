@@ -231,7 +231,7 @@ const calls: Readonly<Record<string, Call>> = {
 };
 
 export const bench: Bench = {
-  question: 'How long does one request keep the event loop from turning?',
+  question: 'How long does one request block the event loop?',
   figures: Object.fromEntries(
     Object.keys(calls).map((name) => [name, { of: figureOf(name, 'longest_ms'), max: longest_ms }]),
   ),

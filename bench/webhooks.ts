@@ -197,7 +197,7 @@ const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Sender> 
 };
 
 export const bench: Bench = {
-  question: 'How many signed webhooks a second, and how soon after the event?',
+  question: 'How many signed webhooks are sent per second, and how soon after the event?',
   figures: {
     backlog_over_bullmq: { of: ratioOf('service_backlog', 'bullmq_backlog'), min: 3 },
     p99_ms_at_500: { of: figureOf('service_flow', 'p99_ms'), max: 60 },

@@ -114,7 +114,7 @@ export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): Ru
       ...(name.startsWith('service') ? { settle: () => waitUntilEmpty(sql, after_work) } : {}),
     });
     const rows = (await countRows(sql, subjects)) - rows_before;
-    if (rows !== done) throw new Error(`${name}: ${done} answers were wanted, ${rows} rows.`);
+    if (rows !== done) throw new Error(`${name}: ${done} successful answers, but ${rows} rows.`);
     // Otherwise autovacuum may run during another subject's round.
     await sql`vacuum analyze`;
     return sample;

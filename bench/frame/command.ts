@@ -149,7 +149,7 @@ export const printable = (
     '',
     ...figures.map(figureLine),
     '',
-    ...(isDisturbed(result) ? ['Other work used the machine meanwhile; measure again.'] : []),
+    ...(isDisturbed(result) ? ['Other work used the machine during the run. Measure again.'] : []),
     met ? 'All floors are met.' : 'A floor is not met.',
   ].join('\n');
 };

@@ -27,11 +27,11 @@ func Verify(header http.Header, rawBody []byte, secret string) (*Event, error) {
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil {
-		return nil, errors.New("not of this moment")
+		return nil, errors.New("not a recent timestamp")
 	}
 	age := time.Since(time.Unix(seconds, 0))
 	if age > tolerance || age < -tolerance {
-		return nil, errors.New("not of this moment")
+		return nil, errors.New("not a recent timestamp")
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(id + "." + timestamp + "."))
@@ -43,5 +43,5 @@ func Verify(header http.Header, rawBody []byte, secret string) (*Event, error) {
 			return event, json.Unmarshal(rawBody, event)
 		}
 	}
-	return nil, errors.New("not signed with this secret")
+	return nil, errors.New("no signature matches this secret")
 }

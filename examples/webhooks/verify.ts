@@ -13,7 +13,7 @@ export const verifyWebhook = (
   const timestamp = String(headers['webhook-timestamp'] ?? '');
   const signatures = String(headers['webhook-signature'] ?? '');
   const age_s = Math.abs(Date.now() / 1_000 - Number(timestamp));
-  if (!/^[0-9]+$/.test(timestamp) || age_s > tolerance_s) throw new Error('not of this moment');
+  if (!/^[0-9]+$/.test(timestamp) || age_s > tolerance_s) throw new Error('not a recent timestamp');
   const expected = createHmac('sha256', secret)
     .update(`${id}.${timestamp}.`)
     .update(raw_body)
@@ -22,6 +22,6 @@ export const verifyWebhook = (
     const given = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
-  if (!is_signed) throw new Error('not signed with this secret');
+  if (!is_signed) throw new Error('no signature matches this secret');
   return JSON.parse(raw_body.toString('utf8'));
 };

@@ -5,7 +5,7 @@
 export const commands = {
   start: ['src/main.js', 'runs the service until it is stopped'],
   migrate: ['src/tools/migrate.js', 'brings the database to the schema of this program'],
-  doctor: ['src/tools/doctor.js', 'shows every setting and checks what the service needs'],
+  doctor: ['src/tools/doctor.js', 'shows every setting and checks whether the service can run'],
   verify: ['src/tools/verify.js', 'compares everything that is stored twice'],
   rebuild: ['src/tools/rebuild.js', 'rebuilds the data in Redis from Postgres'],
   backup: ['src/tools/backup.js', 'writes the database into one file'],

@@ -106,7 +106,7 @@ const referToNamed = (value: unknown, components: Map<string, object>): unknown 
 };
 
 const error_fields = {
-  error: Type.String({ description: 'What is wrong, then what to do.' }),
+  error: Type.String({ description: 'Explains the problem and what to do.' }),
   code: Type.String({ description: 'Its meaning and status never change.' }),
   status: Type.Integer(),
   category: Type.String(),

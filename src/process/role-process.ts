@@ -244,7 +244,7 @@ const watchHeartbeats = (pid: number, onSilent: (why: string) => void) => {
     const stands_still = still_ms >= limit_ms;
     if (!stands_still && silence_ms < Math.max(limit_ms, busy_ms)) return;
     clearInterval(timer);
-    onSilent(stands_still ? 'it stood still' : 'its event loop did not turn');
+    onSilent(stands_still ? 'it froze' : 'its event loop was blocked');
   };
   const timer = setInterval(look, look_ms).unref();
   return {

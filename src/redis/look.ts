@@ -38,7 +38,7 @@ const lookAtCluster = async (cluster: Cluster): Promise<string> => {
   });
   const state = /cluster_state:(\w+)/.exec(String(await cluster.cluster('INFO')))?.[1];
   const away = all.filter(({ is_away }) => is_away).map(({ name }) => name);
-  const missing = away.length === 0 ? '' : `; away: ${away.join(', ')}`;
+  const missing = away.length === 0 ? '' : `; unavailable: ${away.join(', ')}`;
   if (state !== 'ok') throw new Error(`the cluster state is ${state}${missing}`);
   const looks = cluster.nodes().map(async (node) => {
     const name = `${node.options.host}:${node.options.port}`;

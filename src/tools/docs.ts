@@ -151,12 +151,9 @@ const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
 
 /** The head and the rows of each table, by the name of its markers. */
 const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
-  routes: () => [
-    ['Method', 'Path', 'Who may call', 'Limit', 'What it does'],
-    ...routesByTag().map(routeRow),
-  ],
+  routes: () => [['Method', 'Path', 'Caller', 'Limit', 'Summary'], ...routesByTag().map(routeRow)],
   events: () => [
-    ['Event', 'When', 'Who receives it', 'Data'],
+    ['Event', 'When', 'Audience', 'Data'],
     ...catalogue.map((def) => [
       asCode(def.name),
       asPhrase(def.about),
@@ -179,7 +176,7 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ...Object.values(ws_faults).map((def) => [asCode(def.code), def.category, def.sentence]),
   ],
   'close-codes': () => [
-    ['Close code', 'Name', 'What to do'],
+    ['Close code', 'Name', 'Action'],
     ...Object.entries(close_codes).map(([name, code]) => [
       String(code),
       asCode(name),
@@ -197,7 +194,7 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ]),
   ],
   'socket-limits': () => [
-    ['Limit', 'Value', 'What it limits'],
+    ['Limit', 'Value', 'Meaning'],
     ...Object.entries(socket_limits).map(([name, about]) => [
       asCode(name),
       showNumber(default_limits[name as keyof HubLimits]),

@@ -56,7 +56,7 @@ Which rows:
 
 During the export the file is called FILE.part, and FILE.part.json belongs to it. If it is
 interrupted, run the same command again. It continues, and the finished file is the same to the last
-byte. Its SHA-256 is compared with that of the service, and FILE.manifest.json describes it.
+byte. It is checked against the SHA-256 of the service, and FILE.manifest.json describes it.
 
 Exit code: 0 the file is complete and correct; 1 it is not; 2 and 3 as for every command.`;
 
@@ -254,7 +254,7 @@ const exportFile = async (download: Download) => {
   }
   if (manifest === null) {
     rmSync(noteFile(file));
-    throw new Stopped('The file is not what the service sent (SHA-256). Run the command again.');
+    throw new Stopped('The SHA-256 of the file is wrong. Run the command again.');
   }
   renameSync(partFile(file), file);
   writeWhole(`${file}.manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`, 0o644);

@@ -199,7 +199,7 @@ t.test('the result as text: subjects, figures with their floors, a verdict', asy
   const text = printable(result, { rounds: 3, seconds: 1, quick: true });
   t.match(text, /medians of 3 rounds of 1 s \(quick\)\n\nfast +per_second 3,000\n/);
   t.match(text, /ratio +3 {2}met: at least 2\n/);
-  t.match(text, /Other work used the machine meanwhile.*\nAll floors are met\.$/);
+  t.match(text, /Other work used the machine during the run.*\nAll floors are met\.$/);
 });
 
 t.test('a section of the results takes the place of the one before', async (t) => {

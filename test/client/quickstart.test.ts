@@ -141,18 +141,18 @@ t.test('mistakes end with one line and nothing done', async (t) => {
   );
   const mistakes: readonly (readonly [number, RegExp, readonly string[]])[] = [
     [3, /Nothing answers at http:\S+ \(ECONNREFUSED\)/, ['http://127.0.0.1:2']],
-    [3, /may have no https: try http:/, [app.url.replace('http:', 'https:')]],
+    [3, /may not support https\. Try http:/, [app.url.replace('http:', 'https:')]],
     [3, /There is no host forum\.invalid\./, ['https://forum.invalid']],
-    [1, /is no prediction forum; is this its address/, [`http://127.0.0.1:${port}`]],
+    [1, /is not a prediction forum\. Check the address/, [`http://127.0.0.1:${port}`]],
     [1, /Use https:\/\/forum\.example as the address/, [`http://127.0.0.1:${moved_port}`]],
-    [2, /use https:\/\/forum\.example\./, ['http://forum.example']],
-    [2, /Write the whole address/, ['forum.example']],
+    [2, /Use https:\/\/forum\.example\./, ['http://forum.example']],
+    [2, /Give the whole address/, ['forum.example']],
     [2, /Unknown option '--nmae'/, [app.url, '--nmae', 'x']],
-    [2, /--probability takes percent/, [app.url, ...key, '--probability', '101']],
-    [2, /--probability takes percent/, [app.url, ...key, '--probability', '']],
+    [2, /--probability must be percent/, [app.url, ...key, '--probability', '101']],
+    [2, /--probability must be percent/, [app.url, ...key, '--probability', '']],
     [2, /nothing\.txt cannot be read/, [app.url, ...key, '--reasoning', 'nothing.txt']],
-    [2, /odd holds no key/, [app.url, '--key-file', 'odd']],
-    [2, /holds an agent of https:\/\/a\.example;/, [app.url, '--key-file', 'elsewhere']],
+    [2, /odd has no key/, [app.url, '--key-file', 'odd']],
+    [2, /has an agent of https:\/\/a\.example\./, [app.url, '--key-file', 'elsewhere']],
     [1, /does not know the key in unknown/, [app.url, '--key-file', 'unknown']],
     [1, /name.*\(DUPLICATE_NAME\)/i, [app.url, ...key, '--name', readKey().name]],
   ];
@@ -239,7 +239,7 @@ t.test('the command of the service is the same', async (t) => {
   });
   said = '';
   t.equal(await runQuickstart({ argv: ['http://forum.example'], screen }), 2);
-  t.match(said, 'use https://forum.example');
+  t.match(said, 'Use https://forum.example');
 });
 
 t.test('every text for trials passes the gates', async (t) => {

@@ -28,7 +28,7 @@ def redirected(method: str, base_url: str, url: str, location: str, status: int)
         to = urljoin(url, location) if location else ""
     except ValueError:
         to = location
-    use = f"Use {to[: -len(target)]}" if to.endswith(target) else "Use what it leads to"
+    use = f"Use {to[: -len(target)]}" if to.endswith(target) else "Use its target"
     where = f" to {to}" if to else ""
     error = f"{method} {url} is redirected{where}. {use} as the address of the service."
     fault = {"code": "REDIRECTED", "error": error, "category": "internal", "retryable": False}

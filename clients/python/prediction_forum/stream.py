@@ -86,7 +86,7 @@ class Stream:
         on_mismatch: Callable[[Mismatch], None] | None,
     ) -> None:
         if transport not in ("auto", "websocket", "http"):
-            raise ValueError('transport is "auto", "websocket" or "http"')
+            raise ValueError('transport must be "auto", "websocket" or "http"')
         if on_mismatch is not None and (topics != ["all"] or filter or transport == "http"):
             raise ValueError('on_mismatch is for the topic "all" without a filter, over a websocket')
         self._forum = forum

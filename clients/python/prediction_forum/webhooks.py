@@ -22,14 +22,14 @@ def verify_webhook(headers: Mapping[str, str], raw_body: bytes, secret: str) -> 
     message_id = lower.get("webhook-id", "")
     timestamp = lower.get("webhook-timestamp", "")
     if not (timestamp.isascii() and timestamp.isdigit()):
-        raise ValueError("not of this moment")
+        raise ValueError("not a recent timestamp")
     if abs(time.time() - int(timestamp)) > TOLERANCE_S:
-        raise ValueError("not of this moment")
+        raise ValueError("not a recent timestamp")
     signed = f"{message_id}.{timestamp}.".encode() + raw_body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).digest()
     expected = b"v1," + base64.b64encode(digest)
     signatures = lower.get("webhook-signature", "").encode().split(b" ")
     if not any([hmac.compare_digest(given, expected) for given in signatures]):
-        raise ValueError("not signed with this secret")
+        raise ValueError("no signature matches this secret")
     event: dict[str, Any] = json.loads(raw_body)
     return event

@@ -142,7 +142,7 @@ export const redirectFault = (
 ): Fault => {
   const location = headers.get('location') ?? '';
   const to = location !== '' && URL.canParse(location, url) ? new URL(location, url).href : '';
-  const use = to.endsWith(target) ? `Use ${to.slice(0, -target.length)}` : 'Use what it leads to';
+  const use = to.endsWith(target) ? `Use ${to.slice(0, -target.length)}` : 'Use its target';
   return {
     code: 'REDIRECTED',
     error: `${method} ${url} is redirected${to === '' ? '' : ` to ${to}`}. ${use} as the address of the service.`,
@@ -215,7 +215,7 @@ export const tryOnce = async (
     // `fetch` reports only that it failed. The reason is in the cause.
     const { cause } = error as { readonly cause?: unknown };
     const { message } = (cause instanceof Error && cause.message !== '' ? cause : error) as Error;
-    const why = late.aborted ? `${timeout_ms} ms are over` : message;
+    const why = late.aborted ? `timeout after ${timeout_ms} ms` : message;
     const none = status === undefined ? 'no answer' : 'no usable answer';
     return new NoAnswer(`${method} ${url}: ${none} (${why}).`, method !== 'GET', error, status);
   }

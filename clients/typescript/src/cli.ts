@@ -17,7 +17,7 @@ const run = async ([command, ...args]: readonly string[]): Promise<void> => {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     const [sentence] = (error as Error).message.split('. ');
-    throw new QuickstartStopped(`${sentence}; see --help.`, 2);
+    throw new QuickstartStopped(`${sentence}. See --help.`, 2);
   }
   const { values, positionals } = parsed;
   if (values.help === true || command === '--help' || command === '-h') return say(help);

@@ -78,7 +78,7 @@ const checkAddress = (typed: unknown): string => {
     return typed.replace(/\/+$/, '');
   }
   const like = 'https://forum.example or http://127.0.0.1:8080';
-  throw new TypeError(`base_url is the whole address of the service, like ${like}, not ${typed}.`);
+  throw new TypeError(`base_url must be the whole address, like ${like}, not ${typed}.`);
 };
 
 export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Client => {

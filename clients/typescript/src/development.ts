@@ -25,7 +25,7 @@ const findMailToken = async (base_url: string, email: string): Promise<string> =
     const token = link === undefined ? null : new URL(link).searchParams.get('token');
     if (token !== null) return token;
   }
-  throw new Error(`No mail to ${email} came in ${mail_ms / 1_000} s.`);
+  throw new Error(`No mail to ${email} arrived in ${mail_ms / 1_000} s.`);
 };
 
 export interface Person {

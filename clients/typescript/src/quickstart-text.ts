@@ -5,7 +5,7 @@
  */
 
 const evidence = [
-  'Nothing was gathered yet; this forecast only tries the connection between a fresh agent and the forum. How such ignorance is expressed is explained at {one} and {two}.',
+  'Nothing was gathered yet; this forecast only tests the connection between a new agent and the forum. Both {one} and {two} explain how such ignorance is expressed.',
   'A newly registered participant sends its earliest message, having read neither news nor archives. Background about starting points: {one} as well as {two}.',
   'Quickstart ran, therefore no research happened; references {one} together with {two} describe why an even split suits somebody uninformed.',
   'Readers should expect zero findings in this entry, which checks registration, linking, validation plus storage. Compare {one} with {two}.',
@@ -20,7 +20,7 @@ const analysis = [
 
 const counter = [
   'Most questions resolve negatively because change takes longer than authors imagine, hence an even figure probably overstates Yes.',
-  'Whoever wrote the question may know circumstances that point strongly in one direction, making indifference costly.',
+  'The author of the question may know circumstances that point strongly in one direction, making indifference costly.',
   'Other forecasters here already looked closer; following their consensus would beat guessing blindly.',
   'History of comparable cases surely contains useful frequencies, although none was consulted by me today.',
 ];

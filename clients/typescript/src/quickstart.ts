@@ -29,23 +29,23 @@ const default_key_file = 'prediction-forum-key.json';
 export const quickstartHelp = (command: string, address: string): string =>
   `Usage: ${command} [ADDRESS] [options]
 
-Tries a forum: registers an agent, links it to a person, shows what a dry run says of a prediction,
-predicts, and follows the event of that prediction. Run again, it goes on with the same agent.
+Tries a forum: registers an agent, links it to a person, checks a prediction with a dry run,
+predicts, and follows the event of the prediction. The next run continues with the same agent.
 
   ADDRESS                 the service (default: ${address})
-  --name NAME             of the agent (default: one that nobody has)
-  --model MODEL           the model of the agent (default quickstart)
-  --key-file FILE         keeps the key (default ${default_key_file})
+  --name NAME             name of the agent (default: a new name)
+  --model MODEL           model of the agent (default quickstart)
+  --key-file FILE         file for the key (default ${default_key_file})
   --reasoning FILE        your own reasoning (default: a text that says it is a trial)
   --probability N         the chance of Yes in percent (default 50)
-  --admin-key-file FILE   file with the admin key: publishes a question where none is open
-  --yes                   posts the text for trials on a service elsewhere without asking
+  --admin-key-file FILE   file with the admin key, to publish a question if none is open
+  --yes                   posts the trial text on a service elsewhere without asking
 
-In development mode the command signs up a person, who answers for the agent. Elsewhere it prints the
-link for that person; run the command again when the agent is linked.
+In development mode the command signs up a person who owns the agent. Otherwise it prints a link for
+that person. Run the command again when the agent is linked.
 
 Exit code: 0 the prediction is stored and its event came; 1 it failed; 2 wrong usage; 3 the service
-does not answer; 4 the agent waits for its person.`;
+does not answer; 4 the agent is not linked yet.`;
 
 /** The command cannot continue. One sentence says why, and what to do. */
 export class QuickstartStopped extends Error {
@@ -94,11 +94,11 @@ const is_loopback = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 const checkAddress = (typed: string): string => {
   if (!/^https?:\/\//.test(typed) || !URL.canParse(typed)) {
     const like = 'https://forum.example or http://127.0.0.1:8080';
-    throw wrongUsage(`Write the whole address of the service, like ${like}, not ${typed}.`);
+    throw wrongUsage(`Give the whole address of the service, like ${like}, not ${typed}.`);
   }
   const { protocol, hostname, host } = new URL(typed);
   if (protocol === 'http:' && !is_near.test(hostname)) {
-    throw wrongUsage(`Over http everybody on the way can read the key; use https://${host}.`);
+    throw wrongUsage(`Over http others can read the key. Use https://${host}.`);
   }
   return typed.replace(/\/+$/, '');
 };
@@ -106,7 +106,7 @@ const checkAddress = (typed: string): string => {
 const checkProbability = (typed: string): number => {
   const percent = typed.trim() === '' ? Number.NaN : Number(typed);
   if (percent >= 0 && percent <= 100) return percent;
-  throw wrongUsage(`--probability takes percent from 0 to 100, not ${typed}.`);
+  throw wrongUsage(`--probability must be percent from 0 to 100, not ${typed}.`);
 };
 
 const readText = (file: string): string => {
@@ -133,14 +133,14 @@ const explainSilence = (address: string, { cause }: NoAnswer): string => {
   if (/CERT|SIGNATURE/.test(code)) return `The certificate of ${host} is not trusted: ${message}.`;
   const hint =
     protocol === 'https:' && !/REFUSED|TIMEOUT/.test(code)
-      ? `It may have no https: try http://${host}.`
-      : 'Is the service started, and is this its address?';
+      ? `It may not support https. Try http://${host}.`
+      : 'Is the service running, and is this its address?';
   return `Nothing answers at ${address} (${code || message || 'no answer in time'}). ${hint}`;
 };
 
 const findService = async (client: Client, address: string): Promise<string> => {
   const isNone = () =>
-    failed(`${address} answers, but is no prediction forum; is this its address?`);
+    failed(`${address} answers, but is not a prediction forum. Check the address.`);
   const outcome = await client.attempt('health', { patience_ms: 0 }).catch((error: unknown) => {
     if (!(error instanceof NoAnswer) || error.status === undefined) throw error;
     throw isNone();
@@ -152,7 +152,7 @@ const findService = async (client: Client, address: string): Promise<string> => 
   if (typeof version !== 'string' || typeof redis !== 'boolean') {
     throw isNone();
   }
-  if (!outcome.ok) throw unreachable(`The service at ${address} is not ready; try again later.`);
+  if (!outcome.ok) throw unreachable(`The service at ${address} is not ready. Try again later.`);
   return version;
 };
 
@@ -166,10 +166,10 @@ const readKept = (file: string, address: string): Kept => {
     if (error instanceof QuickstartStopped) throw error;
   }
   if (typeof kept?.api_key !== 'string' || typeof kept.address !== 'string') {
-    throw wrongUsage(`${file} holds no key of this command; name another --key-file.`);
+    throw wrongUsage(`${file} has no key of this command. Name another --key-file.`);
   }
   if (kept.address === address) return kept as Kept;
-  throw wrongUsage(`${file} holds an agent of ${kept.address}; name another --key-file.`);
+  throw wrongUsage(`${file} has an agent of ${kept.address}. Name another --key-file.`);
 };
 
 /** Only its owner can read the file. */
@@ -186,7 +186,7 @@ const register = async (
     model: values.model ?? 'quickstart',
   };
   const { user, api_key } = await client.call('register', { body });
-  say(`2. The agent ${user.name} is registered. Its key, which is shown only this once:`);
+  say(`2. The agent ${user.name} is registered. Its key, which is shown only once:`);
   say(`     ${api_key}`);
   const kept = { address, agent_id: user.id, name: user.name, api_key };
   keep(file, kept);
@@ -203,7 +203,7 @@ const link = async (
   const person = { email: `quickstart-${random()}@example.org`, password: crypto.randomUUID() };
   const token = await signUpPerson(client, address, { ...person, name: 'Quickstart' });
   if (token === null) {
-    say('3. A person has to answer for the agent. Give this link and the key to that person:');
+    say('3. A person has to own the agent. Give this link and the key to that person:');
     say(`     ${address}/link`);
     throw new QuickstartStopped('Run the same command again when the agent is linked.', 4);
   }
@@ -221,7 +221,7 @@ const becomeAgent = async (client: Client, call: QuickstartCall): Promise<Kept> 
   const kept = is_known ? readKept(file, address) : await register(client, file, call);
   const me = await client.with({ api_key: kept.api_key }).attempt('me');
   if (!me.ok && me.fault.code === 'INVALID_API_KEY') {
-    throw failed(`${address} does not know the key in ${file}; name another --key-file.`);
+    throw failed(`${address} does not know the key in ${file}. Name another --key-file.`);
   }
   if (!me.ok) throw new Refused(me.fault);
   if (is_known) say(`2. The agent is ${me.body.user.name}; its key is in ${path.resolve(file)}.`);
@@ -291,8 +291,8 @@ const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<
   if (why !== '') throw failed(`The dry run refuses the prediction: ${why}`);
   throw failed(
     questions.length === 0
-      ? 'No yes/no question is open; publish one, or name the file with the admin key (.data/admin-key in the folder of the service) by --admin-key-file.'
-      : `The agent has predicted on every open yes/no question (of the first ${most_questions}); publish another, or name a new --key-file for another agent.`,
+      ? 'No yes/no question is open. Publish one, or give the file with the admin key (.data/admin-key in the folder of the service) with --admin-key-file.'
+      : `The agent has predicted on every open yes/no question (of the first ${most_questions}). Publish another question, or name a new --key-file for another agent.`,
   );
 };
 
@@ -304,14 +304,14 @@ const confirmTrial = async ({ address, values }: QuickstartCall): Promise<void> 
   const { hostname, host } = new URL(address);
   if (values.yes || values.reasoning !== undefined || is_loopback.test(hostname)) return;
   if (process.stdin.isTTY) {
-    process.stderr.write(`Post this text, which is only a trial, publicly on ${host}? [y/N] `);
+    process.stderr.write(`Post this trial text publicly on ${host}? [y/N] `);
     for await (const line of createInterface({ input: process.stdin })) {
       if (/^y(?:es)?$/i.test(line.trim())) return;
       break;
     }
   }
   throw wrongUsage(
-    `Nothing was posted on ${host}. Send a forecast of your own by --reasoning FILE and --probability N, or post the trial with --yes.`,
+    `Nothing was posted on ${host}. Send your own forecast with --reasoning FILE and --probability N, or post the trial text with --yes.`,
   );
 };
 
@@ -336,16 +336,16 @@ const predictAndFollow = async (
   await Promise.race([live, stream.done]);
   const placed = await agent.call('predict', { params: { id: question.id }, body });
   const sent_ms = performance.now();
-  if (!('event_id' in placed)) throw failed('The service answered without an event.');
+  if (!('event_id' in placed)) throw failed('The answer of the service has no event.');
   const prediction_id = placed.prediction.id;
   say(`6. The prediction is stored; its id is ${prediction_id}.`);
   for await (const { id, event, offset } of stream) {
     if (id !== placed.event_id) continue;
     const late_ms = Math.max(0, Math.round(performance.now() - sent_ms));
-    say(`7. Its event came on the stream ${late_ms} ms later: ${event}, at offset ${offset}.`);
+    say(`7. Its event arrived on the stream ${late_ms} ms later: ${event}, at offset ${offset}.`);
     return { prediction_id, offset };
   }
-  throw failed(`The prediction is stored, but its event did not come in ${event_ms / 1_000} s.`);
+  throw failed(`The prediction is stored, but its event did not arrive in ${event_ms / 1_000} s.`);
 };
 
 const play = async (call: QuickstartCall) => {
@@ -369,11 +369,11 @@ const play = async (call: QuickstartCall) => {
   await confirmTrial(call);
   try {
     const { prediction_id, offset } = await predictAndFollow(agent, draft, { ...kept, say });
-    say('\nWhat to do next:');
+    say('\nNext steps:');
     say(`  see the prediction              ${page}`);
     say(`  see the agent                   ${address}/agents/${kept.agent_id}`);
-    say(`  read how an agent does more     ${address}/llms.txt`);
-    say(`  replace this text by your own   PATCH ${address}/api/predictions/${prediction_id}`);
+    say(`  learn what else agents can do   ${address}/llms.txt`);
+    say(`  revise the forecast             PATCH ${address}/api/predictions/${prediction_id}`);
     return { address, agent_id: kept.agent_id, question_id: question.id, prediction_id, offset };
   } finally {
     agent.close();

@@ -79,7 +79,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     const { onMismatch } = options;
     if (onMismatch !== undefined) {
       if (options.filter !== undefined || this.#log_topics.join() !== 'all') {
-        throw new TypeError('Only the whole log has a digest: the topic "all", without a filter.');
+        throw new TypeError('Digests need the whole log: the topic "all" without a filter.');
       }
       const onError = (error: Error) => this.#end(error);
       const parts = { call, signal: this.#ending.signal, onMismatch, onError };

@@ -73,7 +73,7 @@ export const verifyWebhook = async (
   const [id, timestamp] = [read(headers, 'webhook-id'), read(headers, 'webhook-timestamp')];
   const age_s = Math.abs(Date.now() / 1_000 - Number(timestamp));
   if (!/^\d+$/.test(timestamp) || age_s > tolerance_s) {
-    throw new InvalidWebhook('Its webhook-timestamp is missing, or not of the last five minutes.');
+    throw new InvalidWebhook('The webhook-timestamp is missing or too far from now.');
   }
   const hmac = { name: 'HMAC', hash: 'SHA-256' };
   const key = await crypto.subtle.importKey('raw', readSecret(secret), hmac, false, ['verify']);
@@ -85,5 +85,5 @@ export const verifyWebhook = async (
     if (signature === null || !(await crypto.subtle.verify(hmac, key, signature, signed))) continue;
     return { id, ...JSON.parse(new TextDecoder().decode(bytes)) };
   }
-  throw new InvalidWebhook('No webhook-signature is by this secret.');
+  throw new InvalidWebhook('No webhook-signature matches this secret.');
 };
