@@ -104,14 +104,14 @@ const walks = {
 } as const;
 
 /** Boards in Redis end after this many pages. Further pages are read from Postgres. */
-const most_pages = 100;
+const max_pages = 100;
 
 const walk = (port: number, path: string): Subject['round'] => {
   let asked = 0;
   return async () => {
     const taken_ms: number[] = [];
     let cursor = '';
-    for (let page = 0; page < most_pages; page += 1) {
+    for (let page = 0; page < max_pages; page += 1) {
       asked += 1;
 
       const url = `http://127.0.0.1:${port}${path}&limit=100${cursor}&ask=${asked}`;

@@ -25,7 +25,7 @@ const resolved = 6;
 const placed_per_second = 50;
 const read_per_second = 200;
 const connections = 64;
-const most_per_second = 60_000;
+const max_per_second = 60_000;
 /** In each round that uses a browser. */
 const slower = 4;
 
@@ -180,7 +180,7 @@ export const bench: Bench = {
 
     const makeRead = (kind: Kind, target: Target, rate?: number): Subject => {
       const run = async (seconds: number): Promise<Sample> => {
-        const at_most = Math.ceil(seconds * (rate === undefined ? most_per_second : rate * 1.1));
+        const at_most = Math.ceil(seconds * (rate === undefined ? max_per_second : rate * 1.1));
         const { sample } = await whilePlacing(seconds + 1, () =>
           runRound(setup, {
             target,

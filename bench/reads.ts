@@ -21,7 +21,7 @@ const connections = 64;
 /** Time before a round starts, in which the questions get some predictions and become hot. */
 const lead_in_s = 1.5;
 const probers = 8;
-const most_per_second = 250_000;
+const max_per_second = 250_000;
 
 const kinds: Readonly<Record<string, (ids: readonly string[]) => readonly string[]>> = {
   consensus: (ids) => ids.map((id) => `/api/questions/${id}/consensus`),
@@ -93,7 +93,7 @@ export const bench: Bench = {
       const run = async (seconds: number): Promise<Sample> => {
         const { done, ids } = startPlacing(seconds + lead_in_s + 1);
         const paths = kinds[kind]!(ids);
-        const count = Math.ceil(seconds * most_per_second);
+        const count = Math.ceil(seconds * max_per_second);
         const { sample } = await runRound(setup, {
           target,
           job: {

@@ -13,7 +13,7 @@ import { type Bench, ratioOf } from './frame/bench.js';
 const agents = 5_000;
 const in_flight = 256;
 /** More than the service reaches. */
-const most_per_second = 8_000;
+const max_per_second = 8_000;
 
 const countRevisions = async (sql: Sql, ids: readonly string[]): Promise<number> => {
   const [row] = await sql<{ count: number }[]>`
@@ -28,7 +28,7 @@ export const bench: Bench = {
   figures: { revise_over_predict: { of: ratioOf('revise', 'predict'), min: 1 } },
   async prepare(context) {
     const { seconds, rounds } = context;
-    const most = most_per_second * (seconds * rounds + 8);
+    const most = max_per_second * (seconds * rounds + 8);
     const questions = Math.ceil(most / agents);
     const from_ms = Date.now() - 86_400_000;
     const narrow = block * 4 * (rounds + 2);
@@ -50,7 +50,7 @@ export const bench: Bench = {
     });
     let next = 0;
     const reviseNext: RunRound = (plan) => {
-      const at_most = Math.min(plan.at_most ?? 0, most_per_second);
+      const at_most = Math.min(plan.at_most ?? 0, max_per_second);
       const count = Math.ceil(at_most * plan.seconds * 1.05) + 2 * in_flight;
       const subjects = Array.from({ length: count }, () => seededId(from_ms, next++));
       return revise({ ...plan, at_most, subjects });

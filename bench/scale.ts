@@ -20,7 +20,7 @@ const counts = [1, 2, 3] as const;
 const connections = [64, 256] as const;
 const hot_questions = 10;
 const wide_questions = 10_000;
-const most_per_second = { predict: 6_000, comment: 8_000, read: 60_000 } as const;
+const max_per_second = { predict: 6_000, comment: 8_000, read: 60_000 } as const;
 
 const writes = (['predict', 'comment'] as const).flatMap((kind) =>
   (['hot', 'wide'] as const).flatMap((spread) =>
@@ -79,7 +79,7 @@ export const bench: Bench = {
         const go = (length: number): Promise<Sample> =>
           run({
             seconds: length,
-            at_most: most_per_second[kind],
+            at_most: max_per_second[kind],
             subjects: spread === 'hot' ? nextHot() : wide,
           });
         return {
@@ -94,7 +94,7 @@ export const bench: Bench = {
         .slice(0, hot_questions)
         .flatMap((id) => [`/api/questions/${id}/consensus`, `/api/questions/${id}`]);
       const go = async (length: number): Promise<Sample> => {
-        const count = length * most_per_second.read;
+        const count = length * max_per_second.read;
         const requests = { kind: 'read', paths, count } as const;
         const job = { requests, in_flight: 64, seconds: length, wanted_status: 200 };
         return (await runRound(setup, { target, job })).sample;

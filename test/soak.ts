@@ -27,9 +27,9 @@ const { minutes, seed } = readNumbers('soak', { minutes: 30, seed: 1 + (Date.now
 const rest_ms = 20_000;
 const predictions_per_second = 25;
 const recovery_ms = 90_000;
-/** If a role was watched this long after its warm-up, memory may grow at most by `most_slope`. */
+/** If a role was watched this long after its warm-up, memory may grow at most by `max_slope`. */
 const judged_min = 10;
-const most_slope = 1;
+const max_slope = 1;
 /** Within the warm-up, caches fill and the heap reaches its size. Further growth is a leak. */
 const small_memory = { ORIGINALITY_MB: '8', PROCESS_HEAP_MB: '160' };
 const roles = ['api', 'relay', 'signer', 'timer'] as const;
@@ -149,8 +149,8 @@ t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
   await awaitTruth(t, world, recovery_ms);
   await awaitTruth(t, { ...world, service: { ...service, url: second.url } }, recovery_ms);
   t.same(await calls.findWrong(service.sql), [], 'comments and votes are those acknowledged');
-  const logged = (least_level: number) =>
-    hosts.flatMap((host) => host.log()).filter(({ level }) => level >= least_level);
+  const logged = (min_level: number) =>
+    hosts.flatMap((host) => host.log()).filter(({ level }) => level >= min_level);
   const ended = logged(60);
   t.same(ended, [], 'no process died of an error');
 
@@ -173,11 +173,11 @@ t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
   const growth = grown();
   table(t, [
     ['role', 'processes', 'minutes', 'most MB', 'MB/min'],
-    ...growth.map(({ role, series, watched_min, most_mb, slope }) => [
+    ...growth.map(({ role, series, watched_min, max_mb, slope }) => [
       role,
       String(series),
       watched_min.toFixed(1),
-      most_mb.toFixed(0),
+      max_mb.toFixed(0),
       slope.toFixed(2),
     ]),
   ]);
@@ -186,7 +186,7 @@ t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
   }
   for (const { role, watched_min, slope } of growth) {
     if (watched_min < judged_min) t.comment(`${role}: watched too short to judge its slope`);
-    else t.ok(slope <= most_slope, `${role} grows by ${slope.toFixed(2)} MB a minute`);
+    else t.ok(slope <= max_slope, `${role} grows by ${slope.toFixed(2)} MB a minute`);
   }
   const lines = logged(50).map(({ role, msg, err }) => JSON.stringify({ role, msg, err }));
   for (const line of new Set(lines)) t.comment(line.slice(0, 400));

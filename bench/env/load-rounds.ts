@@ -11,7 +11,7 @@ import type { Setup, Target } from './setup.js';
 export const block = 64;
 /** Enough for batches to fill. Peers gain nothing from more than 64. */
 export const best_connections = 128;
-const most_per_second = 30_000;
+const max_per_second = 30_000;
 
 export interface Round {
   readonly target: Target;
@@ -155,8 +155,8 @@ export const makeClosedLoop = (
     name,
     async warmUp() {
       // The first pass fills caches and compiles code. The second measures the speed after that.
-      await run({ seconds: quick ? 1 : 4, at_most: most_per_second });
-      await measure({ seconds: quick ? 1 : 2, at_most: most_per_second });
+      await run({ seconds: quick ? 1 : 4, at_most: max_per_second });
+      await measure({ seconds: quick ? 1 : 2, at_most: max_per_second });
     },
     round: () => measure({ seconds, at_most: Math.max(2_000, seen * 3) }),
   };

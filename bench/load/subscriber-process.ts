@@ -21,7 +21,7 @@ export interface SubscribeJob {
 }
 
 /** Shorter frames are heartbeats and answers. */
-const least_event_bytes = 256;
+const min_event_bytes = 256;
 const opened_at_once = 64;
 /** Members of the event data that are used for measuring. */
 const measured = /"n":(\d+),"at":([\d.]+)/;
@@ -49,12 +49,12 @@ const openOne = (job: SubscribeJob, n: number): Promise<void> =>
       port,
       path,
       n,
-      wants: (length) => is_sampled || length < least_event_bytes,
+      wants: (length) => is_sampled || length < min_event_bytes,
       onOpen: () => {
         for (const text of hello) socket.write(makeFrame(text));
       },
       onFrame(length, payload) {
-        if (length >= least_event_bytes) count.delivered += 1;
+        if (length >= min_event_bytes) count.delivered += 1;
         if (payload === undefined) return;
         const text = payload.toString();
         if (text.startsWith(ready)) resolve();

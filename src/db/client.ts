@@ -330,8 +330,8 @@ export const openSql = (options: SqlOptions): Sql => {
       .join('');
     return using((connection) => {
       connection.silence_ms = silenceOf(statement_ms ?? usual_ms);
-      const most_ms = Math.max(transaction_ms, 3 * connection.silence_ms);
-      connection.until_ms = performance.now() + most_ms;
+      const max_ms = Math.max(transaction_ms, 3 * connection.silence_ms);
+      connection.until_ms = performance.now() + max_ms;
       return new Transaction(connection).run(`begin ${mode}${settings}`, work);
     });
   };

@@ -75,7 +75,7 @@ const store = async <D, V>(
 };
 
 export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
-  const { commit, queue: most_waiting = 20_000 } = options;
+  const { commit, queue: max_waiting = 20_000 } = options;
   const waiting: Entry<D, V>[] = [];
   let is_running = false;
   const idle: Settle[] = [];
@@ -105,7 +105,7 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
     /** Resolves with the verdict. */
     add: (draft: D): Promise<V> =>
       new Promise((resolve, reject) => {
-        if (waiting.length >= most_waiting) {
+        if (waiting.length >= max_waiting) {
           reject(new QueueFullError('too many drafts are waiting'));
           return;
         }

@@ -19,7 +19,7 @@ export const takesReads = async (reads: Sql): Promise<boolean> => {
 };
 
 /** Longest that a read waits for a replica that is behind or silent, and how often it looks. */
-const most_ms = 200;
+const max_ms = 200;
 const look_every_ms = 5;
 const probe_every_ms = 1_000;
 
@@ -33,7 +33,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
     return keys.map(() => row?.at ?? null);
   });
   const catchUp = async (run: Run): Promise<void> => {
-    const until_ms = performance.now() + most_ms;
+    const until_ms = performance.now() + max_ms;
     const at = await readFlushed('flushed');
     while (performance.now() < until_ms) {
       // A replica that was promoted, or an old primary, has other positions.
@@ -47,7 +47,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
     throw new Error('it is behind');
   };
   const admit = (run: Run): Promise<void> =>
-    withDeadline(catchUp(run), most_ms, 'the replica').catch((error: Error) => {
+    withDeadline(catchUp(run), max_ms, 'the replica').catch((error: Error) => {
       throw new ConnectionError('NO_HOST', `the replica cannot be read: ${error.message}`);
     });
   const replica = openSql({ ...options, url, admit });

@@ -265,7 +265,7 @@ export const findEnded = async (
   return answer === null ? null : replay(answer);
 };
 
-const most_a_turn = 2_000;
+const max_per_turn = 2_000;
 
 /** Deletes answers after a day. Any number of these sweeps may run. */
 export const createIdempotencySweep = (sql: Sql, log: Logger, every_ms = 60_000): Service =>
@@ -273,5 +273,5 @@ export const createIdempotencySweep = (sql: Sql, log: Logger, every_ms = 60_000)
     name: 'idempotency sweep',
     log,
     every_ms,
-    turn: async () => ((await deleteOld(sql, most_a_turn)) === most_a_turn ? 'again' : 'rest'),
+    turn: async () => ((await deleteOld(sql, max_per_turn)) === max_per_turn ? 'again' : 'rest'),
   });

@@ -31,7 +31,7 @@ interface LimiterOptions {
 }
 
 const script = loadScript('windows-n.lua');
-const most_calls_a_script = 128;
+const max_calls_a_script = 128;
 
 /** A call to take or to look at. A number means: first give back the call taken at that time. */
 interface Call {
@@ -168,7 +168,7 @@ const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
         throw error;
       }
     },
-    { most: most_calls_a_script, at_once: 1 },
+    { most: max_calls_a_script, at_once: 1 },
   );
 
   return async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>

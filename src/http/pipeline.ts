@@ -1,6 +1,13 @@
 import type { Logger } from 'pino';
 import { QueueFullError } from '../db/group-commit.js';
-import { common_faults, type Fault, faultBody, isFault, refuse, refuseFields } from '../kit/fault.js';
+import {
+  common_faults,
+  type Fault,
+  faultBody,
+  isFault,
+  refuse,
+  refuseFields,
+} from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
 import { namedTypes, preferredType } from './accept.js';
@@ -194,7 +201,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
  * Maximum number of open writes in a process. More are refused at once with 503, so that admitted
  * writes are answered soon, however many more are sent.
  */
-const most_open_writes = 512;
+const max_open_writes = 512;
 
 const refuseBusy = (): Fault =>
   refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
@@ -221,7 +228,7 @@ const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
 
   return async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<void> => {
     const is_write = found.kind === 'route' && !found.entry.route.waits && !isRead(ctx.request);
-    if (is_write && open_writes >= most_open_writes) {
+    if (is_write && open_writes >= max_open_writes) {
       exchange_counters.shed += 1;
       finish(ctx, refuseBusy());
       return;

@@ -45,10 +45,10 @@ interface Renewal {
 
 const longest_ms = 1_000;
 /** While it is renewed, an old entry is served for this long. */
-const most_old_ms = 1_000;
-const most_bytes = 64 * 1_048_576;
+const max_old_ms = 1_000;
+const max_bytes = 64 * 1_048_576;
 /** A page of ten long forecasts. Larger responses are rare and are not cached. */
-const most_entry_bytes = 262_144;
+const max_entry_bytes = 262_144;
 
 /** Includes the requested types, because one address may answer with several. */
 const keyOf = (path: string, query: string, accept: string): string =>
@@ -70,7 +70,7 @@ const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entr
   if (status !== 200 || !is_whole || headers['Cache-Control'] !== undefined) return null;
   if (!Object.values(headers).every(isHeaderText)) return null;
   const body = Buffer.from(sent_body as string);
-  if (body.byteLength > most_entry_bytes) return null;
+  if (body.byteLength > max_entry_bytes) return null;
   const etag = etagOf(body);
   const sent = [
     ['ETag', etag],
@@ -102,9 +102,9 @@ const send = (res: HttpResponse, req: HttpRequest, { etag, headers, body }: Entr
 
 export const createResponseCache = () => {
   const entries = new LRUCache<string, Entry>({
-    maxSize: most_bytes,
+    maxSize: max_bytes,
     sizeCalculation: ({ body }, key) => body.byteLength + key.length,
-    ttl: longest_ms + most_old_ms,
+    ttl: longest_ms + max_old_ms,
     dispose: ({ tag }, key, reason) => {
       if (reason !== 'set') keys_by_tag.get(tag)?.delete(key);
       if (keys_by_tag.get(tag)?.size === 0) keys_by_tag.delete(tag);

@@ -110,7 +110,7 @@ function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
 FormatRegistry.Set('uuid', (text) => isId(text.toLowerCase()));
 FormatRegistry.Set('date-time', (text) => parseTime(text) !== null);
 
-const most_fields = 20;
+const max_fields = 20;
 
 const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
   const fields: FaultField[] = [];
@@ -120,7 +120,7 @@ const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
     if (seen.has(path)) continue;
     seen.add(path);
     fields.push({ path, message: wordError(error) });
-    if (fields.length >= most_fields) break;
+    if (fields.length >= max_fields) break;
   }
   return fields;
 };

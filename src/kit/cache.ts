@@ -105,12 +105,12 @@ export const makeCache = <V>(options: CacheOptions<V>) => {
 
 export class BusyError extends Error {}
 
-/** Returns a queue: `at_once` calls run, `most_waiting` wait, others reject with a `BusyError`. */
-export const makeQueue = (at_once: number, most_waiting: number) => {
+/** Returns a queue: `at_once` calls run, `max_waiting` wait, others reject with a `BusyError`. */
+export const makeQueue = (at_once: number, max_waiting: number) => {
   const limit = pLimit(at_once);
   return async <T>(work: () => Promise<T>): Promise<T> => {
     const inside = limit.activeCount + limit.pendingCount;
-    if (inside >= at_once + most_waiting) throw new BusyError('too many wait');
+    if (inside >= at_once + max_waiting) throw new BusyError('too many wait');
     return limit(work);
   };
 };

@@ -38,12 +38,12 @@ const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
 };
 
 /** A value that takes longer to read is left out. */
-const most_ms = 2_000;
+const max_ms = 2_000;
 
 /** Makes a counter if the name ends with `_total`, else a gauge. */
 const makeMetric = ({ name, help, read }: Measure, registry: Registry): void => {
   const readInTime = () =>
-    withDeadline(Promise.resolve().then(read), most_ms, name).catch(() => undefined);
+    withDeadline(Promise.resolve().then(read), max_ms, name).catch(() => undefined);
   const options = { name: `pf_${name}`, help, registers: [registry] };
   if (name.endsWith('_total')) {
     new Counter({

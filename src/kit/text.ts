@@ -33,10 +33,10 @@ export const withoutControls = (text: string): string =>
  * calls such a text stream-safe. Invisible characters between two marks do not separate them,
  * because `withoutControls` and `readProse` remove them.
  */
-const most_stacked = 30;
+const max_stacked = 30;
 /** Looks for a mark first, because looking behind every character takes three times as long. */
 const stacked = new RegExp(
-  `\\p{M}(?<!\\p{M}\\p{M})(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${most_stacked}}`,
+  `\\p{M}(?<!\\p{M}\\p{M})(?:[\\p{Cc}\\p{Cf}]*\\p{M}){${max_stacked}}`,
   'u',
 );
 
@@ -89,7 +89,7 @@ export const isFarTooLong = (text: string, max: number): boolean =>
 /** Explains why a text cannot be normalised, in words that follow its name. Null if it can be. */
 export const explainStacking = (text: string): string | null =>
   isStacked(text)
-    ? `has more than ${most_stacked} combining marks in a row; remove some of them`
+    ? `has more than ${max_stacked} combining marks in a row; remove some of them`
     : null;
 
 /** Explains why a text is not accepted, in words that follow its name. Null if it is accepted. */
@@ -382,10 +382,10 @@ const odd_letters = /[\p{M}\u{10000}-\u{10ffff}]/u;
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const dense = new RegExp(`${unspaced.source}|\\p{Script=Hangul}`, 'u');
-const least_of_dense = 2;
+const min_of_dense = 2;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 /** Cutting costs a hundred times as much as reading, so it is limited per run and per text. */
-const most_cut = { at_once: 300, of_run: 1_000, of_text: 20_000 } as const;
+const max_cut = { at_once: 300, of_run: 1_000, of_text: 20_000 } as const;
 
 /** Folds case. The small sigma at the end of a word is the same letter as any other sigma. */
 const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ');
@@ -413,7 +413,7 @@ const pick = (text: string, ranges: Ranges): string => {
 const cutRuns = (runs: readonly string[]): string[] => {
   const words: string[] = [];
   let lines = '';
-  let left = most_cut.of_text;
+  let left = max_cut.of_text;
   const cut = (): void => {
     for (const { segment } of segmenter.segment(lines)) if (segment !== '\n') words.push(segment);
     lines = '';
@@ -421,11 +421,11 @@ const cutRuns = (runs: readonly string[]): string[] => {
   for (const run of runs) {
     if (!unspaced.test(run)) words.push(run);
     else {
-      const line = run.slice(0, Math.min(left, most_cut.of_run));
+      const line = run.slice(0, Math.min(left, max_cut.of_run));
       left -= line.length;
       lines += `${line}\n`;
     }
-    if (lines.length >= most_cut.at_once) cut();
+    if (lines.length >= max_cut.at_once) cut();
   }
   cut();
   return words;
@@ -442,8 +442,8 @@ const countLetters = (word: string): number => word.match(letters)?.length ?? 0;
 /** Returns a check for words with at least `least` letters. In a dense script two are enough. */
 const makeLengthCheck = (text: string, least: number): ((word: string) => boolean) => {
   const count = odd_letters.test(text) ? countLetters : ({ length }: string) => length;
-  if (least <= least_of_dense || !dense.test(text)) return (word) => count(word) >= least;
-  return (word) => count(word) >= (dense.test(word) ? least_of_dense : least);
+  if (least <= min_of_dense || !dense.test(text)) return (word) => count(word) >= least;
+  return (word) => count(word) >= (dense.test(word) ? min_of_dense : least);
 };
 
 /**
@@ -490,7 +490,7 @@ const disguised = /(?<!\p{L})\p{L}{1,24}(?:[0-9@$!*]{1,2}\p{L}{1,24}){1,12}/gu;
 const may_be_disguised = /\p{L}[0-9@$!*]{1,2}\p{L}/u;
 /** Four or more separate letters, as in `f u c k`. */
 const spelt = /(?<!\p{L})\p{L}(?:\P{L}{1,2}\p{L}(?!\p{L})){3,}/gu;
-const most_spelt = 200;
+const max_spelt = 200;
 
 /** Returns the first profane word, as written. */
 const findProfanity = (text: string, words: Iterable<string>): string | null => {
@@ -501,7 +501,7 @@ const findProfanity = (text: string, words: Iterable<string>): string | null => 
     }
   }
   for (const [token] of text.matchAll(spelt)) {
-    if (isOffence((token.match(letters) ?? []).join('').slice(0, most_spelt))) return token;
+    if (isOffence((token.match(letters) ?? []).join('').slice(0, max_spelt))) return token;
   }
   return null;
 };
@@ -577,7 +577,7 @@ const space = 32;
 const isLatin = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
 const beyond_plain = /[\p{L}\p{M}\p{Cf}\p{Cs}]/u;
 const may_disguise = /^[0-9@$!*]{1,2}$/;
-const most_letters = 30;
+const max_letters = 30;
 /** Buffer for the words that count in one text. */
 const found = new Float64Array(longest_text);
 /**
@@ -612,7 +612,7 @@ export const readPlainProse = (text: string, request: ProseRequest): Prose | nul
     while (isLatin(readable.charCodeAt(at))) at += 1;
     const length = at - start;
     while (uncounted[bound]! <= start) bound += 1;
-    if (length > most_letters || uncounted[bound]! < at) return null;
+    if (length > max_letters || uncounted[bound]! < at) return null;
     const is_close = start - word_end <= 2;
     if (is_close && last !== space && may_disguise.test(readable.slice(word_end, start)))
       return null;

@@ -13,7 +13,7 @@ import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
-import { most_call_bytes } from './calls.js';
+import { max_call_bytes } from './calls.js';
 import {
   close_codes,
   closeCodeOf,
@@ -25,7 +25,7 @@ import {
   ws_faults,
 } from './frames.js';
 import { type Core, closeSilent, defineOp, isOverloaded, type Op, Session } from './session.js';
-import { followDefaults, most_last } from './subscribe.js';
+import { followDefaults, max_last } from './subscribe.js';
 
 /**
  * Turns an HTTP request into a socket with a caller, and then takes the caller's frames. Every
@@ -35,7 +35,7 @@ import { followDefaults, most_last } from './subscribe.js';
  */
 
 const auth_deadline_ms = 5_000;
-const most_held = 128;
+const max_held = 128;
 
 /**
  * Data that uWS stores with a socket. uWS hands out a shallow copy, so identity is one level down.
@@ -199,13 +199,13 @@ const welcomeFrame = ({ id, caller, core, ends_ms, opened_ms }: Session): string
       frames_per_s,
       frames_burst,
       frame_bytes,
-      call_bytes: most_call_bytes,
+      call_bytes: max_call_bytes,
       calls,
       topics: is_named ? limits.topics : limits.topics_anonymous,
       connections: is_named ? limits.connections_key : limits.connections_ip,
       replay_events,
       replay_span,
-      last: most_last,
+      last: max_last,
       backpressure_bytes,
       unread_ms,
       hello_ms,
@@ -287,7 +287,7 @@ const breakOff = (session: Session, message: string): void => {
 /** Acts on a frame, or holds it while the caller is looked up. */
 const receive = (session: Session, read: ReadFrame<Op>) => {
   if (session.held !== null) {
-    if (session.held.length < most_held) session.held.push(read);
+    if (session.held.length < max_held) session.held.push(read);
     else session.end(close_codes.RATE, 'too many frames');
     return;
   }

@@ -24,7 +24,7 @@ import { defineOp, type Op, type Session } from './session.js';
  */
 
 /** The largest body of the usual routes, plus the rest of the frame. */
-export const most_call_bytes = 65_536 + 16_384;
+export const max_call_bytes = 65_536 + 16_384;
 
 /** Replies wait while a connection has more unread bytes than this. */
 const unread_goal = 65_536;
@@ -32,9 +32,9 @@ const unread_goal = 65_536;
  * Characters of waiting replies. Above the first limit calls are refused, above the second: 4101.
  */
 const full_chars = 1_048_576;
-const most_chars = 16_777_216;
+const max_chars = 16_777_216;
 /** Longer replies have to be fetched over HTTP. A page of a list is far shorter. */
-const most_reply_chars = 4_194_304;
+const max_reply_chars = 4_194_304;
 
 const text_type = /^text\/|[/+](?:json|xml|x-ndjson|csv|javascript|yaml)\b/;
 const credential_names = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
@@ -55,7 +55,7 @@ type CallFrame = Static<typeof call_frame>;
 export const makeCallOp = (server: Pick<Mounted, 'call' | 'open'>): Op =>
   defineOp({
     schema: call_frame,
-    most_bytes: most_call_bytes,
+    max_bytes: max_call_bytes,
     is_envelope: true,
     is_counted: false,
     take(session, frame, text) {
@@ -148,7 +148,7 @@ class CallQueue {
     this.#ready_chars += reply.length;
     if (this.#ready.push(reply) === 1)
       setImmediate(this.session.core.guard(() => this.sendReady()));
-    if (this.#ready_chars > most_chars) this.#closeSlow();
+    if (this.#ready_chars > max_chars) this.#closeSlow();
     if (this.#on_ended === null || !call.ends_credentials) return;
     this.sendReady();
     this.#on_ended();
@@ -303,7 +303,7 @@ export const bodyTextOf = (json: string): string => {
  * hold it.
  */
 const bodyOf = ({ body, content_type }: Outgoing): string | null => {
-  if (body.length > most_reply_chars) return null;
+  if (body.length > max_reply_chars) return null;
   if (content_type === 'application/json') return body.toString();
   const is_text = typeof body === 'string' || text_type.test(content_type ?? '');
   return is_text ? JSON.stringify(body.toString()) : null;

@@ -177,7 +177,7 @@ export const eventFrame = (
 export interface FrameShape {
   readonly schema: TSchema;
   /** Maximum size of a frame of this op. Without it, the general limit applies. */
-  readonly most_bytes?: number;
+  readonly max_bytes?: number;
   /** The contents are checked later. Here only the syntax of the frame is checked. */
   readonly is_envelope?: boolean;
   /** False if the op has its own limit and does not count against the frame limit. */
@@ -193,7 +193,7 @@ export type ReadFrame<O> =
 
 const checkId = compileCheck(Type.Object({ id: frame_id }), 'frame');
 
-/** Reads one text frame; never throws. `frame_bytes` limits frames of ops without `most_bytes`. */
+/** Reads one text frame; never throws. `frame_bytes` limits frames of ops without `max_bytes`. */
 export const makeFrameReader = <O extends FrameShape>(
   ops: Readonly<Record<string, O>>,
   frame_bytes: number,
@@ -201,14 +201,14 @@ export const makeFrameReader = <O extends FrameShape>(
   const known = new Map(
     Object.entries(ops).map(([name, op]) => [
       name,
-      { op, most_bytes: op.most_bytes ?? frame_bytes, check: compileCheck(op.schema, 'frame') },
+      { op, max_bytes: op.max_bytes ?? frame_bytes, check: compileCheck(op.schema, 'frame') },
     ]),
   );
-  const most_of_all = Math.max(...[...known.values()].map(({ most_bytes }) => most_bytes));
+  const max_total = Math.max(...[...known.values()].map(({ max_bytes }) => max_bytes));
   const too_large = { problem: `The frame is too long. Send at most ${frame_bytes} bytes.` };
 
   return (raw: Buffer): ReadFrame<O> => {
-    if (raw.byteLength > most_of_all) return too_large;
+    if (raw.byteLength > max_total) return too_large;
     const parsed = readJson(raw);
     if (!parsed.ok) return { problem: parsed.problem };
     const { value, text } = parsed;
@@ -221,7 +221,7 @@ export const makeFrameReader = <O extends FrameShape>(
     const problem =
       entry?.op.is_envelope === true ? null : (findJsonProblem(value) ?? findInexactProblem(text));
     if (problem !== null) return { problem };
-    if (raw.byteLength > (entry?.most_bytes ?? frame_bytes)) return too_large;
+    if (raw.byteLength > (entry?.max_bytes ?? frame_bytes)) return too_large;
     const id = checkId(value) === null ? (given_id as FrameId) : undefined;
     if (entry === undefined) {
       const message = `There is no op "${name.slice(0, 40)}".`;

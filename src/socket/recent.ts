@@ -8,13 +8,13 @@ import type { Publication } from './frames.js';
  */
 export type Recent<P extends Publication> = ReturnType<typeof makeRecent<P>>;
 
-/** `most_chars` limits the characters of all bodies together. */
+/** `max_chars` limits the characters of all bodies together. */
 export const makeRecent = <P extends Publication>({
   most,
-  most_chars,
+  max_chars,
 }: {
   readonly most: number;
-  readonly most_chars: number;
+  readonly max_chars: number;
 }) => {
   let list: P[] = [];
   let chars = 0;
@@ -30,7 +30,7 @@ export const makeRecent = <P extends Publication>({
       if (publication.offset <= from + list.length) return;
       list.push(publication);
       chars += publication.body.length;
-      while (list.length > most || chars > most_chars) {
+      while (list.length > most || chars > max_chars) {
         const oldest = list.shift() as P;
         from = oldest.offset;
         chars -= oldest.body.length;

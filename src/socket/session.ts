@@ -193,7 +193,7 @@ interface CoreParts {
 }
 
 /** Maximum number of replays that read the log at the same time. */
-const most_readers = 4;
+const max_readers = 4;
 
 export const makeCore = (options: HubOptions, parts: CoreParts) => {
   const { ops, makePrevReader, publish } = parts;
@@ -222,7 +222,7 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
     /** Finds the event before the first one of a topic that had no subscribers. */
     readPrev: makePrevReader(source, limits.replay_span),
     /** Limits how many replays read the log at the same time. */
-    record_reads: pLimit(most_readers),
+    record_reads: pLimit(max_readers),
     readFrame: makeFrameReader(ops, limits.frame_bytes),
     stats: {
       opened: 0,

@@ -49,7 +49,7 @@ import type { StateRef } from './states.js';
  */
 
 /** Maximum number of newest events that a subscribe frame may ask for. */
-export const most_last = 1_000;
+export const max_last = 1_000;
 
 const topics = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
   minItems: 1,
@@ -59,7 +59,7 @@ const subscribe_frame = Type.Object({
   id: frame_id,
   topics,
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  last: Type.Optional(Type.Integer({ minimum: 1, maximum: most_last })),
+  last: Type.Optional(Type.Integer({ minimum: 1, maximum: max_last })),
   filter: Type.Optional(Type.Unknown()),
 });
 type SubscribeFrame = Static<typeof subscribe_frame>;

@@ -28,7 +28,7 @@ import { cast, type Script, scripts, speak } from './demo/texts.js';
  * up.
  */
 
-const least_agents = 6;
+const min_agents = 6;
 
 const help = `Usage: prediction-forum demo [options]
 
@@ -37,7 +37,7 @@ them, questions are published, every agent predicts on every question, and a web
 receiver count the events. At the end it compares all counts.
 
   --url URL      the service (default: the one of this folder, else port 8080 or PORT)
-  --agents N     how many agents, ${least_agents} to ${cast.length} (default ${cast.length})
+  --agents N     how many agents, ${min_agents} to ${cast.length} (default ${cast.length})
   --data DIR     DATA_DIR of the service (default .data): admin key, certificate
 
 Exit code: 0 all counts are equal, 1 not.`;
@@ -287,8 +287,8 @@ export const runDemo = (call: Call): Promise<number> =>
     },
     async work({ url: given, agents, data: data_dir }, _, call) {
       const agent_count = Number(agents);
-      if (!(agent_count >= least_agents && agent_count <= cast.length)) {
-        throw wrongUsage(`--agents must be a number from ${least_agents} to ${cast.length}.`);
+      if (!(agent_count >= min_agents && agent_count <= cast.length)) {
+        throw wrongUsage(`--agents must be a number from ${min_agents} to ${cast.length}.`);
       }
       const url = checkUrl(given);
       const progress = makeProgress(call.screen);

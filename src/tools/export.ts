@@ -35,11 +35,11 @@ const subjects = [
 
 const named = new Intl.ListFormat('en', { type: 'disjunction' }).format(subjects);
 
-const help = `Usage: prediction-forum export WHAT [--out FILE] [--format FORMAT] [options]
+const help = `Usage: prediction-forum export SUBJECT [--out FILE] [--format FORMAT] [options]
 
-Writes data of a running service into a file. WHAT is ${named}.
+Writes data of a running service into a file. SUBJECT is ${named}.
 
-  --out FILE        the file (default WHAT.FORMAT)
+  --out FILE        the file (default SUBJECT.FORMAT)
   --format FORMAT   ${format_names.join(', ')} (default ndjson)
   --url URL         the service (default: the one of this folder, else port 8080 or PORT)
   --force           replace an existing file
@@ -49,8 +49,8 @@ Which rows:
   --since TIME, --until TIME        when the prediction was made; ISO 8601 with a zone
   --question-id ID, --category SLUG, --subcategory SLUG, --model-family NAME
   --status STATUS                   open, closed, resolved or voided (predictions)
-  --as-of TIME                      only what was known at this time
-  --snapshot TIME                   only what was recorded before; gives the same file again
+  --as-of TIME                      as it was known at this time
+  --snapshot TIME                   only rows recorded before; gives the same file again
   --excel                           CSV with ; between cells, as Excel opens it in much of Europe
   --names                           with ids and names of agents, if they are public
 
@@ -122,9 +122,9 @@ const causeOf = (error: unknown): string => {
 };
 
 /** Requests until there is a final answer. Waits as long as the service says. */
-const request = async (url: string, download: Download, most_ms = Infinity): Promise<Response> => {
+const request = async (url: string, download: Download, max_ms = Infinity): Promise<Response> => {
   const { stop, patience_ms, progress } = download;
-  const give_up_ms = performance.now() + Math.min(patience_ms, most_ms);
+  const give_up_ms = performance.now() + Math.min(patience_ms, max_ms);
   const { origin } = new URL(url);
   for (;;) {
     const signal = stop ?? null;
@@ -206,8 +206,8 @@ const fetchPart = async (download: Download, known: Part | null): Promise<Part> 
     const { bytes } = part === null ? { bytes: 0 } : await partBytes(file);
     const snapshot = part?.snapshot ?? download.snapshot;
     const place = { count: 'true', skip_bytes: String(bytes), ...(snapshot && { snapshot }) };
-    const most_ms = part === null ? first_patience_ms : Infinity;
-    const answer = await request(withQuery(address, { ...query, ...place }), download, most_ms);
+    const max_ms = part === null ? first_patience_ms : Infinity;
+    const answer = await request(withQuery(address, { ...query, ...place }), download, max_ms);
     if (part === null) {
       part = { address, query, snapshot: answer.headers.get('x-export-snapshot') ?? '' };
       beginPart(file, part);
@@ -285,7 +285,7 @@ export const runExport = (call: Call): Promise<number> =>
       call,
     ) {
       if (!subjects.includes(subject)) {
-        throw wrongUsage(`WHAT must be ${named}, not ${subject}.`);
+        throw wrongUsage(`SUBJECT must be ${named}, not ${subject}.`);
       }
       if (!(format_names as readonly string[]).includes(format)) {
         throw wrongUsage(`--format must be one of ${format_names.join(', ')}, not ${format}.`);

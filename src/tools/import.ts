@@ -127,9 +127,9 @@ export interface Run {
   readonly keys?: string | undefined;
 }
 
-const most_items = 100;
+const max_items = 100;
 /** Maximum bytes of the items of one call. The service accepts 4 MiB. */
-const most_bytes = 2_000_000;
+const max_bytes = 2_000_000;
 
 const operations = {
   question: 'importQuestions',
@@ -182,7 +182,7 @@ async function* inBatches(items: Items): AsyncGenerator<readonly Numbered[]> {
   let bytes = 0;
   for await (const one of items) {
     const size = Buffer.byteLength(JSON.stringify(one.item));
-    if (batch.length === most_items || bytes + size > most_bytes) {
+    if (batch.length === max_items || bytes + size > max_bytes) {
       yield batch;
       batch = [];
       bytes = 0;
@@ -194,7 +194,7 @@ async function* inBatches(items: Items): AsyncGenerator<readonly Numbered[]> {
 }
 
 /** The first lines with a reason are listed, and the others only counted. */
-const most_named = 3;
+const max_named = 3;
 
 const refuse = (run: Run, type: RecordType, line: number, reason: string): void => {
   run.counts[type].bad += 1;
@@ -206,12 +206,12 @@ const note = (run: Run, line: number, why: string): void => {
   const reason = why.replace(/\s+/g, ' ');
   const count = (run.reasons.get(reason) ?? 0) + 1;
   run.reasons.set(reason, count);
-  if (count <= most_named) run.progress.say(`line ${line}: ${reason}`);
+  if (count <= max_named) run.progress.say(`line ${line}: ${reason}`);
 };
 
 const sayReasons = ({ reasons, progress }: Run): void => {
   for (const [reason, count] of reasons) {
-    if (count > most_named) progress.say(`${count.toLocaleString('en')} lines: ${reason}`);
+    if (count > max_named) progress.say(`${count.toLocaleString('en')} lines: ${reason}`);
   }
 };
 

@@ -2,7 +2,7 @@ import { Transform } from 'node:stream';
 import { lineTooLong, type RpcError, readLine } from '../features/mcp/messages.js';
 
 /** Larger than the input of any tool. */
-const most_bytes = 1_048_576;
+const max_bytes = 1_048_576;
 
 const line_feed = 10;
 
@@ -34,17 +34,17 @@ export class MessageLines extends Transform {
 
   #add(part: Buffer): void {
     this.#size += part.length;
-    if (this.#size <= most_bytes) this.#parts.push(part);
+    if (this.#size <= max_bytes) this.#parts.push(part);
     else this.#parts = [];
   }
 
   #endLine(): void {
     const line = Buffer.concat(this.#parts);
-    const is_too_long = this.#size > most_bytes;
+    const is_too_long = this.#size > max_bytes;
     this.#parts = [];
     this.#size = 0;
     if (is_too_long) {
-      this.#refuse(lineTooLong(most_bytes));
+      this.#refuse(lineTooLong(max_bytes));
       return;
     }
     if (line.toString('latin1').trim() === '') return;

@@ -30,7 +30,7 @@ FORUM_KEY has the key of the agent. Without it, everything public can be read.
 /** A tool may wait a minute for an event. */
 const answer_ms = 70_000;
 
-const most_wait_ms = 3_000;
+const max_wait_ms = 3_000;
 
 const makeCall =
   (base_url: string, api_key: string): McpCall =>
@@ -80,7 +80,7 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
     async ({ era }) => {
       // Waits for the stream, so that no event is missed if a client follows a question
       // immediately. Without a service, the tools still work and report the problem.
-      await Promise.race([live, pause(most_wait_ms)]);
+      await Promise.race([live, pause(max_wait_ms)]);
       is_old = era === 'legacy';
       const server = makeMcpServer({ tools, call }, { era }, followed);
       server.onclose = () => servers.delete(server);

@@ -26,7 +26,7 @@ import {
 } from './command.js';
 import { makeAccess, withSource } from './stores.js';
 
-const most_listed = 10_000;
+const max_listed = 10_000;
 
 const help = `Usage: prediction-forum webhook list
        prediction-forum webhook test ID
@@ -52,7 +52,7 @@ interface Times {
 }
 
 const list = async (sql: Sql): Promise<Outcome & { readonly said: string }> => {
-  const webhooks = await listEveryWebhook(sql, null, most_listed);
+  const webhooks = await listEveryWebhook(sql, null, max_listed);
   const lines = webhooks.map(({ id, url, owner, owner_id, active, waiting }) =>
     [id, active ? 'active' : 'off', `${waiting} waiting`, owner ?? owner_id, url].join('  '),
   );

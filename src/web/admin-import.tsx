@@ -68,7 +68,7 @@ const readLines = (text: string, publish: boolean) => {
   return { lines, wrong };
 };
 
-const most_items = 100;
+const max_items = 100;
 
 interface Answered {
   readonly index: number;
@@ -101,8 +101,8 @@ const importAll = async (api: Api, { lines, wrong }: Read): Promise<readonly Res
   const results = [...wrong];
   for (const kind of Object.keys(imports) as Kind[]) {
     const all = lines[kind];
-    for (let from = 0; from < all.length; from += most_items) {
-      results.push(...(await send(api, kind, all.slice(from, from + most_items))));
+    for (let from = 0; from < all.length; from += max_items) {
+      results.push(...(await send(api, kind, all.slice(from, from + max_items))));
     }
   }
   return results.sort((a, b) => a.number - b.number);

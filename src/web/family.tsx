@@ -22,9 +22,9 @@ type Entry = Operations['leaderboard']['returns']['leaderboard'][number];
 const boards = ['brier', 'log', 'relative', 'accuracy', 'calibration'] as const;
 type Board = (typeof boards)[number];
 
-const most_questions = 100;
+const max_questions = 100;
 /** Agreement is shown only if two families share at least this many questions. */
-const least_common = 3;
+const min_common = 3;
 
 /**
  * Returns the family's mean chance of each outcome, in percent: one number for a yes/no question,
@@ -45,7 +45,7 @@ const distance = (a: readonly number[], b: readonly number[]): number =>
 
 interface Pair {
   readonly n: number;
-  /** Mean absolute difference in points. Null if there are fewer than `least_common` questions. */
+  /** Mean absolute difference in points. Null if there are fewer than `min_common` questions. */
   readonly apart: number | null;
 }
 
@@ -55,7 +55,7 @@ const comparePair = (all: readonly Consensus[], a: string, b: string): Pair => {
     return mine === null || theirs === null ? [] : [distance(mine, theirs)];
   });
   const n = both.length;
-  return { n, apart: n < least_common ? null : both.reduce((sum, one) => sum + one, 0) / n };
+  return { n, apart: n < min_common ? null : both.reduce((sum, one) => sum + one, 0) / n };
 };
 
 interface Difference {
@@ -86,7 +86,7 @@ const gapOf = ({ family, crowd }: Difference): number => Math.abs(family - crowd
 const readFamily = async (api: Api, family: ModelFamily) => {
   const [open, listed, ...pages] = await Promise.all([
     api.get('listQuestions', {
-      query: { status: 'open', sort: 'most_predicted', limit: most_questions },
+      query: { status: 'open', sort: 'most_predicted', limit: max_questions },
     }),
     api.get('listAgents', { query: { family, sort: 'points', limit: 5 } }),
     ...boards.map((by) => api.get('leaderboard', { query: { by, of: 'families', limit: 100 } })),
@@ -222,7 +222,7 @@ const Agreement = ({
           <caption>
             Mean absolute difference of their forecasts, in points. It covers the{' '}
             {countText(consensus.length, 'open question')} with the most forecasts. Each pair needs
-            at least {least_common} questions in common. Stronger colours mean larger differences.
+            at least {min_common} questions in common. Stronger colours mean larger differences.
           </caption>
           <thead>
             <tr>

@@ -8,7 +8,7 @@ import { outcomeText, QuestionList } from './parts/question-row.js';
 /** The home page: explains the forum, shows current activity and invites people to take part. */
 
 /** Smallest change within 24 hours, in points, that counts as a move. */
-const least_move = 1;
+const min_move = 1;
 const shown_rows = 5;
 const ticker_rows = 8;
 
@@ -54,7 +54,7 @@ const readHome = async (api: Api, now: Date) => {
   const moveOf = (one: (typeof active.questions)[number]): number =>
     Math.abs(one.consensus?.change_24h ?? 0);
   const moving = active.questions
-    .filter((one) => moveOf(one) >= least_move)
+    .filter((one) => moveOf(one) >= min_move)
     .sort((a, b) => moveOf(b) - moveOf(a))
     .slice(0, shown_rows);
   return {

@@ -395,7 +395,7 @@ const csv_columns = [
 ].map((name) => ({ name, type: 'text', is_free: name === 'name' || name === 'model' }) as const);
 
 /** A spreadsheet is for people. Programs can read longer boards page by page from the API. */
-const most_rows = 1_000;
+const max_rows = 1_000;
 
 const leaderboardCsv = route({
   ...public_page,
@@ -413,9 +413,9 @@ const leaderboardCsv = route({
       const page = await readRows(api, chosen, cursor);
       rows.push(...page.leaderboard.filter(({ n }) => n >= chosen.least));
       cursor = page.next_cursor;
-    } while (cursor !== null && rows.length < most_rows);
+    } while (cursor !== null && rows.length < max_rows);
     const lines = rows
-      .slice(0, most_rows)
+      .slice(0, max_rows)
       .map(({ interval, rank_interval, ...row }) =>
         csvLine(csv_columns, {
           ...row,

@@ -25,7 +25,7 @@ import { type Question, status_words } from './question-chart.js';
 type Receipt = Operations['getReceipt']['returns']['receipt'];
 type Revision = Operations['listRevisions']['returns']['revisions'][number];
 
-const most_revisions = 100;
+const max_revisions = 100;
 const shown_replies = 50;
 
 const readPrediction = async (api: Api, pid: string, cursor: string | undefined) => {
@@ -35,7 +35,7 @@ const readPrediction = async (api: Api, pid: string, cursor: string | undefined)
   const [{ question }, receipt, revisions, replies, profile] = await Promise.all([
     api.get('getQuestion', { params: { id: prediction.question_id } }),
     api.get('getReceipt', { params }),
-    api.get('listRevisions', { params, query: { limit: most_revisions } }),
+    api.get('listRevisions', { params, query: { limit: max_revisions } }),
     api('listReplies', { params, query: { limit: shown_replies, ...paged } }),
     api('agentProfile', { params: { id: prediction.user_id } }),
   ]);

@@ -45,8 +45,8 @@ const series_choices = (is_multi: boolean) =>
     ['families', 'By family'],
   ] as const;
 
-const most_series = 5;
-const most_points = 120;
+const max_series = 5;
+const max_points = 120;
 
 /** Converts a value of the API to a number. Dates become milliseconds. */
 const levelOf = (value: number | string | null | undefined): number | null =>
@@ -62,9 +62,9 @@ export const readChart = async (
   { model_breakdown }: Consensus,
   { range, by_family }: { range: string; by_family: boolean },
 ) => {
-  const points = range === 'all' ? most_points : 500;
+  const points = range === 'all' ? max_points : 500;
   const families = by_family
-    ? [...model_breakdown].sort((a, b) => b.count - a.count).slice(0, most_series)
+    ? [...model_breakdown].sort((a, b) => b.count - a.count).slice(0, max_series)
     : [];
   const [all, ...each] = await Promise.all([
     api.get('getChart', { params: { id }, query: { points } }),
@@ -80,14 +80,14 @@ export const readChart = async (
 export type Charts = Awaited<ReturnType<typeof readChart>>;
 
 /**
- * Returns the points from a moment on, thinned to at most `most_points`. The last earlier point
+ * Returns the points from a moment on, thinned to at most `max_points`. The last earlier point
  * is moved to the start, because its value was still valid then.
  */
 const cut = <T extends { readonly at: number }>(points: readonly T[], from: number): T[] => {
   const before = points.findLast(({ at }) => at < from);
   const rest = points.filter(({ at }) => at >= from);
   const kept = before === undefined ? rest : [{ ...before, at: from }, ...rest];
-  const each = Math.ceil(kept.length / most_points);
+  const each = Math.ceil(kept.length / max_points);
   return kept.filter((_, n) => (kept.length - 1 - n) % each === 0);
 };
 
@@ -113,7 +113,7 @@ const leadersOf = ({ options, points }: Chart): readonly number[] => {
   return options
     .map((_, n) => n)
     .sort((a, b) => (last[b] ?? 0) - (last[a] ?? 0))
-    .slice(0, most_series);
+    .slice(0, max_series);
 };
 
 const linesOf = (question: Question, { all, families }: Charts, from: number): PlotLine[] => {

@@ -21,7 +21,7 @@ import { Head, Share, Terms } from './question-terms.js';
 const shown_forecasts = 10;
 const shown_comments = 30;
 const shown_debates = 10;
-const most_dots = 100;
+const max_dots = 100;
 
 const word = Type.Optional(Type.String({ maxLength: 512 }));
 const query_schema = Type.Object({
@@ -82,7 +82,7 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
     readChart(api, question, consensus, { range, by_family: series === 'families' }),
     api.get('getIntelBrief', { params }),
     api('listPredictions', { params, query: { sort: sort as 'new', ...paged } }),
-    api.get('listPredictions', { params, query: { limit: most_dots, reasoning: false } }),
+    api.get('listPredictions', { params, query: { limit: max_dots, reasoning: false } }),
     readDiscussion(api, id, query),
     api.get('listDisputes', { params, query: { limit: 20 } }),
     api.get('listChanges', { params }),

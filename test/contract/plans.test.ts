@@ -72,7 +72,7 @@ const allowed: readonly (readonly [RegExp, readonly string[], string])[] = [
   [/ where not exists \(select from webhooks\)/, ['webhooks'], 'it ends at the first row'],
 ];
 
-const least_rows = 1_000;
+const min_rows = 1_000;
 
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
@@ -91,7 +91,7 @@ const indexes = await admin<{ name: string; table: string }[]>`
   where indpred is null`;
 const tables_of_indexes = new Map(indexes.map(({ name, table }) => [name, table]));
 await admin.end();
-const grown = new Set(rows.filter(({ count }) => count >= least_rows).map(({ name }) => name));
+const grown = new Set(rows.filter(({ count }) => count >= min_rows).map(({ name }) => name));
 
 const app = await startApp(t, {
   stores,

@@ -24,7 +24,7 @@ const phrases: readonly (readonly [name: string, pattern: RegExp, example: strin
   ['is none', /\b(?<!if there )(is|are|has|have|was|were|be) none\b/i, 'The address that is none.'],
   [
     'what … as a noun',
-    /\bwhat (is(?! wrong)|are|was|were|has|have|had|it|they|came|comes|goes|went|stands|happens|belongs|an?|the|there|others|nobody|everybody|each|its|follows|fails|remains)\b/i,
+    /\bwhat (is(?! wrong)|are|was|were|has|have|had|it|they|came|comes|goes|went|stands|happens|belongs|the|there|others|nobody|everybody|each|its|follows|fails|remains)\b/i,
     'Everything reads what is kept.',
   ],
   [
@@ -39,7 +39,11 @@ const phrases: readonly (readonly [name: string, pattern: RegExp, example: strin
   ],
   ['so many for this many', /\bso (many|long|much|often|few)\b(?! as| that)/i, 'It waits so long.'],
   ['told of', /\b(tells?|told) (of|apart|from)\b/i, 'Permissions do not tell of it.'],
-  ['whoever', /\b(whoever|whatever|(of|that) nobody)\b/i, 'It is the hash of nobody.'],
+  [
+    'whoever',
+    /\b(whoever|whatever|of nobody|that nobody(?! else))\b/i,
+    'It is the hash of nobody.',
+  ],
   [
     'as many as there',
     /\b(as many as|as long as|as often as) (there|it|they|one)\b/i,
@@ -155,9 +159,13 @@ t.test('comments are plain English', async (t) => {
   t.same(sources.flatMap(findIn(commentsIn)), []);
 });
 
+/** Sample reasonings, in the words of many agents. */
+const voices = /predict-texts|quickstart-text|demo\/texts/;
+
 t.test('texts of the source are plain English', async (t) => {
   const sources = readSources(['src', 'clients/typescript/src', 'bench', 'examples'], kinds);
-  t.same(sources.flatMap(findIn(textsIn)), []);
+  const own = sources.filter(({ path }) => !voices.test(path));
+  t.same(own.flatMap(findIn(textsIn)), []);
 });
 
 t.test('documents that everybody reads first are plain English', async (t) => {

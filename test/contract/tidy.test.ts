@@ -229,7 +229,7 @@ check(
 );
 
 const rules_file = /^src\/features\/.*\brules\.ts$/;
-const most_files_of_rules = 15;
+const max_files_of_rules = 15;
 
 check(
   'rules, schemas and faults load neither the engine nor a store',
@@ -253,20 +253,20 @@ check(
 );
 
 check(
-  `rules load at most ${most_files_of_rules} files`,
+  `rules load at most ${max_files_of_rules} files`,
   (sources) => {
     const loads = makeLoads(sources);
     return sources
       .filter(({ path: at }) => rules_file.test(at))
       .map(({ path: at }) => [at, [...loads(at)].filter((one) => one.startsWith('src/'))] as const)
-      .filter(([, files]) => files.length > most_files_of_rules)
+      .filter(([, files]) => files.length > max_files_of_rules)
       .map(([at, files]) => `${at} loads ${files.length} files`);
   },
   src,
   [
     file(
       'src/features/a/rules.ts',
-      ...Array.from({ length: most_files_of_rules }, (_, n) => `import '../../kit/k${n}.js';`),
+      ...Array.from({ length: max_files_of_rules }, (_, n) => `import '../../kit/k${n}.js';`),
     ),
   ],
 );

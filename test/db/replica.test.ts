@@ -52,7 +52,7 @@ const readOwnWrites = async (
   return done;
 };
 
-const judge = (t: Test, done: readonly Read[], most_ms: number): number => {
+const judge = (t: Test, done: readonly Read[], max_ms: number): number => {
   t.same(
     done.filter(({ has_it }) => !has_it),
     [],
@@ -60,7 +60,7 @@ const judge = (t: Test, done: readonly Read[], most_ms: number): number => {
   );
   const longest_ms = Math.round(Math.max(...done.map(({ took_ms }) => took_ms)));
   const on_replica = done.filter(({ is_replica }) => is_replica).length;
-  t.ok(longest_ms < allow(most_ms), `the longest of ${done.length} reads took ${longest_ms} ms`);
+  t.ok(longest_ms < allow(max_ms), `the longest of ${done.length} reads took ${longest_ms} ms`);
   t.comment(`${on_replica} of them came from the replica`);
   return on_replica / done.length;
 };

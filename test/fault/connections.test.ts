@@ -100,8 +100,8 @@ const listenForStrays = (t: Test): readonly unknown[] => {
 };
 
 const endAtRandom = async (t: Test, admin: Sql): Promise<void> => {
-  const least_ms = is_long ? 30_000 : 2_000;
-  const until_ms = performance.now() + least_ms;
+  const min_ms = is_long ? 30_000 : 2_000;
+  const until_ms = performance.now() + min_ms;
   let ended = 0;
   while (performance.now() < until_ms) {
     const [row] = await admin<{ ended: number }[]>`
@@ -114,7 +114,7 @@ const endAtRandom = async (t: Test, admin: Sql): Promise<void> => {
       ) one`;
     ended += row?.ended ?? 0;
   }
-  t.ok(ended > least_ms / 100, `${ended} connections were ended`);
+  t.ok(ended > min_ms / 100, `${ended} connections were ended`);
 };
 
 t.test(

@@ -14,7 +14,7 @@ import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './wor
 t.setTimeout(fault_limits.timeout);
 
 const recovery_ms = 10_000;
-const least_ms = is_long ? 30_000 : 700;
+const min_ms = is_long ? 30_000 : 700;
 
 const last = async (ms: number): Promise<void> => {
   const from_ms = performance.now();
@@ -98,7 +98,7 @@ const makeFaults = ({ primary, standby }: Pair): Readonly<Record<string, Fault>>
       const refused = await callMeanwhile(t, service, async () => {
         await admin`alter system set default_transaction_read_only = on`;
         await admin`select pg_reload_conf()`;
-        await last(least_ms);
+        await last(min_ms);
         await admin`alter system reset default_transaction_read_only`;
         await admin`select pg_reload_conf()`;
         await untilStored(t, load);
@@ -119,7 +119,7 @@ const makeFaults = ({ primary, standby }: Pair): Readonly<Record<string, Fault>>
     async strike({ service, load }, t) {
       const refused = await callMeanwhile(t, service, async () => {
         await primary.kill();
-        await last(least_ms);
+        await last(min_ms);
         await standby.admin`select pg_promote()`;
         await untilStored(t, load);
       });

@@ -68,11 +68,11 @@ t.test('connections fall silent under load', fault_limits, async (t) => {
     await isBack(t, world, from_ms);
     await until('health is good', async () => (await readHealth(world)).status === 'ok');
   };
-  const loseFor = async (t: Test, least_ms: number) => {
+  const loseFor = async (t: Test, min_ms: number) => {
     postgres.silenceAll();
     await untilFollowed(world, 'db');
     const from_ms = performance.now();
-    await until('some time has passed', () => performance.now() - from_ms > least_ms);
+    await until('some time has passed', () => performance.now() - from_ms > min_ms);
     t.equal((await readHealth(world)).db, false);
     postgres.heal();
     await isBack(t, world, performance.now());

@@ -31,11 +31,11 @@ const longestDelivery = async ({ service }: FaultWorld, since = new Date(0)): Pr
   return Math.round(row?.ms ?? 0);
 };
 
-/** Checks that events of questions arrive again within `most_ms`, and webhooks too. */
+/** Checks that events of questions arrive again within `max_ms`, and webhooks too. */
 const flowWithin = async (
   t: Test,
   world: FaultWorld,
-  most_ms: number,
+  max_ms: number,
   sleep: () => () => void,
 ): Promise<void> => {
   const wake = sleep();
@@ -48,8 +48,8 @@ const flowWithin = async (
     await untilDelivered(world);
     const longest_ms = await longestDelivery(world, new Date(Date.now() - passed()));
     t.comment(`events after ${heard_ms} ms, webhooks after ${passed()}, longest ${longest_ms} ms`);
-    t.ok(heard_ms < allow(most_ms), 'events flow in time');
-    t.ok(passed() < allow(most_ms), 'webhooks flow in time');
+    t.ok(heard_ms < allow(max_ms), 'events flow in time');
+    t.ok(passed() < allow(max_ms), 'webhooks flow in time');
   } finally {
     wake();
   }

@@ -25,7 +25,7 @@ t.setTimeout(fault_limits.timeout);
 
 /** Time from the repair until calls are stored again and the log is complete. */
 const recovery_ms = 5_000;
-const least_ms = is_long ? 30_000 : 1_000;
+const min_ms = is_long ? 30_000 : 1_000;
 
 const diskOf = ({ disks }: TestService, name: string): SmallDisk => {
   const disk = disks[name];
@@ -41,7 +41,7 @@ const readOn = (t: Test, service: TestService, work: () => Promise<void>): Promi
   whileReading(t, service, async () => {
     const from_ms = performance.now();
     await work();
-    await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
+    await until('its time', () => performance.now() - from_ms >= min_ms, min_ms + 10_000);
   });
 
 /** Waits until writing calls are refused, and checks the answer. */

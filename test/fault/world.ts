@@ -41,7 +41,7 @@ export interface WorldOptions extends ServiceOptions {
 }
 
 /** Maximum number of unfinished or unsettled calls when a signer ends. See `send_limits`. */
-const most_repeats = 100;
+const max_repeats = 100;
 
 const addHook = async ({ url, agents }: TestService, target: string) => {
   const response = await fetch(`${url}/api/webhooks`, {
@@ -130,9 +130,9 @@ export const activeRelay = ({ hosts }: TestService) =>
   );
 
 /** In the long form, waits until the fault has lasted this long. */
-export const lastFor = async (from_ms: number, least_ms: number): Promise<void> => {
+export const lastFor = async (from_ms: number, min_ms: number): Promise<void> => {
   if (!is_long) return;
-  await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
+  await until('its time', () => performance.now() - from_ms >= min_ms, min_ms + 10_000);
 };
 
 /** Ways in which the stream in Redis loses data. */
@@ -253,7 +253,7 @@ export const surviveAll = async (
 ): Promise<void> => {
   let most = 0;
   for (const [name, fault] of Object.entries(faults)) {
-    most += most_repeats;
+    most += max_repeats;
     world.load.resume(fault.per_second ?? 100);
     await t.test(name, fault_limits, async (t) => {
       await survive(t, world, fault);

@@ -59,7 +59,7 @@ export const headOf = async ({ call }: TestApp): Promise<number> =>
 
 const batch = 500;
 /** Maximum number of events that wait for the relay. */
-const most_waiting = 5_000;
+const max_waiting = 5_000;
 
 /** Emits this many events, as fast as the relay puts them into the log. */
 export const emitMany = async (
@@ -69,7 +69,7 @@ export const emitMany = async (
 ): Promise<void> => {
   const begin = await headOf(app);
   for (let emitted = 0; emitted < count; emitted += batch) {
-    while (begin + emitted - (await headOf(app)) > most_waiting) await pause(20);
+    while (begin + emitted - (await headOf(app)) > max_waiting) await pause(20);
     await emit(app, question_ids, Math.min(batch, count - emitted));
   }
 };

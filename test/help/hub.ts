@@ -121,7 +121,7 @@ export const mountTestHub = (
   const hub = mountHub(app, {
     path: '/ws',
     node: 'test',
-    recent: makeRecent({ most: 4_096, most_chars: 8_388_608 }),
+    recent: makeRecent({ most: 4_096, max_chars: 8_388_608 }),
     connections: makeOwnCounter(),
     readAddress: makeAddressReader([]),
     readToken: (token) => ({ api_key: token, authorization: '', admin_key: '' }),

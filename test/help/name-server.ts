@@ -21,8 +21,8 @@ export interface Zone {
   readonly delay_ms?: number;
 }
 
-const most_udp = 512;
-const most_tcp = 65_535;
+const max_udp = 512;
+const max_tcp = 65_535;
 
 const answerTo = ({ id, questions = [] }: dns.Packet, zone: Zone, most: number): Buffer => {
   const [{ name, type } = { name: '', type: 'A' }] = questions;
@@ -34,7 +34,7 @@ const answerTo = ({ id, questions = [] }: dns.Packet, zone: Zone, most: number):
   ] as dns.Answer[];
   const flags = dns.RECURSION_DESIRED | dns.RECURSION_AVAILABLE | (zone.rcode ?? 0);
   const encode = (count: number): Buffer => {
-    const is_cut = count < answers.length && most === most_udp;
+    const is_cut = count < answers.length && most === max_udp;
     return dns.encode({
       type: 'response',
       questions,
@@ -93,7 +93,7 @@ export const startNameServer = async (t: Teardown, given: Readonly<Record<string
 
   const udp = createSocket('udp4');
   udp.on('message', (query, from) => {
-    handle(dns.decode(query), most_udp, (answer) => udp.send(answer, from.port, from.address));
+    handle(dns.decode(query), max_udp, (answer) => udp.send(answer, from.port, from.address));
   });
   const tcp = createServer((socket) => {
     sockets.add(socket);
@@ -103,7 +103,7 @@ export const startNameServer = async (t: Teardown, given: Readonly<Record<string
       got = Buffer.concat([got, chunk]);
       while (got.length >= 2 && got.length >= 2 + got.readUInt16BE(0)) {
         const end = 2 + got.readUInt16BE(0);
-        handle(dns.decode(got.subarray(2, end)), most_tcp, (answer) => {
+        handle(dns.decode(got.subarray(2, end)), max_tcp, (answer) => {
           const length = Buffer.alloc(2);
           length.writeUInt16BE(answer.length, 0);
           socket.write(Buffer.concat([length, answer]));

@@ -447,8 +447,8 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     pause: (part: Part): (() => void) => pause(pidsOf(part)),
 
     /** Lines of its log so far: warnings (40), errors (50), crashes of processes (60). */
-    troubles: (least_level = 40): readonly LogLine[] =>
-      hosts.flatMap((host) => host.log()).filter(({ level }) => level >= least_level),
+    troubles: (min_level = 40): readonly LogLine[] =>
+      hosts.flatMap((host) => host.log()).filter(({ level }) => level >= min_level),
   };
 };
 

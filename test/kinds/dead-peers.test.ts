@@ -18,13 +18,13 @@ import { type Client, connect, type Frame } from '../help/ws-client.js';
 
 /** Kind 5: quotas that count dead peers. Each test has its own addresses and agents. */
 
-const most_key = 3;
-const most_ip = 6;
+const max_key = 3;
+const max_ip = 6;
 const app = await startApp(t, {
   env: {
     ...no_limits,
-    SOCKETS_KEY: String(most_key),
-    SOCKETS_IP: String(most_ip),
+    SOCKETS_KEY: String(max_key),
+    SOCKETS_IP: String(max_ip),
     TRUSTED_PROXIES: '127.0.0.1',
   },
 });
@@ -118,7 +118,7 @@ const subscribe = { op: 'subscribe', id: 's', topics: ['all'] };
 t.test('strangers that vanished do not keep their address out', async (t) => {
   const headers = from(newAddress());
   const dead = await Promise.all(
-    range(1, most_ip).map((n) =>
+    range(1, max_ip).map((n) =>
       openDead(t, headers, { how: n % 2 === 0 ? 'mute' : 'stopped', says: subscribe }),
     ),
   );
@@ -134,11 +134,11 @@ t.test('strangers that vanished do not keep their address out', async (t) => {
 
 t.test('many keys of one address share its places, also with the dead', async (t) => {
   const address = newAddress();
-  const keys = await Promise.all(range(1, most_ip + 1).map(newKey));
+  const keys = await Promise.all(range(1, max_ip + 1).map(newKey));
   const living = await connect(t, app.port, { headers: from(address, keys[0]) });
   await living.get('welcome', ({ op }) => op === 'welcome');
-  for (const key of keys.slice(1, most_ip)) await openDead(t, from(address, key));
-  const { refusals } = await comeBack(t, from(address, keys[most_ip]));
+  for (const key of keys.slice(1, max_ip)) await openDead(t, from(address, key));
+  const { refusals } = await comeBack(t, from(address, keys[max_ip]));
   t.ok(refusals > 0, 'a key without a single socket was sent away by its address');
   await isAlive(t, living, 'who answers pings stays');
   const moved = await tryIn(t, from(newAddress(), keys[1]));
@@ -149,7 +149,7 @@ t.test('a peer that reads everything and answers no ping loses its place', async
   const address = newAddress();
   const key = await newKey();
   const dead = await Promise.all(
-    range(1, most_key).map(() => openDead(t, from(address, key), { says: subscribe })),
+    range(1, max_key).map(() => openDead(t, from(address, key), { says: subscribe })),
   );
   await makeOpenQuestion(app);
   await until('they read the log', () => dead.every(({ frames }) => frames.at(-1)?.op === 'event'));
@@ -164,7 +164,7 @@ t.test(
   async (t) => {
     const key = await newKey();
     const stopped = await Promise.all(
-      range(1, most_key).map(() =>
+      range(1, max_key).map(() =>
         openDead(t, from(newAddress(), key), { how: 'stopped', says: subscribe }),
       ),
     );
@@ -174,8 +174,8 @@ t.test(
     await client.subscribe(['all']);
     await makeOpenQuestion(app);
     await until('the newcomer hears the log', () => client.events('all').length > 0);
-    for (const _ of range(2, most_key)) await comeBack(t, from(newAddress(), key));
-    t.equal(stopped.length, most_key, 'all of the dead were replaced');
+    for (const _ of range(2, max_key)) await comeBack(t, from(newAddress(), key));
+    t.equal(stopped.length, max_key, 'all of the dead were replaced');
   },
 );
 
@@ -187,7 +187,7 @@ t.test('the dead sockets of a key that was replaced do not keep the new key out'
   const { body } = await app.call('POST', '/api/me/rotate-key', { key });
   const fresh: string = body.api_key;
   const living = [];
-  for (const _ of range(1, most_key)) {
+  for (const _ of range(1, max_key)) {
     living.push((await comeBack(t, from(newAddress(), fresh))).client);
   }
   for (const client of living) await isAlive(t, client, 'all places belong to the new key');
@@ -198,11 +198,11 @@ t.test('the dead sockets of a key that was replaced do not keep the new key out'
 t.test('where all are alive all stay, however often somebody knocks', async (t) => {
   const key = await newKey();
   const living: Client[] = [];
-  for (const _ of range(1, most_key)) {
+  for (const _ of range(1, max_key)) {
     const client = await tryIn(t, from(newAddress(), key));
     if (client !== null) living.push(client);
   }
-  t.equal(living.length, most_key);
+  t.equal(living.length, max_key);
   const begun = Date.now();
   let knocks = 0;
   await until(
@@ -227,12 +227,12 @@ t.test('a quota counts over two processes, and so do the signs of life', async (
   const other = await startApp(t, {
     stores: app.stores,
     roles: ['api'],
-    env: { ...no_limits, SOCKETS_KEY: String(most_key), TRUSTED_PROXIES: '127.0.0.1' },
+    env: { ...no_limits, SOCKETS_KEY: String(max_key), TRUSTED_PROXIES: '127.0.0.1' },
   });
   const key = await newKey();
   const living = await connect(t, other.port, { headers: from(newAddress(), key) });
   await living.get('welcome', ({ op }) => op === 'welcome');
-  for (const _ of range(2, most_key)) {
+  for (const _ of range(2, max_key)) {
     await openDead(t, from(newAddress(), key), { port: other.port, how: 'stopped' });
   }
   const { client, refusals } = await comeBack(t, from(newAddress(), key));
@@ -354,7 +354,7 @@ t.test(
 t.test('both client libraries come back by themselves when the dead are gone', async (t) => {
   const key = await newKey();
   const question_id = await makeOpenQuestion(app);
-  for (const _ of range(1, most_key)) await openDead(t, from(newAddress(), key));
+  for (const _ of range(1, max_key)) await openDead(t, from(newAddress(), key));
   const client = createClient({ base_url: app.url, api_key: key });
   t.teardown(() => client.close());
   const waits: number[] = [];
@@ -377,7 +377,7 @@ t.test('both client libraries come back by themselves when the dead are gone', a
   t.same(offsets, range(1, offsets.length), 'from its beginning, each once');
   if (no_python !== false) return t.comment(no_python);
   const other = await newKey();
-  for (const _ of range(1, most_key)) await openDead(t, from(newAddress(), other));
+  for (const _ of range(1, max_key)) await openDead(t, from(newAddress(), other));
   const program = `
 import json, sys
 from prediction_forum import Forum

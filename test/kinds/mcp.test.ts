@@ -57,15 +57,15 @@ const ask = async (t: Any, name: string, args: Any): Promise<Any> => {
 /** The rows of all pages, read with each page's cursor. */
 const readAll = async (t: Any, name: string, args: Any, rows: string): Promise<Any[]> => {
   const found: Any[] = [];
-  let most_seen = 0;
+  let max_seen = 0;
   for (let cursor: string | null = null; ; ) {
     const answer: Any = await ask(t, name, { ...args, ...(cursor && { cursor }) });
-    most_seen = Math.max(most_seen, answer.bytes);
+    max_seen = Math.max(max_seen, answer.bytes);
     found.push(...answer[rows]);
     cursor = answer.next_cursor;
     if (answer[rows].length === 0 || cursor === null) break;
   }
-  t.comment(`${name} ${JSON.stringify(args)}: ${found.length} rows, at most ${most_seen} bytes`);
+  t.comment(`${name} ${JSON.stringify(args)}: ${found.length} rows, at most ${max_seen} bytes`);
   return found;
 };
 

@@ -25,7 +25,7 @@ const roles = ['api', 'relay', 'signer', 'timer'] as const;
 /** Failed deliveries are retried after at least 5 s. */
 const receiver_ms = 6_000;
 /** More than Postgres allows. */
-const most_connections = 250;
+const max_connections = 250;
 
 const isWell = async ({ url }: Host): Promise<boolean> =>
   fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).then(
@@ -60,7 +60,7 @@ const takeConnections = async ({ world }: Struck, ms: number): Promise<void> => 
     }
   };
   const end_ms = performance.now() + ms;
-  while (taken.length < most_connections && (await take()));
+  while (taken.length < max_connections && (await take()));
   await killer`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name like 'prediction-forum %' and application_name not like '% test'`;

@@ -22,7 +22,7 @@ export interface Growth {
   readonly series: number;
   /** Minutes for which they were watched in total, without the warm-up. */
   readonly watched_min: number;
-  readonly most_mb: number;
+  readonly max_mb: number;
   /** MB per minute, by least squares over all series, each with its own level. */
   readonly slope: number;
   /** MB at each minute of the longest-lived process. */
@@ -60,7 +60,7 @@ export const measureGrowth = (role: string, all: readonly (readonly Sample[])[])
     series: warm.length,
     slope: squares === 0 ? 0 : products / squares,
     watched_min: spans.reduce((sum, one) => sum + one, 0),
-    most_mb: Math.max(0, ...all.flat().map(({ mb }) => mb)),
+    max_mb: Math.max(0, ...all.flat().map(({ mb }) => mb)),
     longest: (all.toSorted((a, b) => b.length - a.length)[0] ?? [])
       .filter(({ min }, n, samples) => Math.floor(min) > Math.floor(samples[n - 1]?.min ?? -1))
       .map(({ mb }) => mb),

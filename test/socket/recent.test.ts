@@ -22,7 +22,7 @@ t.test('what is kept equals the end of a list, wherever one looks', async (t) =>
       fc.integer({ min: 0, max: 50 }),
       fc.array(fc.nat(1_000), { maxLength: 8 }),
       (most, count, begin, places) => {
-        const recent = makeRecent<Publication>({ most, most_chars: 1_000_000 });
+        const recent = makeRecent<Publication>({ most, max_chars: 1_000_000 });
         recent.reset(begin);
         const all = Array.from({ length: count }, (_, n) => publication(begin + n + 1));
         for (const one of all) recent.push(one);
@@ -44,7 +44,7 @@ t.test('what is kept equals the end of a list, wherever one looks', async (t) =>
 });
 
 t.test('what is large leaves earlier, and nothing is left after a reset', async (t) => {
-  const recent = makeRecent<Publication>({ most: 1_000, most_chars: 20_000 });
+  const recent = makeRecent<Publication>({ most: 1_000, max_chars: 20_000 });
   for (let n = 1; n <= 500; n += 1) recent.push(publication(n, 'x'.repeat(100)));
   t.ok(recent.from() > 200, `from ${recent.from()}`);
   t.same(offsetsOf(recent.after(498)), [499, 500]);
@@ -55,7 +55,7 @@ t.test('what is large leaves earlier, and nothing is left after a reset', async 
 });
 
 t.test('what several followers add is kept once', async (t) => {
-  const recent = makeRecent<Publication>({ most: 1_000, most_chars: 20_000 });
+  const recent = makeRecent<Publication>({ most: 1_000, max_chars: 20_000 });
   recent.reset(10);
   for (const offset of [10, 11, 11, 12, 11, 13]) recent.push(publication(offset));
   t.same(offsetsOf(recent.after(10)), [11, 12, 13]);

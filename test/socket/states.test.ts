@@ -141,7 +141,7 @@ t.test('a source that announces nothing is read again while somebody subscribes'
 t.test('a feature adds an op, with frames of its own size', async (t) => {
   const echo = defineOp({
     schema: Type.Object({ id: frame_id, text: Type.String() }),
-    most_bytes: 70_000,
+    max_bytes: 70_000,
     take: ({ caller }, { id, text }) =>
       makeFrame('echoed', id, { length: text.length, as: caller.kind }),
   });

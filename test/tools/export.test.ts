@@ -195,7 +195,11 @@ t.test('wrong words and refusals are said in a sentence', async (t) => {
   const out = ['--out', path.join(makeFolder(t), 'x')];
   for (const [code, argv, said] of [
     [0, ['--help'], /^Usage: /],
-    [2, ['opinions'], /WHAT must be predictions, .*comments, or consensus-history, not opinions/],
+    [
+      2,
+      ['opinions'],
+      /SUBJECT must be predictions, .*comments, or consensus-history, not opinions/,
+    ],
     [2, ['predictions', '--format', 'xlsx'], /csv, ndjson, json, parquet, not xlsx/],
     [2, ['predictions', '--url', 'nowhere'], /--url must be an address/],
     [2, ['predictions', '--colour'], /no option --colour/],

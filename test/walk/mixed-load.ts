@@ -32,7 +32,7 @@ interface MixedQuestion {
 const hook_url = 'https://127.0.0.1:18443/mixed';
 const events = ['prediction.placed', 'question.resolved', 'question.closed', 'question.created'];
 /** Every event goes to every matching webhook. With more webhooks nothing else would get a turn. */
-const most_hooks = 12;
+const max_hooks = 12;
 const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
 const isGood = ({ status }: Answered): boolean => status < 300;
 
@@ -184,7 +184,7 @@ const makeActs = (
       : { correct_options: chance(0.8) ? [pick(options)] : options.slice(0, 2) };
 
   const addHook = asLinked(({ key, hooks }) => {
-    if (agents.reduce((sum, one) => sum + one.hooks.length, 0) >= most_hooks) return null;
+    if (agents.reduce((sum, one) => sum + one.hooks.length, 0) >= max_hooks) return null;
     const wanted = events.filter(() => chance(0.5));
     const body = { url: hook_url, events: wanted.length === 0 ? events : wanted };
     return send('POST', '/api/webhooks', { key, body }, ({ id }) => hooks.push(id));

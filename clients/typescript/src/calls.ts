@@ -52,13 +52,13 @@ export interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-/** A random time of up to `base_ms`, doubled with each try, and at most `most_ms`. */
-export const backoff = (tries: number, base_ms: number, most_ms: number): number =>
-  Math.random() * Math.min(most_ms, base_ms * 2 ** Math.min(tries, 20));
+/** A random time of up to `base_ms`, doubled with each try, and at most `max_ms`. */
+export const backoff = (tries: number, base_ms: number, max_ms: number): number =>
+  Math.random() * Math.min(max_ms, base_ms * 2 ** Math.min(tries, 20));
 
-/** A wait that a service asks for, limited to `most_ms`. 0 if it is negative or not a number. */
-export const boundWait = (ms: number, most_ms = 60_000): number =>
-  ms > 0 ? Math.min(ms, most_ms) : 0;
+/** A wait that a service asks for, limited to `max_ms`. 0 if it is negative or not a number. */
+export const boundWait = (ms: number, max_ms = 60_000): number =>
+  ms > 0 ? Math.min(ms, max_ms) : 0;
 
 const longest_retry_ms = 3_600_000;
 

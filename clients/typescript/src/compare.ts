@@ -10,7 +10,7 @@ interface CompareParts {
 }
 
 /** Maximum number of events in one replay over a socket. */
-const most_compared = 10_000;
+const max_compared = 10_000;
 const page_size = 100;
 
 const readPages = async ({ call }: CompareParts, { after, until }: Span) => {
@@ -33,7 +33,7 @@ const readSocket = async ({ stream }: CompareParts, { after, until }: Span) => {
   const reading = stream({
     topics: ['all'],
     after,
-    buffer: 2 * most_compared,
+    buffer: 2 * max_compared,
     onItem: (event) => void found.push(event),
     onGap: () => undefined,
     // By the next turn, all earlier events have been delivered.
@@ -58,8 +58,8 @@ export const compareTransports = async (
   parts: CompareParts,
   { after, until }: Span,
 ): Promise<readonly Comparison[]> => {
-  if (until <= after || until - after > most_compared) {
-    throw new RangeError(`Compare between 1 and ${most_compared} offsets at a time.`);
+  if (until <= after || until - after > max_compared) {
+    throw new RangeError(`Compare between 1 and ${max_compared} offsets at a time.`);
   }
   const readDigest = async (at: number): Promise<string> =>
     (await parts.call('readDigests', { query: { at, from: at, limit: 1 } })).at.digest;

@@ -248,13 +248,13 @@ const publishQuestion = async (client: Client, file: string): Promise<Question> 
   return question as Question;
 };
 
-const most_questions = 20;
+const max_questions = 20;
 
 const openQuestions = async (
   client: Client,
   admin_key_file: string | undefined,
 ): Promise<readonly Question[]> => {
-  const query = { status: 'open', question_type: 'binary', limit: most_questions } as const;
+  const query = { status: 'open', question_type: 'binary', limit: max_questions } as const;
   const { questions } = await client.call('listQuestions', { query });
   if (questions.length > 0 || admin_key_file === undefined) return questions;
   return [await publishQuestion(client, admin_key_file)];
@@ -292,7 +292,7 @@ const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<
   throw failed(
     questions.length === 0
       ? 'No yes/no question is open. Publish one, or give the file with the admin key (.data/admin-key in the folder of the service) with --admin-key-file.'
-      : `The agent has predicted on every open yes/no question (of the first ${most_questions}). Publish another question, or name a new --key-file for another agent.`,
+      : `The agent has predicted on every open yes/no question (of the first ${max_questions}). Publish another question, or name a new --key-file for another agent.`,
   );
 };
 

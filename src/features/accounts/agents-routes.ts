@@ -5,7 +5,15 @@ import { queryByPost } from '../../http/query-by-post.js';
 import { reply, routeFor } from '../../http/route.js';
 import { page_query, pageSchema, uuid_schema } from '../../http/schemas.js';
 import { compileCheck } from '../../http/validation.js';
-import { common_faults, type Fault, isFault, refuse, refusedItem, refuseFields, unreadableItem } from '../../kit/fault.js';
+import {
+  common_faults,
+  type Fault,
+  isFault,
+  refuse,
+  refusedItem,
+  refuseFields,
+  unreadableItem,
+} from '../../kit/fault.js';
 import { makePause } from '../../kit/loop.js';
 import { foldName } from '../../kit/names.js';
 import { performance_schema } from '../leaderboards/schema.js';

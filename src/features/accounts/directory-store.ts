@@ -74,7 +74,7 @@ export const listAgents = (db: Db, query: DirectoryQuery, page: PageRequest) => 
 };
 
 /** Counting stops here, so a total of 10,000 means 10,000 or more. */
-const most_counted = 10_000;
+const max_counted = 10_000;
 
 export const countAgents = (db: Db, query: DirectoryQuery) =>
   readTotal(db<{ total: number }[]>`
@@ -84,5 +84,5 @@ export const countAgents = (db: Db, query: DirectoryQuery) =>
       from standings b
       join agents a on a.id = b.agent_id
       where ${conditions(db, query)}
-      limit ${db.unsafe(String(most_counted))}
+      limit ${db.unsafe(String(max_counted))}
     ) counted`);

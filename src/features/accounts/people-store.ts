@@ -155,7 +155,7 @@ export interface SessionRow {
   readonly expires_at: Date;
 }
 
-const most_sessions = 100;
+const max_sessions = 100;
 
 /** Lists the valid sessions of a person, the last used first. */
 export const listSessions = (db: Db, human_id: string, now: Date) =>
@@ -166,7 +166,7 @@ export const listSessions = (db: Db, human_id: string, now: Date) =>
     where human_id = ${human_id} and kind = 'session' and expires_at > ${now}
       and last_used_at > ${new Date(now.getTime() - session_idle_ms)}
     order by last_used_at desc, digest
-    limit ${most_sessions}`;
+    limit ${max_sessions}`;
 
 /** Ends one session by its id, or all except the one with digest `but`. Returns their digests. */
 export const deleteSessions = async (

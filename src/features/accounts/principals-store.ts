@@ -23,7 +23,7 @@ export type Principals = ReturnType<typeof createPrincipals>;
 const doubted_ms = 900;
 /** Entries expire, in case a change took so long that its row in `revocations` was never read. */
 const life_ms = 300_000;
-const most_entries = 50_000;
+const max_entries = 50_000;
 /** Rejecting a key takes at least this long, whether or not Postgres was queried. */
 const refusal_floor_ms = 25;
 
@@ -51,7 +51,7 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
     return digests.map((digest) => rows.get(digest));
   });
   const cache = makeCache<AgentCaller | Fault>({
-    most: most_entries,
+    most: max_entries,
     ttl_ms: life_ms,
     isKept: (caller) => !isFault(caller) && caller.owner_id !== null,
   });

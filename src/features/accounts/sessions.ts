@@ -37,8 +37,8 @@ const argon2_params = {
 export const decoy_hash =
   '$argon2id$v=19$m=19456,t=2,p=1$Vj696zO1DT9geSbCMx0FDQ$N6D+jQ9YjTLeZc4935HOQOfJuY5ZCZvyPVsN8cshaU4';
 
-export const createPasswords = (at_once = 2, most_waiting = 50) => {
-  const queue = makeQueue(at_once, most_waiting);
+export const createPasswords = (at_once = 2, max_waiting = 50) => {
+  const queue = makeQueue(at_once, max_waiting);
   const run = <T>(work: () => Promise<T>): Promise<T | Fault> =>
     queue(work).catch((error: unknown) => {
       if (!(error instanceof BusyError)) throw error;

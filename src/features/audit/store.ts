@@ -72,7 +72,7 @@ const public_acts = [
   'question.resolve',
   'question.void',
 ] as const satisfies readonly Act[];
-const most_public = 100;
+const max_public = 100;
 
 /** Lists the public acts on a question, newest first. */
 export const listPublicActs = (db: Db, question_id: string) =>
@@ -81,7 +81,7 @@ export const listPublicActs = (db: Db, question_id: string) =>
     from audit_log
     where subject_id = ${question_id} and act = any(${[...public_acts]})
     order by id desc
-    limit ${most_public}`;
+    limit ${max_public}`;
 
 export const countActs = (db: Db, query: AuditQuery) =>
   readTotal(db<{ total: number }[]>`

@@ -23,7 +23,7 @@ import type { BriefInput, Quoted } from './store.js';
 
 /** Builds a brief from its input. The same input gives the same brief, byte for byte. */
 
-const most_sources = 6;
+const max_sources = 6;
 
 /**
  * Quotes texts of one agent: on one line, shortened, with addresses replaced by source numbers.
@@ -34,7 +34,7 @@ const makeQuoter = () => {
   const keys: string[] = [];
   const nameOf = (url: string): string => {
     const { key } = readCitation(url);
-    if (!keys.includes(key) && keys.length < most_sources) {
+    if (!keys.includes(key) && keys.length < max_sources) {
       keys.push(key);
       sources.push(flatten(url));
     }

@@ -15,9 +15,9 @@ export const daily_limits = {
   listed: 10,
   top: 5,
   resolved: 1_000,
-  least_before: 3,
-  least_points: 1,
-  least_predictions: 5,
+  min_before: 3,
+  min_points: 1,
+  min_predictions: 5,
   closing_days: 3,
 } as const;
 
@@ -72,7 +72,7 @@ export const contestedOf = (rows: readonly SideRow[]): readonly Contested[] =>
       const [leader, runner_up] = [...sides].sort((a, b) => b.count - a.count || a.side - b.side);
       const predictions = sides.reduce((sum, { count }) => sum + count, 0);
       if (leader === undefined || runner_up === undefined) return [];
-      if (predictions < daily_limits.least_predictions) return [];
+      if (predictions < daily_limits.min_predictions) return [];
       const { question_id, question } = leader;
       const both = { leader: showSide(leader), runner_up: showSide(runner_up) };
       return [{ question_id, question, predictions, ...both }];

@@ -39,7 +39,7 @@ export const readMovers = (db: Db, day: Day) => db`
     ) i
     where (q.question_type = 'multi' or q.question_type = 'binary' and s.side = 1)
     group by p.question_id, q.options, s.side
-    having count(*) filter (where was_there) >= ${daily_limits.least_before}
+    having count(*) filter (where was_there) >= ${daily_limits.min_before}
   ),
   means as (
     select
@@ -59,7 +59,7 @@ export const readMovers = (db: Db, day: Day) => db`
     (s.after - s.before)::float8 as change, s.predictions_before, s.predictions_after
   from strongest s
   join questions q on q.id = s.question_id
-  where abs(s.after - s.before) >= ${daily_limits.least_points}
+  where abs(s.after - s.before) >= ${daily_limits.min_points}
   order by abs(s.after - s.before) desc, s.question_id
   limit ${daily_limits.top}`;
 

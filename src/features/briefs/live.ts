@@ -13,7 +13,7 @@ import * as store from './store.js';
 
 const fresh_ms = 1_000;
 /** One brief takes about 20 KB. */
-const most_briefs = 300;
+const max_briefs = 300;
 const loads_at_once = 3;
 
 const endOf = ({ status, closes_at }: QuestionRow, life: store.LifeRow, now: Date): Date | null => {
@@ -68,7 +68,7 @@ const readInput = async (
 
 /** Caches each brief for one second, or until its question changes in this process. */
 export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: LiveConsensus) => {
-  const briefs = makeCache<Brief>({ most: most_briefs, ttl_ms: fresh_ms });
+  const briefs = makeCache<Brief>({ most: max_briefs, ttl_ms: fresh_ms });
   const limit = pLimit(loads_at_once);
   return {
     read: async (question: QuestionRow, sees_reasoning: boolean): Promise<Brief> =>
@@ -116,14 +116,14 @@ const readWhole = async (sql: Deps['sql'], live: LiveConsensus, day: Day) => {
   };
 };
 
-const most_days = 60;
-const most_waiting = 16;
+const max_days = 60;
+const max_waiting = 16;
 const day_fresh_ms = 5_000;
 
 /** Caches days only for seconds, because names and resolutions of past days can change. */
 export const createDays = ({ sql }: Pick<Deps, 'sql'>, live: LiveConsensus) => {
-  const days = makeCache<object>({ most: most_days, ttl_ms: day_fresh_ms });
-  const queue = makeQueue(1, most_waiting);
+  const days = makeCache<object>({ most: max_days, ttl_ms: day_fresh_ms });
+  const queue = makeQueue(1, max_waiting);
   return {
     /** Returns the insights of a day. Rejects with `BusyError` if too many calls are waiting. */
     read: async (day: Day): Promise<object> =>

@@ -114,14 +114,14 @@ export interface SampleRow {
 }
 
 /** More sources or more length than this do not count as stronger support. */
-const most_sources = 5;
-const most_length = 3_000;
+const max_sources = 5;
+const max_length = 3_000;
 
 /** Sorts by votes, then by support, then by age with the oldest first. */
 const compare = (a: SampleRow, b: SampleRow): number =>
   b.upvotes - b.downvotes - (a.upvotes - a.downvotes) ||
-  Math.min(b.citations.length, most_sources) - Math.min(a.citations.length, most_sources) ||
-  Math.min(b.length, most_length) - Math.min(a.length, most_length) ||
+  Math.min(b.citations.length, max_sources) - Math.min(a.citations.length, max_sources) ||
+  Math.min(b.length, max_length) - Math.min(a.length, max_length) ||
   (a.id < b.id ? -1 : 1);
 
 /**

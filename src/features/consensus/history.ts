@@ -12,7 +12,7 @@ import { downsample } from './lttb.js';
 import { placeOf } from './numbers.js';
 import { drawPicture, type Look } from './picture.js';
 import { type Course, makeRun, type RunShape, type Step, type TimedForecast } from './run.js';
-import { most_points, type Point } from './schema.js';
+import { max_points, type Point } from './schema.js';
 import { readForecasts, readLastOffset } from './store.js';
 import { movesConsensus } from './tally.js';
 
@@ -67,7 +67,7 @@ export const makeCourse = async (
   }
   endMoment();
   advance(until_ms + 1);
-  const points = await thin(shape, moments, most_points);
+  const points = await thin(shape, moments, max_points);
   const drift_events = await driftOf(shape, steps, points);
   const total = moments.at(-1)?.count ?? 0;
   return { shape, offset, total, moments: moments.length, points, drift_events };
@@ -100,13 +100,13 @@ export const thinCourse = async (course: Course, most: number): Promise<Course> 
   points: await thin(course.shape, course.points, most),
 });
 
-const most_cached_points = 100_000;
+const max_cached_points = 100_000;
 const fresh_ms = 5_000;
 /** A history with more moments than this expires by time only, not with each new forecast. */
 const long_history = 10_000;
 const loads_at_once = 2;
-const most_waiting = 1_000;
-const most_png_bytes = 20_000_000;
+const max_waiting = 1_000;
+const max_png_bytes = 20_000_000;
 const pixels_of_a_unit = 2;
 
 const courseKey = (id: string, family: ModelFamily | undefined): string =>
@@ -121,13 +121,13 @@ interface Asked {
 
 /** Caches the histories of questions for some seconds, or until the next forecast. */
 export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
-  const queue = makeQueue(loads_at_once, most_waiting);
+  const queue = makeQueue(loads_at_once, max_waiting);
   const courses = makeCache<Course>({
-    most: most_cached_points,
+    most: max_cached_points,
     ttl_ms: fresh_ms,
     sizeOf: ({ points }) => points.length + 10,
   });
-  const pngs = makeCache<Uint8Array>({ most: most_png_bytes, sizeOf: (png) => png.length });
+  const pngs = makeCache<Uint8Array>({ most: max_png_bytes, sizeOf: (png) => png.length });
   const maker = createPngMaker();
 
   const load = async (question: QuestionRow, family?: ModelFamily): Promise<Course> => {

@@ -41,7 +41,7 @@ import {
 export type LiveConsensus = ReturnType<typeof createLiveConsensus>;
 
 /** Each consensus takes some kilobytes. */
-const most_cached = 5_000;
+const max_cached = 5_000;
 const record_reads_at_once = 3;
 const read_only = { mode: 'read only' };
 
@@ -82,7 +82,7 @@ const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) =>
 
 type Asked = QuestionShape & Pick<QuestionRow, 'status' | 'ended_at'>;
 
-export const createLiveConsensus = (parts: Parts, most = most_cached) => {
+export const createLiveConsensus = (parts: Parts, most = max_cached) => {
   const limit = pLimit(record_reads_at_once);
   const readTally = makeReader(parts, limit);
   const cache = makeCache<Consensus>({ most });
@@ -198,16 +198,16 @@ export const rebuildTallies = async (deps: Deps): Promise<void> => {
 const countScript = loadScript('tally-n.lua');
 const set_at_once = 100;
 /** Redis does nothing else during the call. */
-const most_in_call = 200;
+const max_in_call = 200;
 
-const most_options = 20_000;
+const max_options = 20_000;
 
 type Moved = readonly [question_id: string, entries: readonly LogEntry[]];
 
 export const createConsensusProjector = ({ sql, redis, config }: Deps): Projector => {
   const prefix = config.REDIS_PREFIX;
   /** Options by question. They do not change after publishing. */
-  const known_options = new LRUCache<string, readonly string[]>({ max: most_options });
+  const known_options = new LRUCache<string, readonly string[]>({ max: max_options });
   const findOptions = async (ids: readonly string[]) => {
     const unknown = ids.filter((id) => !known_options.has(id));
     const read = unknown.length === 0 ? [] : await readOptions(sql, unknown);
@@ -261,7 +261,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
         // A revision counts for the owner that the agent had when it placed the prediction.
         readOwners(sql, revised),
       ]);
-      const is_split = isCluster(redis) || moving.length > most_in_call;
+      const is_split = isCluster(redis) || moving.length > max_in_call;
       const parts = groupBy([...by_question], ([id]) => (is_split ? tagOf(id) : ''));
       const counts = [...parts.values()].map((moved) => count(moved, options_of, owner_of, after));
       await setFromRecord((await Promise.all(counts)).flat());

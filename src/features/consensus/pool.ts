@@ -23,13 +23,13 @@ import { whole_bp } from '../../kit/percent.js';
 export const method = 'capped-log-odds-2';
 
 const alike = 0.25;
-const least_bp = 100;
+const min_bp = 100;
 
 const billion = 1e9;
 
 /** Returns log odds in whole billionths, so that sums are exact. `value` is in basis points. */
 export const logOdds = (value: number): number => {
-  const kept = Math.min(whole_bp - least_bp, Math.max(least_bp, value));
+  const kept = Math.min(whole_bp - min_bp, Math.max(min_bp, value));
   return Math.round(billion * Math.log(kept / (whole_bp - kept)));
 };
 

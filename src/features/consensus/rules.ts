@@ -174,12 +174,12 @@ export const meanGiven = (sum: number, count: number, options: number): number |
 const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
 
 /** A question with fewer owners is never contested. */
-const least_owners = 5;
+const min_owners = 5;
 
 /** True if there are at least five owners and the runner-up has at least half the top weight. */
 const isContested = (sides: readonly number[], owners: number): boolean => {
   const [leader = 0, runner_up = 0] = [...sides].sort((a, b) => b - a).map(cleaned);
-  return cleaned(owners) >= least_owners && runner_up * 2 >= leader;
+  return cleaned(owners) >= min_owners && runner_up * 2 >= leader;
 };
 
 const weightOf = ({ count, size }: Cell): number => count / size;

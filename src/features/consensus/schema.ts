@@ -144,7 +144,7 @@ export const many_answer = Type.Object({
   missing: Type.Array(uuid_schema, { description: 'Ids that belong to no published question.' }),
 });
 
-export const most_points = 1_000;
+export const max_points = 1_000;
 
 const snapshot_reasons = ['hourly', 'closed', 'resolved'] as const;
 export type SnapshotReason = (typeof snapshot_reasons)[number];
@@ -166,7 +166,7 @@ export const snapshots_answer = pageSchema(
 export const chart_query = Type.Object({
   points: Type.Integer({
     minimum: 2,
-    maximum: most_points,
+    maximum: max_points,
     default: 200,
     description: 'Maximum number of points.',
   }),

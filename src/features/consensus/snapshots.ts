@@ -16,7 +16,7 @@ import * as store from './store.js';
  * question, moment and reason. Snapshots in an older format are rewritten.
  */
 
-const most_a_step = 50;
+const max_per_step = 50;
 /** Number of offsets that one step searches for closes and resolutions. */
 const stretch = 20_000;
 const hour_ms = 3_600_000;
@@ -30,7 +30,7 @@ const followLog = async (
   const head = await readHead(tx);
   if (after >= head) return { taken: 0, more: false };
   const until = Math.min(head, after + stretch);
-  const endings = await store.readEndings(tx, { after, until, most: most_a_step });
+  const endings = await store.readEndings(tx, { after, until, most: max_per_step });
   let taken = 0;
   for (const ending of endings) {
     // Later forecasts (imported, or made after a reopening) do not belong to that moment.
@@ -41,20 +41,20 @@ const followLog = async (
       ? 1
       : 0;
   }
-  const is_whole = endings.length < most_a_step;
+  const is_whole = endings.length < max_per_step;
   await store.moveCursor(tx, is_whole ? until : (endings.at(-1)?.offset ?? until));
   return { taken, more: !is_whole || until < head };
 };
 
 /** Rewrites some snapshots in an older format. Returns whether there may be more. */
 const renewSome = async (tx: Tx, fits: readonly Fit[]): Promise<boolean> => {
-  const outdated = await store.listOutdated(tx, most_a_step);
+  const outdated = await store.listOutdated(tx, max_per_step);
   for (const one of outdated) {
     const tally = await store.readTally(tx, one.id, one.offset + 1);
     const fit = fitOf(fits, one, one.taken_at.getTime());
     await store.putSnapshot(tx, one, computeConsensus(one, tally, fit));
   }
-  return outdated.length === most_a_step;
+  return outdated.length === max_per_step;
 };
 
 /** `turn` takes some due snapshots. It returns how many it took, and whether more are due. */
@@ -72,7 +72,9 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
       const log = await followLog(tx, cursor, fits);
       const moment = new Date(at);
       const moved =
-        after === null ? [] : await store.listMoved(tx, { hour: moment, after, most: most_a_step });
+        after === null
+          ? []
+          : await store.listMoved(tx, { hour: moment, after, most: max_per_step });
       let { taken } = log;
       for (const question of moved) {
         const taken_at = clock();
@@ -81,7 +83,7 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
         const consensus = computeConsensus(question, await store.readTally(tx, question.id), fit);
         taken += (await store.putSnapshot(tx, snapshot, consensus)) ? 1 : 0;
       }
-      const next = moved.length < most_a_step ? null : (moved.at(-1)?.id ?? null);
+      const next = moved.length < max_per_step ? null : (moved.at(-1)?.id ?? null);
       const has_outdated = await renewSome(tx, fits);
       return { taken, next, more: log.more || has_outdated || next !== null };
     });

@@ -413,7 +413,7 @@ interface TrendRow {
   readonly in_trend: boolean;
 }
 
-const most_past = 28;
+const max_past = 28;
 
 /** Reads the past headlines of some questions from their snapshots, oldest first. */
 export const readTrends = (
@@ -440,7 +440,7 @@ export const readTrends = (
       *,
       ${now}::timestamptz - interval '1 day' <@ stood as is_day,
       ${now}::timestamptz - interval '7 days' <@ stood as is_week,
-      n = 1 or n * ${most_past} / total > (n - 1) * ${most_past} / total as in_trend
+      n = 1 or n * ${max_past} / total > (n - 1) * ${max_past} / total as in_trend
     from (
       select
         *,

@@ -194,7 +194,7 @@ const takeNext = async (ctx: TakeContext, parts: Parts): Promise<Taken | Fault> 
       member: body.member,
       connection: makeId(),
       limit,
-      most_held: wire.most_unacknowledged,
+      max_held: wire.max_unacknowledged,
     };
     const taken = await parts.consumers.take(request, {
       within_ms: wait * 1_000,

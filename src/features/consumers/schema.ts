@@ -24,10 +24,10 @@ export const consumer_faults = defineFaults({
 export const consumer_limit = 10;
 
 /** Maximum number of unacknowledged events of a consumer. */
-export const most_unacknowledged = 1_000;
+export const max_unacknowledged = 1_000;
 /** A consumer with this many parked events is offered no new ones. */
-export const most_parked = 10_000;
-const most_taken = 100;
+export const max_parked = 10_000;
+const max_taken = 100;
 
 export const name_pattern = '^[a-z0-9][a-z0-9_-]{0,63}$';
 const name = Type.String({
@@ -39,7 +39,7 @@ const member = Type.String({
   description: 'must name one worker, with up to 64 letters, digits, `.`, `_` and `-`',
 });
 const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const offsets = Type.Array(offset, { minItems: 1, maxItems: most_unacknowledged });
+const offsets = Type.Array(offset, { minItems: 1, maxItems: max_unacknowledged });
 
 export const name_params = Type.Object({ name });
 /**
@@ -136,7 +136,7 @@ export const list_schema = Type.Object({
 
 export const take_body = Type.Object({
   member,
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: most_taken })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: max_taken })),
   wait: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -234,7 +234,7 @@ export const consume_frame = Type.Object({
   id: frame_id,
   consumer: name,
   member,
-  in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: most_taken })),
+  in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: max_taken })),
 });
 export type ConsumeFrame = Static<typeof consume_frame>;
 export const cancel_frame = Type.Object({ id: frame_id, consumer: name });

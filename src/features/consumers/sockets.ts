@@ -50,7 +50,7 @@ export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
   const push = async (session: Session, frame: ConsumeFrame, one: Consumption): Promise<void> => {
     const { consumer: name, member, in_flight = usual.in_flight } = frame;
     const { connection } = one;
-    const request = { ...keyOf(session, name), member, connection, most_held: in_flight };
+    const request = { ...keyOf(session, name), member, connection, max_held: in_flight };
     const { unread_ms } = session.core.limits;
     while (!one.is_over && (await untilRead(session, performance.now() + unread_ms))) {
       const taken = await consumers.take(

@@ -11,7 +11,7 @@ import type { LogParts } from '../log/index.js';
 import { type LogQuery, readLogQuery } from '../log/log-query.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import type { Pillar } from '../taxonomy/rules.js';
-import { most_parked, most_unacknowledged } from './schema.js';
+import { max_parked, max_unacknowledged } from './schema.js';
 import * as store from './store.js';
 
 /**
@@ -37,7 +37,7 @@ export interface TakeRequest {
   readonly connection: string;
   readonly limit: number;
   /** Maximum number of events that a connection holds at once. */
-  readonly most_held: number;
+  readonly max_held: number;
 }
 
 type Kept = store.Delivery & { readonly id: string; readonly body: string };
@@ -236,20 +236,20 @@ interface Locked extends TakeRequest {
 }
 
 const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
-  const { consumer, wanted, member, connection, limit, most_held } = request;
+  const { consumer, wanted, member, connection, limit, max_held } = request;
   const { id, head, oldest } = consumer;
   let cursor = Math.max(consumer.cursor, oldest - 1);
   const counted = await store.countHeld(tx, id, connection);
   const { parked, held } = counted;
   let offered = counted.unacknowledged - parked;
-  const room = Math.min(limit, most_held - held);
+  const room = Math.min(limit, max_held - held);
   const lease = (most: number) =>
     store.leaseEvents(tx, consumer, { member, connection, limit: most });
   let leased = room > 0 ? await lease(room) : [];
   let is_moved = false;
-  const is_full = room <= 0 || offered >= most_unacknowledged || parked >= most_parked;
+  const is_full = room <= 0 || offered >= max_unacknowledged || parked >= max_parked;
   if (leased.length < room && !is_full && cursor < head) {
-    const size = Math.min(fetched_most, most_unacknowledged - offered);
+    const size = Math.min(fetched_most, max_unacknowledged - offered);
     const until = Math.min(head, cursor + span_most);
     const fresh = await readMatching(tx, wanted.refs, { after: cursor, until, limit: size });
     cursor = fresh.length === size ? (fresh.at(-1)?.offset ?? until) : until;

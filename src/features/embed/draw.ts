@@ -39,7 +39,7 @@ export const drawHistogram = ({ histogram }: Consensus): string => {
   );
 };
 
-const most_lines = 5;
+const max_lines = 5;
 
 interface Line {
   readonly name: string;
@@ -57,7 +57,7 @@ const linesOf = ({ shape, points }: Course): readonly Line[] =>
           values: points.map(({ option_probabilities }) => option_probabilities[n] ?? 0),
         }))
         .sort((a, b) => (b.values.at(-1) ?? 0) - (a.values.at(-1) ?? 0))
-        .slice(0, most_lines);
+        .slice(0, max_lines);
 
 const legendOf = (lines: readonly Line[]): string => {
   const items = lines.map(

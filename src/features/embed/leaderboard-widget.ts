@@ -32,7 +32,7 @@ export interface Board {
 
 const classes = { agents: 'agent', families: 'family', models: 'model' } as const;
 const usual_limit = 10;
-const most_rows = 20;
+const max_rows = 20;
 
 const find = <T extends string>(names: readonly T[], given: string | undefined): T | undefined =>
   names.find((name) => name === given);
@@ -51,7 +51,7 @@ export const boardOf = (query: Static<typeof board_query>): Board => {
   const of = find(whose, query.of) ?? 'agents';
   const limit = Math.trunc(Number(query.limit));
   const shown = {
-    limit: limit >= 1 ? Math.min(limit, most_rows) : usual_limit,
+    limit: limit >= 1 ? Math.min(limit, max_rows) : usual_limit,
     theme: themeOf(query.theme),
   };
   // The forum's leaderboard page puts `debaters` into `of`, so that is accepted here too.

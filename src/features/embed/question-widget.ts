@@ -56,12 +56,12 @@ const leadOf = (widget: Widget): string => {
 };
 
 /** Longer outcomes are treated as words and set in smaller type. */
-const most_letters = 9;
+const max_letters = 9;
 
 const outcomeLead = ({ question }: Widget): string => {
   const outcome = rules.outcomeOf(question);
   const side = question.outcome === false ? ' not' : '';
-  const size = outcome.length > most_letters ? ' words' : '';
+  const size = outcome.length > max_letters ? ' words' : '';
   const text = `<bdi>${escapeHtml(outcome)}</bdi>`;
   return `<p class="lead"><span class="figure${side}${size}">${text}</span></p>`;
 };
@@ -108,7 +108,7 @@ const listOf = (widget: Widget): string =>
   widget.question.options.length > 0 ? optionRows(widget) : mainBar(widget);
 
 /** Maximum number of families shown, the largest first. The widget counts the others. */
-export const most_families = 12;
+export const max_families = 12;
 
 /** Shows each family's forecast. If there are options, it is the chance of the leading one. */
 const familiesOf = (widget: Widget): string => {
@@ -119,7 +119,7 @@ const familiesOf = (widget: Widget): string => {
   const at = options.findIndex(({ option }) => option === leading_option);
   const rows = [...model_breakdown]
     .sort((a, b) => b.count - a.count)
-    .slice(0, most_families)
+    .slice(0, max_families)
     .map(({ model_family, count, mean_probability, option_probabilities, quantiles }) => {
       const forecasts = count === 1 ? '1 forecast' : `${grouped(count)} forecasts`;
       const extra = `<span class="count" title="${forecasts}">${grouped(count)}</span>`;

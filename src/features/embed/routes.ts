@@ -24,7 +24,7 @@ import {
 } from './leaderboard-widget.js';
 import {
   embedUrl,
-  most_families,
+  max_families,
   renderNothing,
   renderWidget,
   type Widget,
@@ -160,7 +160,7 @@ const cardHeight = (question: QuestionRow, { width, families }: Sized): number =
   const is_number = range_min !== null;
   const columns = (is_number ? 2 : 4) / (width < narrow ? 2 : 1);
   const of_options = options.length === 0 ? 0 : (options.length - 3) * row_height;
-  const shown = Math.min(families, most_families);
+  const shown = Math.min(families, max_families);
   const family_rows = Math.ceil(shown / columns) * (is_number ? 28 : row_height);
   const of_families = shown < 2 ? 0 : 30 + family_rows + (families > shown ? 28 : 0);
   const of_outcome = status === 'resolved' ? row_height : 0;

@@ -78,7 +78,7 @@ export const createDigests = ({ sql, log }: Deps): Service =>
   });
 
 /** Maximum number of spans read for one answer. Stored digests normally lag by less. */
-const most_spans = 20;
+const max_spans = 20;
 
 /**
  * Returns the digest at an offset, computed from the record. `unknown`: the log has not reached the
@@ -96,7 +96,7 @@ export const readDigest = async (
   ]);
   if (stored === null || offset > head) return 'unknown';
   if (stored.offset !== offset && stored.offset < oldest - 1) return 'unknown';
-  if (offset - stored.offset > most_spans * digest_span) return 'late';
+  if (offset - stored.offset > max_spans * digest_span) return 'late';
   let point: DigestPoint | null = stored;
   while (point !== null && point.offset < offset) {
     point = await readOn(sql, point, Math.min(nextSpan(point.offset), offset));
@@ -147,7 +147,7 @@ export const createDigestTracker = (
 
 export type DigestTracker = ReturnType<typeof createDigestTracker>;
 
-const most_found = 5;
+const max_found = 5;
 
 /** Returns stored digests that contradict the log, as sentences. It reads one span at a time. */
 export const findDigestDifferences = async (sql: Sql): Promise<readonly string[]> => {
@@ -155,7 +155,7 @@ export const findDigestDifferences = async (sql: Sql): Promise<readonly string[]
   const oldest = await readOldest(sql);
   let [before] = await listPoints(sql, oldest - 1, 1);
   if (before === undefined) return [`no stored digest covers the oldest event, ${oldest}`];
-  while (found.length < most_found) {
+  while (found.length < max_found) {
     const [stored] = await listPoints(sql, before.offset + 1, 1);
     if (stored === undefined) return found;
     const computed = await readOn(sql, before, stored.offset);

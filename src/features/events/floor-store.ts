@@ -29,7 +29,7 @@ export const moveOldest = async (db: Db, { first, next }: OldestStep): Promise<b
   return rows.length === 1;
 };
 
-const most_deleted = 5_000;
+const max_deleted = 5_000;
 
 /**
  * Drops the events before `oldest`, once `oldest` has been unchanged for `settle_ms`. Returns the
@@ -51,11 +51,11 @@ export const dropBelowOldest = async (sql: Sql, settle_ms: number): Promise<read
     };
     if (await dropDay(sql, 'events', { day, isOver })) dropped.push(day);
   }
-  for (let count = most_deleted; count === most_deleted; ) {
+  for (let count = max_deleted; count === max_deleted; ) {
     ({ count } = await sql`
       delete from events_default
       where ctid = any (array(
-        select ctid from events_default where "offset" < ${floor.oldest} limit ${most_deleted}
+        select ctid from events_default where "offset" < ${floor.oldest} limit ${max_deleted}
       ))`);
   }
   return dropped;

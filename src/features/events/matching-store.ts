@@ -90,7 +90,7 @@ const groupSql = (sql: Db, group: readonly LogTopic[], is_filtered: boolean) => 
 /**
  * With more groups than this, SQL does not apply the filters, so the reader gets too many events.
  */
-const most_groups = 8;
+const max_groups = 8;
 
 const matching = (
   sql: Db,
@@ -98,7 +98,7 @@ const matching = (
   { after, until }: Pick<LogSpan, 'after' | 'until'>,
 ) => {
   const by_filter = groupByFilter(refs);
-  const is_filtered = by_filter.length <= most_groups;
+  const is_filtered = by_filter.length <= max_groups;
   const groups = is_filtered ? by_filter : [refs];
   const any = groups.reduce(
     (all, group) => sql`${all} or ${groupSql(sql, group, is_filtered)}`,

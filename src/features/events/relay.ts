@@ -53,7 +53,7 @@ interface RelayOptions {
 }
 
 const lease_seconds = 1;
-const most_a_turn = 2_000;
+const max_per_turn = 2_000;
 
 class LeaseLost extends Error {}
 
@@ -80,7 +80,7 @@ const handOverOnce = (
   sql.begin(store.hand_over_settings, async (tx) => {
     const [is_held, entries] = await Promise.all([
       store.holdLease(tx, lease, lease_seconds),
-      store.handOver(tx, most_a_turn),
+      store.handOver(tx, max_per_turn),
     ]);
     if (!is_held) throw new LeaseLost();
     if (entries.length > 0) {
@@ -94,10 +94,10 @@ const handOverOnce = (
  * events in it, so that a few events are sent quickly and many events share one transaction.
  */
 const makeGathering = () => {
-  const [least_ms, most_ms] = [30, 40];
+  const [min_ms, max_ms] = [30, 40];
   let last_ms = 0;
   return async (last_size: number): Promise<void> => {
-    const gather_ms = Math.min(Math.max(4 * last_size, least_ms), most_ms);
+    const gather_ms = Math.min(Math.max(4 * last_size, min_ms), max_ms);
     const left_ms = last_ms + gather_ms - performance.now();
     if (left_ms > 0) await pause(left_ms);
     last_ms = performance.now();
@@ -156,7 +156,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
       last_size = entries.length;
       head = entries.at(-1)?.offset ?? before;
       await feedRedis(head, entries);
-      return entries.length < most_a_turn ? 'rest' : 'again';
+      return entries.length < max_per_turn ? 'rest' : 'again';
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       log.warn('relay: another relay has the lease now');
@@ -194,7 +194,7 @@ interface ProjectionParts extends RedisParts {
 }
 
 /** If more events than this have to be replayed, a rebuild of Redis is cheaper. */
-const most_replayed = 50_000;
+const max_replayed = 50_000;
 const replay_chunk = 2_000;
 const ask_every_ms = 1_000;
 const rebuild_rest_ms = 500;
@@ -269,8 +269,7 @@ export const createProjection = (parts: ProjectionParts) => {
       // transactions.
       log.error({ at, head }, 'relay: Redis is ahead of the record, so it is emptied');
       await deleteKeys(redis, prefix);
-    } else if (at >= 0 && head - at <= most_replayed && at + 1 >= (await readOldest(sql)))
-      return at;
+    } else if (at >= 0 && head - at <= max_replayed && at + 1 >= (await readOldest(sql))) return at;
     startRebuild(head);
     return undefined;
   };

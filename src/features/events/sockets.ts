@@ -136,7 +136,7 @@ export interface RevocationListeners {
 }
 
 /** After a longer gap between two readings, some rows may already be too old to be read. */
-const most_gap_ms = 5_000;
+const max_gap_ms = 5_000;
 
 /**
  * Checks twice a second which credentials are no longer valid. Within a second, every api process
@@ -156,7 +156,7 @@ export const createRevocationWatch = (
       const asked_ms = performance.now();
       const reading = readRevocations(sql);
       const { revoked, changed } = await withDeadline(reading, 10_000, 'Reading revocations');
-      onRead(asked_ms - read_ms > most_gap_ms ? null : changed, asked_ms);
+      onRead(asked_ms - read_ms > max_gap_ms ? null : changed, asked_ms);
       read_ms = asked_ms;
       if (revoked.size > 0) onRevoked(revoked);
       return 'rest';

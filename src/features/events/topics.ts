@@ -42,7 +42,7 @@ export class PublishedEvent implements Publication {
 
 /** Keeps the newest events of a process. Sockets, streams and long polls share them. */
 export const makeRecentEvents = (most = 4_096): Recent<PublishedEvent> =>
-  makeRecent({ most, most_chars: 8_388_608 });
+  makeRecent({ most, max_chars: 8_388_608 });
 
 const plain = (label: string): TopicRef => ({ topic: label, label });
 

@@ -85,14 +85,14 @@ interface Group extends Calibration {
   readonly name: string | null;
 }
 
-const most_groups = 1_000;
+const max_groups = 1_000;
 /** Groups with 100 bins each that are computed in one turn of the event loop. */
 const groups_a_turn = 50;
 /**
  * Minimum number of forecasts of an agent. Fewer would say nothing, and could reveal which agent it
  * is.
  */
-const least_of_agent = 10;
+const min_of_agent = 10;
 const default_bins = 10;
 
 /**
@@ -104,7 +104,7 @@ const readGroups = async (deps: Parts, query: Query) => {
   const refused = (await deps.taxonomy.checkQuery(query)) ?? refuseAhead(query.as_of, now);
   if (refused !== null) return refused;
   const { by = 'all', event = 'taken', bins = default_bins, names = false } = query;
-  const least = query.min_n ?? (by === 'agent' ? least_of_agent : 1);
+  const least = query.min_n ?? (by === 'agent' ? min_of_agent : 1);
   const as_of = new Date(query.as_of ?? now).toISOString();
   const scope = { ...query, as_of, names, hides_open: false };
   const cells = await readSelected<CalibrationCell>(
@@ -119,7 +119,7 @@ const readGroups = async (deps: Parts, query: Query) => {
     await pause();
   }
   found.sort((a, b) => b.n - a.n || (a.key < b.key ? -1 : 1));
-  const shown = found.slice(0, most_groups);
+  const shown = found.slice(0, max_groups);
   const ids = by === 'agent' ? shown.map(({ key }) => key) : [];
   const agents = ids.length === 0 ? null : await readAgents(deps, ids);
   const groups = shown.map(({ key, ...made }): Group => {
@@ -160,7 +160,7 @@ const writeCsv = (groups: readonly Group[]): string => {
 };
 
 /** More curves than this are hard to distinguish. */
-const most_drawn = 4;
+const max_drawn = 4;
 
 const percent = (share: number | null): number => Math.round((share ?? 0) * 1e4) / 100;
 
@@ -198,7 +198,7 @@ interface Diagram {
 
 /** Draws the reliability diagram: how often the events with each stated probability happened. */
 const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
-  const shown = groups.slice(0, most_drawn);
+  const shown = groups.slice(0, max_drawn);
   const desc = shown.map(
     ({ label, calibration: { n, brier, ece } }) =>
       `${label}: ${n} forecasts, Brier score ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}.`,

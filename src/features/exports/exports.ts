@@ -33,7 +33,7 @@ interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-const most_sums = 1_000;
+const max_sums = 1_000;
 const sums_ms = 3_600_000;
 
 interface StatedRow extends Omit<TimedForecast, 'given' | 'replaced'> {
@@ -104,7 +104,7 @@ export async function* consensusLines(
 }
 
 /** Maximum number of concurrent exports, per process and per address. */
-const most_exports = { process: 4, address: 2 } as const;
+const max_exports = { process: 4, address: 2 } as const;
 
 /**
  * Returns a function that takes a slot and returns a function to free it, or null if all are taken.
@@ -113,7 +113,7 @@ const makeSlots = () => {
   const addresses: string[] = [];
   return (address: string): (() => void) | null => {
     const mine = addresses.filter((one) => one === address).length;
-    if (addresses.length >= most_exports.process || mine >= most_exports.address) return null;
+    if (addresses.length >= max_exports.process || mine >= max_exports.address) return null;
     addresses.push(address);
     let is_free = false;
     return () => {
@@ -123,7 +123,7 @@ const makeSlots = () => {
   };
 };
 
-const least_bytes_per_ms = 64;
+const min_bytes_per_ms = 64;
 const judged_ms = 60_000;
 
 /**
@@ -143,7 +143,7 @@ export async function* cutSlowReaders(
     waited_ms += now() - given_ms;
     bytes += piece.byteLength;
     if (waited_ms < judged_ms) continue;
-    if (bytes < least_bytes_per_ms * waited_ms) throw new Error('an export was read too slowly');
+    if (bytes < min_bytes_per_ms * waited_ms) throw new Error('an export was read too slowly');
     waited_ms = 0;
     bytes = 0;
   }
@@ -173,7 +173,7 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   const { config } = deps;
   /** Separate connections, because a slow reader holds one for a long time. */
   const { DATABASE_PREPARE: prepare } = config;
-  const usual = { pool: most_exports.process, prepare, name: connection_name };
+  const usual = { pool: max_exports.process, prepare, name: connection_name };
   const primary = openSql({ ...usual, url: config.DATABASE_URL ?? '' });
   const sql = openReader(primary, { ...usual, url: config.DATABASE_REPLICA_URL });
 
@@ -185,7 +185,7 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   }
 
   /** Results of finished exports, so that their manifests do not need a second pass. */
-  const sums = makeCache<Result>({ most: most_sums, ttl_ms: sums_ms });
+  const sums = makeCache<Result>({ most: max_sums, ttl_ms: sums_ms });
   const keyOf = ({ subject, format, for_excel, scope }: Job) =>
     JSON.stringify([subject.schema, format, for_excel, scope]);
 

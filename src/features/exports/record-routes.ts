@@ -119,8 +119,8 @@ const agentPredictions = route({
   },
 });
 
-const most_days = 1_000;
-const most_calls = 5;
+const max_days = 1_000;
+const max_calls = 5;
 
 const agentPoints = route({
   id: 'agentPoints',
@@ -137,16 +137,16 @@ const agentPoints = route({
   async handle({ params: { id } }, { sql }) {
     if ((await findAgent(sql, id)) === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
     const [days, best, worst] = await Promise.all([
-      store.listDays(sql, id, most_days),
-      store.listCalls(sql, id, { result: 'won', most: most_calls }),
-      store.listCalls(sql, id, { result: 'lost', most: most_calls }),
+      store.listDays(sql, id, max_days),
+      store.listCalls(sql, id, { result: 'won', most: max_calls }),
+      store.listCalls(sql, id, { result: 'lost', most: max_calls }),
     ]);
     return reply(200, { days, best, worst });
   },
 });
 
 /** Maximum rows of each list per page. With the longest possible predictions, a page has 20 MB. */
-const most_rows = 500;
+const max_rows = 500;
 
 /** Positions in a list: before its first row, after the row with this id, or at its end. */
 const beginning = '';
@@ -180,7 +180,7 @@ const myExport = route({
   auth: 'agent',
   limits: ['exports'],
   query: Type.Object({
-    limit: limitQuery(most_rows, most_rows),
+    limit: limitQuery(max_rows, max_rows),
     cursor: Type.Optional(Type.String({ maxLength: 512 })),
   }),
   returns: { 200: export_schema },

@@ -14,7 +14,7 @@ import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './sto
  */
 
 /** Maximum rows of a board in Redis. Further rows are read from Postgres. */
-export const most_in_redis = 10_000;
+export const max_in_redis = 10_000;
 
 const tagged = (prefix: string, rest: string): string => `${prefix}:{boards}:${rest}`;
 

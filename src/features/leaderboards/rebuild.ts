@@ -4,7 +4,7 @@ import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import { isWhole, loadScript, type RedisClient } from '../../redis/client.js';
-import { boardKey, builtKey, idOf, membersOf, most_in_redis, writeBoard } from './live.js';
+import { boardKey, builtKey, idOf, max_in_redis, membersOf, writeBoard } from './live.js';
 import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice } from './rules.js';
 import * as store from './store.js';
 
@@ -22,7 +22,7 @@ import * as store from './store.js';
 /** The format of boards and members. Boards in another format are made again. */
 const boards_form = 'classes';
 
-const most_changes = 50_000;
+const max_changes = 50_000;
 /** The loop rests this many times longer than it worked, because others need the stores too. */
 const rest_of_turn = 9;
 const longest_rest_ms = 5_000;
@@ -49,7 +49,7 @@ const listBoardSets = async (db: Db, day: number): Promise<readonly BoardSet[]> 
 ];
 
 const makeBoards = async (db: Db, prefix: string, { slice, kinds }: BoardSet) => {
-  const boards = await store.readTops(db, { slice, kinds, most: most_in_redis });
+  const boards = await store.readTops(db, { slice, kinds, most: max_in_redis });
   return boards.map((board) => ({
     key: boardKey(prefix, { ...board, slot: slice.slot }),
     members: membersOf(board, slice.since),
@@ -76,7 +76,7 @@ const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly
   const prefix = config.REDIS_PREFIX;
   const day = dayOf(clock());
   const { built, stamp } = await readBuilt(redis, prefix, day);
-  const moved = await store.takeStandingChanges(tx, most_changes);
+  const moved = await store.takeStandingChanges(tx, max_changes);
   const debaters_moved = await store.takeDebaterChanges(tx);
   const isMoved = ({ slot, slice: { category } }: BoardSet): boolean => {
     if (slot === 'debaters') return debaters_moved;

@@ -94,7 +94,7 @@ export const routes = [leaderboard, debaters];
 
 const topic_prefix = 'leaderboard:';
 const every_ms = 1_000;
-const most_listed = 20;
+const max_listed = 20;
 
 /** Returns null if there is no such board. */
 const readName = (topic: string): { by: BoardName; period: Period } | null => {
@@ -118,7 +118,7 @@ export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
   read: async (topic) => {
     const named = readName(topic);
     if (named === null) return null;
-    const board = { ...named, of: 'agent', category: null, query: { limit: most_listed } } as const;
+    const board = { ...named, of: 'agent', category: null, query: { limit: max_listed } } as const;
     const page = await readLeaderboard(deps, board);
     if (isFault(page)) return null;
     const { by, category, period, leaderboard, total } = page;

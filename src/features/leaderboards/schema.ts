@@ -87,8 +87,8 @@ const pageOf = <R extends TSchema>(row: R) => ({
 /** The data that an adjusted board was made from. */
 export const coverage_schema = Type.Object({
   made_at: time_schema,
-  least_questions: Type.Integer({ description: 'Questions that a forecaster needs for a rank.' }),
-  least_agents: Type.Integer({ description: 'Forecasters that a question needs to count.' }),
+  min_questions: Type.Integer({ description: 'Questions that a forecaster needs for a rank.' }),
+  min_agents: Type.Integer({ description: 'Forecasters that a question needs to count.' }),
   scores: Type.Integer(),
   covered_scores: Type.Integer(),
   covered_share: Type.Number({ description: 'Percent of all scores.' }),

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
-import { least_resolved } from '../points/score-rules.js';
+import { min_resolved } from '../points/score-rules.js';
 import {
   type BoardClass,
   type BoardName,
@@ -224,19 +224,19 @@ const forecast_keys = `
   ('points', case when name is null then -net::float8 end, null, null, null),
   (
     'accuracy',
-    case when n >= ${least_resolved} then -accuracy_low(correct, n) / 1e6::float8 end,
+    case when n >= ${min_resolved} then -accuracy_low(correct, n) / 1e6::float8 end,
     null, null, null
   ),
   (
     'calibration',
-    case when n >= ${least_resolved} then floor(distance::float8 * 100 / n + 0.5) / 1e6 end,
+    case when n >= ${min_resolved} then floor(distance::float8 * 100 / n + 0.5) / 1e6 end,
     null, null, null
   ),
   ${mean_kinds
     .map(
       (kind) => `(
         '${kind}',
-        case when ${kind}_n >= ${least_resolved} then
+        case when ${kind}_n >= ${min_resolved} then
           ${means[kind].best_first} * floor(${kind}_sum::float8 / (${kind}_n * 1000.0::float8) + 0.5)
             / 1e6
         end,

@@ -27,8 +27,8 @@ export interface Scores {
 }
 
 export interface FitOptions {
-  readonly least_questions: number;
-  readonly least_agents: number;
+  readonly min_questions: number;
+  readonly min_agents: number;
   readonly resamples: number;
   /** Stops the resampling early when it returns true. */
   readonly isOver?: () => boolean;
@@ -51,8 +51,8 @@ const keepEnough = ({ forecasters, questions }: Scores, least: FitOptions): Uint
     const of_question = countKept(questions, kept);
     for (const [i, question] of questions.entries()) {
       const is_enough =
-        of_forecaster[forecasters[i]!]! >= least.least_questions &&
-        of_question[question]! >= least.least_agents;
+        of_forecaster[forecasters[i]!]! >= least.min_questions &&
+        of_question[question]! >= least.min_agents;
       if (kept[i] === 0 || is_enough) continue;
       kept[i] = 0;
       is_done = false;
@@ -151,9 +151,9 @@ const addTimes = (to: Float64Array, factor: number, added: Float64Array): void =
   for (let i = 0; i < to.length; i += 1) to[i]! += factor * added[i]!;
 };
 
-const whole_effort = { precision: 1e-12, most_steps: 5_000 };
+const whole_effort = { precision: 1e-12, max_steps: 5_000 };
 /** The guess is already good, and ranks need no higher precision. */
-const resample_effort = { precision: 1e-5, most_steps: 50 };
+const resample_effort = { precision: 1e-5, max_steps: 50 };
 
 /** Solves for the values, starting from a guess, to a relative precision. */
 const solve = (panel: Panel, times: Int32Array, guess: Float64Array, effort = resample_effort) => {
@@ -165,7 +165,7 @@ const solve = (panel: Panel, times: Int32Array, guess: Float64Array, effort = re
   addTimes(left, -1, sumWithin(panel, times, values));
   let direction = scaled(left);
   let size = dot(left, direction);
-  for (let step = 0; step < effort.most_steps && size > goal; step += 1) {
+  for (let step = 0; step < effort.max_steps && size > goal; step += 1) {
     const image = sumWithin(panel, times, direction);
     const curvature = dot(direction, image);
     if (!(curvature > 0)) break;

@@ -5,7 +5,7 @@ import type { LogEntry } from '../events/log-entry.js';
 
 /** Reads the newest log events for feeds, with the same conditions as the partial indexes. */
 
-const most_entries = 50;
+const max_entries = 50;
 
 const news_events = [
   catalogue.question_created,
@@ -31,7 +31,7 @@ export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
     and audience_id is null
     ${category === null ? db`` : db`and category = ${category}`}
   order by "offset" desc
-  limit ${most_entries}`;
+  limit ${max_entries}`;
 
 /** Reads the life of one question. Predictions and comments would be too many for a feed. */
 export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
@@ -41,4 +41,4 @@ export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
     and event in (${eventNames(db, life_events)})
     and audience_id is null
   order by "offset" desc
-  limit ${most_entries}`;
+  limit ${max_entries}`;

@@ -11,7 +11,7 @@ import * as store from './store.js';
  * unsent. The links in a mail are credentials, so they are logged in development mode only.
  */
 
-export const most_attempts = 8;
+export const max_attempts = 8;
 /** Time until the next attempt: 10 s at first, then four times as long each time, up to an hour. */
 export const backoffMs = (attempts: number): number =>
   Math.min(10_000 * 4 ** (attempts - 1), 3_600_000);
@@ -58,7 +58,7 @@ const sendOne = async (deps: Deps, smtp: SmtpClient, mail: store.MailRow): Promi
     await store.endMail(sql, id, { sent_at: clock() });
     log.info({ mail_id: id, attempt: attempts }, 'mail: sent');
   } catch (error) {
-    const last = attempts >= most_attempts || isRefusal(error);
+    const last = attempts >= max_attempts || isRefusal(error);
     log.warn({ ...describeError(error), mail_id: id, attempt: attempts, last }, 'mail: not sent');
     const now = clock();
     if (last) await store.endMail(sql, id, { failed_at: now });

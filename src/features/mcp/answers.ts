@@ -7,7 +7,7 @@ import { Kind, type TSchema } from '@sinclair/typebox';
  */
 
 /** Maximum size of an answer's text. */
-export const most_bytes = 61_440;
+export const max_bytes = 61_440;
 
 interface Limits {
   readonly characters: number;
@@ -111,7 +111,7 @@ const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(val
 /** Returns how many rows fit beside the rest of an answer that is too large; at least one. */
 const countFitting = (body: unknown, shape: Shape): number => {
   const sizes = rowsOf(body, shape).map((row) => bytesOf(row) + 1);
-  let left = most_bytes - bytesOf(body) + sizes.reduce((sum, size) => sum + size, 0);
+  let left = max_bytes - bytesOf(body) + sizes.reduce((sum, size) => sum + size, 0);
   const fitting = sizes.findIndex((size) => {
     left -= size;
     return left < 0;
@@ -131,7 +131,7 @@ export const fitAnswer = (
   for (const step of shape.is_full ? [null] : steps) {
     const shown = step === null ? body : shortenAnswer(body, shape, step);
     text = JSON.stringify(shown);
-    if (Buffer.byteLength(text) <= most_bytes) return { text };
+    if (Buffer.byteLength(text) <= max_bytes) return { text };
     if (rowsOf(shown, shape).length > 1) return { limit: countFitting(shown, shape) };
   }
   return { text };
@@ -140,8 +140,8 @@ export const fitAnswer = (
 /** Cuts a long text after the last line that fits. */
 export const cutLines = (text: string, mark: string): string => {
   const bytes = Buffer.from(text);
-  if (bytes.length <= most_bytes) return text;
-  const cut = bytes.toString('utf8', 0, most_bytes - Buffer.byteLength(mark) - 8);
+  if (bytes.length <= max_bytes) return text;
+  const cut = bytes.toString('utf8', 0, max_bytes - Buffer.byteLength(mark) - 8);
   return `${cut.slice(0, Math.max(0, cut.lastIndexOf('\n')))}\n\n${mark}\n`;
 };
 

@@ -87,14 +87,14 @@ export const readArguments = (members: Members, given: Arguments): Arguments =>
       }),
   );
 
-const most_named = 20;
+const max_named = 20;
 
 /** Refuses arguments that the tool does not take; null if it takes all of them. */
 export const refuseUnknown = (tool: string, members: Members, args: Arguments): Fault | null => {
   const unknown = Object.keys(args)
     .filter((name) => !Object.hasOwn(members, name))
     .map((name) => name.slice(0, 60))
-    .slice(0, most_named);
+    .slice(0, max_named);
   if (unknown.length === 0) return null;
   const known = Object.keys(members).join(', ');
   return refuse(common_faults.INVALID_REQUEST, {

@@ -35,7 +35,7 @@ const credentialsOf = (ctx: Context): Record<string, string> => {
 };
 
 /** Maximum number of resources per subscription. Each one is compared with every change. */
-const most_followed = 100;
+const max_followed = 100;
 
 interface Message {
   readonly method?: unknown;
@@ -50,8 +50,8 @@ const openConnection = (
   const { method, params } = ctx.body as unknown as Message;
   if (method !== 'subscriptions/listen') return null;
   const followed = params?.notifications?.resourceSubscriptions;
-  if (Array.isArray(followed) && followed.length > most_followed) {
-    const message = `Subscribe to at most ${most_followed} resources at once.`;
+  if (Array.isArray(followed) && followed.length > max_followed) {
+    const message = `Subscribe to at most ${max_followed} resources at once.`;
     return refuse(common_faults.INVALID_REQUEST, { message });
   }
   const credentials = credentialsOf(ctx);

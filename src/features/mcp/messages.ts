@@ -112,5 +112,5 @@ export const readLine = (line: Buffer): MessageRead => {
     : { error: makeError('parse_error', parsed.problem.replace('The body', 'The line')) };
 };
 
-export const lineTooLong = (most_bytes: number): RpcError =>
-  makeError('invalid_request', `The line is too long. Send at most ${most_bytes} bytes.`);
+export const lineTooLong = (max_bytes: number): RpcError =>
+  makeError('invalid_request', `The line is too long. Send at most ${max_bytes} bytes.`);

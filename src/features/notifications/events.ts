@@ -31,7 +31,7 @@ export const notified_replies: Projector = {
 /** A notification is deleted this long after it was read. */
 export const read_life_ms = 30 * 86_400_000;
 /** Maximum notifications per agent, read or not. The newest stay. */
-export const most_kept = 1_000;
+export const max_kept = 1_000;
 
 /** Limits the notifications of each agent. Any number of sweepers may run. */
 export const createNotificationSweeper = ({ sql, log, clock }: Deps): Service =>
@@ -40,7 +40,7 @@ export const createNotificationSweeper = ({ sql, log, clock }: Deps): Service =>
     log,
     every_ms: 3_600_000,
     turn: async () => {
-      await dropOld(sql, new Date(clock().getTime() - read_life_ms), most_kept);
+      await dropOld(sql, new Date(clock().getTime() - read_life_ms), max_kept);
       return 'rest';
     },
   });

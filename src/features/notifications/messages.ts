@@ -3,9 +3,9 @@ import type { NotificationRow } from './store.js';
 
 /** Notifications on the wire, each with a sentence for people to read. */
 
-const most_quoted = 120;
+const max_quoted = 120;
 const shorten = (text: string): string =>
-  [...text].length <= most_quoted ? text : `${[...text].slice(0, most_quoted - 1).join('')}…`;
+  [...text].length <= max_quoted ? text : `${[...text].slice(0, max_quoted - 1).join('')}…`;
 
 const textOf = (value: unknown, other: string): string =>
   typeof value === 'string' && value !== '' ? value : other;

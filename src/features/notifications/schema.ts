@@ -50,10 +50,10 @@ export const notifications_query = Type.Object({
   ...page_query,
 });
 
-export const most_ids = 100;
+export const max_ids = 100;
 
 export const read_body = Type.Object({
-  ids: Type.Optional(Type.Array(uuid_schema, { minItems: 1, maxItems: most_ids })),
+  ids: Type.Optional(Type.Array(uuid_schema, { minItems: 1, maxItems: max_ids })),
   until: Type.Optional(
     Type.String({ format: 'uuid', description: 'Marks this notification and all older ones.' }),
   ),

@@ -13,9 +13,9 @@ import { directory_path, directory_type, type Keys, readKeys } from './rules.js'
 
 const client_limits = { wall_ms: 5_000, answer_bytes: 65_536, kept_bytes: 65_536 };
 const room = { at_once: 8, of_each: 1, waiting: 64, waiting_of_each: 1 };
-const most_kept = 2_000;
+const max_kept = 2_000;
 const s = 1_000;
-const least_ms = 60 * s;
+const min_ms = 60 * s;
 const usual_ms = 3_600 * s;
 const longest_ms = 86_400 * s;
 
@@ -23,7 +23,7 @@ const longest_ms = 86_400 * s;
 const freshness = (cache_control: string): number => {
   const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(cache_control)?.[1];
   const asked_ms = seconds === undefined ? usual_ms : Number(seconds) * s;
-  return Math.min(Math.max(asked_ms, least_ms), longest_ms);
+  return Math.min(Math.max(asked_ms, min_ms), longest_ms);
 };
 
 export type DirectoryReader = ReturnType<typeof createDirectoryReader>;
@@ -66,8 +66,8 @@ interface DirectoriesOptions {
 }
 
 export const createDirectories = (options: DirectoriesOptions) => {
-  const { reader, clock, onRead, rest_ms = least_ms } = options;
-  const known = new LRUCache<string, Known>({ max: most_kept });
+  const { reader, clock, onRead, rest_ms = min_ms } = options;
+  const known = new LRUCache<string, Known>({ max: max_kept });
   const readings = new Map<string, Promise<Keys | null>>();
   const pool = makeFairPool(room);
 

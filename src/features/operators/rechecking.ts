@@ -10,7 +10,7 @@ import * as store from './store.js';
  * changes.
  */
 
-const most_each_turn = 100;
+const max_each_turn = 100;
 
 export const createOperatorCheck = (deps: Deps, every_ms = 600_000): Service => {
   const { sql, log, clock, config } = deps;
@@ -22,7 +22,7 @@ export const createOperatorCheck = (deps: Deps, every_ms = 600_000): Service => 
     after_error_ms: 60_000,
     async turn() {
       await store.dropUnsigned(sql);
-      for (const origin of await store.takeUnchecked(sql, most_each_turn)) {
+      for (const origin of await store.takeUnchecked(sql, max_each_turn)) {
         const found = await reader.read(origin, clock());
         if (found !== null) await store.dropKeys(sql, origin, [...found.keys.keys()]);
       }

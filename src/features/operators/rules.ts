@@ -157,7 +157,7 @@ export const validKey = (keys: Keys, keyid: string, now_s: number): KeyObject | 
   return found !== undefined && found.nbf_s <= now_s && now_s < found.exp_s ? found.key : undefined;
 };
 
-const most_keys = 32;
+const max_keys = 32;
 
 /** Returns the key's thumbprint (RFC 7638, RFC 8037), which signatures use as `keyid`. */
 export const thumbprintOf = (x: string): string =>
@@ -168,7 +168,7 @@ export const readKeys = (text: string, now_s: number): Keys | null => {
   const listed = read(() => (JSON.parse(text) as { keys?: unknown } | null)?.keys);
   if (!Array.isArray(listed)) return null;
   const keys = new Map<string, PublishedKey>();
-  for (const one of listed.slice(0, most_keys) as (Record<string, unknown> | null)[]) {
+  for (const one of listed.slice(0, max_keys) as (Record<string, unknown> | null)[]) {
     const { kty, crv, x, nbf, exp } = one ?? {};
     if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') continue;
     const nbf_s = typeof nbf === 'number' ? nbf : 0;

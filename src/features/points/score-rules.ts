@@ -18,11 +18,11 @@ export const brier_convention =
   'one-term: (p - o)^2 for yes/no questions, half the sum over options for others; 0 best, 1 worst';
 
 /** Minimum resolved predictions of an agent for a rank by accuracy, Brier score or calibration. */
-export const least_resolved = 10;
+export const min_resolved = 10;
 
 /** 0 and 100 % are clipped by one basis point, so one sure miss does not cost everything. */
-const least_share = 0.0001;
-const clip = (share: number): number => Math.min(Math.max(share, least_share), 1 - least_share);
+const min_share = 0.0001;
+const clip = (share: number): number => Math.min(Math.max(share, min_share), 1 - min_share);
 
 /** Returns (p − o)² for a probability of YES. `happened` is true if the outcome was YES. */
 export const brier = (chance: number, happened: boolean): number =>

@@ -30,7 +30,7 @@ type Item = Static<typeof predictions_body>;
 const checkItem = compileCheck(predictions_body, 'body');
 
 /** Few enough to leave the event loop to other requests in between. A long text takes 3 ms. */
-const most_together = 8;
+const max_together = 8;
 
 const limited = (retry_ms: number): Fault => {
   const retry_after = Math.max(1, Math.ceil(retry_ms / 1_000));
@@ -71,11 +71,11 @@ export const placeBatch = async (
     const counted = taken[n]!;
     return counted.allowed ? readRequest(item, shared) : limited(counted.retry_ms);
   };
-  const pause = makePause(most_together);
+  const pause = makePause(max_together);
   const results: BatchResult[] = [];
   while (results.length < given.length) {
     const from = results.length;
-    const some = given.slice(from, from + most_together).map((item, n) => read(item, from + n));
+    const some = given.slice(from, from + max_together).map((item, n) => read(item, from + n));
     const prepared = await Promise.all(
       some.map(async (request) =>
         isFault(request) ? request : { request, ready: await prepare(deps, request) },

@@ -35,7 +35,7 @@ export interface CdfBody {
 type Given = { readonly [N in keyof CdfBody]: CdfBody[N] | null };
 
 /** Maximum number of points in a request. Answers may also have the two ends of the range. */
-export const most_points = 1_000;
+export const max_points = 1_000;
 
 /** Steps per unit of p, so that converting to percent and back gives the same number. */
 const steps = 1e8;
@@ -110,7 +110,7 @@ const findForm = (body: CdfBody): { form: Form; given: readonly (Point | Value)[
 
 /** An answer sent back may be two points longer: it is in percent and has both ends. */
 const isTooLong = (points: readonly ReadPoint[], range: Range, scale: Scale | undefined) => {
-  if (points.length <= most_points) return false;
+  if (points.length <= max_points) return false;
   return !(
     scale === 'percent' &&
     points[0]!.value === range.min &&
@@ -127,7 +127,7 @@ export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong 
   const share = (p: number): number => rounded(toFraction(p, scale));
   const read = readPoints(given, { form, range, share });
   if (isTooLong(read, range, body.scale)) {
-    return wrong(form, `${form} must have at most ${most_points} items.`);
+    return wrong(form, `${form} must have at most ${max_points} items.`);
   }
   const [first, last] = [read[0]!, read.at(-1)!];
   // The ends of a whole distribution give the chances outside of the range.

@@ -30,10 +30,10 @@ interface LinkCheckRequest {
 export const link_check_ms = 6_000;
 
 const page_ms = 4_000;
-const most_redirects = 3;
+const max_redirects = 3;
 const kept_good_ms = 3_600_000;
 const kept_bad_ms = 60_000;
-const most_kept = 20_000;
+const max_kept = 20_000;
 const room = { at_once: 32, of_each: 8, waiting: 256, waiting_of_each: 64 };
 
 /** Statuses of pages that exist, although this request could not read them. */
@@ -80,7 +80,7 @@ const makeLook = ({ public_name, ...options }: LinkCheckOptions) => {
     const end_ms = performance.now() + page_ms;
     const left = (): number => Math.max(1, end_ms - performance.now());
     let next = new URL(url);
-    for (let hop = 0; hop <= most_redirects; hop += 1) {
+    for (let hop = 0; hop <= max_redirects; hop += 1) {
       next.hash = '';
       const probed = await probe(next.href, left);
       if (probed.next === undefined) return probed.problem;
@@ -94,7 +94,7 @@ export const makeLinkCheck = (options: LinkCheckOptions) => {
   const lookAt = makeLook(options);
   const pool = makeFairPool(room);
   const pages = makeCache<Found | undefined>({
-    most: most_kept,
+    most: max_kept,
     ttl_ms: kept_good_ms,
     isKept: (found) => found !== undefined,
   });

@@ -147,8 +147,8 @@ export interface Originality {
 }
 
 /** Maximum number of cached agents, and of pages they cited. Together about 12 MB at most. */
-const most_agents = 20_000;
-const most_cited = 200_000;
+const max_agents = 20_000;
+const max_cited = 200_000;
 /** Maximum rows per read. Each takes about 60 µs. */
 const rows_a_turn = 200;
 
@@ -195,9 +195,9 @@ export const createOriginality = (
     sizeCalculation: boundedBy(maxSize),
   });
   const agents = new LRUCache<string, AgentMemory>({
-    max: most_agents,
-    maxSize: most_cited,
-    sizeCalculation: boundedBy(most_cited),
+    max: max_agents,
+    maxSize: max_cited,
+    sizeCalculation: boundedBy(max_cited),
   });
   const preparing = new Map<string, Promise<void>>();
 

@@ -191,7 +191,7 @@ const attempt = async (
  * waited for them. The second may still find a prediction of the same agent; the third knows
  * everything. One more allows for points, which are paid meanwhile.
  */
-const most_attempts = 4;
+const max_attempts = 4;
 
 /** Writes one line of the audit log for each admin who imported predictions in this batch. */
 const recordImports = async (
@@ -224,7 +224,7 @@ const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known)
 export const createPlacing = ({ sql, originality, clock }: PlacingOptions): Placing => {
   /** Stores the batch in one transaction with its audit lines and answers. */
   const storeIn = async (tx: Tx, batch: Attempt): Promise<readonly Judged[]> => {
-    for (let n = 1; n <= most_attempts; n += 1) {
+    for (let n = 1; n <= max_attempts; n += 1) {
       const { judged, outcome } = await attempt(tx, batch);
       if (!outcome.fits) {
         await originality.catchUp(tx, batch.memories, outcome);

@@ -223,15 +223,15 @@ const problemOf = (text: string, headings: readonly Heading[], section: number):
 };
 
 /** Maximum number of headings that a refusal names. */
-const most_named = 8;
+const max_named = 8;
 
 const sayFound = (text: string, headings: readonly Heading[]): string => {
   const named = headings.filter(({ section }) => section !== other_heading);
   if (named.length === 0) return '';
   const places = named
-    .slice(0, most_named)
+    .slice(0, max_named)
     .map(({ section, start }) => `${section_names[section]} ${characterAt(text, start)}`);
-  return ` Found: ${places.join(', ')}${named.length > most_named ? ', …' : ''}.`;
+  return ` Found: ${places.join(', ')}${named.length > max_named ? ', …' : ''}.`;
 };
 
 /** Explains the problems of the four sections and names the headings found. Null if all is well. */

@@ -50,8 +50,8 @@ export interface ReviseParts {
 }
 
 /** Minimum time between two forecasts of an agent on a question. Imports are exempt. */
-export const least_rest_ms = 60_000;
-const most_revisions = 200;
+export const min_rest_ms = 60_000;
+const max_revisions = 200;
 
 const standsSince = ({ created_at, revised_at }: PredictionRow): Date => revised_at ?? created_at;
 
@@ -91,8 +91,8 @@ const whyNot = (draft: ReviseDraft, locked: LockedPrediction, at: Date): Fault |
       message: `This agent already has a forecast of ${since.toISOString()}. Send them in order.`,
     });
   }
-  if (row.revision >= most_revisions) return refuse(revision_faults.REVISION_LIMIT_REACHED);
-  const rest_ms = since.getTime() + least_rest_ms - at.getTime();
+  if (row.revision >= max_revisions) return refuse(revision_faults.REVISION_LIMIT_REACHED);
+  const rest_ms = since.getTime() + min_rest_ms - at.getTime();
   return draft.imported_at === null && rest_ms > 0 ? refuseSoon(rest_ms) : null;
 };
 

@@ -167,7 +167,7 @@ const predictMany = route({
   },
 });
 
-const most_predictions_listed = 200;
+const max_predictions_listed = 200;
 
 /** Tells an agent whether it may predict here, and lists the requirements, before it writes. */
 const preflightOf = async (
@@ -179,7 +179,7 @@ const preflightOf = async (
   const [account, own, used, family_count] = await Promise.all([
     readAccount(sql, agent.id),
     readOwnPrediction(sql, question.id, agent.id),
-    readUsedCitations(sql, question.id, most_predictions_listed),
+    readUsedCitations(sql, question.id, max_predictions_listed),
     cap === 0 ? null : countFamily(sql, question.id, agent.model_family),
   ]);
   const points = account?.balance ?? 0;

@@ -12,7 +12,7 @@ import {
 } from '../../http/schemas.js';
 import type { Scale } from '../../kit/percent.js';
 import { value_schema } from '../questions/schema.js';
-import { most_points } from './cdf-input.js';
+import { max_points } from './cdf-input.js';
 import { prediction_schema } from './columns.js';
 
 /** Requests and answers of predictions. Numbers are percent; input may also be fractions of 1. */
@@ -29,7 +29,7 @@ const side = Type.Union(
   { description: 'The side of a yes/no question: true or false.' },
 );
 
-const most_evidence = 10;
+const max_evidence = 10;
 
 /** Maximum bytes as JSON. A text may have more bytes if it has at most this many characters. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
@@ -44,9 +44,7 @@ const percent_text =
   'Percent from 0 to 100, in steps of 0.01. Without `scale`, a number below 1 is a fraction.';
 
 const list = <S extends TSchema>(item: S, description: string) =>
-  Type.Optional(
-    nullable(Type.Array(item, { description, minItems: 2, maxItems: most_points + 2 })),
-  );
+  Type.Optional(nullable(Type.Array(item, { description, minItems: 2, maxItems: max_points + 2 })));
 const point = Type.Object({ value: value_schema, p: Type.Number() });
 const outside = (where: string) =>
   Type.Optional(nullable(Type.Number({ description: `Probability ${where} the range.` })));
@@ -98,7 +96,7 @@ export const predict_body = Type.Object({
   reasoning: textSchema({ maxLength: 10_000 }),
   evidence_urls: Type.Optional(
     Type.Array(Type.String({ maxLength: 2_048 }), {
-      maxItems: most_evidence,
+      maxItems: max_evidence,
       description: 'Sources in addition to the ones in the reasoning.',
     }),
   ),

@@ -73,17 +73,17 @@ export const readIdBySeq = async (
 export const readUsedCitations = async (
   db: Db,
   question_id: string,
-  most_predictions: number,
+  max_predictions: number,
 ): Promise<{ readonly urls: readonly string[]; readonly complete: boolean }> => {
   const rows = await db<{ citations: string[] }[]>`
     select citations
     from predictions
     where question_id = ${question_id} and hidden_at is null
     order by id desc
-    limit ${most_predictions + 1}`;
-  const shown = rows.slice(0, most_predictions);
+    limit ${max_predictions + 1}`;
+  const shown = rows.slice(0, max_predictions);
   const urls = [...new Set(shown.flatMap(({ citations }) => citations))];
-  return { urls, complete: rows.length <= most_predictions };
+  return { urls, complete: rows.length <= max_predictions };
 };
 
 export const countFamily = (db: Db, question_id: string, model_family: string) =>

@@ -134,7 +134,7 @@ export const createQuestion = async (
 };
 
 /** Maximum number of an agent's suggestions that wait for review. */
-export const most_suggestions = 20;
+export const max_suggestions = 20;
 
 /** Checks the question that an agent suggests. Its weight and source are ignored. */
 export const checkSuggestion = async (
@@ -154,7 +154,7 @@ export const suggestQuestion = async (
   { agent_id, at }: { readonly agent_id: string; readonly at: Date },
 ): Promise<store.QuestionRow | Fault> => {
   const drafts = await store.countDraftsLocked(tx, agent_id, at);
-  if (drafts >= most_suggestions) {
+  if (drafts >= max_suggestions) {
     const message = `${drafts} of your suggestions are waiting for review. Suggest more when they are decided.`;
     return refuse(wire.question_faults.SUGGESTION_LIMIT_REACHED, { message });
   }
@@ -398,7 +398,7 @@ export const createQuestionTimer = (deps: Deps, every_ms = 1_000): Service =>
     name: 'question timer',
     log: deps.log,
     every_ms,
-    turn: async () => ((await turnQuestions(deps)) >= store.most_a_turn ? 'again' : 'rest'),
+    turn: async () => ((await turnQuestions(deps)) >= store.max_per_turn ? 'again' : 'rest'),
   });
 
 /**

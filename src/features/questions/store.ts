@@ -149,7 +149,7 @@ export const deleteDraft = async (tx: Tx, id: string): Promise<void> => {
 };
 
 /** Maximum number of questions that one turn of the timer closes or announces. */
-export const most_a_turn = 200;
+export const max_per_turn = 200;
 
 export type Ending = Pick<QuestionRow, 'id' | 'question' | 'closes_at'>;
 
@@ -162,7 +162,7 @@ const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
     from questions
     where status = 'open' and ${due}
     order by closes_at
-    limit ${most_a_turn}
+    limit ${max_per_turn}
     for no key update skip locked
   )
   returning id, question, closes_at`;

@@ -18,12 +18,12 @@ import { read_at_once, readNext, readTimes } from './settling-store.js';
 const route = routeFor<Deps & ConsensusParts>();
 
 /** Maximum predictions that a preview counts, to limit the time of a call. */
-const most_counted = 30_000;
+const max_counted = 30_000;
 
 const preview_answer = Type.Object({
   predictions: Type.Integer({ description: 'All predictions on the question.' }),
   counted: Type.Integer({
-    description: `Predictions behind the figures below, at most ${most_counted}.`,
+    description: `Predictions behind the figures below, at most ${max_counted}.`,
   }),
   winners: Type.Integer({ description: 'Predictions that would win points.' }),
   losers: Type.Integer({ description: 'Predictions that would lose points.' }),
@@ -66,7 +66,7 @@ export const preview = route({
     const nets: number[] = [];
     let moved = 0;
     let cursor_agent: string | null = null;
-    for (let is_more = true; is_more && nets.length < most_counted; ) {
+    for (let is_more = true; is_more && nets.length < max_counted; ) {
       const read: Awaited<ReturnType<typeof readNext>> = await readNext(sql, {
         question_id: id,
         cursor_agent,

@@ -138,14 +138,14 @@ const chunk_size = 40;
 const set_aside_ms = 5_000;
 
 /** Maximum delay that the pacer makes up for. */
-const most_late_ms = 100;
+const max_late_ms = 100;
 
 /** Creates a pacer that waits to stay within the rate, and waits less if it is behind. */
 const createPacer = (per_second: number) => {
   let due_ms = 0;
   return async (settled: number): Promise<void> => {
     const now = performance.now();
-    due_ms = Math.max(due_ms, now - most_late_ms) + (settled * 1_000) / per_second;
+    due_ms = Math.max(due_ms, now - max_late_ms) + (settled * 1_000) / per_second;
     const rest_ms = due_ms - now;
     if (rest_ms > 0) await new Promise((resolve) => setTimeout(resolve, rest_ms));
   };
@@ -247,7 +247,7 @@ const workOn = async (deps: Deps, { job, others, lease, rest }: Work): Promise<'
 };
 
 /** Maximum cached passes. Small decisions are settled between the chunks of a large one. */
-const most_passes = 3;
+const max_passes = 3;
 const renew_every_ms = 500;
 /** Enough for a pass over a question with a million forecasts. */
 const longest_pass_ms = 120_000;
@@ -260,7 +260,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
   const set_aside = new Map<string, number>();
   let lease: Lease | undefined;
   let stopping = false;
-  const passes = new LRUCache<string, PeerScores>({ max: most_passes });
+  const passes = new LRUCache<string, PeerScores>({ max: max_passes });
 
   const renew = async (): Promise<Lease> => {
     lease = await takeLease(sql, 'settling', holder, lease_seconds);

@@ -26,7 +26,7 @@ export interface RetentionOptions {
   readonly settle_ms?: number;
 }
 
-const most_snapshots = 5_000;
+const max_snapshots = 5_000;
 const tries = 20;
 const between_tries_ms = 1_000;
 
@@ -76,7 +76,7 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
   /** Returns true if there may be more to delete. */
   const deleteSnapshots = (): Promise<boolean> =>
     sql.begin({ statement_ms: 60_000 }, async (tx) => {
-      const keys = await lockOldHourly(tx, SNAPSHOTS_KEEP_DAYS, most_snapshots);
+      const keys = await lockOldHourly(tx, SNAPSHOTS_KEEP_DAYS, max_snapshots);
       const first = keys[0];
       if (first === undefined) return false;
       if (folder !== undefined) {
@@ -86,7 +86,7 @@ export const createRetention = (deps: Deps, options: RetentionOptions = {}): Ser
         await writeArchive(folder, { ...store.snapshot_table, ...file }, lines);
       }
       await deleteHourly(tx, keys);
-      return keys.length === most_snapshots;
+      return keys.length === max_snapshots;
     });
 
   const loop = makeLoop({

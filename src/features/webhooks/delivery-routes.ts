@@ -92,7 +92,7 @@ const redeliverOne = route({
       const before = await findDelivery(tx, id, did);
       if (before === undefined) return deliveryAbsent();
       if (before.status === 'gap') {
-        const message = 'A gap stands for many events. Replay its offsets instead.';
+        const message = 'A gap covers many events. Replay its offsets instead.';
         return refuse(common_faults.INVALID_REQUEST, { message });
       }
       if (!hook.active) return refuse(wire.webhook_faults.WEBHOOK_INACTIVE);

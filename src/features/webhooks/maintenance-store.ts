@@ -26,7 +26,7 @@ export const skipQueued = async (db: Db, webhook_id: string | null = null): Prom
 };
 
 /** Maximum number of rows that one statement removes. */
-export const most_removed = 5_000;
+export const max_removed = 5_000;
 
 /**
  * Removes deliveries of deleted webhooks with their attempts; returns how many. Planning that
@@ -44,10 +44,10 @@ export const removeOfDeleted = async (db: Db): Promise<number> => {
           select d.webhook_id, d.event_id
           from deliveries d
           where d.webhook_id = l.webhook_id
-          limit ${most_removed}
+          limit ${max_removed}
           for update skip locked
         ) d
-        limit ${most_removed}
+        limit ${max_removed}
       ) few
       where d.webhook_id = few.webhook_id and d.event_id = few.event_id
       returning d.webhook_id, d.event_id
@@ -256,10 +256,10 @@ export const removeOld = async (
           and d.state not in ('pending', 'waiting', 'sending')
           and d.queued_at < now() - ${keep_days} * interval '1 day'
         order by d.event_id
-        limit ${most_removed}
+        limit ${max_removed}
         for update skip locked
       ) o
-      limit ${most_removed}
+      limit ${max_removed}
     ) o
     where d.webhook_id = o.webhook_id and d.event_id = o.event_id`;
   return gone.count;

@@ -47,7 +47,7 @@ const failingMail = (to: string, one: store.Failing) => ({
   text: `The last ${one.failures} attempts to call ${one.url} failed. The first one failed at ${one.failing_since.toISOString()}. ${lastFailure(one) ?? ''}
 
 Each delivery is retried for up to three days, so nothing is lost yet. If no attempt succeeds for 5
-days, the webhook is switched off. To see what its receiver answers, send a test from the Webhooks
+days, the webhook is switched off. To see the answer of its receiver, send a test from the Webhooks
 page of your account, or with POST /api/webhooks/{id}/test.
 `,
   links: [],
@@ -103,7 +103,7 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
     const removed = await store.removeOfDeleted(sql);
     const replays = await listReplays(sql);
     for (const id of replays) await stepReplay(sql, id);
-    return removed === store.most_removed || replays.length > 0;
+    return removed === store.max_removed || replays.length > 0;
   };
   const clearHistory = async (): Promise<void> => {
     for (const id of await store.listBacklogs(sql, backlog)) {
@@ -112,7 +112,7 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
     }
     const oldest_id = firstIdAt(Date.now() - keep_days * day_ms);
     for (let steps = 0; steps < 20; steps += 1) {
-      if ((await store.removeOld(sql, { oldest_id, keep_days })) < store.most_removed) return;
+      if ((await store.removeOld(sql, { oldest_id, keep_days })) < store.max_removed) return;
     }
   };
   const keepPartitions = () => ensureDays(sql, { table: 'attempts', column: 'at' }, 3);

@@ -169,7 +169,7 @@ const offsets_a_step = 500;
  * A replay waits while this many deliveries of its webhook are due, so that live deliveries get
  * through.
  */
-const most_due = 500;
+const max_due = 500;
 
 /** Returns the active webhooks that have a running replay and few deliveries due. */
 export const listReplays = async (db: Db): Promise<string[]> => {
@@ -187,7 +187,7 @@ export const listReplays = async (db: Db): Promise<string[]> => {
           -- Ordered deliveries after the replay's position wait for it, so they do not count.
           and (d.question_id is null or d.event_offset < r.next_offset)
         order by d.next_at
-        offset ${most_due}
+        offset ${max_due}
       )
     order by r.webhook_id`;
   return rows.map(({ webhook_id }) => webhook_id);

@@ -34,7 +34,7 @@ interface PlanningOptions {
  * Maximum number of events per transaction. The time limit is long, because very many webhooks may
  * want each event.
  */
-const most_planned = 100;
+const max_planned = 100;
 const statement_ms = 60_000;
 const away_ms = 250;
 
@@ -57,7 +57,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
     key: streamKey(config.REDIS_PREFIX),
     name: 'signer stream',
     log,
-    count: most_planned,
+    count: max_planned,
     group: 'signers',
     consumer: signer_id,
     startAfter: () => readPlannedOffset(sql),
@@ -95,7 +95,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   const lateTurn = async (): Promise<'again' | 'rest'> => {
     await look();
     if (is_idle) return 'rest';
-    const late = await findUnplanned(sql, { late_ms, most: most_planned });
+    const late = await findUnplanned(sql, { late_ms, most: max_planned });
     if (late !== null) await plan(late);
     if (redis.status === 'ready') await planAll(await reader.claimStale(redis, late_ms));
     return late === null ? 'rest' : 'again';

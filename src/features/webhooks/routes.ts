@@ -1,7 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
-import { common_faults, type Fault, type FaultDef, isFault, refuse, refuseFields } from '../../kit/fault.js';
+import {
+  common_faults,
+  type Fault,
+  type FaultDef,
+  isFault,
+  refuse,
+  refuseFields,
+} from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/connection.js';
 import { ws_faults } from '../../socket/frames.js';

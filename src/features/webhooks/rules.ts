@@ -112,7 +112,7 @@ export const judgeAttempt = (made: Attempted): Verdict => {
 
 const window_ms = 5 * min;
 /** Fewer tries within a window are not judged. */
-const least_tries = 10;
+const min_tries = 10;
 /** The breaker opens at this share of failures. */
 const failed_share = 0.7;
 const first_pause_ms = 30 * s;
@@ -144,7 +144,7 @@ export const createBreakers = () => {
     window.tries += 1;
     window.failed += is_success ? 0 : 1;
     const { tries, failed } = window;
-    if (tries < least_tries || failed < failed_share * tries) return null;
+    if (tries < min_tries || failed < failed_share * tries) return null;
     windows.delete(webhook_id);
     return openAgain(1);
   };

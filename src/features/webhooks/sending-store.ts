@@ -335,7 +335,7 @@ export const countDue = (db: Db): Promise<number> =>
     ) due`);
 
 /** After this many claims without a result, a delivery is assumed to crash its signers. */
-const most_claims = 5;
+const max_claims = 5;
 
 /**
  * Makes deliveries due again if their lease expired, their signer is gone, or this signer claimed
@@ -349,7 +349,7 @@ export const sweepExpired = async (
   update deliveries d
   set
     state = case
-      when d.claims >= ${most_claims} then 'exhausted'
+      when d.claims >= ${max_claims} then 'exhausted'
       when d.attempts = 0 then 'pending'
       else 'waiting'
     end,

@@ -32,7 +32,7 @@ export const send_limits = {
   /** Maximum number of deliveries of one endpoint that are being called or wait for a slot. */
   depth: 32,
   /** Maximum number of deliveries that are claimed but not settled. */
-  most_claimed: 4_096,
+  max_claimed: 4_096,
 };
 export type SendLimits = Readonly<typeof send_limits>;
 
@@ -197,12 +197,12 @@ export class Sending implements Service {
   }
 
   get #room(): number {
-    return this.#limits.most_claimed - this.#jobs.size;
+    return this.#limits.max_claimed - this.#jobs.size;
   }
 
   /** A claim costs about as much for one row as for many, so it waits for enough room. */
   #hasRoom(): boolean {
-    return !this.#is_stopping && this.#room >= this.#limits.most_claimed / 4;
+    return !this.#is_stopping && this.#room >= this.#limits.max_claimed / 4;
   }
 
   #isHungry(webhook_id: string): boolean {

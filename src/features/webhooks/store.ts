@@ -194,7 +194,7 @@ export const updateWebhook = async (
 /**
  * Maximum number of replaced secrets that still sign. Their signatures have to fit into a header.
  */
-const most_secrets = 20;
+const max_secrets = 20;
 
 /**
  * The new secret signs from now on, and the previous one until the overlap is over. Older secrets
@@ -216,7 +216,7 @@ export const rotateSecret = async (
       select id, secret_sealed, now() + ${overlap_hours}::int * interval '1 hour', clock_timestamp()
       from webhooks
       where id = ${id}
-        and (select count(*) from webhook_old_secrets where webhook_id = ${id}) < ${most_secrets}`;
+        and (select count(*) from webhook_old_secrets where webhook_id = ${id}) < ${max_secrets}`;
     if (count === 0) return 'full';
   }
   const [row] = await tx<WebhookRow[]>`

@@ -91,7 +91,7 @@ export type Vetted =
   | { readonly kind: 'vetted'; readonly addresses: readonly string[] }
   | { readonly kind: 'refused'; readonly code: VetProblem };
 
-const most_answers = 16;
+const max_answers = 16;
 
 const refusedAs = (code: VetProblem): Vetted => ({ kind: 'refused', code });
 
@@ -124,7 +124,7 @@ export const makeResolve = (timeout_ms: number, servers: readonly string[]): Res
 const judge = (answers: readonly string[], rules: AddressRules): Vetted => {
   if (answers.length === 0) return refusedAs('name_not_found');
   const addresses = [...new Set(answers)];
-  if (addresses.length > most_answers || !addresses.every((one) => rules.mayReach(one))) {
+  if (addresses.length > max_answers || !addresses.every((one) => rules.mayReach(one))) {
     return refusedAs('address_refused');
   }
   // IPv4 comes first: on a host without an IPv6 route, the other order would cost a failed connect.

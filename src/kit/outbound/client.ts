@@ -65,7 +65,7 @@ export const outboundOptions = (config: Config): ClientOptions => ({
 });
 
 /** At most this many addresses of one name are tried. */
-const most_addresses = 3;
+const max_addresses = 3;
 
 export type GuardedClient = ReturnType<typeof createGuardedClient>;
 
@@ -94,7 +94,7 @@ export const createGuardedClient = (options: ClientOptions) => {
     addresses: readonly string[],
     ends_ms: number,
   ): Promise<Answered> => {
-    const tried = addresses.slice(0, most_addresses);
+    const tried = addresses.slice(0, max_addresses);
     const connect_ms = limits.connect_ms / tried.length;
     let last = failedAs('connect_failed');
     for (const address of tried) {

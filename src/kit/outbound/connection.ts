@@ -94,10 +94,10 @@ export const failedAs = (error: CallErrorCode): Answered => ({
 });
 
 /** Maximum number of destinations with idle connections. */
-const most_idle = 256;
-const most_header_bytes = 8_192;
+const max_idle = 256;
+const max_header_bytes = 8_192;
 /** Maximum number of 1xx responses before the real one. */
-const most_informational = 20;
+const max_informational = 20;
 
 interface Dial {
   readonly target: Target;
@@ -185,7 +185,7 @@ class VettedAgent extends http.Agent {
 
   /** Returning false closes the connection. */
   override keepSocketAlive(socket: Duplex): unknown {
-    const is_full = Object.keys(this.freeSockets).length >= most_idle;
+    const is_full = Object.keys(this.freeSockets).length >= max_idle;
     return is_full ? false : super.keepSocketAlive(socket);
   }
 }
@@ -229,7 +229,7 @@ const send = (
     let [size, informational] = [0, 0];
     let received: http.IncomingMessage | undefined;
     const { method = 'POST', body, target } = call;
-    const [headers, maxHeaderSize] = [fieldsOf(call), most_header_bytes];
+    const [headers, maxHeaderSize] = [fieldsOf(call), max_header_bytes];
     const options = { way, agent, method, path: target.path, headers, maxHeaderSize };
     const request = http.request(options);
     const settle = (error: CallErrorCode | null): void => {
@@ -238,7 +238,7 @@ const send = (
       const is_stale = request.reusedSocket && head.length === 0 && error === 'connection_lost';
       const { statusCode, headers = {} } = received ?? {};
       const answered = {
-        status: statusCode ?? findStatus(Buffer.concat(head), most_informational),
+        status: statusCode ?? findStatus(Buffer.concat(head), max_informational),
         error,
         answer: toText(chunks),
         retry_after: headers['retry-after'] ?? '',
@@ -266,7 +266,7 @@ const send = (
     request.on('upgrade', () => end('answer_invalid'));
     request.on('information', () => {
       informational += 1;
-      if (informational > most_informational) end('answer_invalid');
+      if (informational > max_informational) end('answer_invalid');
     });
     request.on('response', (response) => {
       received = response;

@@ -11,10 +11,10 @@ const isInformational = (status: number): boolean =>
   status >= 100 && status < 200 && status !== 101;
 
 /**
- * Finds the final status in the first bytes of a response, after at most `most_informational` 1xx
+ * Finds the final status in the first bytes of a response, after at most `max_informational` 1xx
  * responses. Null if the status line is missing, incomplete or invalid.
  */
-export const findStatus = (bytes: Buffer, most_informational: number): number | null => {
+export const findStatus = (bytes: Buffer, max_informational: number): number | null => {
   const lines = bytes.toString('latin1').split(/\r?\n/).slice(0, -1);
   let skipped = 0;
   let are_headers = false;
@@ -26,7 +26,7 @@ export const findStatus = (bytes: Buffer, most_informational: number): number | 
     const status = Number(digits);
     if (!isInformational(status)) return status;
     skipped += 1;
-    if (skipped > most_informational) return null;
+    if (skipped > max_informational) return null;
     are_headers = true;
   }
   return null;

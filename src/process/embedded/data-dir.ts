@@ -154,8 +154,8 @@ const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false 
  * copy. On a full disk the copy ends early: a log that cannot be copied must not take the space
  * that the database needs.
  */
-export const rotateLog = (file: string, say: Say, most_bytes = log_bytes): void => {
-  if (sizeOf(file) <= most_bytes) return;
+export const rotateLog = (file: string, say: Say, max_bytes = log_bytes): void => {
+  if (sizeOf(file) <= max_bytes) return;
   try {
     copyFileSync(file, `${file}.1`);
   } catch {

@@ -112,7 +112,7 @@ const placesOf = (taxonomy: Taxonomy) =>
     ),
   ]);
 
-/** Fields of the form by the member of the body, where they have different names. */
+/** Members of the body whose field in the form has a different name, each with that name. */
 const members = {
   category: 'place',
   subcategory: 'place',

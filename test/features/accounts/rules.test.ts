@@ -126,8 +126,8 @@ t.test('the characters of keys and codes are drawn evenly', async (t) => {
   const keys = Array.from({ length: 4_000 }, () => makeApiKey().slice(3, 46));
   // 172,000 draws: 2,774 expected of each character, with a standard deviation of 52. A bias of a
   // quarter, as the plain remainder has, is far outside.
-  const [least_key, most_key] = rangeOf(keys, 62);
-  t.ok(least_key > 2_774 - 330 && most_key < 2_774 + 330);
+  const [min_key, max_key] = rangeOf(keys, 62);
+  t.ok(min_key > 2_774 - 330 && max_key < 2_774 + 330);
   const [least, most] = rangeOf(Array.from({ length: 5_000 }, makeReferralCode), 28);
   t.ok(least > 2_142 - 300 && most < 2_142 + 300);
 });

@@ -149,7 +149,7 @@ const startWait = async (
   let is_gone = false;
   let waits = 0;
   let end = (): void => undefined;
-  const held = { connection: makeId(), limit: 10, most_held: 10 };
+  const held = { connection: makeId(), limit: 10, max_held: 10 };
   const request = { owner, name, member: 'waiting', ...held };
   const taken = consumers.take(request, {
     within_ms,

@@ -7,7 +7,7 @@ import {
   readPerformance,
   readRank,
 } from '../../../src/features/leaderboards/index.js';
-import { boardKey, most_in_redis } from '../../../src/features/leaderboards/live.js';
+import { boardKey, max_in_redis } from '../../../src/features/leaderboards/live.js';
 import {
   type BoardKind,
   board_kinds,
@@ -492,7 +492,7 @@ t.test('boards that are gone, or were made by another program, are made anew', a
 
 t.test('beyond the boards in Redis pages and ranks come from the record', async (t) => {
   const { sql, deps, redis, prefix, page, settle, addOwned } = await openWorld(t);
-  const count = most_in_redis + 5;
+  const count = max_in_redis + 5;
   const agents: string[] = [];
   while (agents.length < count) {
     agents.push(...(await addOwned(Math.min(1_000, count - agents.length))));
@@ -503,8 +503,8 @@ t.test('beyond the boards in Redis pages and ranks come from the record', async 
   await addScores(sql, [{ ...lost, resolved_at: deps.clock() }]);
   await settle(agents);
   const key = boardKey(prefix, { kind: 'points', slot: 'all:all' });
-  t.equal(await redis.zcard(key), most_in_redis + 1, 'a head and the first');
-  const last = await page('points', { limit: 10, offset: most_in_redis - 5 });
+  t.equal(await redis.zcard(key), max_in_redis + 1, 'a head and the first');
+  const last = await page('points', { limit: 10, offset: max_in_redis - 5 });
   t.same([last.total, last.rows.length], [count, 10]);
   t.match(last.rows.at(-1), { agent_id: second, rank: count });
   const [before] = last.rows.slice(-2);

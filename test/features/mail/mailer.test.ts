@@ -3,7 +3,7 @@ import {
   backoffMs,
   createMailer,
   logDue,
-  most_attempts,
+  max_attempts,
   openSmtp,
   sendDue,
 } from '../../../src/features/mail/mailer.js';
@@ -96,8 +96,8 @@ t.test('a mail whose transaction rolls back does not exist', async (t) => {
 
 t.test('a failure is tried again after a growing pause and given up in the end', async (t) => {
   await queue();
-  smtp.refuseNext(...Array<string>(most_attempts).fill('451 later'));
-  for (let attempt = 1; attempt < most_attempts; attempt += 1) {
+  smtp.refuseNext(...Array<string>(max_attempts).fill('451 later'));
+  for (let attempt = 1; attempt < max_attempts; attempt += 1) {
     t.equal(await send(), 1, `attempt ${attempt}`);
     t.match(await readMail(), { attempts: attempt, sent: false, failed: false });
     advance(backoffMs(attempt) - 1);
@@ -105,7 +105,7 @@ t.test('a failure is tried again after a growing pause and given up in the end',
     advance(1);
   }
   t.equal(await send(), 1);
-  t.match(await readMail(), { attempts: most_attempts, failed: true, sealed: null });
+  t.match(await readMail(), { attempts: max_attempts, failed: true, sealed: null });
   advance(86_400_000);
   t.equal(await send(), 0);
   t.equal(smtp.taken.length, 0);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { cutLines, fitAnswer, most_bytes, type Shape } from '../../../src/features/mcp/answers.js';
+import { cutLines, fitAnswer, max_bytes, type Shape } from '../../../src/features/mcp/answers.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
@@ -68,10 +68,10 @@ t.test('a page that is too large is asked for with the rows that fit', async (t)
     const { limit } = fit({ rows, next: 1 });
     const bytes = (count: number) =>
       Buffer.byteLength(JSON.stringify({ rows: rows.slice(0, count), next: 1 }));
-    t.ok(bytes(limit) <= most_bytes && bytes(limit + 1) > most_bytes, `${limit} rows`);
+    t.ok(bytes(limit) <= max_bytes && bytes(limit + 1) > max_bytes, `${limit} rows`);
   }
   const exact = { rows: Array(60).fill('x'.repeat(1_000)), filler: '' };
-  const room = most_bytes - Buffer.byteLength(JSON.stringify(exact));
+  const room = max_bytes - Buffer.byteLength(JSON.stringify(exact));
   t.match(fit({ ...exact, filler: 'x'.repeat(room) }), { filler: /x/ }, 'the most bytes');
   t.same(fit({ ...exact, filler: 'x'.repeat(room + 1) }), { limit: 59 });
 });
@@ -79,7 +79,7 @@ t.test('a page that is too large is asked for with the rows that fit', async (t)
 t.test('one row is shortened further until it fits, and is whole if it is asked for', async (t) => {
   const row = Object.fromEntries([...Array(40).keys()].map((n) => [`m${n}`, '漢'.repeat(10_000)]));
   const answer = { rows: [row] };
-  t.ok(Buffer.byteLength(JSON.stringify(fit(answer))) <= most_bytes);
+  t.ok(Buffer.byteLength(JSON.stringify(fit(answer))) <= max_bytes);
   t.same(fit(answer, { is_full: true }), answer);
   t.same(fit({ rows: [row, row] }, { is_full: true }), { limit: 1 });
 });
@@ -98,7 +98,7 @@ t.test('whatever the answer, it fits or fewer rows are asked for', async (t) => 
     t,
     fc.property(answers, (answer) => {
       const fitted = fitAnswer(answer, usual);
-      if ('text' in fitted) return Buffer.byteLength(fitted.text) <= most_bytes;
+      if ('text' in fitted) return Buffer.byteLength(fitted.text) <= max_bytes;
       return fitted.limit >= 1 && fitted.limit < answer.rows.length;
     }),
     { numRuns: 100 },
@@ -108,7 +108,7 @@ t.test('whatever the answer, it fits or fewer rows are asked for', async (t) => 
 t.test('Markdown ends with a whole line', async (t) => {
   const text = '漢字 and more\n'.repeat(10_000);
   const cut = cutLines(text, '… The rest is left out.');
-  t.ok(Buffer.byteLength(cut) <= most_bytes);
+  t.ok(Buffer.byteLength(cut) <= max_bytes);
   t.match(cut, /漢字 and more\n\n… The rest is left out\.\n$/);
   t.notMatch(cut, '\ufffd');
   t.equal(cutLines('short', 'x'), 'short');

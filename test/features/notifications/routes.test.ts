@@ -1,6 +1,6 @@
 import { emit } from '../../../src/db/event.js';
 import { comment_reply } from '../../../src/features/events/catalogue.js';
-import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
+import { max_kept, read_life_ms } from '../../../src/features/notifications/events.js';
 import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
 import { dropOld } from '../../../src/features/notifications/store.js';
 import { postEntry } from '../../../src/features/points/index.js';
@@ -149,8 +149,8 @@ t.test('pages hold while notifications arrive', async (t) => {
 
 t.test('each agent keeps the newest thousand, and what was read for thirty days', async (t) => {
   const [full, over, reader] = [await makeAgent(app), await makeAgent(app), await makeAgent(app)];
-  await tell(full, most_kept);
-  await tell(over, most_kept + 1);
+  await tell(full, max_kept);
+  await tell(over, max_kept + 1);
   const [oldest] = await app.sql`
     select id from notifications where agent_id = ${over.id} order by id limit 1`;
   await tell(reader, 2);
@@ -160,11 +160,11 @@ t.test('each agent keeps the newest thousand, and what was read for thirty days'
   const life = (ms: number) => new Date(now.getTime() - read_life_ms + ms);
   await app.sql`update notifications set read_at = ${life(1)} where id = ${ids[0]}`;
   await app.sql`update notifications set read_at = ${life(-1)} where id = ${ids[1]}`;
-  const sweep = () => dropOld(app.sql, new Date(now.getTime() - read_life_ms), most_kept);
+  const sweep = () => dropOld(app.sql, new Date(now.getTime() - read_life_ms), max_kept);
   t.equal(await sweep(), 2);
   t.equal(await sweep(), 0);
-  t.equal((await read(full)).total, most_kept);
-  t.equal((await read(over)).total, most_kept);
+  t.equal((await read(full)).total, max_kept);
+  t.equal((await read(over)).total, max_kept);
   t.same(await app.sql`select id from notifications where id = ${oldest?.['id']}`, []);
   t.same(pluck((await read(reader)).notifications, 'id'), [ids[0]]);
 });

@@ -1,4 +1,4 @@
-import { most_suggestions } from '../../../src/features/questions/life.js';
+import { max_suggestions } from '../../../src/features/questions/life.js';
 import { startApp } from '../../help/app.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t as root } from '../../help/tap.js';
@@ -183,9 +183,9 @@ root.test(
   async (t) => {
     const { agent, suggest } = await setUp();
     const all = await Promise.all(
-      Array.from({ length: most_suggestions + 5 }, () => suggest(suggestion())),
+      Array.from({ length: max_suggestions + 5 }, () => suggest(suggestion())),
     );
-    t.equal(all.filter(({ status }) => status === 201).length, most_suggestions);
+    t.equal(all.filter(({ status }) => status === 201).length, max_suggestions);
     for (const { body } of all.filter(({ status }) => status !== 201)) {
       t.match(body, { status: 409, code: 'SUGGESTION_LIMIT_REACHED' });
     }

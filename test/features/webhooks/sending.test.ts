@@ -342,7 +342,7 @@ t.test('the backlog of one webhook larger than a claim is delivered in full', as
   await world.addHook({ path: '/a' });
   await world.addHook({ path: '/b' });
   await world.record(...many(60));
-  await world.startSigner({ limits: { most_claimed: 7, total: 3 }, sweep_ms: 600_000 });
+  await world.startSigner({ limits: { max_claimed: 7, total: 3 }, sweep_ms: 600_000 });
   await world.settled(120, 'delivered');
   t.equal(world.receiver.received.length, 120);
 });
