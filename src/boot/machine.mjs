@@ -72,7 +72,7 @@ const readOrEmpty = (file) => {
   }
 };
 
-/** Postgres cannot read the files of another major version. `version` is the embedded Postgres. */
+/** Postgres cannot read files of another major version. `version` is the embedded server's. */
 export const clusterProblem = (cluster, version) => {
   const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
   const [major] = version.split('.');

@@ -5,14 +5,14 @@ import { engineProblem, readMachine, startProblem } from './machine.mjs';
 
 /**
  * `prediction-forum COMMAND [arguments]`, which every npm script also calls. It makes the checkout
- * ready (packages, build) and then runs the compiled entry in this same process, which reads its
- * own arguments from `process.argv.slice(2)`. Plain JavaScript without dependencies, because it
+ * ready (packages, build) and then runs the compiled entry in this same process. The entry reads
+ * its arguments from `process.argv.slice(2)`. Plain JavaScript without dependencies, because it
  * runs before anything is installed.
  */
 
 /**
- * Maximum bytes of the request line and headers. The engine reads this when it is loaded. Without
- * it Node 22 and 24 refuse requests above 4 KiB, such as a GET with 100 ids and a signature.
+ * Maximum bytes of the request line and headers. The engine reads this when loaded. Without it, on
+ * Node 22 and 24, it refuses requests above 4 KiB, such as a GET with 100 ids and a signature.
  */
 process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384';
 
@@ -48,8 +48,8 @@ const engineVersion = (wanted) => {
 };
 
 /**
- * Names the program, the engine and the newest migration (the schema). Reads files, installs
- * nothing.
+ * Names the versions of the program and the engine, and the newest migration (the schema). Only
+ * reads files.
  */
 const describeVersion = () => {
   const { version, dependencies } = readPackage('');
