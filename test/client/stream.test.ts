@@ -406,7 +406,7 @@ t.test('a state comes anew with each connection', async (t) => {
   );
 });
 
-/** More than the service sends in one replay, and the first events are gone. */
+/** The log is longer than one replay of the service, and its first events are gone. */
 const length = 10_800;
 const gone = 500;
 

@@ -304,7 +304,7 @@ t.test('every limit counts the characters of the normal form', async (t) => {
   }
 });
 
-/** The same rules on every other path of input. Each returns the answer to a text as a string. */
+/** Other ways to send a text, with the same rules. Each returns the answer as a string. */
 const ways: Readonly<
   Record<string, { readonly max: number; send(text: string): Promise<string> }>
 > = {

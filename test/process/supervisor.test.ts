@@ -122,7 +122,7 @@ t.test(
     process.kill(answer.pid, 'SIGSTOP');
     third.child.kill('SIGTERM');
     await until('it is stopping', () => readStatus(folder).state === 'stopping');
-    // Signals that arrive together count as one, so it is signalled until it obeys.
+    // Signals that arrive together count as one, so the signal is repeated until the process ends.
     await until('it ends', () => !third.child.kill('SIGTERM'));
     t.equal(await third.code, 1);
     t.same(processesOf(folder), []);

@@ -179,7 +179,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** A fake service that answers each call with `answer` of its ids. */
+/** A fake service that answers each call with the result of `answer` for the call's ids. */
 const uploadTo = async (answer: (ids: readonly string[]) => Answer) => {
   let calls = 0;
   const server = createServer(async (request, reply) => {

@@ -25,7 +25,7 @@ interface MixedAgent {
 interface MixedQuestion {
   readonly id: string;
   readonly options: readonly string[];
-  /** As the last call left it. Calls that overtake each other are refused, as part of the load. */
+  /** As of the last call. When calls overtake each other, refusals are part of the load. */
   status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
 }
 
