@@ -96,7 +96,7 @@ const makeActs = (
       return agent === undefined ? null : act(agent);
     };
 
-  /** Half with a recruiter, a third linked immediately. */
+  /** Half of the agents have a recruiter, and a third are linked immediately. */
   const register: Act = () => {
     const code = chance(0.5) ? pick(agents)?.code : undefined;
     const owner = chance(0.33) ? (pick(tokens) ?? null) : null;
