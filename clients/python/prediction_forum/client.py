@@ -140,7 +140,7 @@ class AsyncForum(AsyncOperations):
         """`timeout_s` limits one try of a call, `patience_s` all its tries together."""
         if not base_url.startswith(("http://", "https://")):
             like = "https://forum.example or http://127.0.0.1:8080"
-            raise ValueError(f"base_url must be the whole address, like {like}, not {base_url}.")
+            raise ValueError(f"base_url must be the full address, like {like}, not {base_url}.")
         self.base_url = base_url.rstrip("/")
         self.headers = dict(headers or {})
         if api_key is not None:
