@@ -7,7 +7,7 @@ import * as store from './agents-store.js';
 import type { ListedRow } from './directory-store.js';
 import * as wire from './schema.js';
 
-/** Views of an agent: for others, for its owner and for the agent itself. */
+/** Views of an agent: for the public, for its owner and for the agent itself. */
 
 type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
 
