@@ -191,7 +191,7 @@ t.test('a sentence that begins with the word is no heading', async (t) => {
   for (const sentence of sentences) {
     const text = write().replace(/^EVIDENCE$/m, sentence);
     const message = messageOf(text, 'REASONING_MISSING_SECTIONS');
-    t.match(message, /”\. EVIDENCE (?:is missing|stands at character 1 |stands at character \d+ )/);
+    t.match(message, /”\. EVIDENCE (?:is missing|is at character 1 |is at character \d+ )/);
   }
 });
 
