@@ -39,7 +39,7 @@ export const engineProblem = ({ platform, node, glibc }) => {
   }
   if (platform !== 'linux') return null;
   if (glibc === undefined) {
-    return 'This system has no glibc, for example because it is Alpine: use Debian, Ubuntu or Fedora.';
+    return 'This system has no glibc (it may be Alpine): use Debian, Ubuntu or Fedora.';
   }
   const least = least_glibc[major];
   if (!isBelow(glibc, least)) return null;

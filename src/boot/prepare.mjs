@@ -242,7 +242,7 @@ const compileClient = async () => {
 /** Each compile error has a number. Without a number, the compiler did not get to the sources. */
 const sayFailed = (output, is_compiled = false) => {
   if (is_compiled) {
-    return 'The compiled sources do not load, so nothing was started. A ReferenceError “before initialization” means that imports form a circle.';
+    return 'The compiled sources do not load, so nothing was started. A ReferenceError “before initialization” means that the imports form a cycle.';
   }
   return /error TS\d+/.test(output)
     ? 'The sources do not compile, so nothing was started.'

@@ -28,10 +28,10 @@ ${Object.entries(commands)
 In a checkout also: ${Object.keys(checkout_commands).join(', ')}.
 
 prediction-forum COMMAND --help describes a command. With --json its result is one JSON document
-on the standard output, and everything else goes to the standard error.
+on standard output, and everything else goes to standard error.
 
 Exit codes: 0 success; 1 it failed, or a check found a problem; 2 wrong usage: a command, an option,
-an argument or a setting; 3 Postgres, Redis or the service does not answer; 4 only a part of it was
+an argument or a setting; 3 Postgres, Redis or the service does not answer; 4 only part of it was
 done.`;
 
 const root_url = new URL('../../', import.meta.url);

@@ -78,7 +78,7 @@ export const refuse = (def: FaultDef, parts: FaultParts = {}): Fault => ({
 export const isFault = (value: unknown): value is Fault =>
   typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'fault';
 
-/** Returns the error body of the contract, §1. Undefined members are not in the JSON. */
+/** Returns the error body, as in §1 of the contract. Undefined members are not in the JSON. */
 export const faultBody = (fault: Fault, request_id: string): Record<string, unknown> => {
   const { code, status, category, retryable } = fault.def;
   const { message: error, fields, extra } = fault;

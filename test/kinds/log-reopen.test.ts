@@ -354,7 +354,7 @@ const startRedirected = async (out: string, errors: string) => {
   await until('it hears the signal', hears);
   const at = await until('it runs', () => {
     child.kill('SIGUSR2');
-    return /runs at (http:\/\/[\d.]+:\d+)/.exec(read(file))?.[1];
+    return /is running at (http:\/\/[\d.]+:\d+)/.exec(read(file))?.[1];
   });
   return { child, own, file, at };
 };
@@ -393,7 +393,7 @@ t.test('a pipe is written to as before', async (t) => {
   });
   const at = await until(
     'it runs',
-    () => /runs at (http:\/\/[\d.]+:\d+)/.exec(piped.output())?.[1],
+    () => /is running at (http:\/\/[\d.]+:\d+)/.exec(piped.output())?.[1],
   );
   const ids: string[] = [];
   for (let n = 0; n < 5; n += 1) {

@@ -316,5 +316,5 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   t.same(events.body.events.length, 1);
   t.match(await run(runVerify, env), { code: 0, output: /Nothing differs/ });
   const running = await run(runRestore, env, file, '--replace');
-  t.match(running, { code: 1, output: /The service already runs on/ });
+  t.match(running, { code: 1, output: /The service is already running on/ });
 });
