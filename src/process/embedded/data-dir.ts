@@ -91,8 +91,8 @@ export const claimDataDir = async (data_dir: string) => {
     if (Date.now() - started > patience_ms[state]) {
       const where = url === undefined ? '' : ` at ${url}`;
       throw new Error(
-        `The service is already running on ${data_dir}${where} (process ${holder}). Stop it first, ` +
-          'or set another DATA_DIR.',
+        `The service is already running on ${data_dir}${where} (process ${holder}). ` +
+          'Stop it first, or set another DATA_DIR.',
       );
     }
     await wait(50);
