@@ -8,9 +8,9 @@ import { loadScript, nodeOf, type RedisClient } from '../redis/client.js';
 
 /**
  * Counts the connections under a name, over all processes. Each process writes its own absolute
- * numbers to Redis, and twice a second that it is alive. A killed process stops counting a moment
- * later. If Redis was emptied, it gets all numbers again. While Redis is unavailable, each process
- * enforces the limit on its own.
+ * numbers to Redis, and reports twice a second that it is alive. A moment after a process is
+ * killed, it is no longer counted. If Redis was emptied, it gets all numbers again. While Redis is
+ * unavailable, each process enforces the limit on its own.
  */
 export interface ConnectionCounter {
   /** Takes one of `most` connections; false if all are in use. Never rejects. */
