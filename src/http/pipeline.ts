@@ -79,7 +79,7 @@ export interface MountOptions<D> {
   readonly deadline_ms?: number;
 }
 
-/** A call that has arrived as a whole. A socket adds its calls to `open` itself. */
+/** A call that has arrived completely. A socket adds its calls to `open` itself. */
 export interface WholeCall extends Request {
   /** Set by `call`: true if the call may end the credentials of its caller. */
   ends_credentials: boolean;
@@ -345,7 +345,7 @@ const openStream = async (request: Request, body: BodyStream): Promise<boolean> 
 const isForAll = ({ request, caller }: Context): boolean =>
   request.stream !== undefined && request.method === 'GET' && caller.kind === 'anonymous';
 
-/** Takes a whole request to its answer. Rejects only for bugs and outages. */
+/** Takes a complete request to its answer. Rejects only for bugs and outages. */
 const makeResponder = <D>(options: MountOptions<D>) => {
   const { deps, limiter, windowsOf } = options;
   const { idempotency, cache } = options;

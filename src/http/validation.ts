@@ -155,8 +155,8 @@ const findStacked = (
 };
 
 /**
- * Compiles a schema into a check, which returns null or the fields that are wrong. With
- * `leaves_texts`, a page leaves the texts of its form to the call it makes, which names the field.
+ * Compiles a schema into a check, which returns null or the fields that are wrong. `leaves_texts`
+ * leaves the check of combining marks to the call that the page makes.
  */
 export const compileCheck = (
   schema: TSchema,

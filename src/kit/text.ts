@@ -100,7 +100,7 @@ export const explainText = (text: string, max: number): string | null => {
 
 /**
  * Returns a text as it is stored: normalised, trimmed, and only then counted. The schema of the
- * wire can only count before trimming, so it accepts some extra spaces.
+ * request can only count before trimming, so it accepts some extra spaces.
  */
 export const readText = (text: string, path: string, { min, max }: TextLimits): string | Fault => {
   const kept = normaliseText(text).trim();
@@ -260,7 +260,7 @@ const longest_text = 80_000;
 const unspoken = /[\p{M}\p{Cf}]/gu;
 
 /**
- * Replaces look-alikes, accents and digits by the letters they imitate, in the first 80,000
+ * Replaces look-alikes, accents and digits with the letters they imitate, in the first 80,000
  * characters.
  */
 const resolveLookalikes = (word: string): string => {

@@ -424,7 +424,7 @@ const listen = (app: TemplatedApp, config: Config, options: number): Promise<us_
       if (socket) resolve(socket);
       else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port in use?`));
     };
-    // The native call also takes options after the port, which its types leave out.
+    // The native call also takes options after the port, although its types leave them out.
     (app.listen as (...args: unknown[]) => void).call(app, config.HOST, config.PORT, options, done);
   });
 

@@ -164,7 +164,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
 };
 
 const first_backoff_ms = 50;
-/** A process that runs for a while before it exits, or waits for disk space, is not down longer. */
+/** Maximum pause, even if a process runs for a while before each exit or waits for disk space. */
 const longest_backoff_ms = 1_000;
 const healthy_ms = 30_000;
 

@@ -43,7 +43,7 @@ export interface Outcome extends Answered {
 }
 
 export interface ClientOptions {
-  /** Ranges that may be reached although they are not public, also as IP literals. */
+  /** Ranges that may be reached although they are not public, even by IP literal. */
   readonly allow_cidrs: readonly string[];
   readonly ca_pem?: string;
   /** Allows http as well as https. */

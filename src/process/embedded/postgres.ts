@@ -75,7 +75,7 @@ const stop_steps = [
 const pidFile = (cluster: string): string => path.join(cluster, 'postmaster.pid');
 
 /**
- * Ends the processes of a killed start. Its pid file and the lock of its socket must go too:
+ * Ends the processes of a killed service. Its pid file and the lock of its socket must go too:
  * Postgres looks only at the pid in them, and refuses to start while any process has that pid, even
  * one that is unrelated, or dead and not yet reaped.
  */

@@ -130,7 +130,7 @@ export const startServer = async (
   return lastLines(readFileSync(log_file).subarray(from).toString('utf8'));
 };
 
-/** Returns the last lines of a text that are not blank, to show with an error. */
+/** Returns the last non-blank lines of a text, to show with an error. */
 export const lastLines = (text: string, count = 6): string =>
   text
     .split('\n')
