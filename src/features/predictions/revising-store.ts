@@ -58,7 +58,7 @@ export interface Revision
 
 const stated = 'prediction, probability, confidence, selected_option, probabilities, cdf';
 
-/** Stores the earlier forecasts and replaces them by the new ones. Sent without waiting. */
+/** Stores the earlier forecasts and replaces them with the new ones. Sent without waiting. */
 export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown> => {
   const prefixed = (name: string) => stated.replace(/\w+/g, `${name}.$&`);
   return tx`

@@ -33,8 +33,8 @@ export const givenSides = (db: Db) => db`
   ) as s`;
 
 /**
- * Joins every forecast on a question, and when the agent's next forecast replaced it, if one did.
- * The join is lateral, so `question` may be a column of an earlier table.
+ * Joins every forecast on a question, and the time when the agent's next forecast, if any, replaced
+ * it. The join is lateral, so `question` may be a column of an earlier table.
  */
 export const timedForecasts = (db: Db, question: Fragment) => db`
   lateral (

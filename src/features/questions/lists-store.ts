@@ -42,7 +42,7 @@ const statusOf = ({ filter, sort }: ListRequest): QuestionStatus | 'all' => {
   return sort === 'recently_resolved' ? 'resolved' : 'all';
 };
 
-/** A status with a partial index is a literal, because a parameter would not use the index. */
+/** A status with a partial index is a literal, because Postgres needs that to use the index. */
 const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   if (status === 'all') return db`true`;
   if (status === 'open') return db`q.status = 'open'`;

@@ -27,7 +27,7 @@ const preview_answer = Type.Object({
   }),
   winners: Type.Integer({ description: 'Predictions that would win points.' }),
   losers: Type.Integer({ description: 'Predictions that would lose points.' }),
-  sum: Type.Integer({ description: 'Sum of all nets, in points.' }),
+  sum: Type.Integer({ description: 'Sum of all net amounts, in points.' }),
   highest: nullable(Type.Integer()),
   lowest: nullable(Type.Integer()),
   moved: Type.Integer({ description: 'Predictions whose payment would change.' }),
