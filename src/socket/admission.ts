@@ -112,7 +112,7 @@ export const admit = async (session: Session): Promise<void> => {
   takeHeld(session);
 };
 
-/** Returns when the next tick is due, within 10 % of the interval, so that sockets are spread. */
+/** Returns when the next tick is due: after the interval ± 10 %, so that ticks are spread. */
 export const nextTick = ({ limits }: Core): number =>
   performance.now() + limits.tick_ms * (0.9 + 0.2 * Math.random());
 

@@ -33,7 +33,7 @@ const writePresence = loadScript('presence-1.lua');
 
 const presence_every_ms = 500;
 const retry_ms = 250;
-/** Counts that no process renews expire after the longest life of a socket. */
+/** If no process renews a count, it expires after the longest life of a socket. */
 const expire_ms = 6 * 3_600_000;
 
 /** Counts connections by name, for one process. */

@@ -525,7 +525,7 @@ export class Session {
     return [...this.joins].some(({ refs }) => refs.has(topic));
   }
 
-  /** True if the topic is live with this filter, or will be as soon as the client has read on. */
+  /** True if the topic is live with this filter, or will be as soon as the client has caught up. */
   follows(ref: TopicRef): boolean {
     const slow = [...this.joins].find(({ is_slow, refs }) => is_slow && refs.has(ref.topic));
     const known = this.topics.get(ref.topic) ?? slow?.refs.get(ref.topic);

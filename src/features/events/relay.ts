@@ -120,7 +120,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const feedRedis = async (up_to: number, fresh: readonly LogEntry[]): Promise<void> => {
     if (redis.status !== 'ready') return;
     try {
-      // Projections come first: a reader that gets an event must find it counted.
+      // Projections come first: when a reader gets an event, the tallies must already include it.
       await projection.update(up_to, fresh).catch(async (error: unknown) => {
         // In a cluster, another node may hold the stream, so it is written anyway. Readers notice
         // that the tallies are behind.

@@ -125,8 +125,8 @@ const kept_s = 5;
 
 /**
  * Limits the connections per caller and address, and ends connections whose key is revoked. An HTTP
- * client cannot be pinged, so a vanished one looks like one that only listens. So if all places are
- * taken, a new connection takes the place of the oldest one.
+ * client cannot be pinged, so a client that vanished looks like one that only listens. Therefore,
+ * if all places are taken, a new connection takes the oldest one's place.
  */
 const createConnections = ({ connections_key, connections_ip }: ConnectionLimits) => {
   /** Oldest first. */
