@@ -18,10 +18,10 @@ import { type Outcome, type QuestionState, storeBatch } from './placing-store.js
  *     └─ something changed: reads the changes and judges the drafts again, in a transaction that
  *        keeps the locks, so that by the third time nothing can have changed
  *
- * The memory of a question reaches up to the number of its last prediction, and that of an agent
- * up to its last prediction. The ids of an agent's predictions grow, and so do the numbers within a
- * question. After a failure the memories of the batch are forgotten. `unique (question_id, seq)`
- * rejects a batch with wrong numbers.
+ * The memory of a question reaches up to the number of its last prediction, and the memory of an
+ * agent up to its last prediction. The ids of an agent's predictions grow, and so do the numbers
+ * within a question. After a failure the memories of the batch are forgotten.
+ * `unique (question_id, seq)` rejects a batch with wrong numbers.
  */
 
 export interface PlaceDraft {
