@@ -258,7 +258,7 @@ class AsyncForum(AsyncOperations):
     async def consume(
         self, name: str, *, member: str, limit: int = 10, on_gap: OnGap | None = None
     ) -> AsyncGenerator[TakeEventsAnswerEventsItem, None]:
-        """Yields events of a durable consumer to a member. Retries while the service is away.
+        """Yields events of a durable consumer to a member. Retries while the service is down.
 
         An event is done when the next one is requested. The `limit` events that were taken together
         are acknowledged in one call, so handle all of them within the consumer's
