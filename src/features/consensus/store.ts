@@ -96,9 +96,9 @@ const isForecastOn = (db: Db, ids: Fragment) => db`
 /**
  * Counts the latest forecasts on some questions. One statement reads predictions, outbox and
  * counters, so they are in the same state. The offset belongs to the newest counted forecast; it is
- * 0 if `until` is a time. If that forecast's event was deleted, it is below the oldest offset.
- * Equal forecasts share a row, with their owners in one text, because separate rows cost several
- * times as much. Distributions are not compared, because that would exceed the statement timeout.
+ * 0 if `until` is a time. If that forecast's event was deleted, the offset is lower than the oldest
+ * in the log. Equal forecasts share a row, with their owners in one text, because separate rows
+ * cost several times as much. Distributions are not compared, because that would take too long.
  */
 export const readCounts = async (
   db: Tx,

@@ -163,7 +163,7 @@ export const countAll = (all: Iterable<Owned>): Sums => {
   }
 };
 
-/** Runs `sumUp` in portions, so that the event loop can turn in between. */
+/** Runs `sumUp` in portions, so that the event loop can do other work in between. */
 export const sumUpInTurns = async (
   counter: Counter,
   pause: ReturnType<typeof makePause>,

@@ -32,7 +32,7 @@ const names = new RegExp(
 );
 const initials = section_names.map((name) => name.charAt(0)).join('');
 
-/** Matches text before a name that makes it part of another word or of a URL. */
+/** Matches text before a name that makes the name part of another word or of a URL. */
 const part_of_other = /[A-Za-z0-9\u00c0-\u024f/=&?%@\\\u00ad\u2010-\u2013\u2212-]$|[A-Za-z0-9]_+$/;
 /** Matches `COUNTER-` before `EVIDENCE`, in all its spellings. */
 const counter = new RegExp(`counter(?:${blank}|[*_]|${dash}){0,6}$|counter${dash}\\s{0,3}$`, 'i');

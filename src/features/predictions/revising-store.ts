@@ -107,7 +107,7 @@ export const readQuestionOf = async (db: Db, id: string): Promise<string | undef
   return row?.question_id;
 };
 
-/** Lists every forecast of a prediction, the first one first. Reads one row more than the page. */
+/** Lists every forecast of a prediction, oldest first. Reads one row more than the page. */
 export const listForecasts = (
   db: Db,
   { question_id, agent_id }: Pick<PredictionRow, 'question_id' | 'agent_id'>,

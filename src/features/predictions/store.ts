@@ -144,7 +144,7 @@ export const hasPredicted = async (
 /**
  * Hiding a prediction removes its text and removes it from lists, for everybody. Its forecast still
  * counts in the consensus, counters, scores and points: hiding a text must not undo a forecast, and
- * readers of the consensus must be able to add it up. The author cannot predict again.
+ * readers of the consensus must be able to recompute it. The author cannot predict again.
  */
 
 /** The result of hiding or showing a prediction or a comment. */

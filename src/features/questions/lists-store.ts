@@ -35,7 +35,7 @@ export const readListQuery = (
   return { filter: is_search ? { ...rest, q } : rest, sort, drafts };
 };
 
-/** Two sorts imply a status, unless the query names another one. */
+/** Two sorts imply a status, unless the query names a status. */
 const statusOf = ({ filter, sort }: ListRequest): QuestionStatus | 'all' => {
   if (filter.status !== undefined) return filter.status;
   if (sort === 'closing_soon') return 'open';

@@ -51,7 +51,7 @@ export const fitValue = (value: number, { min, max }: Pick<Range, 'min' | 'max'>
   return Math.abs(value - max) <= noise ? max : value;
 };
 
-/** Rounds to 1e-9 of the width or finer, to remove floating-point noise. A date gets whole ms. */
+/** Rounds to 1e-9 of the width or finer, to remove floating-point noise. Dates are in whole ms. */
 export const showValue = (value: number, { is_date, min, max }: Omit<Range, Open>): Value => {
   const digit = Math.floor(Math.log10((max - min) * 1e-9));
   if (!is_date) return Number(value.toFixed(Math.min(100, Math.max(0, -digit))));

@@ -17,7 +17,7 @@ import { read_at_once, readNext, readTimes } from './settling-store.js';
 
 const route = routeFor<Deps & ConsensusParts>();
 
-/** Maximum predictions that a preview counts, to limit the time of a call. */
+/** Maximum number of predictions that a preview counts, to limit the time of a call. */
 const max_counted = 30_000;
 
 const preview_answer = Type.Object({

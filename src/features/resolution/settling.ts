@@ -313,7 +313,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
         lease = undefined;
         return 'rest';
       }
-      // Other decisions continue, because the cause of the failure may last.
+      // The cause of the failure may last, so other decisions go first for a while.
       if (!isOutage(error)) set_aside.set(job.question_id, Date.now() + set_aside_ms);
       throw error;
     }
