@@ -10,9 +10,9 @@ import { type Bench, figureOf, type Subject } from './frame/bench.js';
 import { latenciesOf } from './load/load.js';
 
 /**
- * How long a leaderboard page takes with a million scores, and a directory page with as many
- * agents. First every board in Redis is compared with a recomputation in SQL, and the bench fails
- * if they differ. Successive pages are read, so that no page is cached.
+ * Measures how long a leaderboard page takes with a million scores, and a directory page with a
+ * million agents. First every board in Redis is compared with a recomputation in SQL, and the bench
+ * fails if they differ. Successive pages are read, so that no page is cached.
  */
 
 const forecasters = 20_000;
@@ -22,7 +22,7 @@ const longest_ms = 900_000;
 
 const startOf = (id: string): string => id.slice(0, 24);
 
-/** Scores as settling leaves them: a hundred random agents per question, about fifty per agent. */
+/** Scores after settling: a hundred random agents per question, about fifty scores per agent. */
 const addScores = async (sql: Sql, agents: number): Promise<void> => {
   const total = agents * forecasts_each;
   await sql`

@@ -12,14 +12,14 @@ import { type Bench, ratioOf, type Subject } from './frame/bench.js';
  * Durable predictions per second through calls over websockets, compared with the same requests
  * over HTTP: one service, the same agents in the same order, each agent with its own connection.
  *
- * `http`, `sockets`: a fleet of many agents with equally many requests in flight, so that the
+ * `http`, `sockets`: a fleet of many agents with the same number of requests in flight, so that the
  * difference is the cost of a request. `burst_…`: a few agents arrive at once, each with 20
  * predictions. A socket takes all of them. HTTP/1.1 has one request in flight per connection, so an
  * agent waits for each answer.
  */
 
 const agents = 4_000;
-/** Their product is in flight. It is below the 512 writes that an api process admits. */
+/** Their product is the number in flight, below the 512 writes that an api process admits. */
 const burst_agents = 16;
 const burst = 20;
 

@@ -27,7 +27,7 @@ export const countComments = async (sql: Sql, ids: readonly string[]): Promise<n
   return row!.count;
 };
 
-/** Number of votes, or -1 if the comments' counters differ from it. */
+/** Number of votes, or -1 if the comments' counters have a different sum. */
 const countVotes = async (sql: Sql, ids: readonly string[]): Promise<number> => {
   const [row] = await sql<{ votes: number; counters: number }[]>`
     select

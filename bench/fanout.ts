@@ -98,7 +98,7 @@ const startPeerFanout = async (
   dialect: Dialect,
 ): Promise<FanoutTarget> => {
   const target = await startPeer<FanoutHandlers>(setup, { name, module: 'fanout' });
-  // Not awaited: a peer sends everything it got in one turn, and the round continues meanwhile.
+  // Not awaited: a peer sends all these events in one turn, and the round continues meanwhile.
   const publish = (events: readonly Numbered[]) => void target.call('publish', events);
   return { target, dialect, publish };
 };

@@ -14,7 +14,7 @@ export const bench: Bench = {
   question: 'How many durable predictions per second do 500 agents place over MCP, and over REST?',
   figures: { mcp_over_rest: { of: ratioOf('mcp', 'rest') } },
   async prepare(context) {
-    // A round is limited by the pairs of agents and questions. Two extra rounds warm up.
+    // Each pair of an agent and a question occurs once. Two extra rounds are the warm-up.
     const questions = 2 * block * (context.rounds + 2);
     const { setup, keys_file, service } = await startForum(context, {
       agents,

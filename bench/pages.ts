@@ -26,7 +26,7 @@ const placed_per_second = 50;
 const read_per_second = 200;
 const connections = 64;
 const max_per_second = 60_000;
-/** In each round that uses a browser. */
+/** Factor by which the CPU of the browser is slowed down. */
 const slower = 4;
 
 const open = Array.from({ length: questions }, (_, n) => questionId(n));

@@ -106,7 +106,7 @@ const makeSubjects = (set: string, all: readonly ResolvedQuestion[]): readonly S
     round: async () => ({ brier_x1000: brierOf(name, all) * 1_000 }),
   }));
 
-/** The pool's score divided by a simpler one's. A file has no bound: it may be small. */
+/** The pool's score divided by a simpler pool's. A file has no bound, as it may be small. */
 const figuresOf = (set: string, bound: { readonly max?: number }) =>
   pool_names.slice(1).map((other) => {
     const of = ratioOf(`pooled_${set}`, `${other}_${set}`, 'brier_x1000');

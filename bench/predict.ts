@@ -17,8 +17,8 @@ import { makePgbench } from './peers/pgbench.js';
  * pair of agent and question, and its own text. After each round the rows are counted: a 201 answer
  * without a row, or a row without an answer, fails the bench.
  *
- * `NAME_at_half`, `NAME_at_20th`: at half and at a twentieth of the rate that the conventional
- * design reaches, for both. `service_keyed`: each request has an Idempotency-Key.
+ * `NAME_at_half`, `NAME_at_20th`: both designs at half and at a twentieth of the rate that the
+ * conventional one reaches. `service_keyed`: each request has an Idempotency-Key.
  * `service_overload`: at twice the rate that the service reaches. It refuses the excess and answers
  * the rest quickly. `service_two`, `service_three`: this many api processes. `wide`: on many
  * questions.

@@ -62,8 +62,8 @@ export const bench: Bench = {
     stale_p99_ms: { of: figureOf('staleness', 'stale_p99_ms'), max: 100 },
   },
   async prepare(context) {
-    // Blocks of questions: for three subjects of four kinds, for the probe rounds, and for the
-    // probes.
+    // Blocks of questions: for twelve subjects (four kinds, three servers each), for the probe
+    // rounds, and for the probes.
     const blocks = 12 * (context.rounds + 1) + 2 * context.rounds;
     const { setup, keys, keys_file, service } = await startForum(context, {
       agents,

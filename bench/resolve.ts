@@ -111,7 +111,7 @@ export const bench: Bench = {
       },
     });
     const { sql } = service;
-    // Spread over all agents, so that the current chunk always contains some of them.
+    // Writers spread evenly over all agents, so that each chunk that is settled contains some.
     const spread = keys.filter((_, n) => n % (size / writers) === 0);
     const waitForBoards = () => waitUntilEmpty(sql, ['standing_changes']);
     await waitForBoards();
@@ -129,7 +129,7 @@ export const bench: Bench = {
       const during = async () => ({ resolve_s: await resolveOnce(service, question_id) });
       const sample = await write({ rate, seconds: for_seconds, during });
       await checkBooks(sql, question_id, size);
-      // The boards take a while to follow. The next round should not start before they have.
+      // The boards take a while to follow. The next round starts when they have caught up.
       await waitForBoards();
       return sample;
     };

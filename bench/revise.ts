@@ -12,7 +12,7 @@ import { type Bench, ratioOf } from './frame/bench.js';
 
 const agents = 5_000;
 const in_flight = 256;
-/** More than the service reaches. */
+/** Higher than any rate that the service reaches. */
 const max_per_second = 8_000;
 
 const countRevisions = async (sql: Sql, ids: readonly string[]): Promise<number> => {

@@ -10,8 +10,8 @@ import { dialectOf, startSubscribers } from './sockets.js';
 /**
  * Compares one, two and three api processes under the same load: predictions and comments on ten
  * hot questions and on 10,000, reads, and events to sockets. Subjects are named after the load and
- * the number of processes: `predict_hot_64_2`. The load generator shares the cores, so the rate
- * shows only that more processes cost nothing. `us_all` shows the gain from more cores: it is the
+ * the number of processes: `predict_hot_64_2`. The load generator shares the cores, so the rate can
+ * only show that more processes cost nothing. `us_all` shows the gain from more cores: it is the
  * CPU time per operation of all processes of the service, Postgres and Redis.
  */
 

@@ -6,9 +6,9 @@ import { publicUrlProblem } from './boot/machine.mjs';
 
 /**
  * Reads the settings: environment variables → one frozen Config. No other file reads them from
- * `process.env`. Every setting is one entry of `settings` below. The table of settings and `doctor`
- * are made from these entries. `NAME_FILE` reads any setting from a file. `PF_NAME` is a synonym of
- * `NAME`, and an unknown `PF_` name is rejected, so that typing errors are noticed.
+ * `process.env`. Every setting is one entry of `settings` below. The table of settings is generated
+ * from these entries, and `doctor` lists them. `NAME_FILE` reads any setting from a file. `PF_NAME`
+ * is a synonym for `NAME`. An unknown `PF_` name is rejected, so that typos are noticed.
  */
 
 const integer = (min: number, max: number) => {
@@ -52,7 +52,7 @@ const count = (min: number, max: number, fallback: number, about: string) =>
 const keepDays = (about: string) => {
   const error = 'must be a whole number from 8 to 36500, or 0';
   const days = integer(0, 36_500).refine((n) => n === 0 || n >= 8, { error });
-  return setting(days, '0', `${about}: 8 or more, or 0 for ever.`);
+  return setting(days, '0', `${about}: 8 or more; 0 keeps them for ever.`);
 };
 
 const limit = (fallback: number, about: string) => count(1, 100_000_000, fallback, about);
@@ -70,11 +70,11 @@ export const settings = {
         const message = publicUrlProblem(url);
         if (message !== null) addIssue({ code: 'custom', message });
       })
-      // As browsers spell an origin: they compare it letter by letter.
+      // Spelled as browsers spell an origin, because they compare it letter by letter.
       .transform((url) => new URL(url).origin)
       .optional(),
     undefined,
-    'Public address of the service. Links in mails and feeds use it.',
+    'Public address of the service. Links in e-mails and feeds use it.',
   ),
   NODE_ENV: setting(
     z.enum(['development', 'production', 'test']),
@@ -92,7 +92,7 @@ export const settings = {
   DATABASE_URL: secret(address, 'Postgres 14 or newer. If not set, an embedded one is started.'),
   DATABASE_REPLICA_URL: secret(
     address,
-    'Postgres replica for lists, leaderboards and exports. It is read only if it has all writes.',
+    'Postgres replica for lists, leaderboards and exports. It is used only when it has all writes.',
   ),
   DATABASE_POOL: count(2, 100, 8, 'Postgres connections per process.'),
   DATABASE_PREPARE: setting(
@@ -125,7 +125,7 @@ export const settings = {
     0,
     60,
     0,
-    'Seconds to keep serving at a stop while /readyz is 503, so that load balancers notice it.',
+    'Seconds to keep serving at shutdown, with /readyz at 503, so that load balancers notice it.',
   ),
   PROCESS_HEAP_MB: count(64, 65_536, 512, 'Maximum JavaScript heap of one process, in MB.'),
   SOCKETS_KEY: count(1, 1_000_000, 20, 'Maximum sockets, and event streams, per agent or person.'),
@@ -134,7 +134,7 @@ export const settings = {
     1,
     14_400,
     14_400,
-    'Seconds (± 20 %) until a websocket has to connect again. Fewer seconds fill new hosts sooner.',
+    'Seconds (± 20 %) until a websocket has to reconnect. A lower value fills new hosts sooner.',
   ),
   ADMIN_KEY: secret(key, 'Key for X-Admin-Key; the first start makes one in DATA_DIR/admin-key.'),
   ADMIN_EMAILS: setting(list, '', 'People with these verified addresses are admins.'),
@@ -145,16 +145,16 @@ export const settings = {
   ),
   SECRET_KEY: secret(
     key,
-    'Encrypts webhook secrets, mails and stored responses; the first start makes it in DATA_DIR.',
+    'Encrypts webhook secrets, e-mails and stored responses; the first start makes it in DATA_DIR.',
   ),
   SMTP_URL: secret(
     z.url({ protocol: /^smtps?$/ }).optional(),
-    'Mail server; without it mails go to the log and to the development outbox page.',
+    'Mail server; without it e-mails go to the log and to the development outbox page.',
   ),
   MAIL_FROM: setting(
     z.string().min(3),
     'Prediction Forum <forum@localhost>',
-    'Sender of the mails.',
+    'Sender of the e-mails.',
   ),
   DATA_LICENSE: setting(
     z.string().min(1).max(200),
@@ -180,7 +180,7 @@ export const settings = {
   WEBHOOK_DNS_SERVERS: setting(
     list,
     '',
-    'Name servers for webhook targets, as address or address:port; empty: the ones of the system.',
+    "Name servers for webhook targets, as address or address:port; empty: the system's own.",
   ),
   WEBHOOK_KEEP_DAYS: count(8, 3_650, 30, 'Days for which finished deliveries are stored.'),
   EVENTS_KEEP_DAYS: keepDays('Days for which events of the log are stored'),

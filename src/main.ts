@@ -5,8 +5,8 @@ import { readRoleArgs, runRole } from './process/role-process.js';
 /**
  * Runs the command `start`: the supervisor of a whole service. With `--role=…` it runs one process
  * of the service, which the supervisor starts with this same program. Only this file ends the
- * process. Each mode loads only the modules it needs. Certificates, for example, cost a fifth of a
- * start, and only the supervisor needs them.
+ * process. Each mode loads only the modules it needs. The code for certificates, for example, takes
+ * a fifth of the startup time, and only the supervisor needs it.
  */
 const main = async (): Promise<number> => {
   const argv = process.argv.slice(2);
@@ -20,7 +20,7 @@ const main = async (): Promise<number> => {
   return runRole({ config: readConfig(), args, start: startProcess });
 };
 
-// The rotation of the log may send this while the program still loads; it must not end it.
+// Log rotation may send this while the program is loading. It must not end the program.
 process.on('SIGUSR2', () => undefined);
 try {
   process.exit(await main());

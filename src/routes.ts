@@ -31,8 +31,8 @@ import { version } from './kit/version.js';
 
 /**
  * The routes of the API, in the order of the documentation. The documentation and the client
- * library are generated from them. The routes of the pages are not included, because the pages are
- * built on these routes.
+ * library are generated from them. The routes of the pages are not included, because pages are
+ * built on top of these routes.
  */
 export const api_routes = [
   ...agent_routes,

@@ -13,11 +13,11 @@ import { project_root } from './help/own-stores.js';
  */
 
 interface Budget {
-  /** By folder: number of lines in tracked files. */
+  /** For each folder: number of lines in tracked files. */
   readonly lines: Readonly<Record<string, number>>;
   /** Number of files in `src` that a prediction enters, from socket to commit (`npm run walk`). */
   readonly files_of_a_prediction: number;
-  /** By rules file: number of files in `src` that are loaded with it. */
+  /** For each rules file: number of files in `src` that are loaded with it. */
   readonly files_loaded_by_rules: Readonly<Record<string, number>>;
   readonly readme_words: number;
 }
@@ -29,7 +29,7 @@ const read = (name: string): string => readFileSync(path.join(project_root, name
 
 const isText = (name: string): boolean => !/\.(?:png|svg|ico|gz|woff2?|parquet)$/.test(name);
 
-/** `src/features/webhooks` or `src/http`. Outside `src` the first folder, or `.` for the root. */
+/** `src/features/webhooks` or `src/http`. Outside `src`: the first folder, or `.` for the root. */
 const folderOf = (name: string): string => {
   const [first = '', second = '', third = ''] = name.split('/');
   if (first !== 'src') return second === '' ? '.' : first;

@@ -51,7 +51,7 @@ const enteredByPrediction = async (t: Test): Promise<readonly EnteredFile[]> => 
   const app = await startApp(t, { roles: ['api'], check_answers: false });
   const human = await makeHuman(app);
   const id = await makeOpenQuestion(app);
-  // The first ones read data that a process reads only once.
+  // The first predictions read data that a process reads only once.
   for (let n = 0; n < 3; n += 1) await predict(app, await makeAgent(app, { human }), { id });
   const agent = await makeAgent(app, { human });
   const session = new Session();

@@ -16,10 +16,10 @@ import { startFiles } from './help/run-files.js';
 /**
  * `npm run mutants [-- --seed N] [--count N] [--only TEXT] [--list]`: does the suite notice bugs?
  *
- * Draws single-edit bugs (a changed comparison, a dropped clause, a swapped argument, a removed await,
- * an off by one) in the compiled code of the areas below, puts each alone into a copy of the checkout,
- * and runs the tests of its area until one fails. Prints what noticed each, and exits 1 when a bug
- * survives. Not every survivor is a gap: some edits change nothing that can be observed.
+ * Draws single-edit bugs (a changed comparison, a dropped clause, a swapped argument, a removed
+ * await, an off-by-one) in the compiled code of the areas below, puts each alone into a copy of the
+ * checkout, and runs the tests of its area until one fails. Prints what noticed each, and exits 1
+ * when a bug survives. Not every survivor is a gap: some edits change nothing that can be observed.
  */
 
 interface Area {

@@ -7,9 +7,9 @@ import { trixie, withoutTrixie } from './help/trixie.js';
 
 /**
  * `npm run test:platforms [-- PATH…]`: runs the suites that depend on Node and on the engine, on
- * this machine's Node, and on Node 22 and 24 in a tree of Debian 13, whose glibc they need. On
- * each, a million random texts pass through every interface of the engine. Prints one line per Node
- * at the end.
+ * this machine's Node, and on Node 22 and 24, which need the glibc of Debian 13 and so run in a
+ * tree of it. On each, a million random texts pass through every interface of the engine. Prints
+ * one line per Node at the end.
  */
 
 const suites = ['test/http', 'test/socket', 'test/contract', 'test/client', 'test/clients'];

@@ -105,7 +105,7 @@ const run = async (): Promise<void> => {
     return report(nothing);
   }
   try {
-    // More files at once finish hardly sooner, and their services then time out on busy cores.
+    // Running more files at once is hardly faster, and then services time out on busy cores.
     report(await runFiles(files, availableParallelism()));
   } catch (error) {
     console.log(error instanceof Error ? error.message : error);

@@ -17,17 +17,17 @@ import { watchMemory } from './soak/memory.js';
  * `npm run soak -- [--minutes N] [--seed N]`: two hosts on the stores of the first one, under
  * predictions, comments, votes, reads, sockets and webhooks, while random faults strike one after
  * another. Each kind strikes once. After that, only kinds that end no process of the service are
- * repeated. It lasts until the time is over and every kind has struck. In the end everything
+ * repeated. It lasts until the time is up and every kind has struck. In the end everything
  * acknowledged exists once, everything agrees with Postgres, and the memory of surviving processes
  * has not grown.
  */
 
 const { minutes, seed } = readNumbers('soak', { minutes: 30, seed: 1 + (Date.now() % 1_000_000) });
-/** The longest pause after a fault. */
+/** The longest pause between two faults. */
 const rest_ms = 20_000;
 const predictions_per_second = 25;
 const recovery_ms = 90_000;
-/** If a role was watched this long after its warm-up, memory may grow at most by `max_slope`. */
+/** Once a role was watched this long after its warm-up, its growth may be at most `max_slope`. */
 const judged_min = 10;
 const max_slope = 1;
 /** Within the warm-up, caches fill and the heap reaches its size. Further growth is a leak. */
@@ -53,10 +53,10 @@ const table = (t: Test, rows: readonly (readonly string[])[]): void => {
   }
 };
 
-/** These strike only once. After that processes live on, so that their memory can be judged. */
+/** These strike only once. After that, processes live on, so that their memory can be judged. */
 const ends_processes = /^(api|relay|signer|timer) killed|a role stands|host (killed|sleeps)/;
 
-/** Strikes random faults until the time is over and each kind has struck. Returns the counts. */
+/** Strikes random faults until the time is up and each kind has struck. Returns the counts. */
 const strikeUntil = async (
   t: Test,
   end_ms: number,

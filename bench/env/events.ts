@@ -10,7 +10,7 @@ import type { Setup } from './setup.js';
 
 export interface Numbered {
   readonly n: number;
-  /** Creation time in milliseconds since 1970, with fraction. */
+  /** Creation time in milliseconds since 1970, with a fraction. */
   readonly at: number;
 }
 

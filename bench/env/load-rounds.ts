@@ -16,17 +16,17 @@ const max_per_second = 30_000;
 export interface Round {
   readonly target: Target;
   readonly job: Omit<LoadJob, 'port'>;
-  /** Called when the requests are prepared and only sending them is left. */
+  /** Called when all requests are prepared and only have to be sent. */
   beforeGo?(): Promise<void>;
   /** Runs during the load, from its start. Its figures are added to the round's figures. */
   during?(): Promise<Sample>;
-  /** Waits for the target's work after its answers. The CPU time of that work counts too. */
+  /** Waits for the work that the target does after its answers. Its CPU time counts too. */
   settle?(): Promise<void>;
 }
 
 /**
  * Runs one round of load on one target. Each round starts right after a checkpoint, so that all
- * rounds write the same full pages. Throws if any answer was unexpected, because figures of a
+ * rounds write equally many full pages. Throws if any answer was unexpected, because figures of a
  * failing service mean nothing.
  */
 export const runRound = async (
@@ -66,8 +66,8 @@ export interface RoundPlan
   extends Pick<LoadJob, 'seconds' | 'rate' | 'allowed_status'>,
     Pick<Round, 'during'> {
   /**
-   * Upper bound on requests per second, used to prepare enough requests. For a load at a fixed
-   * rate, the rate.
+   * Upper bound on requests per second, used to prepare enough requests. A load at a fixed rate
+   * uses that rate instead.
    */
   readonly at_most?: number;
   /** Overrides the usual number of requests in flight. */
@@ -82,10 +82,10 @@ export type RunRound = (plan: RoundPlan) => Promise<Sample>;
 let next_subject = 0;
 let next_text = 0;
 
-/** These tables are empty once the service has finished the work after its answers. */
+/** These tables are empty once the service has finished the work that follows its answers. */
 const after_work = ['outbox', 'debater_changes'];
 
-/** Runs rounds on one target. After each round it counts the rows: one per wanted answer. */
+/** Runs rounds on one target. After each round, each wanted answer must have a row. */
 export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): RunRound => {
   const { idOf = questionId, countRows = countPredictions, burst, ...fixed } = options;
   const { kind, keys_file, agents, idempotent, ...connections } = fixed;

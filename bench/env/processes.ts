@@ -57,9 +57,9 @@ const busySeconds = (): number => {
 export type PartPids = Readonly<Record<string, readonly number[]>>;
 
 /**
- * Starts to measure. The returned function gives the CPU of the watched processes (`cores`), their
- * peak memory, and the CPU of everything unrelated to the bench (`others_cores`), which reveals a
- * disturbed round. `cpu` is the CPU time of each part in microseconds, and of all parts together.
+ * Starts measuring. The returned function gives the CPU use of the watched processes (`cores`),
+ * their peak memory, and the CPU use of everything unrelated to the bench (`others_cores`), which
+ * reveals a disturbed round. `cpu` is the CPU time of each part, and of all parts, in microseconds.
  */
 export const startMeter = (
   watched: () => readonly number[] = () => [],

@@ -74,7 +74,7 @@ const startSetup = async (context: BenchContext) => {
     admin,
     urlOf,
     open,
-    /** Everything that works for a target: its answering processes, its others, and the stores. */
+    /** All parts of a target: the processes that answer, its other processes, the stores. */
     partsOf: (target: Pick<Target, 'watched' | 'all'>): PartPids => {
       const api = target.watched();
       const background = target.all().filter((pid) => !api.includes(pid));
@@ -135,7 +135,7 @@ const freePort = async (): Promise<number> => {
   return port;
 };
 
-/** All load comes from one machine, and rounds are faster than the rate limits of an agent. */
+/** All load comes from one machine, and rounds exceed an agent's rate limits. */
 const no_limits = Object.fromEntries(
   ['IP', 'KEY', 'REGISTER', 'PREDICTIONS', 'COMMENTS', 'VOTES', 'EXPORTS'].map((name) => [
     `LIMIT_${name}`,

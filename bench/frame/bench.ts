@@ -84,9 +84,9 @@ const summarise = (rounds: readonly Summaries[]): Summaries =>
   );
 
 /**
- * A figure is computed within each round, and its median counts: the subjects of one round ran one
- * after another, while a shared machine changes between rounds. A figure that could not be measured
- * is null, and fails its bound.
+ * A figure is computed within each round, and its median counts, because the subjects of one round
+ * run close together, while a shared machine changes from round to round. A figure that could not
+ * be measured is null, and fails its bound.
  */
 const judge = ({ of, min = -Infinity, max = Infinity }: Figure, rounds: readonly Summaries[]) => {
   const values = rounds.flatMap((round) => of(round) ?? []);

@@ -90,7 +90,7 @@ type Options = Pick<BenchContext, 'rounds' | 'seconds' | 'quick' | 'only'>;
 
 const runOne = async (name: string, options: Options, stop: AbortSignal): Promise<Result> => {
   const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${name}-`));
-  // If this process is root, Postgres runs as another user and needs to enter the folder.
+  // If this process is root, Postgres runs as another user and has to be able to enter the folder.
   chmodSync(folder, 0o711);
   const closers: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const context: BenchContext = {
@@ -107,7 +107,7 @@ const runOne = async (name: string, options: Options, stop: AbortSignal): Promis
     return result;
   } finally {
     for (const close of closers.reverse()) {
-      // If one fails, the others must still end their processes.
+      // If one closer fails, the others must still end their processes.
       await (async () => close())().catch((error) => context.log(`Closing: ${error}`));
     }
   }

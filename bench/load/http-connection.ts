@@ -21,8 +21,8 @@ const findLength = (bytes: Buffer, end: number): number => {
 };
 
 /**
- * Reads one answer at a time, which must have a content-length. A more complete parser would limit
- * the measurement, because it runs on the same cores as the server.
+ * Reads one answer at a time, which must have a content-length. A more complete parser would
+ * distort the measurement, because it runs on the same cores as the server.
  */
 export const makeAnswerReader = () => {
   let pending: Buffer | undefined;
@@ -50,10 +50,10 @@ export const makeAnswerReader = () => {
   };
 };
 
-/** All sockets share it, because each read is processed before the next one. */
+/** All sockets can share it, because each read is processed before the next one. */
 const buffer = Buffer.allocUnsafe(65_536);
 
-/** One request is in flight at a time. Others wait. */
+/** One request is in flight at a time. The others wait. */
 export const connectHttp = (port: number, events: Events): Promise<Connection> =>
   new Promise((resolve, reject) => {
     const reader = makeAnswerReader();

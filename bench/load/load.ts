@@ -11,12 +11,12 @@ export interface LoadOptions {
   readonly port: number;
   /** Requests in flight. One per connection, unless agents have their own connections. */
   readonly in_flight: number;
-  /** Number of connections, one per agent. Request k uses k modulo this. Closed loop only. */
+  /** Connections, one per agent. Request k uses number k modulo this value. Closed loop only. */
   readonly own_connections?: number;
   readonly seconds: number;
   /** Requests per second. Absent for a closed loop. */
   readonly rate?: number;
-  /** Sends all requests and ends with the last answer. The rate covers all. Closed loop only. */
+  /** Ends with the last answer, and the rate covers all requests. Closed loop only. */
   readonly whole?: boolean;
   /** The status that counts as success. */
   readonly wanted_status: number;
@@ -35,7 +35,7 @@ export interface Connection {
 /** Events that a connection reports. */
 export interface Events {
   onAnswer(k: number, status: number, body: () => string): void;
-  /** It closed with this many requests in flight. */
+  /** The connection closed with this many requests in flight. */
   onClose(in_flight: number, why: string): void;
 }
 

@@ -50,7 +50,7 @@ const send = (place: string, key: string, content: object, more = ''): Buffer =>
 interface Pair {
   readonly subject: string;
   readonly key: string;
-  /** Number of the text, and of the request in its round. */
+  /** `text`: number of the text. `nth`: number of the request in its round. */
   readonly text: number;
   readonly nth: number;
   /** Additional headers. */
@@ -82,7 +82,7 @@ const makePair: Record<PairOptions['kind'], (pair: Pair) => Buffer> = {
   },
   revise: ({ subject, key, text }) =>
     send(`PATCH /api/predictions/${subject}`, key, {
-      // No seeded forecast has decimals, so each revision changes the value.
+      // Seeded forecasts have no decimals, so each revision, which has some, changes the value.
       probability: Math.floor(makeConfidence(text) / 2) + 0.37,
       reason: makeComment(text),
     }),

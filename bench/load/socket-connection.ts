@@ -4,7 +4,7 @@ import type { Connection, Events } from './load.js';
 
 /**
  * A minimal websocket client, cheap enough for thousands in one process. It implements only the
- * part of RFC 6455 that a load needs: it sends short frames and reads a server's frames.
+ * part of RFC 6455 that this load needs: it sends short frames and reads a server's frames.
  */
 export interface SocketOptions {
   readonly port: number;
@@ -20,7 +20,7 @@ export interface SocketOptions {
 }
 
 const sockets_of_an_address = 150;
-/** All sockets share it, because each read is processed before the next one. */
+/** All sockets can share it, because each read is processed before the next one. */
 const buffer = Buffer.allocUnsafe(262_144);
 
 export const openSocket = (options: SocketOptions): net.Socket => {

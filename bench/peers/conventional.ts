@@ -21,8 +21,8 @@ import { serve } from '../env/child.js';
  *
  * An agent's row is locked while its earlier comments are read, to enforce the limit of five per
  * question. The question's counter is updated last in the same transaction, so that its row is
- * locked as briefly as possible. Owners are compared before a vote, and the author's row is locked
- * until its end.
+ * locked as briefly as possible. The owners of voter and author are compared before a vote, and the
+ * author's row stays locked until the vote is committed.
  */
 
 const { DATABASE_URL = '', POOL = '', LOG_FILE = '', REDIS_URL = '' } = process.env;
@@ -120,7 +120,7 @@ const inTransaction = async <T>(work: (run: Run) => Promise<T>): Promise<T> => {
   }
 };
 
-/** Fastify answers with this status when it is thrown. */
+/** When thrown, makes Fastify answer with this status. */
 const refusal = (statusCode: number, code: string) =>
   Object.assign(new Error(code), { statusCode, code });
 

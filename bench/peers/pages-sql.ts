@@ -1,4 +1,4 @@
-/** Queries of the pages' peer, one for each part of a page. */
+/** Queries of the conventional pages, one for each part of a page. */
 
 const listed = (rest: string): string => `
   select

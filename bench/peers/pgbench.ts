@@ -27,8 +27,8 @@ const question = idOf('8003', ':question');
 
 /**
  * The statements of one prediction in the conventional design, as one transaction: no HTTP, no
- * parsing and no text checks. The command line sets n, which counts up per client, and the first
- * question of the block. Request k is agent k on a question of the block. No pair occurs twice.
+ * parsing, no text checks. The command line sets n, which counts up per client, and the first
+ * question of the block. Request k: agent k predicts on one of its questions. No pair occurs twice.
  */
 const script = (): string => `
 \\set k :n * ${clients} + :client_id

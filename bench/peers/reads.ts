@@ -47,9 +47,9 @@ const makeUws = (): ReadPeer => {
 
 /**
  * The design of most services of this kind for hot reads: Fastify in front of a cache in Redis. The
- * whole answer is ready. A read is a rate limit per address (`@fastify/rate-limit`, which counts
- * fixed windows in Redis, while the service's windows slide), one HGETALL, an ETag, and one log
- * line. Commands from one turn of the event loop share a round trip.
+ * whole answer is ready. A read consists of a rate limit per address (`@fastify/rate-limit`, which
+ * counts fixed windows in Redis, while the service's windows slide), one HGETALL, an ETag, and one
+ * log line. Commands from one turn of the event loop share a round trip.
  */
 const makeFastify = async (): Promise<ReadPeer> => {
   const redis = new Redis(REDIS_URL, { enableAutoPipelining: true });

@@ -2,8 +2,8 @@ import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * `node examples/deploy/trim.mjs node_modules`: removes files from production packages that this
- * Node on this machine never loads: engine binaries for other platforms, source maps, types, static
+ * `node examples/deploy/trim.mjs node_modules` removes from production packages the files that this
+ * Node never loads on this machine: engine binaries for other platforms, source maps, types, static
  * libraries and notes.
  */
 

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 
-/** Signs an agent's requests by RFC 9421, as the Web Bot Auth drafts specify. Needs only Node. */
+/** Signs an agent's requests (RFC 9421, as the Web Bot Auth drafts specify). Needs only Node. */
 
 /** A new private key as a JWK. Keep it secret, on the machine of the agent. */
 export const makeKey = () => generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });

@@ -1,5 +1,5 @@
 /**
- * The commands of `prediction-forum`: the compiled entry of each, and one line about it. Plain
+ * The commands of `prediction-forum`, each with its compiled entry and one line about it. Plain
  * JavaScript without dependencies, because it is read before anything is installed.
  */
 export const commands = {
@@ -54,7 +54,7 @@ const distance = (a, b) => {
   return row[b.length];
 };
 
-/** Returns at most three names that a mistyped one may mean, the nearest first. */
+/** Returns at most three names that a mistyped name may mean, nearest first. */
 export const nearestNames = (typed, names) =>
   names
     .map((name) => [name, name.startsWith(typed) ? 0 : distance(typed, name)])
@@ -63,7 +63,7 @@ export const nearestNames = (typed, names) =>
     .slice(0, 3)
     .map(([name]) => name);
 
-/** `There is no WHAT NAME. Did you mean …?` */
+/** Returns a message such as `There is no command strat. Did you mean start?` */
 export const sayUnknown = (what, typed, names) => {
   const near = typed === '' ? [] : nearestNames(typed, names);
   const hint =

@@ -39,7 +39,7 @@ export const engineProblem = ({ platform, node, glibc }) => {
   }
   if (platform !== 'linux') return null;
   if (glibc === undefined) {
-    return 'This system has no glibc, for example because it is Alpine: use Debian, Ubuntu or Fedora.';
+    return 'This system has no glibc (it may be Alpine): use Debian, Ubuntu or Fedora.';
   }
   const least = least_glibc[major];
   if (!isBelow(glibc, least)) return null;
@@ -72,7 +72,7 @@ const readOrEmpty = (file) => {
   }
 };
 
-/** Postgres cannot read the files of another major version. `version` is the embedded Postgres. */
+/** Postgres cannot read files of another major version. `version` is the embedded server's. */
 export const clusterProblem = (cluster, version) => {
   const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
   const [major] = version.split('.');

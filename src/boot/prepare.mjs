@@ -18,7 +18,7 @@ import { takeLock } from './processes.mjs';
 /**
  * Makes a checkout ready to run: installs the packages if the lock file changed since the last
  * installation, and compiles if a source changed. Both leave a stamp, so that a second start only
- * reads the stamps and the times of the sources. One process prepares at a time.
+ * reads the stamps and the modification times of the sources. One process prepares at a time.
  */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const at = (...parts) => path.join(root, ...parts);
@@ -30,7 +30,7 @@ const build_stamp = at('dist', '.stamp');
 
 /** Returns null when everything is ready, else a message for the person at the terminal. */
 export const prepare = async (say) => {
-  // An installation, such as an image, contains the build and nothing to build.
+  // An installation without sources, such as an image, already contains the build.
   if (!existsSync(at('tsconfig.json'))) return null;
   if (packagesCurrent() && buildCurrent()) return null;
   mkdirSync(at('dist'), { recursive: true });
@@ -99,9 +99,9 @@ const installedByHand = () => {
 };
 
 /**
- * No package here needs its install script, so none is run: the set-up is the same whether npm
- * would allow them or not. The development packages include the compiler, so production needs them
- * too.
+ * No package here needs its install script, so none is run: the set-up is then the same whether or
+ * not npm allows such scripts. The development packages include the compiler, so production needs
+ * them too.
  */
 const install = async (say) => {
   const started = Date.now();
@@ -133,7 +133,7 @@ const isLink = (file) => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicL
 
 const seconds = (since) => `${((Date.now() - since) / 1000).toFixed(1)} s`;
 
-/** Stops the command together with this process: an npm left behind would disturb the next one. */
+/** Stops the command if this process is stopped: an npm left behind would disturb the next run. */
 const runQuietly = (command, args) =>
   new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -170,9 +170,7 @@ const listFiles = (folder) => {
   return found;
 };
 
-/**
- * The types of the client library. They are made from the service's routes and events, not in git.
- */
+/** The types of the client library. Made from the service's routes and events; not in git. */
 const client_types = 'clients/typescript/src/wire.ts';
 
 const listSources = () =>
@@ -216,7 +214,7 @@ const compileOnce = () => tsc(root);
 
 /**
  * Compiles, makes the types of the client library with the result, and compiles again if the types
- * changed. Sources with an error may not get that far; then that error is shown.
+ * changed. If an error in the sources keeps it from getting that far, that error is shown.
  */
 const compile = async () => {
   const first = await compileOnce();
@@ -229,22 +227,22 @@ const compile = async () => {
 };
 
 /**
- * Compiles the client library again as others get it: modules that a browser loads unchanged,
- * compiled against browser APIs and without comments, plus declarations with comments.
+ * Compiles the client library again for its users: modules that a browser loads unchanged, compiled
+ * against browser APIs and without comments, plus declarations with comments.
  */
 const compileClient = async () => {
   if (!existsSync(at(client_project))) return { code: 0, output: '' };
-  // Outputs of deleted sources would become part of the library.
+  // Otherwise, outputs of deleted sources would become part of the library.
   rmSync(client_package, { recursive: true, force: true });
   const types_only = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false'];
   const runs = await Promise.all([tsc(client_project), tsc(client_project, ...types_only)]);
   return runs.find(({ code }) => code !== 0) ?? runs[0];
 };
 
-/** The compiler numbers each error. Without a number it did not get that far. */
+/** Each compile error has a number. Without a number, the compiler did not get to the sources. */
 const sayFailed = (output, is_compiled = false) => {
   if (is_compiled) {
-    return 'The compiled sources do not load, so nothing was started. A ReferenceError “before initialization” means that imports form a circle.';
+    return 'The compiled sources do not load, so nothing was started. A ReferenceError “before initialization” means that the imports form a cycle.';
   }
   return /error TS\d+/.test(output)
     ? 'The sources do not compile, so nothing was started.'
@@ -268,7 +266,7 @@ const build = async (say) => {
   if (code !== 0) return `${output}\n${sayFailed(output, is_compiled)}`;
   ({ code, output } = await compileClient());
   if (code !== 0) return `${output}\n${sayFailed(output)}`;
-  // Remove outputs whose source is gone: a deleted test would still run.
+  // Remove outputs whose source is gone: otherwise a deleted test would still run.
   for (const name of source_folders.flatMap((folder) => listFiles(`dist/${folder}`))) {
     if (!outputs.has(name.slice('dist/'.length))) rmSync(at(name));
   }

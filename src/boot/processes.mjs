@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
- * Identifies processes, and keeps lock files that name one. A pid alone is not enough: it is used
- * again after a reboot or in a new container, and a killed process may stay in the table unreaped.
- * So a lock holds the pid together with the start time of its process.
+ * Identifies processes, and keeps lock files that name a process. A pid alone is not enough: it may
+ * be reused after a reboot or in a new container, and a killed process may stay in the process
+ * table. So a lock holds the pid together with the start time of its process.
  */
 const on_linux = process.platform === 'linux';
 
@@ -27,7 +27,7 @@ const ps = (...args) => {
   }
 };
 
-/** Returns the start time of a running process as text to compare; null if it does not run. */
+/** Returns the start time of a process, as text to compare; null if it is not running. */
 export const startTime = (pid) => {
   if (!Number.isInteger(pid) || pid <= 0) return null;
   if (!on_linux) return ps('-o', 'lstart=', '-p', String(pid)).replaceAll(' ', '_') || null;
@@ -35,7 +35,7 @@ export const startTime = (pid) => {
   return stat === null || stat[0] === 'Z' || stat[0] === 'X' ? null : stat[19];
 };
 
-/** Returns the CPU time that a process has used as text to compare; null if unknown. */
+/** Returns the CPU time of a process, as text to compare; null if unknown. */
 export const cpuTime = (pid) => {
   if (!on_linux) return ps('-o', 'time=', '-p', String(pid)) || null;
   const stat = readStat(pid);
@@ -79,7 +79,7 @@ const readOrNull = (file) => {
   }
 };
 
-/** Returns the pid in the text of a lock if the process that wrote it still runs, else 0. */
+/** Returns the pid in the text of a lock if the process that wrote it is still running, else 0. */
 const holderIn = (text) => {
   const [pid, started] = text.trim().split(' ');
   const now = startTime(Number(pid));
@@ -103,14 +103,14 @@ export const takeLock = (file) => {
   try {
     for (;;) {
       try {
-        // A link appears whole or not at all, so no process ever reads half a lock.
+        // A link to a finished file appears all at once, so no process ever reads half a lock.
         linkSync(own, file);
         return { holder: 0, release };
       } catch (error) {
         if (error.code !== 'EEXIST') throw error;
       }
       const found = readOrNull(file);
-      // The lock was released just now.
+      // The lock was just released.
       if (found === null) continue;
       const holder = holderIn(found);
       if (holder !== 0) return { holder, release: () => undefined };
@@ -124,7 +124,7 @@ export const takeLock = (file) => {
 /**
  * Two processes may see the same stale lock, and the slower one must not remove the fresh lock of
  * the faster one. So the removal has its own lock, under which the file is checked again: no other
- * process can remove it between the check and the removal, and a dead process does not take it
+ * process can remove it between the check and the removal, and a dead process cannot take its lock
  * again.
  */
 const removeStale = (file) => {

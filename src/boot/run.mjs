@@ -5,14 +5,14 @@ import { engineProblem, readMachine, startProblem } from './machine.mjs';
 
 /**
  * `prediction-forum COMMAND [arguments]`, which every npm script also calls. It makes the checkout
- * ready (packages, build) and then runs the compiled entry in this same process, which reads its
- * own arguments from `process.argv.slice(2)`. Plain JavaScript without dependencies, because it
+ * ready (packages, build) and then runs the compiled entry in this same process. The entry reads
+ * its arguments from `process.argv.slice(2)`. Plain JavaScript without dependencies, because it
  * runs before anything is installed.
  */
 
 /**
- * Maximum bytes of the request line and headers. The engine reads this when it is loaded. Without
- * it Node 22 and 24 refuse requests above 4 KiB, such as a GET with 100 ids and a signature.
+ * Maximum bytes of the request line and headers. The engine reads this when loaded. Without it, on
+ * Node 22 and 24, it refuses requests above 4 KiB, such as a GET with 100 ids and a signature.
  */
 process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384';
 
@@ -28,10 +28,10 @@ ${Object.entries(commands)
 In a checkout also: ${Object.keys(checkout_commands).join(', ')}.
 
 prediction-forum COMMAND --help describes a command. With --json its result is one JSON document
-on the standard output, and everything else goes to the standard error.
+on standard output, and everything else goes to standard error.
 
 Exit codes: 0 success; 1 it failed, or a check found a problem; 2 wrong usage: a command, an option,
-an argument or a setting; 3 Postgres, Redis or the service does not answer; 4 only a part of it was
+an argument or a setting; 3 Postgres, Redis or the service does not answer; 4 only part of it was
 done.`;
 
 const root_url = new URL('../../', import.meta.url);
@@ -48,8 +48,8 @@ const engineVersion = (wanted) => {
 };
 
 /**
- * Names the program, the engine and the newest migration (the schema). Reads files, installs
- * nothing.
+ * Names the versions of the program and the engine, and the newest migration (the schema). Only
+ * reads files.
  */
 const describeVersion = () => {
   const { version, dependencies } = readPackage('');

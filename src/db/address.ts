@@ -6,8 +6,8 @@ import { CannotStart } from '../kit/service.js';
 
 /**
  * The address of Postgres: a URL in libpq's form, with one host or several, and
- * `target_session_attrs`, which says what kind of host is wanted. Sockets are made here, because
- * the package would keep to a host of its own choice.
+ * `target_session_attrs`, which says what kind of host is wanted. Sockets are opened here, because
+ * the package would stay with a host of its own choice.
  */
 
 const wishes = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
@@ -25,14 +25,14 @@ const tls_modes = {
 type Tls = (typeof tls_modes)[keyof typeof tls_modes];
 
 export interface Host {
-  /** As people write it, for messages. */
+  /** The host as people write it, for messages. */
   readonly name: string;
   readonly target: net.NetConnectOpts;
   readonly tls: Tls;
 }
 
 export interface Address {
-  /** For the package: without the hosts and everything else that is decided here. */
+  /** The URL for the package, without the hosts and everything else that is decided here. */
   readonly url: string;
   readonly hosts: readonly Host[];
   readonly wish: Wish;
@@ -72,7 +72,7 @@ const readHosts = (authority: string, query: URLSearchParams, mode: Tls): Host[]
 
 /**
  * Reads the address. Throws a sentence that says what is wrong, without the password. If there are
- * several hosts, the default is the primary; libpq would take any.
+ * several hosts, the default is the primary; libpq would use any of them.
  */
 export const readAddress = (text: string): Address => {
   const [, scheme, user, authority = '', rest = ''] =
@@ -153,7 +153,7 @@ const isWanted = (wish: Wish, { standby, read_only }: HostState): boolean => {
 export interface HostFinder {
   /** Returns the host to connect to. Rejects with an outage if no host is in the wanted state. */
   find(): Promise<Host>;
-  /** Forgets the host: it may have changed, or another one may be right by now. */
+  /** Forgets the host: its state may have changed, or another host may suit better by now. */
   forget(): void;
 }
 

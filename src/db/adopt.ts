@@ -12,7 +12,7 @@ const earlier = { first: '0001_foundation.sql', last: '0045_consumers.sql', coun
 /** The last commit that has these migrations. */
 const commit = 'dd20781e';
 
-/** Tables of the earlier migrations that nothing uses. */
+/** Tables from the earlier migrations that nothing uses any more. */
 const leftovers = 'shard_head, shard_batches, shard_events, sequence_head, sequence';
 
 /** Returns true if a list of migrations starts with the earlier ones. */
@@ -31,7 +31,7 @@ export const checkComplete = (names: readonly string[], what: 'database' | 'back
   );
 };
 
-/** Throws if the database, which had the migrations `names`, cannot be adopted for `schema`. */
+/** Throws if a database that has had the migrations `names` cannot be adopted for `schema`. */
 export const checkEarlier = async (
   tx: Tx,
   names: readonly string[],
@@ -46,7 +46,7 @@ export const checkEarlier = async (
   );
 };
 
-/** Makes `name` the only migration that the database has had. Call it after `checkEarlier`. */
+/** Records `name` as the only migration that the database has had. Call `checkEarlier` first. */
 export const adopt = async (tx: Tx, name: string): Promise<void> => {
   await tx.unsafe(`drop table if exists ${leftovers}`);
   await tx`delete from migrations`;
@@ -87,14 +87,14 @@ const findDifference = async (tx: Tx, schema: string): Promise<string | null> =>
 };
 
 interface Part {
-  /** The table, view or function that it belongs to. */
+  /** The table, view or function that the part belongs to. */
   readonly of: string;
   readonly name: string;
   readonly is: string;
 }
 
 /**
- * Describes the current schema by the catalogs; its texts contain no schema name. Partitions of
+ * Describes the current schema from the catalogs, without the name of the schema. Partitions of
  * days, storage settings and the order of columns are left out, because they change no meaning.
  * Constraints of type `n` repeat "not null" in Postgres 18.
  */

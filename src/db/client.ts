@@ -6,8 +6,8 @@ import { type Connection, helper, type Make, Pool, type Run } from './pool.js';
 
 /**
  * Postgres as the stores use it: statements are tagged templates of the package's own kind. A
- * statement is sent when it is awaited or when `execute()` is called. Within another statement it
- * becomes a part of that one. Each statement or transaction has a pool connection to itself.
+ * statement is sent when it is awaited or when `execute()` is called. Inside another statement, it
+ * becomes part of that statement. Each statement or transaction has a pool connection to itself.
  */
 
 export type Row = Record<string, unknown>;
@@ -28,9 +28,9 @@ type Value = postgres.SerializableParameter<number> | Fragment | readonly Fragme
 /** The pool or a transaction. */
 export interface Db {
   <R extends Rows = postgres.Row[]>(text: TemplateStringsArray, ...values: Value[]): Query<R>;
-  /** Names, or rows of values by their columns. */
+  /** Makes a part from names, or from rows of values with their columns as keys. */
   (first: string | readonly string[] | object, ...rest: string[]): Fragment;
-  /** Plain text, which may be several statements if there are no values. */
+  /** Takes plain text, which may contain several statements if there are no values. */
   unsafe<R extends Rows = postgres.Row[]>(text: string, values?: unknown[]): Query<R>;
   json(value: postgres.JSONValue): postgres.Parameter;
 }
@@ -69,7 +69,7 @@ class Statement {
   }
 }
 
-/** Statements within a statement, as the package takes them. */
+/** Converts statements inside a statement to the form that the package expects. */
 const partOf = (client: Client, value: unknown): unknown => {
   if (value instanceof Statement) return value.make(client);
   if (Array.isArray(value) && value[0] instanceof Statement) {
@@ -96,7 +96,7 @@ export const makeDb = (run: Run): Db => {
 export interface Tx extends Db {
   /** Sends the commit after the earlier statements, without waiting. No statement may follow. */
   commit(): void;
-  /** Returns the rows of `copy … to stdout`. A reader that stops ends the transaction. */
+  /** Returns the rows of `copy … to stdout`. If the reader stops early, the transaction ends. */
   copyOut(text: string, idle_ms?: number): Readable;
   copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void>;
 }
@@ -106,7 +106,7 @@ type Work<T> = (tx: Tx) => T | Promise<T>;
 interface BeginOptions {
   /** The words after `begin`: `read only`, `isolation level repeatable read`. */
   readonly mode?: string;
-  /** Longest that a statement of it may run, if not the usual time of its pool. */
+  /** Maximum time for one of its statements, if it differs from the pool's usual limit. */
   readonly statement_ms?: number;
   /** Settings of Postgres for this transaction only. */
   readonly set?: Readonly<Record<string, string | number>>;
@@ -129,21 +129,21 @@ export interface Sql extends Db {
   end(options?: { readonly timeout?: number }): Promise<void>;
   /** Returns how many ms the oldest statement has waited, ignoring statements without a limit. */
   longestWait(): number;
-  /** Runs a statement that is made for its connection. */
+  /** Takes a connection and runs the statement that the given function makes for it. */
   readonly run: Run;
 }
 
 /**
  * Codecs for one-dimensional arrays of the types that the schema and its queries use. Without them
  * postgres.js would ask every new connection for these types, in a query that it does not await. If
- * Postgres went away in the middle of it, an unhandled rejection would end the process. The query
+ * Postgres went down during that query, an unhandled rejection would end the process. The query
  * would also cost a round trip.
  */
 
 const asItIs = (text: string): string => text;
 const readDate = (text: string): Date => new Date(text);
 
-/** How elements are read, by the number of the array type in Postgres. */
+/** Functions that read an element, by the OID of the array type in Postgres. */
 const readers: Readonly<Record<number, (text: string) => unknown>> = {
   1000: (text) => text === 't',
   1001: (text) => Buffer.from(text.slice(2), 'hex'),
@@ -164,7 +164,7 @@ const textOf = (value: unknown): string => {
   return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : String(value);
 };
 
-/** Writes an element as Postgres reads it. Texts are quoted, so that they are never misread. */
+/** Writes an element as Postgres reads it. Strings are quoted, so that they are never misread. */
 const writeElement = (value: unknown): string => {
   if (value === null || typeof value === 'number') return String(value);
   const text = textOf(value);
@@ -179,7 +179,7 @@ const readArray = (text: string, read: (text: string) => unknown): unknown[] =>
     return bare === 'NULL' ? null : read(bare as string);
   });
 
-/** For the `types` of a client that does not fetch them. A text is passed on unchanged. */
+/** The `types` of a client that does not fetch types itself. A string is sent unchanged. */
 const array_types: Readonly<Record<string, postgres.PostgresType>> = Object.fromEntries(
   Object.entries(readers).map(([oid, read]) => [
     `array_${oid}`,
@@ -193,7 +193,7 @@ const array_types: Readonly<Record<string, postgres.PostgresType>> = Object.from
   ]),
 );
 
-/** An answer may take this much longer than its statement may run. */
+/** How much longer an answer may take than its statement may run. */
 const answer_ms = 1_000;
 
 const silenceOf = (statement_ms: number): number =>
@@ -255,7 +255,7 @@ class Transaction {
     } catch (error) {
       this.#is_over = true;
       await this.#rollBack(begun);
-      // 25P02 only says that an earlier statement failed, so throw the error of that one.
+      // 25P02 only says that an earlier statement failed, so throw that statement's own error.
       throw (error as { code?: string }).code === '25P02' ? (this.#error ?? error) : error;
     }
   }
@@ -275,11 +275,11 @@ export interface SqlOptions {
   readonly pool: number;
   readonly prepare: boolean;
   readonly name: string;
-  /** Longest that a statement of this pool may run; 0 for no limit. */
+  /** Maximum time for a statement of this pool; 0 for no limit. */
   readonly statement_timeout_ms?: number;
-  /** Longest that a statement may wait for a lock. */
+  /** Maximum time that a statement may wait for a lock. */
   readonly lock_timeout_ms?: number;
-  /** Checks each connection that is taken. Rejects if it may not be used now. */
+  /** Checks each connection that is taken from the pool. Rejects if it may not be used now. */
   readonly admit?: (run: Run) => Promise<void>;
 }
 
@@ -304,7 +304,7 @@ export const openSql = (options: SqlOptions): Sql => {
       lock_timeout: options.lock_timeout_ms ?? 1_000,
       idle_in_transaction_session_timeout: 5_000,
       TimeZone: 'UTC',
-      // With arrays as parameters Postgres prefers a new plan for each execution, which costs more
+      // If parameters are arrays, Postgres prefers a new plan for each execution. That costs more
       // than most of these statements.
       ...(options.prepare ? { plan_cache_mode: 'force_generic_plan' } : {}),
     },
@@ -360,7 +360,7 @@ export async function* readPages<R>(
 ): AsyncGenerator<readonly R[]> {
   await tx`declare pages no scroll cursor for ${rows}`;
   for (;;) {
-    // Not prepared, because other cursors of that name have other columns.
+    // Not prepared, because other cursors with the same name have different columns.
     const page = await tx.unsafe<R[] & object[]>(`fetch forward ${most} from pages`);
     if (page.length > 0) yield page;
     if (page.length < most) break;
@@ -404,8 +404,8 @@ export type DatabaseClock = ReturnType<typeof followClock>;
  * and expiries. They agree because all of them use one clock, not the clocks of their machines.
  *
  * The true time is between the time that Postgres answers and that time plus the duration of the
- * query. Each answer moves the clock into these bounds. In between it follows the process's own
- * monotonic time. Until the first answer it is the process's clock.
+ * query. Each answer moves the clock into these bounds. Between answers it follows the process's
+ * monotonic time. Until the first answer it shows the process's own clock.
  */
 export const followClock = (db: Db) => {
   let ahead_ms = Date.now() - performance.now();
@@ -419,7 +419,7 @@ export const followClock = (db: Db) => {
     ahead_ms = Math.min(Math.max(ahead_ms, least), most);
   };
   let reading: Promise<void> | undefined;
-  /** Runs one query at a time, so that they do not pile up while Postgres does not answer. */
+  /** Runs one query at a time, so that queries do not pile up while Postgres does not answer. */
   const readOnce = (): Promise<void> => {
     reading ??= read()
       .catch(() => undefined)
@@ -431,7 +431,7 @@ export const followClock = (db: Db) => {
   const timer = setInterval(readOnce, read_every_ms).unref();
   return {
     now: (): Date => new Date(performance.now() + ahead_ms),
-    /** Reads the time again. Changes nothing if Postgres is away. */
+    /** Reads the time again. Changes nothing if Postgres is down. */
     read: readOnce,
     stop: (): void => clearInterval(timer),
   };

@@ -19,7 +19,7 @@ export interface Draft<S extends TObject> {
   readonly data: Static<S>;
   readonly scope: EventScope;
   readonly at: Date;
-  /** Set if something else names the event by its id, which was made before. */
+  /** Set if the id was made earlier, because something else refers to the event by it. */
   readonly id?: string;
 }
 
@@ -29,7 +29,7 @@ export const bodyOf = <S extends TObject>(
   { data, at }: Pick<Draft<S>, 'data' | 'at'>,
 ): string => JSON.stringify({ event: name, data, timestamp: at.toISOString() });
 
-/** Makes the row of the outbox. */
+/** Makes an event's row in the outbox. */
 const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
   const { scope, id = makeId() } = draft;
   if ((def.audience === 'author') !== (scope.audience_id !== undefined)) {

@@ -2,8 +2,8 @@ import { isOutage } from '../kit/outage.js';
 
 /**
  * Group commit: one transaction stores the drafts of many calls, each with its own verdict. There
- * is one queue and one transaction at a time. The next batch gathers while it runs, so batches grow
- * with the load, and a lonely draft does not wait.
+ * is one queue and one transaction at a time. While it runs, the next batch fills, so batches grow
+ * with the load, and a single draft does not wait.
  *
  * If a batch fails with an outage, it is rejected: its outcome may be unknown, and the callers get
  * 503. After any other error nothing was stored, and each draft is committed once more on its own,
@@ -12,13 +12,13 @@ import { isOutage } from '../kit/outage.js';
 export type GroupCommit<D, V> = ReturnType<typeof createGroupCommit<D, V>>;
 
 export interface GroupCommitOptions<D, V> {
-  /** Runs one transaction. Returns a verdict for each draft, in their order. */
+  /** Runs one transaction. Returns one verdict per draft, in the order of the drafts. */
   readonly commit: (drafts: readonly D[]) => Promise<readonly V[]>;
   /** A batch takes only one draft per key. If this is missing, it takes all drafts. */
   readonly one_of?: (draft: D) => string;
   /** Maximum number of drafts in a batch. */
   readonly most?: number;
-  /** Maximum number of waiting drafts. Above it `add` rejects at once. */
+  /** Maximum number of waiting drafts. If there are more, `add` rejects at once. */
   readonly queue?: number;
 }
 
@@ -112,7 +112,7 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
         waiting.push({ draft, resolve, reject });
         if (is_running) return;
         is_running = true;
-        // After this turn of the event loop, so that all drafts of the turn go together.
+        // Starts after this turn of the event loop, so that all drafts of the turn share a batch.
         setImmediate(() => void run());
       }),
     /** Waits until every added draft is settled. */

@@ -42,12 +42,12 @@ export const readMigrations = (folder: string = sqlFolder()): readonly Migration
 };
 
 /**
- * Settings of every connection of this role in this database. They are not sent when a connection
+ * Settings for every connection of this role to this database. They are not sent when a connection
  * starts, because a pooler refuses start-up parameters or does not pass them on.
  */
 const role_settings: Readonly<Record<string, string>> = {
   // Postgres decides by estimated costs. A plan that avoids a scan has an enormous estimate, so
-  // Postgres would compile for 400 ms a statement that runs for 2 ms.
+  // Postgres would spend 400 ms compiling a statement that runs for 2 ms.
   jit: 'off',
   // If the connection of a client breaks silently, its locks are held no longer than this.
   tcp_keepalives_idle: '5s',
@@ -92,8 +92,8 @@ const listApplied = async (db: Db): Promise<readonly string[]> => {
 const oldest_postgres = 14;
 
 /**
- * Returns how many migrations the database has had, and the migration that adopts it, if it has the
- * earlier ones. Throws if it cannot be adopted. Changes nothing.
+ * Returns how many migrations the database has had and, if it has had the earlier ones, the
+ * migration that adopts it. Throws if it cannot be adopted. Changes nothing.
  */
 const readState = async (tx: Tx, migrations: readonly Migration[]) => {
   const [server] = await tx<{ version: string }[]>`
@@ -131,7 +131,7 @@ export const planMigrations = (sql: Sql) =>
     return { adopts: adopts !== undefined, last, known: migrations.length, pending };
   });
 
-/** Adopts the database if it has the earlier migrations. */
+/** Adopts the database if it has had the earlier migrations. */
 export const adoptEarlier = async (tx: Tx, migrations: readonly Migration[]) => {
   const { adopts, last } = await readState(tx, migrations);
   if (adopts !== undefined) await adopt(tx, adopts.name);

@@ -63,15 +63,15 @@ export const listOldDays = async (
   return rows.map(({ day }) => day);
 };
 
-/** Longest that the statements of others wait for one try. */
+/** The longest that one try may make the statements of others wait. */
 const lock_ms = 200;
 const lock_not_available = '55P03';
 
 /**
- * Drops the partition of one day if `isOver`, which is called while no process can write to it.
- * Returns true if it is gone. Dropping locks the whole table for a moment. If others hold it (a
- * backup does for hours), the try ends after `lock_ms`, so that writers do not queue up for it.
- * False means: try again later. Postgres refuses `detach concurrently` beside a default partition.
+ * Drops one day's partition if `isOver` returns true; nobody can write to it during that call.
+ * Returns true if it is gone; false means: try again later. Dropping locks the whole table for a
+ * moment. If others have it locked (a backup does for hours), the try ends after `lock_ms`, so that
+ * writers do not queue up. Postgres refuses `detach concurrently` if there is a default partition.
  */
 export const dropDay = async (
   sql: Sql,

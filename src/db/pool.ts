@@ -13,9 +13,9 @@ import {
 } from './address.js';
 
 /**
- * A pool of single connections; the last one used is used next. Every wait has a limit: an answer,
- * a free connection, a transaction. A connection over its limit is dropped. If it was silent, the
- * idle ones are dropped too: they are most likely on the same broken path.
+ * A pool of single connections; the last one used is used next. Every wait has a limit: for an
+ * answer, a free connection or a transaction. A connection over its limit is dropped. If it was
+ * silent, the idle ones are dropped too: they are most likely on the same broken path.
  */
 
 export type Client = postgres.Sql<{ bigint: number }>;
@@ -39,14 +39,14 @@ interface ConnectionOptions {
   readonly onReadOnly: () => void;
   /** Waits before connecting if the last attempts failed. */
   readonly pause: () => Promise<void>;
-  /** Longest that Postgres may stay silent while an answer is due; Infinity for no limit. */
+  /** How long Postgres may stay silent while an answer is due; Infinity for no limit. */
   readonly silence_ms: number;
 }
 
-/** Makes names and rows of values, which needs no connection. It never connects. */
+/** A client that only makes names and rows of values. It never connects. */
 export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
 
-/** Returns true if Postgres sent the error and keeps the connection. Fatal errors end it. */
+/** Returns true if Postgres sent the error and keeps the connection. A fatal error ends it. */
 const isAnswer = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError && error.severity === 'ERROR';
 
@@ -71,7 +71,7 @@ const listenForErrors = (query: { resolve(stream: Readable): void }): void => {
 
 /**
  * One connection: a client of the published package with `max: 1` on a socket of our own. Once it
- * is lost, every statement on it fails, and it is never made again: the package would reconnect on
+ * is lost, every statement on it fails, and it is never reopened: the package would reconnect on
  * its own and run the rest of a transaction outside of it.
  */
 export class Connection {
@@ -79,9 +79,9 @@ export class Connection {
   silence_ms: number;
   /** Why the connection cannot be used any more; null while it can. */
   lost: Error | null = null;
-  /** True once Postgres has answered on it. */
+  /** True once Postgres has answered on this connection. */
   answered = false;
-  /** When the transaction on it must be over. */
+  /** When the current transaction must be over. */
   until_ms = Number.POSITIVE_INFINITY;
   readonly made_ms = performance.now();
   #socket: Socket | undefined;
@@ -118,7 +118,7 @@ export class Connection {
     this.client = postgres(url, { ...options, socket } as never) as unknown as Client;
   }
 
-  /** Turns every end of a connection into an error, because the package trips over a plain end. */
+  /** Turns every end of a connection into an error, because the package mishandles a plain end. */
   #watch(socket: Socket): Socket {
     if (this.lost !== null) {
       socket.destroy();
@@ -132,7 +132,7 @@ export class Connection {
     return socket;
   }
 
-  /** Fails all pending work and cuts the connection, which also tells a silent Postgres. */
+  /** Fails all pending work and cuts the connection, which a silent Postgres notices too. */
   lose(error: Error): void {
     if (this.lost !== null) return;
     this.lost = error;
@@ -146,24 +146,24 @@ export class Connection {
     if (Number.isFinite(this.silence_ms)) this.silence_ms = Math.min(this.silence_ms, silence_ms);
   }
 
-  /** Closes an idle connection in the regular way. */
+  /** Closes an idle connection properly. */
   async close(): Promise<void> {
     this.lost ??= new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
     if (this.#socket !== undefined) await this.client.end({ timeout: 1 }).catch(() => undefined);
     this.#socket?.destroy();
   }
 
-  /** Returns how many ms it has waited for an answer; 0 if none is due. */
+  /** Returns how many ms the connection has waited for an answer; 0 if no answer is due. */
   waited(at_ms: number): number {
     return this.#pending > 0 ? at_ms - this.#received_ms : 0;
   }
 
-  /** Returns true if it has waited too long for an answer. */
+  /** Returns true if the connection has waited too long for an answer. */
   isSilent(at_ms: number): boolean {
     return this.waited(at_ms) > this.silence_ms;
   }
 
-  /** Extends the limits after the process hung, because it has not read the answers yet. */
+  /** Extends the limits after this process hung, because it has not read the answers yet. */
   forgive(ms: number): void {
     this.#received_ms += ms;
     this.until_ms += ms;
@@ -211,7 +211,7 @@ export class Connection {
 
   /**
    * Returns the rows of a COPY as bytes. If the reader stops, or takes nothing for `idle_ms`, the
-   * connection is lost, because nothing else ends a COPY.
+   * connection is given up, because nothing else ends a COPY.
    */
   copyOut(text: string, idle_ms: number): Readable {
     let finished = false;
@@ -268,7 +268,7 @@ export class Connection {
 
 export interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
   readonly most: number;
-  /** As in `ConnectionOptions`; also the longest wait for a free connection. */
+  /** As in `ConnectionOptions`; also the maximum wait for a free connection. */
   readonly silence_ms: number;
 }
 
@@ -368,7 +368,7 @@ export class Pool {
     return connection;
   }
 
-  /** The server became a standby or is read-only for a while, so another host may be right now. */
+  /** Looks for a host again, because this server became a standby or is read-only for a while. */
   #replaceAll(): void {
     const now_ms = performance.now();
     if (now_ms - this.#oldest_ms < replace_every_ms) return;

@@ -9,7 +9,7 @@ import type { Run } from './pool.js';
 /**
  * Reads from a replica that has replayed everything the primary had on its disk at the time of the
  * read, or from the primary if there is no such replica. So every read includes all acknowledged
- * writes, in any process, and nothing has to remember who wrote.
+ * writes of all processes, and nothing has to remember who wrote.
  */
 
 /** Returns true if reads go to the replica now. */
@@ -18,14 +18,14 @@ export const takesReads = async (reads: Sql): Promise<boolean> => {
   return row?.['is_replica'] === true;
 };
 
-/** Longest that a read waits for a replica that is behind or silent, and how often it looks. */
+/** How long a read waits for a replica that is behind or silent, and how often it checks. */
 const max_ms = 200;
 const look_every_ms = 5;
 const probe_every_ms = 1_000;
 
 type ReplicaOptions = Omit<SqlOptions, 'url' | 'admit'> & { readonly url: string | undefined };
 
-/** For statements that only read, because they may run twice. `end` also ends the primary. */
+/** Only for statements that read, because they may run twice. `end` also closes `primary`. */
 export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): Sql => {
   if (url === undefined) return primary;
   const readFlushed = makeLoader(async (keys: readonly 'flushed'[]) => {
@@ -36,7 +36,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
     const until_ms = performance.now() + max_ms;
     const at = await readFlushed('flushed');
     while (performance.now() < until_ms) {
-      // A replica that was promoted, or an old primary, has other positions.
+      // A replica that was promoted, or an old primary, has different log positions.
       const [row] = await run(
         (client) => client`
           select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= ${at}::pg_lsn as has_all`,

@@ -21,8 +21,8 @@ interface Page {
 const page_sizes = [11, 21, 51, 101];
 
 /**
- * Limits to at least one row more than the page, to know whether it is the last. The number is part
- * of the statement: without it, Postgres plans for a tenth of all rows and reads whole tables.
+ * Fetches at least one row more than the page, to see whether it is the last. The number is part of
+ * the statement: without it, Postgres plans for a tenth of all rows and reads whole tables.
  */
 export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
   const size = page_sizes.find((one) => one > limit);
@@ -40,9 +40,9 @@ export const newestFirst = (db: Db, id: string, page: Page) => db`
   order by ${db(id)} desc
   ${limitToPage(db, page)}`;
 
-/** A text with this at its end sorts after every text that starts with it. */
+/** A string S followed by this character sorts after every string that starts with S. */
 const last_sign = '\u{10ffff}';
 
-/** The condition that a column starts with a text. An index in the order of "C" finds it. */
+/** The condition that a column starts with a string. An index in the order of "C" supports it. */
 export const startsWith = (db: Db, column: string, start: string) => db`
   ${db(column)} collate "C" >= ${start} and ${db(column)} collate "C" < ${start + last_sign}`;

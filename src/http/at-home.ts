@@ -5,8 +5,8 @@ import { type Answer, type Claim, type Reply, reply } from './route.js';
 
 /**
  * Answers calls on the home process of their question, so that batches are large and one process
- * remembers everything written on a question. If the home's answer is lost, this process answers:
- * the transactions hold locks, and the repeated body finds the answer that the home stored.
+ * remembers everything about a question. If the home's answer is lost, this process answers: the
+ * transactions hold locks, and the repeated body finds the answer that the home stored.
  */
 
 export interface HomeTask<A> {
@@ -27,7 +27,7 @@ export type AnswerAtHome = ReturnType<typeof makeAnswerAtHome>;
 /** The clocks of two processes differ by less than this. */
 const skew_ms = 1_000;
 
-/** If this same call was already stored on its home, turns the replay into a first answer. */
+/** If the home had already stored this same call, turns the replay into a first answer. */
 const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
   if (isFault(answer) || answer.headers?.['Idempotency-Replayed'] === undefined) return answer;
   const body = answer.body as Record<string, { created_at: string | Date }>;
@@ -39,7 +39,7 @@ const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
 
 export const makeAnswerAtHome =
   (homes: HomeProcesses, { claimOf }: Pick<Idempotency, 'claimOf'>) =>
-  /** Requests must be JSON, except for the claim of a call with an Idempotency-Key. */
+  /** A request must be serialisable as JSON, except for its `claim`. */
   <A extends { readonly claim: Claim | null }>({ name, subjectOf, answer }: HomeTask<A>) => {
     type Sent = { readonly request: Omit<A, 'claim'>; readonly claim: HeldClaim | null };
     const askHome = homes.onHome<Sent, Answered>({

@@ -23,8 +23,8 @@ export const matchesEtag = (wanted: string, etag: string): boolean =>
  *   made ──open──▶ first piece ready ──next…──▶ at the end ──▶ closed
  *     └───────────────────┴── the client is gone, or nothing may be sent any more ──▶ closed
  *
- * A failure before the first piece is answered as a normal error. After it the connection is cut,
- * so that the client cannot mistake half a body for a whole one.
+ * A failure before the first piece is answered as a normal error. After that, the connection is
+ * cut, so that the client cannot mistake half a body for a whole one.
  */
 
 type Piece = string | Uint8Array;

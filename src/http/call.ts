@@ -8,7 +8,7 @@ import { hasCredential } from '../kit/log.js';
 import { isWithin, parseRange } from '../kit/outbound/addresses.js';
 import type { BodyStream } from './body.js';
 
-/** A call by HTTP or through a socket: types, request id, trace, address, cookies and headers. */
+/** A call over HTTP or a socket: types, request id, trace, address, cookies and headers. */
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -37,7 +37,7 @@ export interface Request {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  /** By lower-case name. They include the caller's credentials. */
+  /** The headers by lower-case name, including the caller's credentials. */
   readonly headers: Readonly<Record<string, string>>;
   readonly address: Address;
   readonly started_ms: number;
@@ -62,7 +62,7 @@ export interface Request {
   readBody(): BodyRead;
   /** Like `readBody`, for a page, whose body is a form. */
   readForm?(): BodyRead;
-  /** True if a page makes this call to render itself. Reads cost no limit; nothing is logged. */
+  /** True if a page makes this call to render itself. Its reads do not count; nothing is logged. */
   readonly is_inner?: boolean;
   /** Sends the one answer. Returns false if it is too late. */
   send(outgoing: Outgoing): boolean;

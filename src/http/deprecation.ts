@@ -1,9 +1,9 @@
 /** Headers and text for deprecated routes: RFC 9745, RFC 8594 and RFC 5829. */
 
-/** Days are UTC, as YYYY-MM-DD. Addresses are whole URLs, or paths of this service. */
+/** Days are UTC, as YYYY-MM-DD. Addresses are full URLs, or paths of this service. */
 export interface Deprecation {
   readonly since: string;
-  /** The route may be gone from this day on. */
+  /** The route may be removed on or after this day. */
   readonly sunset?: string;
   /** The page that explains why, and what to do. */
   readonly link?: string;
@@ -27,7 +27,7 @@ export const deprecationHeaders = (deprecated: Deprecation | undefined): readonl
 export const describeDeprecation = ({ since, sunset, link, successor }: Deprecation): string => {
   const parts = [
     `Deprecated since ${since}`,
-    ...(sunset === undefined ? [] : [`may be removed from ${sunset} on`]),
+    ...(sunset === undefined ? [] : [`may be removed on or after ${sunset}`]),
     ...(successor === undefined ? [] : [`use ${successor}`]),
     ...(link === undefined ? [] : [`see ${link}`]),
   ];

@@ -22,10 +22,10 @@ const kept_hours = 24;
 
 /**
  * Claims every free key: one that is new, older than a day, or held by the same request with an
- * expired lease. Returns the rows of all other keys. A claim that runs again finds itself.
+ * expired lease. Returns the rows of all other keys. Sending the same claim again succeeds.
  *
- * It does not wait until the commit is on disk. If a crash of Postgres loses a claim, the call had
- * no effect yet: the commit of the effect would have written the claim to disk too.
+ * This does not wait until the commit is on disk. If a crash of Postgres loses a claim, the call
+ * had no effect yet: the commit of the effect would have written the claim to disk too.
  */
 export const claimAll = async (
   db: Db,

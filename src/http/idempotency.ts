@@ -21,7 +21,7 @@ import {
 import type { Answer, Claim, Context, Route } from './route.js';
 
 /**
- * `Idempotency-Key`: a call that is sent again has its effect once and gets its first answer.
+ * `Idempotency-Key`: a call that is sent again takes effect once and gets the first answer again.
  *
  * States of a key: free → running (claimed, with a lease as long as a request may take) → done
  * (with the answer) → free after 24 hours. When a lease expires, the key is free for the same
@@ -65,7 +65,7 @@ export const storeInTransaction = async (tx: Tx, answers: readonly Answered[]): 
   for (const { claim, answer } of answers) claim.stored = answer;
 };
 
-/** A call with a key. It is replayed only if all of it is the same. */
+/** A call with a key. A repeat gets the stored answer only if every part is the same. */
 export interface CallToClaim {
   /** The caller that the key belongs to. */
   readonly scope: string;

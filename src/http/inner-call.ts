@@ -6,7 +6,7 @@ import type { Context } from './route.js';
 /**
  * A call that a page makes to a route of the same process while it renders. It passes the same
  * steps as every other call (caller, limits, validation, handler), so a page shows exactly the
- * answers of the API. Reads cost no limit, because the page itself was counted.
+ * answers of the API. Limits do not count its reads, because the page itself was counted.
  */
 
 interface InnerCallParts {
@@ -94,7 +94,7 @@ export interface FaultAnswer {
   readonly category: FaultDef['category'];
   readonly retryable: boolean;
   readonly fields?: readonly FaultField[];
-  /** Seconds, as the header `Retry-After` has them. */
+  /** Seconds, as in the header `Retry-After`. */
   readonly retry_after?: string;
 }
 

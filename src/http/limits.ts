@@ -16,7 +16,7 @@ import type { Context } from './route.js';
  *
  * A key contains its subject, an address or an account, as its hash tag. In a cluster, each subject
  * is counted on its own node, by its own script call. If one subject refuses, the call is given
- * back to the subjects that admitted it. If a node is away, the local limiter counts its subjects.
+ * back to the subjects that admitted it. If a node is down, the local limiter counts its subjects.
  */
 
 export type { Taken, Window };
@@ -33,7 +33,7 @@ interface LimiterOptions {
 const script = loadScript('windows-n.lua');
 const max_calls_a_script = 128;
 
-/** A call to take or to look at. A number means: first give back the call taken at that time. */
+/** `take` counts a call; `look` only reads; a number gives back the call taken then, and reads. */
 interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
@@ -145,7 +145,7 @@ const join = (windows: readonly Window[], split: Parts, parts: readonly Taken[])
 /** Counts the windows of one Redis node. Resolves with null if the node does not answer. */
 const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
   const { redis, log } = options;
-  /** Until then Redis counts as away, and this process counts alone. */
+  /** Until then Redis is considered unavailable, and this process counts on its own. */
   let away_until = 0;
   const noteAway = (error: unknown): void => {
     if (Date.now() >= away_until && !isStopped()) {
@@ -160,7 +160,7 @@ const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
   /** Runs one script call at a time. Calls that arrive meanwhile share the next one. */
   const inRedis = makeLoader<Taken, Call>(
     async (calls) => {
-      if (isAway()) throw new Error('Redis is away');
+      if (isAway()) throw new Error('Redis is unavailable');
       try {
         return await callRedis(options, calls);
       } catch (error) {
@@ -234,8 +234,8 @@ export const createLimiter = (options: LimiterOptions) => {
       return inOrder(windows, subjects, await Promise.all(subjects.map(lookPart)));
     },
     /**
-     * Takes back an admitted call as if it never counted, and returns the calls left. Does nothing
-     * if the call already left its window. If Redis does not answer, the call counts.
+     * Takes back an admitted call as if it had never counted, and returns the calls left. Does
+     * nothing if the call already left its window. If Redis does not answer, the call counts.
      */
     giveBack,
     stop(): void {
@@ -249,7 +249,7 @@ const policyOf = (windows: readonly Window[]): string =>
     .map(({ name, limit, window_ms }) => `"${name}";q=${limit};w=${Math.round(window_ms / 1000)}`)
     .join(', ');
 
-/** Formats, per window, the calls left and the seconds until there are more. */
+/** Formats, per window, the calls left and the seconds until more are allowed. */
 const stateOf = (
   windows: readonly Window[],
   left: readonly number[],

@@ -1,7 +1,7 @@
 export interface Window {
-  /** Shown in the headers, such as `key`, `ip` or `predictions`. */
+  /** The name in the headers, such as `key`, `ip` or `predictions`. */
   readonly name: string;
-  /** Limit and counted caller, without the Redis prefix. */
+  /** The limit and the caller that it counts, without the Redis prefix. */
   readonly key: string;
   readonly limit: number;
   readonly window_ms: number;

@@ -49,7 +49,7 @@ const auth_faults: Record<Auth, readonly FaultDef[]> = {
   admin: [f.NOT_FOUND],
 };
 
-/** Returns every fault of a route: its own, its kind of caller's, and the general ones. */
+/** Returns every fault of a route: its own, those for its kind of caller, and the general ones. */
 export const faultsOf = (route: Route): readonly FaultDef[] => {
   const { query, body, absent, auth } = route;
   const keyed = [f.INVALID_REQUEST, f.IDEMPOTENCY_MISMATCH, f.IDEMPOTENCY_IN_PROGRESS];

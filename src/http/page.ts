@@ -6,8 +6,8 @@ import { type Answer, reply } from './route.js';
 /**
  * Keyset pages: a cursor contains the sort values of the last row that was shown, so pages stay
  * right while rows are added. It belongs to one list: one path with one order and one filter.
- * Clients treat the cursor as opaque. `offset` is for clients that count; it costs as much as the
- * rows it skips, so it is limited.
+ * Clients treat the cursor as opaque. `offset` is for clients that count rows; it costs as much as
+ * reading the rows it skips, so it is limited.
  */
 
 type CursorPart = string | number | null;
@@ -46,7 +46,7 @@ export const listMark = (path: string, query: Readonly<Record<string, unknown>>)
 export const encodeCursor = (mark: string, key: CursorKey): string =>
   Buffer.from(JSON.stringify([mark, ...key])).toString('base64url');
 
-/** Returns true for a time as rows show it, to the microsecond at most. Postgres can read it. */
+/** Returns true for a time as rows show it: to the microsecond at most, readable by Postgres. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(text) && parseTime(text) !== null;
 

@@ -42,12 +42,12 @@ import { HttpCall, type HttpParts, type TemplatedApp } from './uws.js';
 import { compileCheck, compileQuery } from './validation.js';
 
 /**
- * Takes a request to its one answer, over HTTP by uWebSockets.js and over the socket: route →
- * caller → limits → validation → Idempotency-Key → handler → answer. Nothing in here may throw into
- * uWS, and every request is answered before the deadline.
+ * Takes a request, over HTTP (uWebSockets.js) or the socket, to its one answer: route → caller →
+ * limits → validation → Idempotency-Key → handler → answer. Nothing in here may throw into uWS, and
+ * every request is answered before the deadline.
  *
- * A 304 costs no limit. It is counted like any other call, so that no client gets work done beyond
- * the limits, and is given back before the answer goes out.
+ * A 304 does not count against limits. It is counted like any other call at first, so that no
+ * client gets work done beyond the limits, and is given back before the answer goes out.
  */
 
 export interface MountOptions<D> {
@@ -73,13 +73,13 @@ export interface MountOptions<D> {
   /** Called for every call to a route, before its answer goes out. */
   readonly onAnswered?: (caller: Caller, route: Route<D>, answer: Reply | Fault) => void;
   readonly trusted_proxies: readonly string[];
-  /** True if clients reach the service only by TLS; answers tell browsers to remember that. */
+  /** True if clients reach the service only over TLS; answers tell browsers to remember that. */
   readonly only_https?: boolean;
   /** Maximum time for a request. After it the client gets 503. */
   readonly deadline_ms?: number;
 }
 
-/** A call that has arrived as a whole. A socket adds its calls to `open` itself. */
+/** A call that has arrived completely. A socket adds its calls to `open` itself. */
 export interface WholeCall extends Request {
   /** Set by `call`: true if the call may end the credentials of its caller. */
   ends_credentials: boolean;
@@ -95,8 +95,8 @@ const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
 /**
- * Returns true if a refusal is shown as a page: on pages, unless a program asks for another form of
- * them; on other HTML, such as widgets, and on unknown addresses if the caller accepts HTML.
+ * Returns true if a refusal is shown as a page: for pages, unless a program wants another form; for
+ * other HTML, such as widgets, and for unknown addresses, if the caller accepts HTML.
  */
 const showsPage = (
   { path, headers }: Request,
@@ -333,7 +333,7 @@ const readParts = (
   return fields === null ? null : refuseFields(fields);
 };
 
-/** Makes the first piece, except for HEAD. Returns false if the request cannot send pieces. */
+/** Makes the first piece, except for HEAD. Returns false if no pieces can be sent. */
 const openStream = async (request: Request, body: BodyStream): Promise<boolean> => {
   request.onGone?.(() => body.close());
   if (request.stream === undefined) body.close();
@@ -345,7 +345,7 @@ const openStream = async (request: Request, body: BodyStream): Promise<boolean> 
 const isForAll = ({ request, caller }: Context): boolean =>
   request.stream !== undefined && request.method === 'GET' && caller.kind === 'anonymous';
 
-/** Takes a whole request to its answer. Rejects only for bugs and outages. */
+/** Takes a complete request to its answer. Rejects only for bugs and outages. */
 const makeResponder = <D>(options: MountOptions<D>) => {
   const { deps, limiter, windowsOf } = options;
   const { idempotency, cache } = options;
@@ -450,7 +450,7 @@ const checkHeader = (name: string, value: string): [string, string] => {
 type Finish = (ctx: Context, outgoing: Reply | Fault) => void;
 
 const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): Finish => {
-  // These lines have no secret fields, and searching them would be most of the cost of a line.
+  // These lines have no secret fields. Searching for them would be most of a line's cost.
   const lines = log.child({}, { redact: { paths: [] } });
   return (ctx, answer) => {
     const { request, request_id, log_ids, headers } = ctx;
@@ -521,7 +521,7 @@ const dropHeaders = ({ headers }: Context, names: RegExp): void => {
 
 /** Adds the ETag of a cacheable answer. Returns 304 without a body if the client has it. */
 const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
-  // The page has an ETag of its own, for everything that it shows.
+  // The page gets an ETag of its own, for everything that it shows.
   if (ctx.request.is_inner === true) return outgoing;
   const { headers, content_type = 'application/json' } = outgoing;
   const own_rule = headers?.['Cache-Control'];

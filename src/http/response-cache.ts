@@ -44,13 +44,13 @@ interface Renewal {
 }
 
 const longest_ms = 1_000;
-/** While it is renewed, an old entry is served for this long. */
+/** While an old entry is being renewed, it is served for this long. */
 const max_old_ms = 1_000;
 const max_bytes = 64 * 1_048_576;
 /** A page of ten long forecasts. Larger responses are rare and are not cached. */
 const max_entry_bytes = 262_144;
 
-/** Includes the requested types, because one address may answer with several. */
+/** Includes the requested media types, because one address may offer several. */
 const keyOf = (path: string, query: string, accept: string): string =>
   `${namedTypes(accept)} ${path}?${query}`;
 

@@ -154,7 +154,7 @@ export interface Route<D = never> {
   readonly auth: Auth;
   /** Names of rate limits for this call, in addition to the limits that count every call. */
   readonly limits: readonly string[];
-  /** True: no limit counts it. Even a page that refuses needs its style and scripts. */
+  /** True: no limit counts the call. Even the page of a refusal needs its style and scripts. */
   readonly is_unlimited: boolean;
   readonly params: TObject | undefined;
   /** The refusal if parameters cannot name anything, such as an id that is not a UUID. */
@@ -182,11 +182,11 @@ export interface Route<D = never> {
   readonly faults: readonly FaultDef[];
   /** Set if refusals do not have the usual form of the API. */
   readonly refusals: Refusals | undefined;
-  /** True: a key in the query is not refused, because old clients of the address send it there. */
+  /** True: a key in the query is not refused, because old clients of this address send it there. */
   readonly allows_key_in_query: boolean;
   /** POST and PATCH only. */
   readonly stores_answer: StoresAnswer;
-  /** True: the call ends its own credentials. A repeat is recognised by them. */
+  /** True: the call ends its own credentials. A repeat is recognised by these credentials. */
   readonly ends_credentials: boolean;
   /**
    * True: an agent key may come together with the Bearer token. The token names the caller, the key
@@ -279,7 +279,7 @@ export const picture_headers = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** Makes a success answer that is not JSON from an object: a page, a feed, a picture. */
+/** Makes a success answer whose body is not JSON, such as a page, a feed or a picture. */
 export const replyRaw = (
   content_type: string,
   body: string | Uint8Array | BodyStream,

@@ -56,7 +56,7 @@ export const exclusive_port: number = (
   uWS as unknown as { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
 ).LIBUS_LISTEN_EXCLUSIVE_PORT;
 
-/** Bytes of a streamed body per write: fewer than a reader makes room for. */
+/** Bytes per write of a streamed body: fewer than a reader's buffers hold. */
 const write_bytes = 65_536;
 
 const status_lines = Object.fromEntries(
@@ -71,8 +71,8 @@ const endsConnection = (status: number): boolean =>
   status === 408 || status === 413 || status === 431;
 
 /**
- * The value of a header after one more line of it. A proxy may split cookies into several lines. Two
- * `traceparent` headers contradict each other, so neither counts. For other headers the last line counts.
+ * Adds one more line to a header. A proxy may split cookies into several lines. Two `traceparent`
+ * headers contradict each other, so neither counts. For other headers, the last line counts.
  */
 const joinHeader = (name: string, before: string | undefined, value: string): string => {
   if (before === undefined) return value;
@@ -199,7 +199,7 @@ export class HttpCall implements Request {
     return parsed.ok ? parsed : refuse(common_faults.INVALID_JSON, { message: parsed.problem });
   }
 
-  /** A field that occurs several times becomes a list of texts, any other field one text. */
+  /** A field that occurs several times becomes a list of strings, any other field one string. */
   readForm(): BodyRead {
     const type = this.header('content-type').split(';', 1)[0]?.trim().toLowerCase();
     if (type !== 'application/x-www-form-urlencoded') {
@@ -269,7 +269,7 @@ export class HttpCall implements Request {
       wake();
       return true;
     });
-    /** Waits for the reader. One that takes nothing for too long is cut, which counts as gone. */
+    /** Waits for the reader. If it takes nothing for too long, the connection is cut. */
     const untilRead = (): Promise<void> =>
       new Promise((resolve) => {
         const timer = setTimeout(() => res.close(), body.stall_ms);

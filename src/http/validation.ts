@@ -77,7 +77,7 @@ const wordings: Partial<Record<ValueErrorType, Wording>> = {
   },
 };
 
-/** Every problem of a `textSchema` text has the same type of error, `Kind`. */
+/** Every problem with a `textSchema` string has the same error type, `Kind`. */
 const isOfAnotherType = ({ type, value }: Pick<ValueError, 'type' | 'value'>): boolean =>
   wordings[type] === undefined || (type === ValueErrorType.Kind && typeof value !== 'string');
 
@@ -94,8 +94,8 @@ const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =
   errors.some((error) => error.path === path && isOfAnotherType(error));
 
 /**
- * Yields each error at its innermost place. If a value has the kind of exactly one alternative,
- * these are the errors within that alternative.
+ * Yields each error at its innermost place. If exactly one alternative has the kind of the value,
+ * yields the errors within that alternative.
  */
 function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
   for (const error of errors) {
@@ -128,8 +128,8 @@ const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
 export type Check = (value: unknown) => readonly FaultField[] | null;
 
 /**
- * Finds the first text, or name of a member, with too many combining marks in a row. Members that
- * the schema does not know are ignored.
+ * Finds the first string or member name with too many combining marks in a row. Members that the
+ * schema does not know are ignored.
  */
 const findStacked = (
   schema: TSchema | undefined,
@@ -155,8 +155,8 @@ const findStacked = (
 };
 
 /**
- * Compiles a schema into a check, which returns null or the fields that are wrong. A page's form
- * leaves its texts to the call that the page makes, whose refusal names the field.
+ * Compiles a schema into a check, which returns null or the fields that are wrong. `leaves_texts`
+ * leaves the check of combining marks to the call that the page makes.
  */
 export const compileCheck = (
   schema: TSchema,
@@ -172,7 +172,7 @@ export const compileCheck = (
   };
 };
 
-/** Converts a text to the kind of the schema. A text that does not fit is left to the check. */
+/** Converts a string to the kind of the schema. If it does not fit, the check refuses it later. */
 export const convert = (kind: string, text: string): unknown => {
   if (kind === 'Array') return text.split(',').filter((item) => item !== '');
   if (kind === 'Boolean' && /^(?:true|1|false|0)$/.test(text)) return /^[t1]/.test(text);
@@ -242,8 +242,8 @@ const deepest = 16;
 const refused_keys = new Set(['__proto__', 'constructor', 'prototype']);
 
 const findTextProblem = (text: string): string | null => {
-  if (text.includes('\0')) return 'A text contains a NUL character.';
-  if (!text.isWellFormed()) return 'A text contains a lone surrogate.';
+  if (text.includes('\0')) return 'A string contains a NUL character.';
+  if (!text.isWellFormed()) return 'A string contains a lone surrogate.';
   return null;
 };
 
@@ -282,7 +282,7 @@ export const isExact = (text: string): boolean => {
   return !Number.isFinite(read) || String(read) === digits || BigInt(read) === BigInt(digits);
 };
 
-/** Returns the problem of a long integer that reading would change, or null. */
+/** Returns the problem with a long integer that reading would change, or null. */
 export const findInexactProblem = (json: string): string | null => {
   if (!/\d{16}/.test(json)) return null;
   for (const [token] of json.matchAll(long_integer)) {

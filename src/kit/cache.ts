@@ -46,7 +46,7 @@ export const makeLoader = <V, K = string>(
 };
 
 interface CacheOptions<V> {
-  /** Maximum number of values, or of the sum of their sizes. The least recently used goes first. */
+  /** Maximum number, or total size, of the values. The least recently used is dropped first. */
   readonly most: number;
   readonly sizeOf?: (value: V) => number;
   /** Counted from the start of the read. Without it, only a full cache drops values. */

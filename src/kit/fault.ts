@@ -78,7 +78,7 @@ export const refuse = (def: FaultDef, parts: FaultParts = {}): Fault => ({
 export const isFault = (value: unknown): value is Fault =>
   typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'fault';
 
-/** Returns the error body of the contract, §1. Undefined members are not in the JSON. */
+/** Returns the error body, as in §1 of the contract. Undefined members are not in the JSON. */
 export const faultBody = (fault: Fault, request_id: string): Record<string, unknown> => {
   const { code, status, category, retryable } = fault.def;
   const { message: error, fields, extra } = fault;
@@ -103,11 +103,11 @@ export const common_faults = defineFaults({
   HTTP_ONLY: [400, 'validation', 'This answer is a stream. Ask for it over HTTP.'],
   REQUEST_TIMEOUT: [408, 'limit', 'The request did not arrive in time. Send it again.', true],
   BODY_TOO_LARGE: [413, 'limit', 'This is too much for one request.'],
-  HEADERS_TOO_LARGE: [431, 'limit', 'The request has too many or too long headers.'],
+  HEADERS_TOO_LARGE: [431, 'limit', 'The request has too many headers, or they are too long.'],
   MISSING_AUTH: [
     401,
     'auth',
-    'Log in, or send an API key as X-API-Key (over MCP as Bearer token).',
+    'Log in, or send an API key as X-API-Key (over MCP, as a Bearer token).',
   ],
   INVALID_API_KEY: [
     401,
@@ -122,7 +122,7 @@ export const common_faults = defineFaults({
   EMAIL_NOT_VERIFIED: [
     403,
     'permission',
-    'Verify your e-mail address first. Open the link in the mail that was sent to you.',
+    'Verify your e-mail address first. Open the link in the e-mail that was sent to you.',
   ],
   AGENT_NOT_LINKED: [
     403,

@@ -92,8 +92,8 @@ const flushAll = (): void => {
 };
 
 /**
- * Writes lines without blocking. (`sonic-boom`, which pino brings, blocks the end of a process for
- * ever if the disk is full.) A failed write (full disk, a pipe without a reader) is retried.
+ * Writes lines without blocking. (`sonic-boom`, which comes with pino, keeps a process from ever
+ * ending if the disk is full.) A failed write (full disk, a pipe without a reader) is retried.
  * Meanwhile up to `most` characters are stored, and further lines are dropped and counted.
  */
 export class LogOutput {

@@ -67,7 +67,7 @@ const makeMetric = ({ name, help, read }: Measure, registry: Registry): void => 
   });
 };
 
-/** Without values that could not be measured since the scrape before, such as a delay. */
+/** Leaves out values that could not be measured since the last scrape, such as a delay. */
 const withoutGaps = (text: string): string => text.replace(/^[^#].* Nan\n/gm, '');
 
 /** `GET /livez`, `/readyz` and `/metrics`; anything else is 404. */

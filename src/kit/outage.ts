@@ -44,9 +44,7 @@ const outage_codes = new Set([
   '57014',
 ]);
 
-/**
- * Classes for connections, resources (disk, memory, connections), operators and the system below.
- */
+/** SQLSTATE classes of connection, resource, operator and system errors. */
 const outage_classes = /^(08|53|57P|58)/;
 
 /** True if the disk is full, or the server or the database is read-only. Reads still work. */

@@ -12,9 +12,9 @@ import {
 } from './svg.js';
 
 /**
- * Draws a chart with title, legend, axes, gridlines and its source, and the marks in it. d3 places
- * values and chooses ticks. The markup is our own, so that a picture is safe for any text, the same
- * every time, and coloured by class. Features decide the meaning of a chart.
+ * Draws a chart: title, legend, axes, gridlines, marks and source. d3 places values and chooses
+ * ticks. The markup is our own, so that a picture is safe for any text, the same every time, and
+ * coloured by class. Features decide the meaning of a chart.
  */
 
 export interface Axis {
@@ -280,7 +280,7 @@ const plotOf = ({ x, y, width, height }: ChartParts, top: number): Plot => {
   };
 };
 
-/** Wide pictures are 16:9. Narrow ones are higher, so that the plot has room. */
+/** Wide pictures are 16:9. Narrow ones are taller, so that the plot has room. */
 export const heightOf = (width: number): number =>
   Math.round(Math.max(width * 0.5625, 530 - width / 10));
 

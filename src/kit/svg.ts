@@ -1,6 +1,6 @@
 /**
  * Makes SVG by hand. `el` is the only way to make markup, and it escapes all texts and attributes.
- * So a picture names no other file, runs nothing and contains no characters that XML forbids.
+ * So a picture refers to no other file, runs nothing and contains no characters that XML forbids.
  */
 
 import { escapeHtml } from './html.js';
@@ -14,7 +14,7 @@ export type Child = Markup | string | null;
 type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /**
- * Characters that XML 1.0 forbids or that change the direction of other texts: controls, lone
+ * Characters that XML 1.0 forbids or that change the direction of other text: controls, lone
  * surrogates, noncharacters, direction overrides.
  */
 const unfit =

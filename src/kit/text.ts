@@ -19,7 +19,7 @@ const line_breaks = /[\v\f\u0085\u2028\u2029]/g;
 const refused = /(?![\t\n\r])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * Removes control characters except tabs and line breaks, and the characters that turn the
+ * Removes control characters except tabs and line breaks, and the characters that change the
  * direction of the text around them (U+202A–U+202E, U+2066–U+2069). They are invisible and make a
  * page or a terminal show something else. They are removed rather than refused, so that no long
  * text is lost because of one. Right-to-left text does not need them, and the joiners of emoji and
@@ -50,9 +50,7 @@ const beyond_ascii = /[^\0-\x7f]/;
 export const toNormalForm = (text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string =>
   !beyond_ascii.test(text) || isStacked(text) ? text : text.normalize(form);
 
-/**
- * Returns a text as it is judged, stored and shown: in NFC and without controls. Most already are.
- */
+/** Returns a text as judged, stored and shown: in NFC, without controls. Most texts already are. */
 export const normaliseText = (text: string): string =>
   may_change.test(text) ? toNormalForm(withoutControls(text), 'NFC') : text;
 
@@ -102,7 +100,7 @@ export const explainText = (text: string, max: number): string | null => {
 
 /**
  * Returns a text as it is stored: normalised, trimmed, and only then counted. The schema of the
- * wire can only count before trimming, so it accepts some extra spaces.
+ * request can only count before trimming, so it accepts some extra spaces.
  */
 export const readText = (text: string, path: string, { min, max }: TextLimits): string | Fault => {
   const kept = normaliseText(text).trim();
@@ -133,8 +131,8 @@ const inner = /[()[\]]|[,;](?!https?:\/\/)/iy;
 const trailing = new Set('.",;:!?\'*~');
 
 /**
- * A closing bracket ends the link if it was opened before the link. Pairs inside belong to the
- * link.
+ * A closing bracket ends the link if its opening bracket comes before the link. Pairs inside belong
+ * to the link.
  */
 const linkEnd = (text: string, from: number): number => {
   const open = { round: 0, square: 0 };
@@ -262,7 +260,7 @@ const longest_text = 80_000;
 const unspoken = /[\p{M}\p{Cf}]/gu;
 
 /**
- * Replaces look-alikes, accents and digits by the letters they imitate, in the first 80,000
+ * Replaces look-alikes, accents and digits with the letters they imitate, in the first 80,000
  * characters.
  */
 const resolveLookalikes = (word: string): string => {
@@ -476,7 +474,7 @@ const innocent = new Float64Array(65_536);
 
 const isInnocent = (hash: number): boolean => innocent[hash & (innocent.length - 1)] === hash;
 
-/** A word of advertising is not remembered, so that `readPlainProse` sees it each time. */
+/** A word used in advertising is not remembered, so that `readPlainProse` sees it each time. */
 const isOffence = (word: string): boolean => {
   const hash = hashWord(word);
   if (isInnocent(hash)) return false;
@@ -529,7 +527,7 @@ const isPromotion = (text: string): boolean => {
 /** Removes invisible characters and folds case. */
 const normal = (text: string): string => fold(text.replace(format, ''));
 
-/** Returns words and objections of a text, for callers that have already found its links. */
+/** Returns the words of a text and the objection to it, for callers that have found its links. */
 export const readProse = (text: string, request: ProseRequest): Prose =>
   readPlainProse(text, request) ?? readAnyProse(text, request);
 
@@ -586,8 +584,8 @@ const found = new Float64Array(longest_text);
 const times = new Uint32Array(256);
 
 /**
- * Does the same in one pass, for a text that has no letters but A to Z and nothing suspicious. Null
- * if it cannot vouch for the text.
+ * Does the same as `readAnyProse` in one pass, for a text with no letters but A to Z and nothing
+ * suspicious. Null if it cannot vouch for the text.
  */
 export const readPlainProse = (text: string, request: ProseRequest): Prose | null => {
   const { links, uncounted, min_letters } = request;

@@ -263,7 +263,7 @@ const makeWakeUp = ({ redis, config }: Deps): (() => void) => {
 
 const redis_away = {
   code: 'REDIS_AWAY',
-  text: 'Redis does not answer. Events and leaderboards are late. Nothing is lost.',
+  text: 'Redis does not answer. Events and leaderboards are delayed. Nothing is lost.',
 };
 
 /** `system`: the state of the process that a client is connected to. */
@@ -283,7 +283,7 @@ const makeSystemTopic = ({ redis }: Deps, node: string) => {
   return { source, startDraining };
 };
 
-/** Only events of questions and disputes invalidate lists: their counters may be a second old. */
+/** Only events of questions and disputes invalidate lists: counters there may be a second old. */
 const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
   for (const { question_id, event } of batch) {
     if (question_id === null) continue;
@@ -424,7 +424,7 @@ const listen = (app: TemplatedApp, config: Config, options: number): Promise<us_
       if (socket) resolve(socket);
       else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port in use?`));
     };
-    // The native call also takes options after the port, which its types leave out.
+    // The native call also takes options after the port, although its types leave them out.
     (app.listen as (...args: unknown[]) => void).call(app, config.HOST, config.PORT, options, done);
   });
 

@@ -15,9 +15,9 @@ export interface RoleOptions {
   readonly index: number;
   /** True if several api processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Unique per supervisor and index. The process that had it before is dead. */
+  /** Unique per supervisor and index. The process that had this slot before is dead. */
   readonly slot?: string;
-  /** The file of its log. If missing, the log goes to the standard output. */
+  /** The file of its log. If missing, the log goes to standard output. */
   readonly log_file?: string;
   /** For tests: changes each route before it is served. */
   readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
@@ -32,7 +32,7 @@ export interface Base extends Service {
   openSubscriber(): Promise<RedisClient>;
   /** Sets the port in links, once the server listens. */
   setPort(port: number): void;
-  /** Probes and metrics of this process, if METRICS_PORT is set. `leaving` ends its readiness. */
+  /** Probes and metrics of this process, if METRICS_PORT is set. `leaving` makes it not ready. */
   monitor(measures?: readonly Metric[], leaving?: AbortSignal): readonly Service[];
 }
 
@@ -48,7 +48,7 @@ const answersInTime = (sql: Sql): Promise<boolean> =>
     () => false,
   );
 
-/** Reads the clock for the first time. A start does not wait for a Postgres that is away. */
+/** Reads the clock for the first time. A start does not wait for a Postgres that is down. */
 const readOnce = (clock: DatabaseClock): Promise<void> =>
   withDeadline(clock.read(), 1_000, 'the clock').catch(() => undefined);
 
@@ -73,7 +73,7 @@ export const openBase = async (
     ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
   const url = role === 'api' ? config.DATABASE_REPLICA_URL : undefined;
-  // If the replica hangs, reads turn to the primary after little more than this.
+  // If the replica hangs, reads go to the primary shortly after this time.
   const reads = openReader(sql, { ...usual, url, statement_timeout_ms: 2_000 });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   const clock = followClock(sql);

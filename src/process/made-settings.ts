@@ -8,7 +8,7 @@ import { type DevCaFiles, keepDevCa } from './embedded/dev-ca.js';
 export const isLoopback = (host: string): boolean =>
   /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
 
-/** Lets a newcomer on one machine receive webhooks. Everybody else must set what may be reached. */
+/** Lets a newcomer on one machine receive webhooks. Others must set the allowed addresses. */
 export const openDevCa = async (config: Config): Promise<DevCaFiles | null> => {
   const wanted =
     config.NODE_ENV === 'development' &&

@@ -10,12 +10,12 @@ import { stopProcesses } from './embedded/processes.js';
 
 /**
  * Runs one role in its own process, starts it again whenever it ends, and kills it if it hangs.
- * States: starting → ready → (ended → starting …) → stopping → gone. The two processes talk over
- * IPC: `ready`, `failed` and `alive` come up, `stop` and `reopen` go down, and a closed channel
- * tells the child that its supervisor is gone. A role process reports every second that its event
- * loop turns. If it is silent and uses no CPU time for 5 s, it hangs, and no other process does its
- * work meanwhile. If it works without turning its event loop, it gets 30 s, because its sockets
- * would end with it. After that it counts as stuck in an endless loop.
+ * States: starting → ready → (ended → starting …) → stopping → gone. Over IPC, the role sends
+ * `ready`, `failed` and `alive`, the supervisor sends `stop` and `reopen`, and a closed channel
+ * tells the role that the supervisor is gone. A role sends `alive` every second while its event
+ * loop turns. If it is silent and uses no CPU time for 5 s, it is considered hung: nothing else
+ * does its work. If it is busy without turning its event loop, it gets 30 s, because its sockets
+ * would end with it. After that it is considered stuck in an endless loop.
  */
 export interface RoleArgs {
   readonly role: RoleName;
@@ -23,9 +23,9 @@ export interface RoleArgs {
   readonly index: number;
   /** True if several processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Unique per supervisor and index. The process that had it before is dead. */
+  /** Unique per supervisor and index. The process that had this slot before is dead. */
   readonly slot?: string;
-  /** The file of its log. If missing, the log goes to the standard output. */
+  /** The file of its log. If missing, the log goes to standard output. */
   readonly log_file?: string;
 }
 
@@ -132,11 +132,11 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
     });
     child = null;
     if (was_ready && performance.now() - from_ms >= first_ms) tries = Number.NEGATIVE_INFINITY;
-    // Until the process is ready for the first time, every end counts, however late it comes.
+    // Until the process is ready for the first time, every exit counts, however late it comes.
     if (!was_ready || is_by_itself) tries += 1;
     if (tries >= first_tries) {
       stopped.abort();
-      onFailed(new Error(`${name} ended ${tries} times during its start. The last reason: ${why}`));
+      onFailed(new Error(`${name} ended ${tries} times during startup. The last reason: ${why}`));
     }
     return why;
   };
@@ -164,7 +164,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
 };
 
 const first_backoff_ms = 50;
-/** A process that works between its ends, or waits for disk space, must not be away for longer. */
+/** Maximum pause, even if a process runs for a while before each exit or waits for disk space. */
 const longest_backoff_ms = 1_000;
 const healthy_ms = 30_000;
 
@@ -183,7 +183,7 @@ export const keepAlive = async ({ name, say, stopped, live }: KeepAliveOptions):
     const why = await live();
     if (stopped.aborted) return;
     if (performance.now() - started_ms >= healthy_ms) backoff_ms = first_backoff_ms;
-    say(`${name} ended (${why}) and is started again.`);
+    say(`${name} ended (${why}) and is being restarted.`);
     await rest(backoff_ms, stopped);
     if (stopped.aborted) return;
     backoff_ms = Math.min(backoff_ms * 2, longest_backoff_ms);
@@ -281,9 +281,9 @@ const whenEnded = (child: ChildProcess): Promise<string> =>
     });
   });
 
-/** The supervisor has its own limit, below this one. */
+/** The supervisor has its own limits, below this one. */
 const stop_ms = 19_000;
-/** If the supervisor is gone, the next start is already waiting for the port. */
+/** If the supervisor is gone, the next service may already be waiting for the port. */
 const orphan_stop_ms = 1_500;
 
 interface ChildOptions {
@@ -306,7 +306,7 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
     if (message.type === 'reopen') reopenLogs();
   });
   const stopping = whenStopped();
-  // The supervisor shows it if the process ends again and again.
+  // The supervisor shows this message if the process keeps ending.
   process.on('uncaughtExceptionMonitor', (error) => {
     void sendUp({ type: 'failed', message: describe(error) });
   });

@@ -24,8 +24,8 @@ import { caSettings, isLoopback, keySettings, layOver, openDevCa } from './made-
 import { endOrphans, keepAlive, keepRole, type RoleProcess, rest } from './role-process.js';
 
 /**
- * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →
- * migrations → role processes. Order of the stop: api (no new calls) → the other roles (they finish
+ * Runs the whole service. Order of the start: claim DATA_DIR → check the port → stores → migrations
+ * → keys → role processes. Order of the stop: api (no new calls) → the other roles (they finish
  * their work) → Redis → Postgres. A second signal ends everything by force, and so does a stop that
  * takes 20 s longer than DRAIN_DELAY_S.
  */
@@ -36,7 +36,7 @@ export interface SupervisorOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The program of the role processes. */
   readonly entry: string;
-  /** Called once the service runs. If set, nothing else is written to the standard output. */
+  /** Called once the service is running. If set, nothing else is written to standard output. */
   readonly onRunning?: (facts: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -214,7 +214,7 @@ const startRoles = async (
     if (NODE_ENV === 'production') return self.onRunning === undefined ? 'inherit' : 2;
     return openLog(path.join(DATA_DIR, 'log', 'forum.log'));
   };
-  // Chosen here, so that all api processes get the same port, also when they start again.
+  // Chosen here, so that all api processes get the same port, even after a restart.
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
   const common = { entry, data_dir: DATA_DIR, env: process_env, openOutput, say, heap_mb } as const;
@@ -230,7 +230,7 @@ const startRoles = async (
   for (const role of wanted) {
     for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) startRole(role);
   }
-  // A standby: if the relay hangs, events go on within two seconds.
+  // A standby: if the relay hangs, events continue within two seconds.
   if (wanted.includes('relay')) startRole('relay');
   const ports = Promise.all(roles.map((each) => each.process.ready));
   const failures = roles.map((each) => each.process.failed);
@@ -325,7 +325,7 @@ const superviseStore = async (
   const live = async (): Promise<string> => {
     try {
       if (has_ended) store = await start();
-      // If a start was in progress at the stop, its store must be stopped too.
+      // If a start was in progress when the stop came, its store must be stopped too.
       if (stopped.signal.aborted) await store.stop();
       else if (has_ended) say(`${name} runs again.`);
       has_ended = false;
@@ -355,10 +355,7 @@ const superviseStore = async (
   };
 };
 
-/**
- * Returns the lines for the person at the terminal once the service runs. They never contain a
- * secret. `url` is undefined if no api runs here.
- */
+/** Returns the lines for the terminal once the service is running. They never contain a secret. */
 export const banner = (
   config: Config,
   url: string | undefined,
@@ -376,7 +373,9 @@ export const banner = (
   ];
   const lines = facts.map(([name, value]) => `  ${name.padEnd(10)} ${value}`);
   const headline =
-    url === undefined ? 'Prediction Forum runs without an api.' : `Prediction Forum runs at ${url}`;
+    url === undefined
+      ? 'Prediction Forum is running without an api.'
+      : `Prediction Forum is running at ${url}`;
   if (production) return [headline, ...lines.map((line) => line.trim())];
   if (!isLoopback(config.HOST)) lines.push('', ...open_warning);
   return ['', headline, '', ...lines, ...(url === undefined ? [] : tryNext(url, dev_ca)), ''];
@@ -384,7 +383,7 @@ export const banner = (
 
 const open_warning = [
   '  WARNING: other machines can reach this service, and in development mode /dev/outbox shows',
-  '  every mail with its links to everybody. Set NODE_ENV=production or HOST=127.0.0.1.',
+  '  everybody every e-mail with its links. Set NODE_ENV=production or HOST=127.0.0.1.',
 ];
 
 const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {

@@ -3,7 +3,7 @@
  *
  *   redis://host:port/0, rediss://…, unix:PATH    one server
  *   redis://a:6379,b:6379,c:6379/?cluster         a Redis Cluster, found through any of these nodes
- *   redis://a:26379,b:26379/?sentinel=NAME        the master that these Sentinels know by the name
+ *   redis://a:26379,b:26379/?sentinel=NAME        the master that these Sentinels know as NAME
  *
  * User and password come before the first host, percent-encoded if necessary. They are for Redis;
  * if the Sentinels need another password, add `&sentinel_password=`.

@@ -13,9 +13,9 @@ import { readRedisAddress } from './address.js';
  * resending of commands with an unknown outcome, and a time limit on each. A command that timed out
  * may still have run, so every write is an absolute value or is guarded by an offset.
  *
- * In a cluster, the hash tag of a key decides which node has it. If that node is away, a command
- * fails as if Redis were away, and other commands go on. A replica that takes over may lack the
- * last writes of its master. Only the latest writes of a tag are then missing.
+ * In a cluster, the hash tag of a key decides which node has it. If that node is down, a command
+ * fails as if Redis were down, and other commands still work. A replica that takes over may lack
+ * the last writes of its master. Only the latest writes of a tag are then missing.
  */
 
 export type RedisClient = Redis | Cluster;
@@ -33,7 +33,7 @@ interface RedisParams {
   readonly subscribes?: boolean;
 }
 
-/** If Redis owes an answer and is silent for this long, the client connects again. */
+/** If Redis owes an answer and is silent for this long, the client reconnects. */
 const silence_ms = 3_000;
 const keep_alive_ms = 5_000;
 const ping_ms = 2_000;
@@ -50,8 +50,8 @@ const optionsOf = ({ name, command_timeout_ms }: RedisParams) =>
     lazyConnect: true,
     enableOfflineQueue: false,
     enableReadyCheck: true,
-    // Commands of one turn share a socket write anyway. With it, a script that is first used while
-    // a pipeline gathers would end the process (upstream issue 1931).
+    // Commands of one turn share a socket write anyway. With auto-pipelining, a script that is
+    // first used while a pipeline fills would end the process (upstream issue 1931).
     enableAutoPipelining: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -96,12 +96,12 @@ const openNodes = (params: RedisParams): RedisClient => {
     clusterRetryStrategy: retryStrategy,
     lazyConnect: true,
     enableOfflineQueue: false,
-    // Commands do not wait for a node that is away. They wait for a key that is moving to another.
+    // Commands do not wait for a node that is down. They do wait for a key that is being moved.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     retryDelayOnTryAgain: 50,
     slotsRefreshInterval: 5_000,
-    // A channel belongs to one shard, like a key, and is looked up again if its node goes away.
+    // A channel belongs to one shard, like a key, and is looked up again if its node goes down.
     shardedSubscribers: params.subscribes ?? false,
     // Certificates are for names, not for addresses.
     ...(is_tls
@@ -113,9 +113,9 @@ const openNodes = (params: RedisParams): RedisClient => {
 export const openRedis = (params: RedisParams): RedisClient => {
   const { name, log, subscribes = false } = params;
   const redis = openNodes(params);
-  // A cluster client notices on its own that a node is away.
+  // A cluster client notices on its own that a node is down.
   if (subscribes && !isCluster(redis)) {
-    // It sends no commands, so without pings a dead connection would go unnoticed.
+    // A subscriber sends no commands, so without pings a dead connection would go unnoticed.
     const ping = (): void => {
       if (redis.status === 'ready') redis.ping().catch(() => undefined);
     };
@@ -156,7 +156,7 @@ const pingMasters = (cluster: Cluster): Promise<unknown> =>
 
 const connect_ms = 3_000;
 
-/** Connects now if it can. If Redis is away, the client keeps trying on its own. */
+/** Connects now if it can. If Redis is down, the client keeps trying on its own. */
 export const connectRedis = async (redis: RedisClient): Promise<void> => {
   const connecting = redis
     .connect()
@@ -182,7 +182,7 @@ export const joinChannel = async (
   if (subscriber.status === 'ready') await join();
 };
 
-/** Closes the connection without waiting for Redis, which may be away. */
+/** Closes the connection without waiting for Redis, which may be down. */
 export const closeRedis = (redis: RedisClient): void => {
   redis.disconnect(false);
 };
@@ -191,7 +191,7 @@ export const closeRedis = (redis: RedisClient): void => {
 export const nodeOf = (redis: RedisClient, key: string): string =>
   isCluster(redis) ? (redis.slots[calculateSlot(key)]?.[0] ?? '') : '';
 
-/** Returns true if Redis is connected; in a cluster, every master that has keys. */
+/** Returns true if Redis is connected or, in a cluster, every master that has keys. */
 export const isWhole = (redis: RedisClient): boolean => {
   if (redis.status !== 'ready' || !isCluster(redis)) return redis.status === 'ready';
   const masters = redis.nodes('master').filter(({ status }) => status === 'ready');
@@ -217,7 +217,7 @@ export const setEach = async (
   else await redis.mset(...keys.flatMap((key) => [key, value]));
 };
 
-/** Deletes a forum's keys: they belong to another history of its database. */
+/** Deletes a forum's keys, because they belong to another history of its database. */
 export const deleteKeys = async (redis: RedisClient, prefix: string, rest = '*'): Promise<void> => {
   if (!isWhole(redis)) throw new Error('a part of Redis does not answer');
   for (const node of isCluster(redis) ? redis.nodes('master') : [redis]) {

@@ -16,7 +16,7 @@ import { joinChannel, loadScript, type RedisClient } from './client.js';
  *
  * For a moment two processes may both believe that they are the home, and a task may run twice. A
  * lock or a key in Postgres must make that safe for every task. If anything goes wrong with the
- * home (it ended, fails or is too slow, or Redis is away), the task runs in the calling process.
+ * home (it ended, failed or is too slow, or Redis is down), the task runs in the calling process.
  */
 
 /** A kind of task. Its argument and result are sent as JSON. */
@@ -46,7 +46,7 @@ export interface HomeProcessOptions {
 }
 
 type Call = readonly [number: number, name: string, argument: unknown];
-/** Without a result if the task failed. */
+/** The result is missing if the task failed. */
 type Result = readonly [number: number, result?: unknown];
 
 interface Message {
@@ -67,9 +67,9 @@ const writePresence = loadScript('presence-1.lua');
 /** More homes would have smaller batches, which cost more. One home serves four processes well. */
 const processes_per_home = 4;
 const every_ms = 500;
-/** A process that is silent for longer counts as ended. */
+/** A process that is silent for longer is considered dead. */
 const lives_ms = 2_000;
-/** The home ignores messages that arrive later than this. */
+/** The home ignores calls that arrive later than this. */
 const late_ms = 2_000;
 /** If a task has no result after this time, it runs in the calling process. */
 const patience_ms = 4_000;

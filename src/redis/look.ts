@@ -26,7 +26,7 @@ const lookAtNode = async (node: Redis) => {
 const describeNode = ({ version, has_aof }: Awaited<ReturnType<typeof lookAtNode>>): string =>
   `${version} answers${has_aof ? '' : ', without AOF: live state is rebuilt after a restart'}`;
 
-/** Asks every node about itself, and the cluster about nodes that are away. */
+/** Asks every node about itself, and the cluster about nodes that are down. */
 const lookAtCluster = async (cluster: Cluster): Promise<string> => {
   const lines = String(await cluster.cluster('NODES'))
     .trim()
@@ -54,7 +54,7 @@ const lookAtCluster = async (cluster: Cluster): Promise<string> => {
   return `${describeNode(first)}; a cluster of ${masters} masters and ${replicas} replicas${missing}`;
 };
 
-/** Connects. Rejects with the last error, which says more than that the connection is closed. */
+/** Connects. Rejects with the last error, not just with “the connection is closed”. */
 const connect = async (redis: RedisClient): Promise<void> => {
   let reason = '';
   const note = ({ message }: Error): void => {

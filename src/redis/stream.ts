@@ -56,7 +56,7 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
 
   /**
    * Returns the entries after `offset`, oldest first, at most `count`; empty if none came within
-   * the block. Null if Redis is away, failed or did not answer: try again after a pause.
+   * the block. Null if Redis is down, failed or did not answer: try again after a pause.
    */
   readAfter(offset: number): Promise<readonly StreamEntry[] | null> {
     const { key, block_ms, count } = this.options;

@@ -38,7 +38,7 @@ const auth_deadline_ms = 5_000;
 const max_held = 128;
 
 /**
- * Data that uWS stores with a socket. uWS hands out a shallow copy, so identity is one level down.
+ * uWS stores this with a socket, but hands out shallow copies. Only the session keeps its identity.
  */
 export interface SocketData {
   readonly session: Session;
@@ -112,7 +112,7 @@ export const admit = async (session: Session): Promise<void> => {
   takeHeld(session);
 };
 
-/** Returns when the next tick is due, within 10 % of the interval, so that sockets are spread. */
+/** Returns when the next tick is due: after the interval ± 10 %, so that ticks are spread. */
 export const nextTick = ({ limits }: Core): number =>
   performance.now() + limits.tick_ms * (0.9 + 0.2 * Math.random());
 
@@ -140,7 +140,7 @@ const count = async (session: Session, name: string, most: number): Promise<Faul
   return null;
 };
 
-/** A socket is not limited to admin routes. Each call over it chooses its credentials again. */
+/** A socket's credentials are chosen as for a public route. Each call chooses for its own route. */
 const any_route = { auth: 'public', takes_key: false } as const;
 
 /** Returns the caller if there is room for one more socket. An outage is a fault too. */
@@ -174,7 +174,7 @@ const identify = (session: Session, caller: Caller, credentials: Credentials): v
 };
 
 /**
- * True if the socket closed while its caller was looked up. Then its connections are given back.
+ * True if the socket closed during the lookup of its caller. Then its connections are given back.
  */
 const isGone = (session: Session): boolean => {
   if (session.ws !== null) return false;

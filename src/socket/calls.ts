@@ -15,7 +15,7 @@ import { defineOp, type Op, type Session } from './session.js';
 
 /**
  * Calls: `{"op":"call","id":9,"route":"POST /api/…","headers":{…},"body":{…}}` is answered with
- * `{"op":"reply","id":9,"status":201,"headers":{…},"body":{…}}` by the same route value, limits and
+ * `{"op":"reply","id":9,"status":201,"headers":{…},"body":{…}}` through the same route, limits and
  * handler as a request over HTTP. Answers come when they are ready, in any order.
  *
  * A call counts as a request, not as a frame. It is in flight until its answer has been passed to
@@ -28,10 +28,9 @@ export const max_call_bytes = 65_536 + 16_384;
 
 /** Replies wait while a connection has more unread bytes than this. */
 const unread_goal = 65_536;
-/**
- * Characters of waiting replies. Above the first limit calls are refused, above the second: 4101.
- */
+/** Above this many characters of waiting replies, calls are refused. */
 const full_chars = 1_048_576;
+/** Above this many, the socket is closed with 4101. */
 const max_chars = 16_777_216;
 /** Longer replies have to be fetched over HTTP. A page of a list is far shorter. */
 const max_reply_chars = 4_194_304;
@@ -75,7 +74,7 @@ class CallQueue {
   #ready_chars = 0;
   /** Called when the reply has been sent to the call that ended the credentials. */
   #on_ended: (() => void) | null = null;
-  /** Runs while the client reads nothing. */
+  /** A timer that runs while the client reads nothing. */
   #slow_timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -278,8 +277,8 @@ const json_token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /**
  * Returns the text of the member `body` in the text of an object; '' if the object has no such
- * member. Calls are hashed and compared by the bytes that the caller wrote, as over HTTP, and not
- * by another spelling of the same value. As in the parser, the last of equal names counts.
+ * member. As over HTTP, calls are hashed and compared by the exact bytes that the caller wrote. If
+ * a name occurs several times, the last one counts, as in the parser.
  */
 export const bodyTextOf = (json: string): string => {
   let body = '';

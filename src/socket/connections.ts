@@ -8,9 +8,9 @@ import { loadScript, nodeOf, type RedisClient } from '../redis/client.js';
 
 /**
  * Counts the connections under a name, over all processes. Each process writes its own absolute
- * numbers to Redis, and twice a second that it is alive. A killed process stops counting a moment
- * later. If Redis was emptied, it gets all numbers again. While Redis is unavailable, each process
- * enforces the limit on its own.
+ * numbers to Redis, and reports twice a second that it is alive. A moment after a process is
+ * killed, it is no longer counted. If Redis was emptied, it gets all numbers again. While Redis is
+ * unavailable, each process enforces the limit on its own.
  */
 export interface ConnectionCounter {
   /** Takes one of `most` connections; false if all are in use. Never rejects. */
@@ -33,7 +33,7 @@ const writePresence = loadScript('presence-1.lua');
 
 const presence_every_ms = 500;
 const retry_ms = 250;
-/** Counts that no process renews expire after the longest life of a socket. */
+/** If no process renews a count, it expires after the longest life of a socket. */
 const expire_ms = 6 * 3_600_000;
 
 /** Counts connections by name, for one process. */

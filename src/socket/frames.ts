@@ -40,7 +40,7 @@ export const default_limits = {
   frames_per_s: 20,
   frames_burst: 100,
   frame_bytes: 16_384,
-  /** Calls of one socket that may wait for their answers. */
+  /** Unanswered calls of one socket. */
   calls: 64,
   /** Topics of all sockets of a caller, and of one socket without a credential. */
   topics: 1_000,
@@ -53,7 +53,7 @@ export const default_limits = {
   lifetime_ms: 4 * 3_600_000,
   /** A socket that is asked for a sign of life must answer within this time. */
   alive_ms: 3_000,
-  /** A socket without a credential must send a first frame within this time. */
+  /** A socket without a credential must send its first frame within this time. */
   hello_ms: 5_000,
   tick_ms: 15_000,
   /** Minimum time between two states of one topic. */
@@ -61,7 +61,7 @@ export const default_limits = {
   /** Unread bytes of one socket above which messages are dropped. */
   backpressure_bytes: 262_144,
   /**
-   * The same for all sockets of this process. Above it, each of them may leave only little unread.
+   * The same for all sockets of this process. Above it, each one may leave only a little unread.
    */
   unread_bytes: 134_217_728,
   /** How long a socket may leave sent data unread before it is cut. */
@@ -137,7 +137,7 @@ export interface Filter {
   readonly matches: (publication: Publication) => boolean;
 }
 
-/** A topic. `topic` is unique in the process, `label` is the client's name for it. */
+/** A topic. `topic` is unique in the process; `label` is the client's name for it. */
 export interface TopicRef {
   readonly topic: string;
   readonly label: string;

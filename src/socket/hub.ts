@@ -47,8 +47,8 @@ import {
 import { leaveLive, makePrevReader, topic_ops } from './subscribe.js';
 
 /**
- * The websockets of one process: its connections, their subscriptions, and the way of a publication
- * to its sockets. Nothing in here may throw into uWS, which would end the process, so every
+ * The websockets of one process: connections, subscriptions, and the path of a publication to its
+ * sockets. Nothing in here may throw into uWS, because that would end the process. So every
  * callback is guarded. Events leave in the order of their offsets.
  */
 
@@ -61,7 +61,7 @@ export interface Closing {
 
 export type Hub = ReturnType<typeof mountHub>;
 
-/** Above the limit for a frame, which is enforced here because uWS closes without a close frame. */
+/** Above the frame limit. That limit is enforced here, because uWS closes without a close frame. */
 const payload_bytes = 98_304;
 const sweep_ms = 250;
 /** A socket that is to be closed may wait this long for the answers to its calls. */
@@ -96,8 +96,8 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
       core.recent.reset(head);
     },
     /**
-     * Sends a batch, which is in order and has no holes, to its subscribers. Publications that were
-     * sent before are skipped. If a batch starts later than the head, all subscribers get a gap.
+     * Sends a batch to its subscribers. The batch must be in order, without holes. Publications
+     * that were sent before are skipped. If there is a hole before it, all subscribers get a gap.
      */
     publish: core.guard((batch: readonly Publication[]) => publish(core, batch)),
     head: (): number => core.head,
@@ -118,7 +118,7 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
       sockets: core.sessions.size,
       unread_bytes: core.unread_bytes,
       topics: core.channels.size + core.states.size,
-      /** Number of different topics and filters of the log. */
+      /** Number of channels: topics of the log, each counted once per filter. */
       channels: [...core.channels.values()].reduce((sum, { size }) => sum + size, 0),
     }),
   };
@@ -130,8 +130,8 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
   const behavior = {
     compression: DISABLED,
     maxPayloadLength: payload_bytes,
-    // The fan-out enforces the limit. This one is several times larger; a socket that reaches it is
-    // cut.
+    // The fan-out enforces the real limit. This one is several times larger, and a socket that
+    // reaches it is cut.
     maxBackpressure: limits.backpressure_bytes * 4,
     // A client that vanished is closed after this many seconds (a multiple of four).
     idleTimeout: 44,
@@ -159,8 +159,8 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
     pong: guard((ws: Socket) => takeControl(ws.getUserData().session)),
     // Missing in the library's types.
     dropped: guard((ws: Socket) => ws.getUserData().session.markBroken()),
-    // A frame sent inside this callback leaves only after it. It would count as unread, and no
-    // further drain would follow.
+    // A frame sent inside this callback leaves only after it returns. It would count as unread, and
+    // no further drain would follow.
     drain: guard((ws: Socket) => {
       const { session } = ws.getUserData();
       setImmediate(guard(() => session.onRead()));
@@ -170,7 +170,7 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
   app.ws<SocketData>(core.options.path, behavior);
 };
 
-/** False while the socket waits for answers to its calls, until `late_ms`. */
+/** False while the socket waits for answers to its calls, but at most until `late_ms`. */
 const mayGo = ({ calls }: Session, late_ms: number): boolean =>
   calls === null || calls.in_flight === 0 || performance.now() > late_ms;
 
@@ -194,9 +194,9 @@ const sweep = (session: Session, now_ms: number): void => {
 };
 
 /**
- * Proves that a silent socket is alive, and says up to which offset it has been sent everything,
- * for all topics and for each. A client whose newest event of a topic is older has lost one. So has
- * a client that follows the whole log and computes another digest.
+ * Proves that a silent socket is alive. The client was sent everything up to `head`, and `heads`
+ * has the newest offset of each topic. If the client's own newest event of a topic is older, it has
+ * lost one. So has a client that follows the whole log and computes another digest.
  */
 const tickFrame = (session: Session): string => {
   const time = new Date().toISOString();

@@ -2,9 +2,9 @@ import type { Publication } from './frames.js';
 
 /**
  * The ring buffer of the newest publications of a process, limited by count and by characters. It
- * joins a replay to the live stream: a replay that has come this far is finished from here, within
- * one turn of the event loop. Sockets, event streams and long polls share one buffer. The first of
- * them to get a publication adds it.
+ * joins a replay to the live stream: a replay that has reached the buffer is finished from it,
+ * within one turn of the event loop. Sockets, event streams and long polls share one buffer. The
+ * first of them to get a publication adds it.
  */
 export type Recent<P extends Publication> = ReturnType<typeof makeRecent<P>>;
 

@@ -47,15 +47,15 @@ export interface LogSource {
    * Returns the publications of the span that match any of the topics, in order, at most `limit`.
    */
   read(refs: readonly TopicRef[], span: LogSpan): Promise<readonly Publication[]>;
-  /** Counts the publications that `read` would find, but no further than `limit`. */
+  /** Counts the publications that `read` would find, up to `limit`. */
   count(refs: readonly TopicRef[], span: LogSpan): Promise<number>;
   /**
-   * Returns the offset of the `limit`-th newest that `read` would find; null if there are fewer.
+   * Returns the offset of the `limit`-th newest publication that matches; null if there are fewer.
    */
   nthNewest(refs: readonly TopicRef[], span: LogSpan): Promise<number | null>;
   /**
-   * Returns the offset of the newest event per topic, by `keyOf`. Topics without events are left
-   * out.
+   * Returns the offset of the newest event per topic, keyed by `keyOf`. Topics without events are
+   * left out.
    */
   newest(
     refs: readonly TopicRef[],
@@ -71,14 +71,14 @@ export interface HubOptions {
   readonly log: Logger;
   readonly limits?: Partial<HubLimits>;
   readonly readAddress: AddressReader;
-  /** Authenticates as for a request. A `?token=` arrives as one of the two credentials. */
+  /** Authenticates like a request. `readToken` has already turned a `?token=` into credentials. */
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
-  /** Turns a `token` into the kind of credential that it is. */
+  /** Turns a `?token=` into credentials of the right kind. */
   readonly readToken: (token: string) => Credentials;
   /** Only a page of this origin may open a socket with the session cookie of its user. */
   readonly origin?: () => string;
   readonly connections: ConnectionCounter;
-  /** Returns a fault if no further connection may be opened. Without it there is no such check. */
+  /** Returns a fault if no further connection may be opened. If missing, there is no such check. */
   readonly admit?: (address: Address) => Promise<Fault | null>;
   /** Reads the filter of a subscribe frame; null if the filter lets everything pass. */
   readonly readFilter: (frame: { readonly filter?: unknown }) => Filter | Fault | null;
@@ -92,7 +92,7 @@ export interface HubOptions {
   readonly digestAt?: (offset: number) => string | undefined;
   /** Sources of state topics. */
   readonly states?: readonly StateSource[];
-  /** Further ops, in addition to `socket_ops`. */
+  /** Ops in addition to `socket_ops`. */
   readonly ops?: Ops;
   /** Returns the address at which a client can fetch events that cannot be replayed. */
   readonly backfill: (ref: TopicRef, after: number) => string;
@@ -100,9 +100,9 @@ export interface HubOptions {
 
 /**
  * An op is a kind of frame that clients may send. A frame is parsed, counted against the frame
- * limit and checked before `take` gets it. `take` must not throw and must not wait. It returns the
- * text of the answer, or a fault, which becomes an error frame with the id of the frame, or '' if
- * the answer comes later, by `session.send(text)`.
+ * limit and checked before `take` gets it. `take` must not throw or wait. It returns the text of
+ * the answer; or a fault, which becomes an error frame with the same id; or '' if
+ * `session.send(text)` sends the answer later.
  */
 export interface Op<F = unknown> extends FrameShape {
   /** `text` is the text of the whole frame. */
@@ -139,7 +139,7 @@ export interface Channel extends TopicRef {
 
 /** Topics that are catching up with the head and are not live until then. */
 export interface Join {
-  /** By topic. It shrinks when the client leaves a topic or subscribes to it again. */
+  /** By topic. If the client leaves a topic or subscribes to it again, the topic is removed. */
   readonly refs: Map<string, TopicRef>;
   /** By topic, the offset of the newest event that the client has; empty until it is known. */
   prevs: Map<string, number>;
@@ -216,10 +216,10 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
     by_name: new Map<string, Set<Session>>(),
     /** Names whose sockets are being asked for a sign of life. */
     asked: new Set<string>(),
-    /** By topic, then by `keyOf` with the filter. Topics without sockets are not in it. */
+    /** By topic, then by `keyOf` with the filter. Topics without sockets are left out. */
     channels: new Map<string, Map<string, Channel>>(),
     states: new States(options.states ?? [], { limits, log, onBug }),
-    /** Finds the event before the first one of a topic that had no subscribers. */
+    /** For a topic that had no subscribers, finds the event that precedes its next one. */
     readPrev: makePrevReader(source, limits.replay_span),
     /** Limits how many replays read the log at the same time. */
     record_reads: pLimit(max_readers),
@@ -252,8 +252,8 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
 };
 
 /**
- * True if all sockets of the process together leave too much unread. Then each may leave only a
- * little.
+ * True if all sockets of the process together leave too much unread. Then each socket may leave
+ * only a little unread.
  */
 export const isOverloaded = ({ unread_bytes, limits }: Core): boolean =>
   unread_bytes > limits.unread_bytes;
@@ -380,7 +380,7 @@ export class Session {
     this.core.log.debug({ session: this.id, code }, 'ws: closed');
   }
 
-  /** Asks the client to connect again, although it did nothing wrong. `members` says when. */
+  /** Ends the socket of a client that did nothing wrong. `members` says when to connect again. */
   sayBye(
     code: CloseCode,
     reason: string,
@@ -414,7 +414,7 @@ export class Session {
     if (this.ws.getBufferedAmount() === 0) this.end(close_codes.SLOW, 'reads too slowly');
   }
 
-  /** Counts against the frame limit. Above it, closes the socket and returns false. */
+  /** Counts a frame against the frame limit. Above it, closes the socket and returns false. */
   countFrame(): boolean {
     const { frames_per_s, frames_burst } = this.core.limits;
     const now_ms = performance.now();
@@ -438,7 +438,7 @@ export class Session {
     by_name.set(name, (by_name.get(name) ?? new Set()).add(this));
   }
 
-  /** Gives back the connections that this socket counts as. */
+  /** Stops counting this socket as a connection of its names. */
   uncount(): void {
     const { by_name, connections } = this.core;
     for (const name of this.#counted_as.splice(0)) {
@@ -525,7 +525,7 @@ export class Session {
     return [...this.joins].some(({ refs }) => refs.has(topic));
   }
 
-  /** True if the topic is live with this filter, or will be as soon as the client has read on. */
+  /** True if the topic is live with this filter, or will be as soon as the client has caught up. */
   follows(ref: TopicRef): boolean {
     const slow = [...this.joins].find(({ is_slow, refs }) => is_slow && refs.has(ref.topic));
     const known = this.topics.get(ref.topic) ?? slow?.refs.get(ref.topic);
@@ -567,6 +567,6 @@ export const closeSilent = (core: Core, name: string): void => {
     asked.delete(name);
     for (const one of sessions) if (one.heard_ms < asked_ms) one.cut(close_codes.SLOW);
   });
-  // After a stall, this process first reads the data that came meanwhile.
+  // After a stall, this process first reads the data that arrived during it.
   setTimeout(() => setImmediate(close), limits.alive_ms).unref();
 };

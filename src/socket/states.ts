@@ -8,7 +8,7 @@ import { type HubLimits, makeFrame, type TopicRef } from './frames.js';
 
 /**
  * State topics: their subscribers want the current state, not the steps that led to it. A feature
- * gives a `StateSource` to `states` of the hub's options and calls `hub.touch(topic)` whenever
+ * passes a `StateSource` in the hub's option `states` and calls `hub.touch(topic)` whenever
  * something may have changed. Everything else is done here:
  *
  *   subscribe ──▶ snapshot ──▶ delta ──▶ delta …    at most one per `state_gap_ms`, the latest wins
@@ -17,7 +17,7 @@ import { type HubLimits, makeFrame, type TopicRef } from './frames.js';
  *
  * A delta names the version that it follows (`from`) and holds the members of the data that have
  * changed. A removed member is null. All subscribers of a topic are sent the same text. Nothing is
- * queued: a socket that has not read is sent the newest state later, and one read of the source
+ * queued: a socket that reads slowly is sent the newest state later, and one read of the source
  * serves all. Snapshots, and every `hash_every`-th delta, carry a hash of the whole state. With it
  * a client checks whether it has put the state together correctly.
  */

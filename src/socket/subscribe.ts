@@ -45,7 +45,7 @@ import type { StateRef } from './states.js';
  *
  * The last step leaves no gap: publishing and this step are both synchronous, so nothing can be
  * published between the last replayed event and the moment the topic is live. Everything is sent at
- * the pace of the reader. One that reads nothing for `unread_ms` is closed with 4101.
+ * the pace of the reader. A socket that reads nothing for `unread_ms` is closed with 4101.
  */
 
 /** Maximum number of newest events that a subscribe frame may ask for. */
@@ -88,7 +88,7 @@ const resolveAll = ({ core, caller }: Session, names: readonly string[]): Named 
 /** Retrying helps if the other sockets belong to a client that vanished. */
 const topics_elsewhere = { ...ws_faults.TOO_MANY_TOPICS, retryable: true };
 
-/** A caller's sockets share one topic limit. Sockets without a credential have one each. */
+/** A caller's sockets share one topic limit. Each socket without a credential has its own. */
 const checkRoom = (session: Session, refs: readonly TopicRef[]): Fault | null => {
   const { core, caller, siblings } = session;
   const key = callerKey(caller);
@@ -148,7 +148,7 @@ const subscribe = (session: Session, frame: SubscribeFrame): string | Fault => {
   if (full !== null) return full;
   for (const ref of states) core.states.join(session, ref);
   const is_live = (after === undefined && last === undefined) || log.length === 0;
-  // A slow reader that subscribes again to a topic that it already has goes on at its offset.
+  // If a slow reader subscribes again to a topic that it already has, it goes on at its offset.
   const fresh = is_live ? log.filter((ref) => !session.follows(ref)) : log;
   const held = log.filter((ref) => !fresh.includes(ref));
   const labels = [...held, ...states].map(({ label }) => label);
@@ -160,7 +160,7 @@ const subscribe = (session: Session, frame: SubscribeFrame): string | Fault => {
   return '';
 };
 
-/** Gives a socket that has not subscribed the default topics of its caller. */
+/** If a socket has not subscribed, gives it the default topics of its caller. */
 export const followDefaults = (session: Session): void => {
   const { options, head } = session.core;
   session.has_default_topics = true;
@@ -286,7 +286,7 @@ const placeCursor = async (session: Session, join: Join): Promise<GapReason | nu
 
 const page_size = 200;
 /**
- * Above this many unread bytes a replay waits for its reader. It is well below the limit for drops.
+ * Above this many unread bytes a replay waits for its reader. Frames are dropped only far above it.
  */
 const unread_goal = 65_536;
 const overload_goal = 4_096;
@@ -389,7 +389,7 @@ export const untilRead = async (session: Session, ends_ms: number): Promise<bool
   return in_time && session.is_usable;
 };
 
-/** Checks now and whenever the listeners are called; false if it does not hold in time. */
+/** Checks `holds` now and whenever the listeners are called; false if it is not true in time. */
 const untilCalled = async (
   listeners: Set<() => void>,
   within_ms: number,

@@ -63,7 +63,9 @@ const add = (call: Call, config: Config, email: string, name: string | undefined
     const is_admin = adminAddresses(config.ADMIN_EMAILS).includes(email_key);
     const said = [
       `${added.email}: ${is_new ? `added; the password is ${password}` : 'now verified'}`,
-      is_admin ? 'Is an admin by ADMIN_EMAILS.' : 'No admin yet. Add the address to ADMIN_EMAILS.',
+      is_admin
+        ? 'Is an admin, because ADMIN_EMAILS lists the address.'
+        : 'Not an admin yet. Add the address to ADMIN_EMAILS.',
     ].join('\n');
     const result = { id, email: added.email, is_new, is_admin, ...(is_new ? { password } : {}) };
     return { said, result };

@@ -11,9 +11,9 @@ import { type Access, withSource } from './stores.js';
 
 /**
  * `prediction-forum backup`. A backup holds the rows of each table in the text form of Postgres'
- * COPY, in parts of some megabytes (`tables/NAME/N.copy`), then `manifest.json`. Everything is read
- * in one transaction, so the backup shows the database at one moment, even while the service
- * writes.
+ * COPY, in parts of a few megabytes (`tables/NAME/N.copy`), then `manifest.json`. Everything is
+ * read in one transaction, so the backup shows the database as of one moment, even while the
+ * service writes.
  */
 export interface Manifest {
   readonly format: typeof backup_format;
@@ -38,7 +38,7 @@ export const tableOfPart = (name: string): string | undefined =>
 
 const part_bytes = 4 * 1024 * 1024;
 
-/** Yields the rows of a table in parts that end with a row, because every chunk does. */
+/** Yields the rows of a table in parts of whole rows, because every chunk ends with a row. */
 async function* partsOf(tx: Tx, { name, columns }: Table): AsyncGenerator<Buffer> {
   const list = columns.map((column) => `"${column}"`).join(', ');
   const rows = tx.copyOut(`copy (select ${list} from "${name}") to stdout`);
@@ -108,11 +108,11 @@ export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | nul
 const help = `Usage: prediction-forum backup [FILE]
 
 Writes the whole database, as of one moment, into one file (default backup-TIME.tar.gz). The service
-may run meanwhile. FILE must not exist yet. Only you can read it. It contains password hashes, mails
-and digests of keys, so protect it like the database.
+may keep running. FILE must not exist yet, and only you can read it. It contains password hashes,
+e-mails and digests of keys, so protect it like the database.
 
-SECRET_KEY (or the file secret-key in DATA_DIR) is not in it, because it decrypts the secrets in the
-file. Keep a copy of it elsewhere: without it no webhook can be signed with its old secret.
+FILE does not contain SECRET_KEY (or the file secret-key in DATA_DIR), because that key decrypts the
+secrets in FILE. Keep a copy of the key elsewhere. Without it, all webhooks need new secrets.
 
 prediction-forum restore FILE restores the backup.`;
 
@@ -125,7 +125,7 @@ export const accessFor = ({ screen }: Call): Access => ({
 
 export type SayRows = (table: string, rows: number) => void;
 
-/** Shows the rows of each table, and stores their numbers for the result. */
+/** Shows the number of rows of each table, and stores it for the result. */
 export const countRowsOn = ({ screen }: Call) => {
   const tables: Record<string, number> = {};
   const say: SayRows = (table, rows) => {

@@ -9,10 +9,10 @@ import { api_routes } from '../routes.js';
 import { makePythonWire } from './python-types.js';
 
 /**
- * Writes `clients/typescript/src/wire.ts` and the same for Python, if they changed. The build runs
- * it. The files describe the service for the client library, and are made from the service's own
- * routes and events. They hold the types of params, query, body, answers and faults by operation,
- * the types of events, and one line per operation with its address.
+ * The build runs this. It writes `clients/typescript/src/wire.ts`, and the same for Python, if
+ * their content changes. The files describe the service for the client library, and are made from
+ * the service's own routes and events. They contain the types of each operation (params, query,
+ * body, answers, faults), the types of events, and one line per operation with its address.
  */
 
 const asText = (value: unknown): string =>
@@ -115,7 +115,7 @@ const markOf = (route: Route): string => {
   return types[0] === 'application/json' && !types.includes('') ? 'asked' : 'any';
 };
 
-/** The line is short, because every page that loads the library loads all of them. */
+/** The line is short, because a page that loads the library loads the lines of all operations. */
 const placeOf = (route: Route): string => {
   const mark = markOf(route);
   const method = route.method === 'GET' && mark === '' ? '' : route.method;
@@ -123,7 +123,7 @@ const placeOf = (route: Route): string => {
   return `${route.id}: ${asText(words.filter((word) => word !== '').join(' '))},`;
 };
 
-/** Returns the media types of the answers; '' if one of them is empty. */
+/** Returns the media types of the answers. The type of an empty answer is ''. */
 export const typesOf = ({ produces, also_produces = [], returns }: Route): readonly string[] => {
   const types = Object.values(returns).map((schema) =>
     schema === null ? '' : (produces ?? 'application/json'),

@@ -24,7 +24,7 @@ export interface Call {
   /** Receives the errors, if they do not go to the screen. */
   readonly errors?: Screen;
   readonly stop?: AbortSignal;
-  /** How long the service may be away before the command gives up. */
+  /** How long the service may be unavailable before the command gives up. */
   readonly patience_ms?: number;
 }
 
@@ -66,7 +66,7 @@ export interface Command<O extends Options> {
   ) => Promise<Outcome | number> | Outcome | number;
 }
 
-/** The command cannot go on. The sentence says why. */
+/** The command cannot continue. The sentence says why. */
 export class Stopped extends Error {
   override readonly name = 'Stopped';
   constructor(
@@ -220,8 +220,8 @@ export const isRunning = (data_dir: string): boolean =>
   lockHolder(path.join(data_dir, 'service.lock')) !== 0;
 
 /**
- * Returns the address of this folder's service: the one it reports while it runs, else one made
- * from `PORT`.
+ * Returns the address of this folder's service: the one that it reports while it is running, else
+ * one made from `PORT`.
  */
 export const localUrl = (): string => {
   const { DATA_DIR, PORT } = readPlaces();
@@ -246,7 +246,7 @@ export interface Progress {
   say(line: string): void;
 }
 
-/** Shows how far a command is: in one line of a terminal, else as a new line every few seconds. */
+/** Shows the progress of a command: on one line of a terminal, else as a line every few seconds. */
 export const makeProgress = (screen: Screen): Progress => {
   const every_ms = screen.isTTY === true ? 100 : 5_000;
   let shown_ms = performance.now();

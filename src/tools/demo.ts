@@ -32,20 +32,20 @@ const min_agents = 6;
 
 const help = `Usage: prediction-forum demo [options]
 
-Shows a running service in development mode in action: agents register, a person signs up and links
+Demonstrates a running service in development mode: agents register, a person signs up and links
 them, questions are published, every agent predicts on every question, and a websocket and a webhook
 receiver count the events. At the end it compares all counts.
 
-  --url URL      the service (default: the one of this folder, else port 8080 or PORT)
+  --url URL      the service (default: the one in this folder, else port 8080 or PORT)
   --agents N     how many agents, ${min_agents} to ${cast.length} (default ${cast.length})
   --data DIR     DATA_DIR of the service (default .data): admin key, certificate
 
-Exit code: 0 all counts are equal, 1 not.`;
+Exit code: 0 all counts are equal; 1 they differ.`;
 
 /** Longer than a minute, so that the demo waits for a rate limit and does not fail. */
 const patience_ms = 100_000;
 const call_ms = 30_000;
-/** Maximum delay of events at the end. */
+/** How long the demo waits at the end for missing events. */
 const straggler_ms = 30_000;
 const look_ms = 250;
 const day_ms = 86_400_000;
@@ -171,7 +171,7 @@ const play = async (story: Story): Promise<boolean> => {
   const human = await signUpHuman(story);
   progress.say('A person signed up, verified the address with the mailed link, and logged in.');
   await limit.map(agents, (api_key) => human.call('linkAgent', { body: { api_key } }));
-  progress.say('The person linked all agents; their trust label is verified now.');
+  progress.say('The person linked all agents; their trust label is now "verified".');
   const questions = await limit.map(scripts, (one) => publishQuestion(story, one));
   progress.say(`${questions.length} questions created and published.`);
   const isOwn: IsOwn = (id) => questions.some((question) => question.id === id);
@@ -227,9 +227,7 @@ interface Tally {
 const areSame = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
   a.size === b.size && [...a].every((id) => b.has(id));
 
-/**
- * Counts the same predictions in four ways. Besides the numbers, the event ids must be the same.
- */
+/** Compares four counts of the same predictions. The event ids must be the same too. */
 export const summarise = (tally: Tally) => {
   const { wanted, accepted, on_socket, verified, consensus_total, rejected } = tally;
   const rows: readonly (readonly [string, number, boolean])[] = [
@@ -247,7 +245,7 @@ export const summarise = (tally: Tally) => {
   return { equal, lines: [...lines, '', equal ? 'All counts are equal.' : 'The counts differ.'] };
 };
 
-/** Waits until all four counts agree, or until the missing events are too late. */
+/** Waits until all four counts agree, or until the time for missing events is over. */
 const compareCounts = async (
   { client, progress, url, stop }: Story,
   questions: readonly Question[],
@@ -300,7 +298,7 @@ export const runDemo = (call: Call): Promise<number> =>
           if (wait_ms >= 500) progress.say(`waiting ${Math.ceil(wait_ms / 1000)} s (${why})`);
         },
       });
-      // The first call does not wait, so it is known immediately whether a service is there.
+      // The first call does not wait, so a missing service is noticed immediately.
       await client.attempt('health', { patience_ms: 0 });
       const admin_key = readFileSync(path.join(data_dir, 'admin-key'), 'utf8').trim();
       const admin = client.with({ headers: { 'x-admin-key': admin_key } });

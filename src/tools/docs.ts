@@ -29,8 +29,8 @@ import { runVerify } from './verify.js';
 import { runWebhook } from './webhook.js';
 
 /**
- * `npm run docs`: makes docs/commands.md and the tables of docs/reference.md from the service's own
- * values, and writes them or compares them.
+ * `npm run docs`: generates docs/commands.md and the tables of docs/reference.md from the service's
+ * own values, and writes them or, with `--check`, compares them.
  */
 
 const help = `Usage: npm run docs [-- --check]
@@ -111,7 +111,7 @@ const adviceOf = (code: number): string =>
 
 const showNumber = (value: number): string => value.toLocaleString('en-US');
 
-/** Lists the routes that count against a limit. A limit without routes waits for its feature. */
+/** Lists the routes that count against a limit. A limit may not have routes yet. */
 const tellCounted = (name: LimitName): string => {
   const counted = countedBy(name, routes);
   if (counted.length === 0) return 'nothing yet';
@@ -141,7 +141,7 @@ const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   replay_span: 'Offsets that a replay may go back from the head',
   replay_ms: 'Milliseconds that a replay may take',
   ahead_ms: 'Milliseconds to wait for an offset that this process has not reached',
-  drain_ms: 'Milliseconds over which all sockets are closed at a stop',
+  drain_ms: 'Milliseconds over which all sockets are closed at shutdown',
 };
 
 /** Defaults that depend on the machine on which the table is made. */

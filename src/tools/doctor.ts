@@ -78,7 +78,7 @@ const checkMachine: Check = () => {
 
 const checkPort: Check = async ({ PORT, HOST, DATA_DIR }) => {
   const { url } = readStatus(DATA_DIR);
-  if (isRunning(DATA_DIR) && url !== undefined) return `the service runs at ${url}`;
+  if (isRunning(DATA_DIR) && url !== undefined) return `the service is running at ${url}`;
   const problem = await probePort(PORT, HOST);
   if (problem !== null) throw new Error(`${PORT} on ${HOST} cannot be used (${problem})`);
   return `${PORT} on ${HOST} is free`;

@@ -41,7 +41,7 @@ Writes data of a running service into a file. SUBJECT is ${named}.
 
   --out FILE        the file (default SUBJECT.FORMAT)
   --format FORMAT   ${format_names.join(', ')} (default ndjson)
-  --url URL         the service (default: the one of this folder, else port 8080 or PORT)
+  --url URL         the service (default: the one in this folder, else port 8080 or PORT)
   --force           replace an existing file
 
 Which rows:
@@ -121,7 +121,7 @@ const causeOf = (error: unknown): string => {
   return cause?.code ?? message;
 };
 
-/** Requests until there is a final answer. Waits as long as the service says. */
+/** Repeats the request until there is a final answer. Waits as long as the service says. */
 const request = async (url: string, download: Download, max_ms = Infinity): Promise<Response> => {
   const { stop, patience_ms, progress } = download;
   const give_up_ms = performance.now() + Math.min(patience_ms, max_ms);
@@ -248,7 +248,7 @@ const exportFile = async (download: Download) => {
   }
   let manifest = await compare(download, await fetchPart(download, known));
   if (manifest === null) {
-    // A moderator hid something meanwhile, so the bytes before and after do not belong together.
+    // A moderator hid something meanwhile, so the old and the new bytes do not fit together.
     progress.say('The rows have changed since the export started. Starting again.');
     manifest = await compare(download, await fetchPart(download, null));
   }

@@ -25,15 +25,15 @@ import {
 
 /**
  * `prediction-forum import`: file → records → items → service. The file is read once for questions
- * and agents, and again for forecasts and for resolutions, if it has any. So a record is always
- * imported after the records that it depends on, for any order of the lines.
+ * and agents, and again for forecasts and for resolutions, if it has any. So each record is
+ * imported after the records that it depends on, no matter how the lines are ordered.
  */
 
 const help = `Usage: prediction-forum import FILE [options]
 
 Imports the questions of a file into a running service, with their forecasts and outcomes.
 
-  --url URL               the service (default: the one of this folder, else port 8080 or PORT)
+  --url URL               the service (default: the one in this folder, else port 8080 or PORT)
   --admin-key-file FILE   file with the admin key (default .data/admin-key)
   --publish               publish the questions; without it they become drafts
   --keys FILE             write the keys of new agents to this file, one JSON object per line
@@ -202,7 +202,7 @@ const refuse = (run: Run, type: RecordType, line: number, reason: string): void 
 };
 
 const note = (run: Run, line: number, why: string): void => {
-  // The reason may quote a text of several lines.
+  // The reason may quote text of several lines.
   const reason = why.replace(/\s+/g, ' ');
   const count = (run.reasons.get(reason) ?? 0) + 1;
   run.reasons.set(reason, count);
@@ -241,7 +241,7 @@ const default_patience_ms = 60_000;
 const call_ms = 30_000;
 
 const readPillars = async (client: Client): Promise<ReadonlyMap<string, string>> => {
-  // The first call does not wait, so it is known immediately whether a service is there.
+  // The first call does not wait, so a missing service is noticed immediately.
   const answer = await client.attempt('getTaxonomy', { patience_ms: 0 });
   if (!answer.ok) throw stopFor(answer.fault);
   return new Map(

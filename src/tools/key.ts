@@ -24,14 +24,14 @@ const help = `Usage: prediction-forum key create NAME --model MODEL [--owner EMA
        prediction-forum key rotate AGENT
        prediction-forum key revoke AGENT
 
-Manages keys of agents in the database of this folder or of DATABASE_URL. The service may run.
+Manages agents' keys in the database of this folder or of DATABASE_URL. The service may be running.
 
   create   registers an agent and shows its key once; --owner links the agent to this person
   rotate   makes a new key and shows it once; the old key stops working within a second
   revoke   the key stops working within a second; the agent has no key until the next rotate
   AGENT    id or name of the agent
 
-Each act is recorded in the audit log.
+Each action is recorded in the audit log.
 
 Exit code: 0 it is done; 1 it failed, and nothing was changed.`;
 
@@ -41,7 +41,7 @@ interface Named {
   readonly owner: string | undefined;
 }
 
-/** Records an act of the operator on an agent. */
+/** Records an operator's action on an agent. */
 const record = (tx: Tx, act: Act, id: string, at: Date): Promise<void> =>
   recordAct(tx, { admin: 'admin', act, subject: { kind: 'agent', id }, at });
 

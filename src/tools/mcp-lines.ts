@@ -8,7 +8,7 @@ const line_feed = 10;
 
 /**
  * Passes on the lines of standard input that are messages. The SDK does not answer a bad line, so
- * `refuse` gets the error for it here, and reading continues with the next line.
+ * `refuse` receives an error for it, and reading continues with the next line.
  */
 export class MessageLines extends Transform {
   readonly #refuse: (error: RpcError) => void;

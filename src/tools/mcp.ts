@@ -19,7 +19,7 @@ const help = `Usage: prediction-forum mcp [--url URL]
 Serves the Model Context Protocol on standard input and output, for a running service. A client that
 can connect to an address does not need this command: the address is URL/mcp.
 
-  --url URL   the service (default: the one of this folder, else port 8080 or PORT)
+  --url URL   the service (default: the one in this folder, else port 8080 or PORT)
 
 FORUM_KEY has the key of the agent. Without it, everything public can be read.
 

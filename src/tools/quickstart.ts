@@ -22,7 +22,7 @@ import {
 
 const help = quickstartHelp(
   'prediction-forum quickstart',
-  'the one of this folder, else port 8080 or PORT',
+  'the one in this folder, else port 8080 or PORT',
 );
 
 /** Only the service of this folder gets its admin key automatically. */

@@ -24,8 +24,8 @@ const help = `Usage: prediction-forum rebuild [PART]
 
 Rebuilds the state in Redis from Postgres: consensus (the tallies of questions), boards
 (leaderboards), stream (the end of the log). Without PART it rebuilds all of them. The service may
-run. It restores missing state by itself, so use this command for wrong state. Afterwards run
-prediction-forum verify.
+be running. It restores missing state by itself, so use this command only if the state is wrong.
+Then run prediction-forum verify.
 
 Exit code: 0 it is rebuilt; 3 Redis or Postgres does not answer.`;
 

@@ -126,21 +126,21 @@ const load = async (tx: Tx, options: LoadOptions): Promise<void> => {
 
 export const loadDatabase = async (sql: Sql, options: LoadOptions): Promise<void> => {
   await sql.begin((tx) => load(tx, options));
-  // Without it, the first statements are planned as if the tables were empty.
+  // Without this, the first statements would be planned as if the tables were empty.
   await sql`analyze`;
 };
 
 const help = `Usage: prediction-forum restore FILE [--replace] [--without-key]
 
-Restores a backup into the database of this folder, or of DATABASE_URL. The service must not run on
-any machine. The whole file is checked before anything is changed, and then all of it is restored or
-nothing. The data in Redis is deleted; the next start makes it again.
+Restores a backup into the database of this folder, or of DATABASE_URL. The service must not be
+running on any machine. The whole file is checked before anything is changed, and then either all of
+it is restored or nothing is. The data in Redis is deleted; the next start rebuilds it.
 
   --replace       delete everything in the database, if it is not empty
   --without-key   continue although SECRET_KEY (or secret-key in DATA_DIR) is not the key of the
                   backup: everything encrypted with that key is lost, and webhooks need new secrets
 
-Webhooks and mails that were not sent when the backup was made are sent after the next start.`;
+Webhooks and e-mails that were not sent when the backup was made are sent after the next start.`;
 
 const checkKey = (config: Config, { secret_key_check: wanted }: Manifest): void => {
   const found = checkOfSecretKey(config);
@@ -153,8 +153,8 @@ const checkKey = (config: Config, { secret_key_check: wanted }: Manifest): void 
 };
 
 /**
- * Everything in Redis (the stream, boards, tallies) belongs to the old database. The service makes
- * it again from the restored data.
+ * Everything in Redis (the stream, boards, tallies) belongs to the old database. The service
+ * rebuilds it from the restored data.
  */
 const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config): Promise<void> => {
   if (REDIS_URL === undefined) {

@@ -7,7 +7,7 @@ const help = `Usage: prediction-forum start
 Runs the service until SIGINT or SIGTERM stops it. A second signal ends it by force. All settings
 are environment variables, and prediction-forum doctor lists them.
 
-With --json it writes the document once it runs. Its other output goes to the standard error.
+With --json it writes the document once the service is running, and all else to standard error.
 
 Exit code: 0 it was stopped; 1 it failed, or was stopped by force; 2 it cannot start here: a setting
 is wrong, this machine lacks something, or the data has another version.`;

@@ -24,7 +24,7 @@ export interface Access {
   readonly say: Say;
 }
 
-/** Makes an access for short statements, which reports on the screen of a call. */
+/** Makes an access for short statements. It reports on the screen of the call. */
 export const makeAccess = ({ screen }: Call, name: string): Access => ({
   name,
   statement_timeout_ms: 60_000,
@@ -45,7 +45,7 @@ const withSql = async <T>(url: string, config: Config, access: Access, use: Use<
   }
 };
 
-/** Opens the database and claims the folder exclusively: no service may run on it. */
+/** Opens the database and claims the folder exclusively: no service may be running in it. */
 export const withTarget = async <T>(config: Config, access: Access, use: Use<T>): Promise<T> => {
   const { DATA_DIR, DATABASE_URL } = config;
   const claim = await claimDataDir(DATA_DIR);
@@ -65,7 +65,7 @@ export const withTarget = async <T>(config: Config, access: Access, use: Use<T>)
 const noService = ({ DATA_DIR }: Config) =>
   unreachable(`There is no service in ${DATA_DIR}. Start it, or set DATA_DIR.`);
 
-/** Opens the database, whether the service runs or not. */
+/** Opens the database, whether or not the service is running. */
 export const withSource = async <T>(config: Config, access: Access, use: Use<T>): Promise<T> => {
   const { DATA_DIR, DATABASE_URL } = config;
   if (DATABASE_URL !== undefined) return withSql(DATABASE_URL, config, access, use);
@@ -75,7 +75,7 @@ export const withSource = async <T>(config: Config, access: Access, use: Use<T>)
   return is_up ? withSql(url, config, access, use) : withTarget(config, access, use);
 };
 
-/** Opens Postgres and Redis while they run, with or without the service. */
+/** Opens Postgres and Redis, which must be running, with or without the service. */
 export const withBoth = async <T>(
   config: Config,
   access: Access,

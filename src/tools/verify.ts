@@ -12,19 +12,19 @@ import { checkRecord, countRecord } from './verify/record-store.js';
 const looks = 4;
 const again_ms = 1_000;
 /**
- * Numbers change from look to look. The start of the line, with ids but without numbers, names the
- * subject.
+ * Numbers change from one look to the next. The start of a line, with ids but without numbers,
+ * identifies its subject.
  */
 const subjectOf = (line: string): string =>
   line.replace(/(?<![\w-])\d+(?![\w-])/g, '').slice(0, 48);
 
 /**
- * Returns everything in which a service contradicts itself, as sentences. It compares the record
+ * Returns every contradiction in the data of a service, as a sentence. It compares the record
  * (points, predictions, log and its digests, deliveries, counters, snapshots) with itself, and
- * Redis with the record. Empty if all is right. It only reads, and holds at most a page of anything
- * in memory. It may run while the log grows: then `under_way_ms` says which differences are too
- * young to count. Differences that exist only for a moment, because Redis follows or a part of the
- * service is being replaced, disappear in a later look.
+ * Redis with the record. It only reads, and holds at most a page of anything in memory. The log may
+ * grow meanwhile: then `under_way_ms` says which differences are too young to count. Differences
+ * that exist only for a moment, because Redis lags behind or a part of the service is being
+ * replaced, are gone when it looks again.
  */
 export const findDifferences = async (parts: VerifyParts): Promise<readonly string[]> => {
   let found = await look(parts);
@@ -64,7 +64,7 @@ const compareEntry = (
 };
 
 /**
- * The Redis stream must equal the end of the log: same order, same words, no hole, up to the head.
+ * The Redis stream must equal the end of the log: same order and content, no hole, up to the head.
  */
 const checkStream = async (parts: VerifyParts): Promise<readonly string[]> => {
   const { sql, redis, prefix, under_way_ms = 0 } = parts;
@@ -96,9 +96,9 @@ const checkStream = async (parts: VerifyParts): Promise<readonly string[]> => {
 
 const help = `Usage: prediction-forum verify
 
-Compares everything that a running service stores twice: points with the ledger, predictions with
-their events, deliveries with the log, counters, snapshots and live tallies with the predictions, the
-Redis stream and the stored digests with the log. Changes nothing.
+Compares everything that a running service stores twice: points with the ledger; predictions with
+their events; deliveries with the log; counters, snapshots and live tallies with the predictions;
+the Redis stream and the stored digests with the log. Changes nothing.
 
 Exit code: 0 nothing differs; 1 something differs.`;
 

@@ -34,11 +34,11 @@ const help = `Usage: prediction-forum webhook list
        prediction-forum webhook pause ID
        prediction-forum webhook resume ID
 
-Manages all webhooks in the database of this folder or of DATABASE_URL. The service may run.
+Manages all webhooks in the database of this folder or of DATABASE_URL. The service may be running.
 
   list     shows each webhook with its owner and the number of waiting deliveries
   test     sends a signed ping now, from this machine
-  replay   sends past events again, from the last 7 days; the service has to run for it
+  replay   sends past events again, from the last 7 days; the service must be running
   pause    stops delivery and skips waiting deliveries, as the owner can
   resume   delivers events from now on, and resets the count of failures
 

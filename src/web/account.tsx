@@ -24,7 +24,7 @@ const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: 
           'Your address is verified.'
         ) : (
           <>
-            <strong>Verify your address</strong>: open the link in the mail.{' '}
+            <strong>Verify your address</strong>: open the link in the e-mail.{' '}
             <a href="/account/check-mail">No mail?</a>
           </>
         )}
@@ -223,7 +223,7 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
   });
 };
 
-/** The fields that refusals of a new password and of a deletion are about. */
+/** The fields that a refused password change or a refused deletion is about. */
 const about_change = { codes: { WRONG_PASSWORD: 'current_password' } };
 const about_deletion = {
   codes: { WRONG_PASSWORD: 'own_password' },

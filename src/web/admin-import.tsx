@@ -145,7 +145,7 @@ const Results = ({ results }: { results: readonly Result[] }) => {
   );
 };
 
-/** Shows how many lines of each kind would be imported, before they are. */
+/** Shows how many lines of each kind will be imported, before the import starts. */
 const Found = ({ read: { lines, wrong } }: { read: Read }) => (
   <div role="status">
     <p class="done">
@@ -250,7 +250,7 @@ const importForm = route({
     const read = readLines(lines, publish);
     if (step !== 'import') return showImport(deps, { text: lines, publish, read });
     const results = await importAll(apiOf(ctx, deps), read);
-    // Only rejected lines go back into the form. The others are imported.
+    // Only rejected lines go back into the form. The others have been imported.
     const refused = new Set(
       results.flatMap(({ number, status }) => (status === 'refused' ? [number] : [])),
     );

@@ -253,7 +253,7 @@ const done_texts = {
   void: 'The question is voided. No points are paid, and earlier payments are reversed.',
 };
 
-/** The acts that each status allows. */
+/** The actions that each status allows. */
 const acts: Readonly<Record<string, readonly string[]>> = {
   draft: ['publish', 'reject', 'edit'],
   open: ['close', 'void', 'edit'],
@@ -419,7 +419,7 @@ const resolveBody = (form: ActForm) => ({
   known_at: timeIn(form['known_at']),
 });
 
-/** Calls the API operation that belongs to the act. */
+/** Calls the API operation that belongs to the action. */
 const doAct = async (
   api: Api,
   id: string,

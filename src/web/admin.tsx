@@ -19,7 +19,7 @@ import { Pager } from './parts/lists.js';
 import { OutcomeFields, readOutcome } from './parts/outcome.js';
 import { Sources } from './parts/prose.js';
 
-/** The queue of open tasks for admins, and the log of their acts. */
+/** The queue of open tasks for admins, and the log of their actions. */
 
 const shown = 20;
 
@@ -235,7 +235,7 @@ const showQueue = async (
   const faultOf = (of: string): FormFault => (said?.of === of ? said.fault : null);
   const { drafts, closed, disputes, hidden } = queue;
   const content = faultOf('content');
-  // Another admin has already decided this dispute.
+  // True if another admin has already decided this dispute.
   const is_gone =
     said !== undefined && ![...disputes.disputes.map(({ id }) => id), 'content'].includes(said.of);
   return renderPage(deps, {

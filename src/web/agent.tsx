@@ -259,7 +259,7 @@ const Calls = ({
   </section>
 );
 
-/** Formats a number briefly, or a time as its day. */
+/** Formats a number briefly, or a time as a day. */
 const figureText = (value: number | string, range_width = 0): string =>
   typeof value === 'string' ? dayText(new Date(value)) : shortNumber(value, range_width);
 

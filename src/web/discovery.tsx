@@ -66,7 +66,7 @@ const opensearch = route({
     ),
 });
 
-/** Shows a state with a sign, so that it does not depend on colour alone. */
+/** Shows a state with a symbol, so that it does not depend on colour alone. */
 const State = ({ is_up, up, down }: { is_up: boolean; up: string; down: string }) => (
   <>
     <span aria-hidden="true">{is_up ? '✓' : '✗'}</span> {is_up ? up : <strong>{down}</strong>}

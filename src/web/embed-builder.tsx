@@ -46,7 +46,7 @@ interface Shown {
   readonly address: string;
 }
 
-/** Finds the question or leaderboard that a text names. Undefined if it names neither. */
+/** Finds the question or leaderboard that the input names. Undefined if it names neither. */
 const readShown = (given: string, look: Look): Shown | undefined => {
   const theme = look.theme === 'auto' ? undefined : look.theme;
   const id = id_in.exec(given)?.[0]?.toLowerCase();

@@ -49,7 +49,7 @@ const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) =>
   );
 };
 
-/** Visitors who are not logged in are sent to log in and then back to this address. */
+/** Visitors who are not logged in are sent to the log-in page and then back to this address. */
 const needsLogIn = ({ def }: Fault): boolean => def.code === 'MISSING_AUTH';
 
 /** Longest address to return to after logging in. Longer ones lose their query. */

@@ -37,7 +37,7 @@ const anchorOf = (heading: string): string =>
 
 const link_pattern = /^([a-z-]+)\.md(#.*)?$/;
 
-/** Writes a link. Links to other pages of `docs/` lead to their address here. */
+/** Writes a link. Links to other pages of `docs/` lead to their addresses on this site. */
 const writeLink = (href: string, text: string): string => {
   const [, page, anchor = ''] = link_pattern.exec(href) ?? [];
   const to = page === undefined ? href : `/docs/guide/${page}${anchor}`;
@@ -61,7 +61,7 @@ const markdown = new Marked({
   },
 });
 
-/** Converts Markdown to HTML. Wide tables scroll within the page, also with the keyboard. */
+/** Converts Markdown to HTML. Wide tables scroll within the page, by keyboard too. */
 const writePage = (text: string): string =>
   (markdown.parse(text) as string)
     .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
@@ -79,7 +79,7 @@ const writeReceivers = (): string => {
   return `<h2>Events</h2>${writeCode(events)}<h2>Verification code</h2>${examples.join('\n')}`;
 };
 
-/** Pages for newcomers, which come first. The others follow in alphabetical order. */
+/** Pages for newcomers, which come first. The other pages follow in alphabetical order. */
 const first_pages = ['quickstart', 'concepts', 'scoring', 'research-data'];
 
 const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {

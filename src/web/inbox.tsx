@@ -81,7 +81,7 @@ const showSuggestions = async ({ api, deps, form: { cursor } }: Visit) => {
       <>
         <p class="soft">
           Questions that your agents suggested. An admin publishes or rejects each one. A rejected
-          question leaves this list, and its agent is told why.
+          question leaves this list, and its agent is notified.
         </p>
         {list.suggestions.length === 0 && <p>No suggestions yet.</p>}
         <ul class="rows">

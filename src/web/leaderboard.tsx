@@ -231,7 +231,7 @@ const Filters = ({
             label="Resolved"
             value={period ?? 'all'}
             options={[
-              ['all', 'At any time'],
+              ['all', 'Any time'],
               ['30d', 'In the last 30 days'],
               ['7d', 'In the last 7 days'],
             ]}

@@ -145,7 +145,7 @@ const agent_fields = [
 const VerifyFirst = () => (
   <section class="card">
     <h2>Verify your address first</h2>
-    <p>Open the link in the mail that was sent to you. You can link agents after that.</p>
+    <p>Open the link in the e-mail that was sent to you. You can link agents after that.</p>
     <a class="button" href="/account/check-mail">
       No mail?
     </a>

@@ -7,9 +7,9 @@ import { renderPage } from './page.js';
 import { route } from './page-route.js';
 import { Ago } from './parts/figures.js';
 
-/** In development mails are not sent. They are listed here, as a page or as JSON for programs. */
+/** In development, e-mails are not sent but listed here, as a page or as JSON for programs. */
 
-/** Drops the host of a mailed link, since this browser may reach the service by another name. */
+/** Drops the host of a mailed link, since this browser may reach the service under another name. */
 const pathOf = (link: string): string => {
   const { pathname, search } = new URL(link);
   return pathname + search;
@@ -40,7 +40,7 @@ export const outbox = route({
   id: 'devOutbox',
   method: 'GET',
   path: '/dev/outbox',
-  summary: 'Unsent mails, newest first. Only in development mode.',
+  summary: 'Unsent e-mails, newest first. Only in development mode.',
   tag: 'pages',
   auth: 'public',
   documented: false,
@@ -59,7 +59,7 @@ export const outbox = route({
         <div class="narrow">
           <h1>Outbox</h1>
           <p class="soft">
-            Mails that this service would have sent. In development mode, nothing leaves this
+            E-mails that this service would have sent. In development mode, nothing leaves this
             machine.
           </p>
           {mails.length === 0 && <p>No mail yet.</p>}

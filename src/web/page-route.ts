@@ -42,7 +42,7 @@ const shared = {
   produces: 'text/html',
 } as const;
 const shown = { 200: Type.String() as TSchema };
-/** A form answers with a redirect (303), or with the same page and the problems in its fields. */
+/** A form answers with a redirect (303), or with the same page and the problems at its fields. */
 const refused = [400, 401, 403, 404, 409, 422, 429, 503];
 const answered = {
   ...shown,

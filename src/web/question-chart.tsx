@@ -48,7 +48,7 @@ const series_choices = (is_multi: boolean) =>
 const max_series = 5;
 const max_points = 120;
 
-/** Converts a value of the API to a number. Dates become milliseconds. */
+/** Converts a value from the API to a number. Dates become milliseconds. */
 const levelOf = (value: number | string | null | undefined): number | null =>
   value === null || value === undefined
     ? null

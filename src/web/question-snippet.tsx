@@ -38,7 +38,7 @@ const exampleOf = ({ question_type, options, range }: Question): object => {
   };
 };
 
-/** Quotes a text for the shell, so that no option text can end the quotes. */
+/** Quotes text for the shell, so that no option can end the quoted string. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export const snippetOf = (question: Question, public_url: string): string => {

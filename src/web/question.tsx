@@ -16,7 +16,7 @@ import { Hero } from './question-hero.js';
 import { Snippet } from './question-snippet.js';
 import { Head, Share, Terms } from './question-terms.js';
 
-/** The page of a question. At the same address programs get JSON or Markdown. */
+/** The page of a question. At the same address, programs get JSON or Markdown. */
 
 const shown_forecasts = 10;
 const shown_comments = 30;

@@ -47,7 +47,7 @@ const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
         />
         <h2>Next steps</h2>
         <ol>
-          <li>You get a mail with a link that verifies your address.</li>
+          <li>You get an e-mail with a link that verifies your address.</li>
           <li>You log in and link an agent with its key, or register a new one.</li>
           <li>The agent forecasts. You see its record and can receive events by webhook.</li>
         </ol>
@@ -63,7 +63,7 @@ const showSignUp = ({ deps, form }: Visit, fault: FormFault = null) =>
 const OutboxHint = ({ deps }: { deps: PageDeps }) =>
   deps.config.NODE_ENV === 'production' ? null : (
     <p class="soft">
-      This service runs in development mode and sends no mail. Read it in{' '}
+      This service runs in development mode and sends no mail. Read the message in{' '}
       <a href="/dev/outbox">the outbox</a>.
     </p>
   );
@@ -71,7 +71,7 @@ const OutboxHint = ({ deps }: { deps: PageDeps }) =>
 const ResendForm = (parts: Pick<Parameters<typeof FormCard>[0], 'form' | 'fault'>) => (
   <FormCard
     action="/account/check-mail"
-    button="Send the mail again"
+    button="Send the e-mail again"
     look="plain"
     fields={[email_field]}
     {...parts}
@@ -79,7 +79,7 @@ const ResendForm = (parts: Pick<Parameters<typeof FormCard>[0], 'form' | 'fault'
 );
 
 const resend_done = {
-  sent: 'If this address has an account, a new mail is on its way. It may take a minute.',
+  sent: 'If this address has an account, a new e-mail is on its way. It may take a minute.',
 };
 
 const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
@@ -90,7 +90,7 @@ const showCheckMail = ({ deps, form }: Visit, fault: FormFault = null) =>
     children: (
       <>
         <p>
-          A mail is on its way to{' '}
+          An e-mail is on its way to{' '}
           {form['email'] ? <strong class="any">{form['email']}</strong> : 'your address'}. Open its
           link within two days to verify your address.
         </p>
@@ -189,7 +189,7 @@ const logIn = async (visit: Visit) => {
   return showLogIn(visit, atFields(outcome.fault, { codes }));
 };
 
-const forgot_done = { sent: 'If this address has an account, a mail with a link is on its way.' };
+const forgot_done = { sent: 'If this address has an account, a link is on its way by e-mail.' };
 
 const showForgot = ({ deps, form }: Visit, fault: FormFault = null) =>
   renderEntry(deps, {
@@ -199,7 +199,7 @@ const showForgot = ({ deps, form }: Visit, fault: FormFault = null) =>
     children: (
       <>
         {form['done'] === 'sent' && <OutboxHint deps={deps} />}
-        <p>You get a mail with a link to choose a new password. The link works for one hour.</p>
+        <p>You get an e-mail with a link to choose a new password. The link works for one hour.</p>
         <FormCard
           action="/account/forgot"
           button="Send me a link"
@@ -257,7 +257,7 @@ export const sign_in_routes = [
   entryForm('verifyForm', '/auth/verify', ['token'], async (visit) => {
     const { token = '' } = visit.form;
     const outcome = await visit.api('verifyAddress', { body: { token } });
-    // Visitors who are not logged in are asked to log in first and are then sent there.
+    // Visitors who are not logged in are asked to log in first and are then sent on.
     if (outcome.ok) return goTo(verified_path);
     return showVerify(visit, outcome.fault);
   }),

@@ -45,7 +45,7 @@ const makeSubject = (name: string, samples: readonly Sample[], calls: string[] =
   };
 };
 
-/** Samples with these values of one figure. */
+/** Samples of one figure, with these values. */
 const samplesOf = (...values: readonly number[]): readonly Sample[] =>
   values.map((per_second) => ({ per_second }));
 

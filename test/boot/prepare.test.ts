@@ -14,7 +14,7 @@ import { project_root } from '../help/own-stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Adds installed packages: the ones that the compiler needs, or the stand-in for it. */
+/** Adds packages as if installed: the ones that the compiler needs, or a stand-in for it. */
 const addPackages = (folder: string, compiler: 'real' | 'stand-in'): void => {
   const packages = path.join(folder, 'node_modules');
   mkdirSync(packages);
@@ -69,7 +69,7 @@ interface Outcome {
   readonly output: string;
 }
 
-/** Returns its output so far, and how it ended. */
+/** Starts the boot script. Returns its output so far, and its outcome once it has ended. */
 const begin = (folder: string, ...words: string[]) => {
   const file = path.join(folder, 'src', 'boot', 'run.mjs');
   const child = spawn(process.execPath, [file, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -10,7 +10,7 @@ import { type Mood, startFront } from './front.js';
 
 const app = await startApp(t);
 
-/** A proxy in front of the service that loses answers, and a client of a linked agent. */
+/** A proxy that loses the service's answers, and a client of a linked agent. */
 const start = async (t: Test) => {
   const front = await startFront(t, app.url);
   const agent = await makeAgent(app, { human: await makeHuman(app) });
@@ -165,7 +165,7 @@ t.test('nobody at all is told as such', async (t) => {
   t.equal((error as NoAnswer).maybe_done, false);
 });
 
-/** A server that answers everything with this, and the requests that it received. */
+/** A server that gives this answer to every request, and the requests that it received. */
 const serve = async (t: Test, mood: Exclude<Mood, string>) => {
   const front = await startFront(t, app.url);
   front.moods.push(...Array<Mood>(100).fill(mood));

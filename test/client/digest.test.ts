@@ -20,7 +20,7 @@ import { type SocketFront, startSocketFront } from './socket-front.js';
 
 type Tamper = NonNullable<SocketFront['tamper']>;
 
-/** The last events are compared at a tick. */
+/** The newest events are compared only at the next tick. */
 const tick_ms = 2_000;
 
 /** Leaves events out, and links the next event to the one before the gap. */
@@ -39,8 +39,8 @@ const leaveOut = (isOut: (offset: number) => boolean): Tamper => {
 const isThousandth = (offset: number): boolean => offset % 1_000 === 0;
 
 /**
- * Delays the frames of each connection, in order, until an event whose offset is divisible by 9, or
- * another kind of frame.
+ * Holds back the frames of each connection until an event whose offset is divisible by 9, or
+ * another kind of frame, arrives. Then sends them in order.
  */
 const holdBack = (): Tamper => {
   const held_of = new Map<object, Parameters<Tamper>[0][]>();
@@ -52,7 +52,7 @@ const holdBack = (): Tamper => {
   };
 };
 
-/** A client whose socket goes through the tampering proxy, and whose calls do not. */
+/** A client whose socket goes through the tampering proxy but whose calls do not. */
 const openClient = async (t: Test, app: { port: number; url: string }, tamper: Tamper | null) => {
   const front = await startSocketFront(t, app.port);
   front.tamper = tamper;
@@ -83,7 +83,7 @@ const untilFollowed = ({ call }: TestApp, head: number) =>
   });
 
 t.test('one of two processes drops every 1,000th event, and the client says so', async (t) => {
-  // Everything is written before the first tick, which would otherwise compare only a part.
+  // Everything is written before the first tick, which would otherwise compare only part of it.
   const options = { roles: ['api'], tick_ms: 6_000 } as const;
   const { app: honest, log } = await serveLog(t, options);
   const dropping = await startApp(t, { ...options, stores: honest.stores });

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import type { Teardown } from '../help/stores.js';
 
 /**
- * A proxy in front of the service that behaves like bad networks and third-party proxies: it loses
+ * A proxy in front of the service. It behaves like bad networks and third-party proxies: it loses
  * answers, never answers, or answers on its own.
  */
 
@@ -45,7 +45,7 @@ const behave = async (
 };
 
 export const startFront = async (t: Teardown, target: string) => {
-  /** For the next requests, one each. All others use `pass`. */
+  /** One for each of the next requests. All later ones use `pass`. */
   const moods: Mood[] = [];
   const seen: { readonly method: string; readonly path: string; readonly key: string }[] = [];
   const server = createServer((asked, answered) => {

@@ -4,8 +4,8 @@ import { WebSocket } from 'ws';
 
 /**
  * A separate program (`--experimental-vm-modules`). It runs the module text in its first argument
- * like a page, with browser features only and nothing from Node. Inside it, `given` is the JSON of
- * the second argument. Relative imports are resolved against the URL in the third argument.
+ * as a page would, with browser features only and nothing from Node. Inside it, `given` is the JSON
+ * of the second argument. Relative imports are resolved against the URL in the third argument.
  */
 
 /** Accepts no headers and cannot be terminated, as in a browser. */

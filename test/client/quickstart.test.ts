@@ -15,7 +15,7 @@ import { t } from '../help/tap.js';
 
 /**
  * The command as a newcomer runs it: with npx from the packed library, in an empty folder. After
- * the first time it is run from the path where npm installs it, because npx itself takes longer
+ * the first time, it is run from the path where npm installs it, because npx itself takes longer
  * than the command.
  */
 
@@ -146,13 +146,13 @@ t.test('mistakes end with one line and nothing done', async (t) => {
     [1, /is not a prediction forum\. Check the address/, [`http://127.0.0.1:${port}`]],
     [1, /Use https:\/\/forum\.example as the address/, [`http://127.0.0.1:${moved_port}`]],
     [2, /Use https:\/\/forum\.example\./, ['http://forum.example']],
-    [2, /Give the whole address/, ['forum.example']],
+    [2, /Give the full address/, ['forum.example']],
     [2, /Unknown option '--nmae'/, [app.url, '--nmae', 'x']],
-    [2, /--probability must be percent/, [app.url, ...key, '--probability', '101']],
-    [2, /--probability must be percent/, [app.url, ...key, '--probability', '']],
+    [2, /--probability must be a percentage/, [app.url, ...key, '--probability', '101']],
+    [2, /--probability must be a percentage/, [app.url, ...key, '--probability', '']],
     [2, /nothing\.txt cannot be read/, [app.url, ...key, '--reasoning', 'nothing.txt']],
-    [2, /odd has no key/, [app.url, '--key-file', 'odd']],
-    [2, /has an agent of https:\/\/a\.example\./, [app.url, '--key-file', 'elsewhere']],
+    [2, /odd contains no key/, [app.url, '--key-file', 'odd']],
+    [2, /has the key of an agent on https:\/\/a\.example\./, [app.url, '--key-file', 'elsewhere']],
     [1, /does not know the key in unknown/, [app.url, '--key-file', 'unknown']],
     [1, /name.*\(DUPLICATE_NAME\)/i, [app.url, ...key, '--name', readKey().name]],
   ];

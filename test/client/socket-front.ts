@@ -4,18 +4,18 @@ import type { Teardown } from '../help/stores.js';
 import type { Frame } from '../help/ws-client.js';
 
 /**
- * A proxy between clients and the sockets of a service that behaves like bad networks and broken
+ * A proxy between clients and the sockets of a service. It behaves like bad networks and broken
  * programs: it cuts connections, loses or repeats frames, or goes silent.
  */
 export interface SocketFront {
   readonly url: string;
-  /** Called for each frame of the service. Returns the frames that the client gets instead. */
+  /** Called for each frame from the service. Returns the frames that the client gets instead. */
   tamper: ((frame: Frame, connection: object) => readonly (Frame | string)[]) | null;
-  /** Frames of the clients, in order of arrival. */
+  /** Frames from the clients, in order of arrival. */
   readonly said: readonly Frame[];
   /** Number of connections so far. */
   readonly opened: number;
-  /** Ends every connection. Without a code, as if the cable was cut. */
+  /** Ends every connection: with this close code, or without one as if the cable was cut. */
   cut(code?: number): void;
 }
 

@@ -200,7 +200,7 @@ t.test('close codes say whether and when to come back', async (t) => {
   await until('it is back', () => live() === 2);
   t.match(waits(), [{ code: 4100 }]);
   t.ok((waits()[0]?.wait_ms ?? 0) >= 500, 'not at once');
-  // A client that is sent away is told the time within which to reconnect.
+  // A client that is sent away is told to reconnect within a certain time.
   await hub.drain();
   await until('it was sent away', () => waits().some(({ code }) => code === 4200));
   t.ok((waits().find(({ code }) => code === 4200)?.wait_ms ?? 9e9) <= 5_000);
@@ -406,7 +406,7 @@ t.test('a state comes anew with each connection', async (t) => {
   );
 });
 
-/** More than the service sends in one replay, and the first events are gone. */
+/** The log is longer than one replay of the service, and its first events are gone. */
 const length = 10_800;
 const gone = 500;
 

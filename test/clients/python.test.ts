@@ -86,7 +86,7 @@ const startFull = async (t: Test, target: string): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
-/** The tests that follow the stream, for other versions of websockets. */
+/** The tests that follow the stream, for other versions of the package `websockets`. */
 const stream_tests = [
   'a_stream_that_is_cut_at_random_has_each_event_once',
   'an_event_on_two_topics_comes_once',

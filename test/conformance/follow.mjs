@@ -10,8 +10,8 @@ const again_ms = 50;
 export const socketUrl = (url) => `${url.replace(/^http/, 'ws')}/ws`;
 
 /**
- * Calls `take` with each event until it returns true. Resolves with statistics of the run. Gaps are
- * filled over HTTP from `pages_url`. Rejects on an error frame, and on a wrong `prev`.
+ * Calls `take` with each event until `take` returns true. Resolves with statistics about the run.
+ * Gaps are filled over HTTP from `pages_url`. Rejects on an error frame, and on a wrong `prev`.
  */
 export const follow = async ({
   url,

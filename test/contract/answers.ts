@@ -56,8 +56,8 @@ const isProbeLate = ({ status, body }: Answered): boolean =>
   status === 503 && body?.status === 'down' && body.lag_ms !== undefined;
 
 /**
- * Returns the problem with an answer, or null. There must be no 5xx and always a request id. An
- * error must have the contract's shape and a code that this route may answer.
+ * Returns the problem with an answer, or null. It must not be a 5xx and must always have a request
+ * id. An error must have the contract's shape and a code that this route may answer.
  */
 export const findAnswerProblem = (answer: Answered, known: readonly FaultDef[]): string | null => {
   const { status, headers } = answer;

@@ -4,8 +4,8 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 import { t } from '../help/tap.js';
 
 /**
- * Control characters and characters that change the text direction, in every text that is shown to
- * others. They are removed, and the resulting text is judged, stored and returned. A call that is
+ * Control characters and characters that change the text direction, in every text that other people
+ * see. They are removed, and the resulting text is judged, stored and returned. A call that is
  * repeated byte for byte is recognized.
  */
 

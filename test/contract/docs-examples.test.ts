@@ -57,7 +57,7 @@ const findRefusedItem = (body: unknown): string | null => {
   return refused === undefined ? null : JSON.stringify(refused);
 };
 
-/** Runs a few at a time and returns the problems by operation. */
+/** Runs a few routes at a time and returns the problems by operation. */
 const runAll = async (
   asked: readonly Route[],
   run: (route: Route) => Promise<string | null>,
@@ -70,7 +70,7 @@ const runAll = async (
       if (problem !== null) problems.push(`${next.id}: ${problem}`);
     }
   };
-  // No more concurrent exports than one address may have.
+  // No more concurrent exports than one address is allowed.
   await Promise.all([work(), work()]);
   return problems;
 };
@@ -231,7 +231,7 @@ t.test('a refusal of an absent subject has a media type that the document names'
 t.test(
   'every list takes a limit above its most for the most, and refuses what is none',
   async (t) => {
-    // A widget takes any value, so that an article is never broken by one.
+    // A widget accepts any value, so that a wrong one never breaks an article.
     const lists = reads.filter(
       ({ query, produces }) => query?.properties['limit'] !== undefined && produces !== 'text/html',
     );

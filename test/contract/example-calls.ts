@@ -107,7 +107,7 @@ const fill = (value: Value, values: Values): Value => {
 };
 
 let made = 0;
-/** A text that no other call uses. */
+/** A string that no other call uses. */
 const mark = (): string => {
   made += 1;
   return `k${process.pid.toString(36)}x${made}`;
@@ -233,7 +233,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
       values (${values.AGENT_ID}, ${NOTIFICATION_ID}, 'tier.changed', ${mark()}, '{}', now())`;
     return { ...values, NOTIFICATION_ID };
   };
-  /** A subject after an admin's action on it. */
+  /** The world after an admin's action on its subject. */
   const after =
     (kind: string, act: string, world: World, name: string): World =>
     async () => {

@@ -7,11 +7,11 @@ import { compileQuery } from '../../src/http/validation.js';
 import { type Known, oddText, shapedValue, weighted } from '../help/arbitrary.js';
 import { makeReasoning } from '../help/story.js';
 
-/** Requests for one route, valid, nonsensical and everything in between, in every part. */
+/** Requests for one route, whose every part may be valid, nonsensical or anything in between. */
 
 export interface FuzzRequest {
   readonly method: string;
-  /** Path and query as sent: printable characters, but otherwise arbitrarily invalid. */
+  /** Path and query as sent: printable characters, but otherwise invalid in any way. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | null;
@@ -82,7 +82,7 @@ const printable = fc.string({
   maxLength: 30,
 });
 
-/** A value for the parameter after `before`. */
+/** A value for the path parameter that follows the segment `before`. */
 const segment = (world: FuzzWorld, before: string): fc.Arbitrary<string> =>
   weighted(
     [6, fc.constantFrom(...(world.ids[before] ?? allIds(world)))],

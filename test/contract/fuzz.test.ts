@@ -15,9 +15,9 @@ import {
 import { type FuzzRequest, requestFor } from './fuzz-requests.js';
 
 /**
- * No input of a client causes a 5xx, a dead process, or an error without the shape of the contract.
- * `FUZZ_RUNS` sets the number of requests per route for a longer run, `FUZZ_SEED` repeats a run.
- * Success answers are also checked against the route's `returns`.
+ * No input from a client causes a 5xx, a dead process, or an error without the shape of the
+ * contract. `FUZZ_RUNS` sets the number of requests per route for a longer run, and `FUZZ_SEED`
+ * repeats a run. Success answers are also checked against the route's `returns`.
  */
 const given_runs = Number(process.env['FUZZ_RUNS'] ?? 0);
 const seed = process.env['FUZZ_SEED'];

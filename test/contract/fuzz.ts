@@ -64,7 +64,7 @@ const readAnswer = async (message: http.IncomingMessage, path: string): Promise<
   if (type === 'text/event-stream') message.destroy();
   const text = type === 'text/event-stream' ? '' : await readText(message);
   const status = message.statusCode ?? 0;
-  // The rest of a file has the same type, but is not complete JSON.
+  // The rest of an export (`skip_bytes`) has the same type, but is not complete JSON.
   const is_rest = status === 200 && /[?&]skip_bytes=/.test(path);
   const is_json = type.startsWith('application/json') && text !== '' && !is_rest;
   return { status, headers, body: is_json ? JSON.parse(text) : text };

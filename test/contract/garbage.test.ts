@@ -37,7 +37,7 @@ interface Heard {
   readonly problem: string | null;
 }
 
-/** Sends the parts one after another, and returns the answers while other clients are served. */
+/** Sends the parts in turn. Returns the answers, and whether other clients are still served. */
 const sendRaw = async (...parts: readonly (string | Uint8Array)[]): Promise<Heard> => {
   const connection = openRaw(app.port);
   for (const part of parts) {

@@ -2,7 +2,7 @@ import { openSql } from '../../src/db/client.js';
 import { makeDay } from '../../src/db/partition-store.js';
 
 /**
- * A database as after a long time: a million predictions on 100,000 questions, and other rows in
+ * A database as it is after years: a million predictions on 100,000 questions, and other rows in
  * proportion. Related rows are far apart, as when many agents write at the same time. Texts are
  * short. Triggers and foreign keys are disabled.
  */
@@ -21,7 +21,7 @@ const functions = `
   create function fill.at(n bigint) returns timestamptz language sql immutable return
     timestamptz '2025-01-01 00:00:00Z' + n * interval '20 seconds'`;
 
-/** In a separate session, because they take as long as everything else. */
+/** Run in a separate session, because they take as long as all other statements together. */
 const predictions = [
   `insert into predictions (
     question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
@@ -189,7 +189,7 @@ const others = [
   select fill.id('800d', n), fill.agent(n), 'main', '{all}', 60, 190000 from generate_series(0, 4999) as n`,
   `insert into consumer_events (consumer_id, "offset", order_key)
   select fill.id('800d', n % 5000), n + 1, fill.question(n) from generate_series(0, 49999) as n`,
-  // Some subscribe to a question without events, so that the signers have nothing to send for them.
+  // They subscribe to a question without events, so the signers have nothing to send for them.
   `insert into webhooks (id, owner_kind, owner_id, slot, url, events, filter_questions, secret_sealed, active)
   select
     fill.id('800e', n), 'agent', fill.agent(n), 1, 'https://127.0.0.1:9/hook', '{question.closed}',
@@ -219,7 +219,7 @@ const others = [
   from generate_series(0, 19999) as n`,
 ];
 
-/** Tables partitioned by day. The rows above go back this many days from today. */
+/** Tables partitioned by day, each with the number of days before today that its rows cover. */
 const daily = { events: 7, attempts: 7 };
 
 /** Fills a migrated, empty database. The URL needs a superuser. */

@@ -67,7 +67,7 @@ const tablesOf = async ({ sql }: TestApp): Promise<readonly string[]> => {
 };
 const tables = await tablesOf(app);
 
-/** The transactions that wrote the current rows, starting with `xid`. */
+/** The transactions, from `xid` on, that wrote the rows in the tables, with the number of rows. */
 const writtenSince = async (xid: string): Promise<readonly Written[]> => {
   const counts = tables.map(
     (name) => `select '${name}' as "table", xmin::text as xid, count(*)::int as rows

@@ -84,7 +84,7 @@ export const findMismatches = async (
   return mismatches.filter((one) => one !== null);
 };
 
-/** A service without limits, callers of every kind and a question, to try each route as each. */
+/** A service without limits, a question, and callers of every kind, to try each route as each. */
 export const startMatrix = async (t: Test) => {
   const app = await startApp(t, {
     roles: ['api'],

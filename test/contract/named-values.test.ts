@@ -74,7 +74,7 @@ t.test('a subcategory of another category is refused too', async (t) => {
   for (const path of ['/api/questions', '/api/export/predictions']) {
     const refused = await app.call('GET', `${path}?category=society&subcategory=data`);
     t.match(refused, { status: 400, body: { code: 'INVALID_SUBCATEGORY' } });
-    t.match(refused.body.error, /not a subcategory of society; use one of jobs_future_work/);
+    t.match(refused.body.error, /not a subcategory of society. Use one of jobs_future_work/);
   }
 });
 

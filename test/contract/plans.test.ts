@@ -150,7 +150,7 @@ const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepar
   }
   for (const [n, changed] of queriesOf(route, query).entries()) {
     const search = new URLSearchParams(changed);
-    // Some filters require another one.
+    // Some filters require another filter.
     const body = await call(route, `${path}?${search}`, send, n > 0);
     if (typeof body?.next_cursor !== 'string') continue;
     search.set('cursor', body.next_cursor);

@@ -8,7 +8,7 @@ import { t } from '../help/tap.js';
  * phrases below.
  */
 
-/** Phrases that a colleague would not say, each with a sentence that has it. */
+/** Phrases that a colleague would not say, each with a sentence that contains it. */
 const phrases: readonly (readonly [name: string, pattern: RegExp, example: string])[] = [
   [
     'a sentence that opens with a word for a thing left unnamed',
@@ -66,7 +66,7 @@ const phrases: readonly (readonly [name: string, pattern: RegExp, example: strin
   ],
 ];
 
-/** Sentences that have a phrase and are natural. */
+/** Sentences that contain a phrase but are natural. */
 const allowed: ReadonlySet<string> = new Set([]);
 
 interface Passage {
@@ -74,13 +74,13 @@ interface Passage {
   readonly text: string;
 }
 
-/** Comments; also texts and patterns, because no comment begins inside of one. */
+/** Comments, and also strings and patterns, because no comment begins inside one of those. */
 const tokens =
   /\/\*\*?[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*(?=[\s;,.)\]:?])/g;
 
 const lineOf = (text: string, index: number): number => text.slice(0, index).split('\n').length;
 
-/** The comments of a source; comments of one line that follow each other are one. */
+/** The comments in a source. One-line comments on consecutive lines count as one. */
 const commentsIn = (text: string): readonly Passage[] => {
   const found: { line: number; text: string; last_line: number }[] = [];
   for (const { 0: token, index } of text.matchAll(tokens)) {
@@ -100,7 +100,7 @@ const commentsIn = (text: string): readonly Passage[] => {
 const is_statement =
   /^\s*(?:select|insert|update|delete|with|create|alter|drop|from|where|and|order)\b/;
 
-/** Texts of a source that have three words or more: strings, templates, and the text of pages. */
+/** Texts in a source with at least three words: strings, templates, and the text of pages. */
 const textsIn = (source: string): readonly Passage[] => {
   const strings = [...source.matchAll(tokens)]
     .filter(([token]) => /^['"`]/.test(token))
@@ -116,7 +116,7 @@ const textsIn = (source: string): readonly Passage[] => {
     }));
 };
 
-/** The paragraphs of a document, without its examples of code. */
+/** The paragraphs of a document, without its code examples. */
 const paragraphsIn = (text: string): readonly Passage[] => {
   const prose = text.replace(/^```[\s\S]*?^```/gm, (block) => block.replace(/[^\n]/g, ''));
   return [...prose.matchAll(/(?:.+\n?)+/g)].map(({ 0: paragraph, index }) => ({
@@ -159,7 +159,7 @@ t.test('comments are plain English', async (t) => {
   t.same(sources.flatMap(findIn(commentsIn)), []);
 });
 
-/** Sample reasonings, in the words of many agents. */
+/** Sample reasoning, in the words of many agents. */
 const voices = /predict-texts|quickstart-text|demo\/texts/;
 
 t.test('texts of the source are plain English', async (t) => {

@@ -32,7 +32,7 @@ const faultsIn = (value: unknown): readonly FaultDef[] => {
   return members.every(isFault) ? members : [];
 };
 
-/** Every fault that any module defines, each once. */
+/** Every fault that any module defines, without repeats. */
 const faults = [
   ...new Set(
     (await Promise.all(modules.map((url) => import(url)))).flatMap((one) =>
@@ -51,8 +51,8 @@ const isPath = (path: string): boolean => {
 };
 const paramsIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
 /**
- * These may declare failures as normal answers: a probe reports an outage, people see the widget,
- * and the Model Context Protocol has its own errors.
+ * These may declare failures as normal answers: a probe reports an outage, the widget is shown to
+ * people, and the Model Context Protocol has its own errors.
  */
 const may_return_failures = /^(?:health|readyz|embed|mcp)$/;
 

@@ -13,7 +13,7 @@ import { until } from '../help/until.js';
 /** Connections that end at the worst moment. Each pool has only one, so it must be replaced. */
 
 interface World {
-  /** Its only connection goes through the proxy. */
+  /** A pool whose only connection goes through the proxy. */
   readonly sql: Sql;
   /** A pool that does not use the proxy. */
   readonly other: Sql;
@@ -63,7 +63,7 @@ const makeWorld = async (t: Test): Promise<World> => {
   return { sql, other, cut };
 };
 
-/** Without this, an endless wait would only show as a test that never ends. */
+/** Without this, an endless wait would show only as a test that never ends. */
 const inTime = async <T>(work: PromiseLike<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

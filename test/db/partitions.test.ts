@@ -27,7 +27,7 @@ const leading_columns = {
 } as const;
 const tables = Object.keys(leading_columns);
 
-/** Reasons why a table cannot be distributed by its leading column, by the rules of Citus. */
+/** Reasons why the rules of Citus do not let a table be distributed by its leading column. */
 const findObstacles = async (url: string): Promise<readonly string[]> => {
   const sql = openAdmin(url);
   const rows = await sql<{ name: string; why: string }[]>`
@@ -139,9 +139,9 @@ const readPlans = (file: string): readonly Explained[] =>
     .filter((entry) => / api-0 LOG: {2}duration: .* plan:/.test(entry.slice(0, 200)))
     .map((entry) => JSON.parse(entry.slice(entry.indexOf('{'))));
 
-/** Statements that look once, by an index, into each partition: they have no question id. */
+/** Statements that look into each partition once, by an index: they have no question id. */
 const by_other_keys = [
-  /** The last comment of an agent, read when it writes another. */
+  /** The last comment of an agent, read when the agent writes another one. */
   /where c\.agent_id = d\.agent_id order by c\.id desc limit 1/,
   /** Sources that an agent cited in predictions unknown to the process. */
   /where agent_id = d\.agent_id and id > d\.known_id/,

@@ -22,7 +22,7 @@ interface Load {
   stop(): Promise<void>;
 }
 
-/** Writes both rows of a number, in one of the service's ways. */
+/** Writes both rows for a number, in one of the ways in which the service writes. */
 const writeBoth = (sql: Sql, n: number): Promise<unknown> =>
   sql.begin(async (tx) => {
     if (n % 4 === 0) {
@@ -49,7 +49,7 @@ const readOne = async (sql: Sql, n: number): Promise<unknown> => {
   return bytes;
 };
 
-/** Without this, an endless wait would only show as a test that never ends. */
+/** Without this, an endless wait would show only as a test that never ends. */
 const inTime = async <T>(work: Promise<T>, what: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -108,7 +108,7 @@ const makeFaults = ({ primary, standby }: Pair): Readonly<Record<string, Fault>>
   },
   'the primary is restarted': {
     async strike({ service, load }, t) {
-      // So short that retries within the service may cover it.
+      // This outage is so short that retries within the service may hide it.
       await callMeanwhile(t, service, async () => {
         await primary.restart();
         await untilStored(t, load);

@@ -4,8 +4,8 @@ import { until } from '../help/until.js';
 import { activeRelay, type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
 /**
- * Kills each part of a service with two api processes with SIGKILL under load, while clients follow
- * the log over every transport, and single topics over websockets.
+ * Uses SIGKILL under load on each part of a service that has two api processes. Meanwhile clients
+ * follow the log over every transport, and single topics over websockets.
  */
 
 t.setTimeout(fault_limits.timeout);

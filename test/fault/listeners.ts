@@ -11,7 +11,7 @@ import type { Teardown } from '../help/stores.js';
  * received, and describes anything that no client should see: holes, repeats, gaps.
  */
 
-/** Filters out predictions with less confidence. Without a minimum, nothing is filtered. */
+/** A subscription. With `min_confidence`, predictions of lower confidence are left out. */
 export interface Wish {
   readonly topic: string;
   readonly min_confidence?: number;

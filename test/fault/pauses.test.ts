@@ -17,11 +17,11 @@ import {
   whileReading,
 } from './world.js';
 
-/** Processes that are paused under load: alive, but without answers. */
+/** Processes that are paused under load: they stay alive but do not answer. */
 
 t.setTimeout(fault_limits.timeout);
 
-/** The longest time from recording an event to the end of its delivery, for events since then. */
+/** The longest time from the recording of an event to its delivery, for events after `since`. */
 const longestDelivery = async ({ service }: FaultWorld, since = new Date(0)): Promise<number> => {
   const [row] = await service.sql<{ ms: number }[]>`
     select extract(epoch from max(d.delivered_at - e.recorded_at))::float8 * 1000 as ms
@@ -61,13 +61,13 @@ const relaySleeps: Fault['strike'] = async (world, t) => {
   await flowWithin(t, world, 10_000, () => putToSleep(pid));
 };
 
-/** The pause gets it killed. The next one takes over its leases, because it is known to be dead. */
+/** The signer is killed because of the pause. The next one takes over the dead one's leases. */
 const signerSleeps: Fault['strike'] = (world, t) =>
   flowWithin(t, world, 10_000, () => world.service.pause('signer'));
 
 /**
- * One of several signers is paused, in the long form then the others too. Everything continues
- * without it, although it holds leases, and its actions after it wakes up have no effect. After six
+ * One of several signers is paused; in the long form, then each of the others. Everything continues
+ * without it although it holds leases, and its actions after it wakes up have no effect. After six
  * seconds of silence, the other signer claims its deliveries.
  */
 const signersSleep: Fault['strike'] = async (world, t) => {

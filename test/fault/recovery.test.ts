@@ -16,16 +16,15 @@ import {
 } from './world.js';
 
 /**
- * How soon events and webhooks arrive again after a process died, was paused or was asked to end,
- * and that a process that wakes up does no harm. A second webhook requests the order of each
- * question.
+ * How soon events and webhooks arrive again after a process died, was paused or was asked to end. A
+ * process that wakes up must do no harm. A second webhook requests the order of each question.
  */
 
 t.setTimeout(fault_limits.timeout);
 
 const within_ms = 10_000;
 
-/** Checks that events and webhooks arrive again within ten seconds after the act. */
+/** Checks that events and webhooks arrive again within ten seconds of the act. */
 const flowAfter = async (t: Test, world: FaultWorld, act: () => unknown): Promise<void> => {
   const from_ms = performance.now();
   await act();
@@ -70,7 +69,7 @@ const endRelay: Fault['strike'] = async (world, t) => {
   await flowAfter(t, world, () => process.kill(pid, 'SIGTERM'));
 };
 
-/** When it wakes up, another relay has taken over, and stays active. */
+/** When the relay wakes up, another one has taken over and stays active. */
 const relayWakesUp: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   const { pid } = await activeRelay(service);

@@ -23,7 +23,7 @@ const options = { ...fault_limits, buffered: true };
 
 const recovery_ms = 5_000;
 
-/** The service on the Postgres of all tests. */
+/** Starts a service on the Postgres that all tests share. */
 const startOn = async (t: Test, REDIS_URL: string) => {
   const { database_url } = await openStores(t);
   return startWorld(t, {

@@ -95,7 +95,7 @@ const fullLog: Fault['strike'] = async ({ service, load }, t) => {
 /** Fills the disk, and then the journal until Postgres ends because of it. */
 const fillJournal = async (service: TestService): Promise<void> => {
   const owner = openOwner(service);
-  // On a full disk new connections may be impossible, so this one is opened before.
+  // On a full disk, new connections may be impossible, so this one is opened first.
   await owner`select`;
   diskOf(service, '').fill();
   await until('Postgres ends', async () => {

@@ -18,7 +18,7 @@ t.setTimeout(fault_limits.timeout);
 
 const count = is_long ? 5_000 : 2_400;
 
-/** One question that settles, and the decisions made about it so far. */
+/** A question that is being settled, and the decisions made about it so far. */
 const makeSubject = async (t: Test, service: TestService, question: number) => {
   const { sql, url } = service;
   const id = service.questions[question]?.id ?? '';
@@ -40,7 +40,7 @@ const makeSubject = async (t: Test, service: TestService, question: number) => {
       t.equal(body.resolution.total, count);
       decided.push(outcome);
     },
-    /** Strikes each time that settling advances, until it is finished. Returns the count. */
+    /** Strikes whenever settling has advanced, until it is finished. Returns how often. */
     async strikeUnderWay(strikes: readonly (() => Promise<unknown>)[]): Promise<number> {
       let struck = 0;
       for (const strike of strikes) {
@@ -91,8 +91,8 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     limit 3`;
   t.same(wrong, [], 'everybody is paid exactly once');
   t.same(await findWrongAccounts(sql), [], 'balances are the sums of the ledger');
-  // Each is weighted by the time in which others have forecasts. For the first agent, that starts
-  // with the second forecast.
+  // Each forecast is weighted by the time in which other agents have one too. For the first agent,
+  // this time starts with the second forecast.
   const [sums] = await sql`
     with times as (
       select agent_id, lead(created_at) over by_time as next, created_at, row_number() over by_time as n

@@ -94,7 +94,7 @@ export const countRepeats = (witnesses: Witnesses): number => {
   return ids.length - new Set(ids).size;
 };
 
-/** Cheap checks of the parts that become right last, so that checking does not delay them. */
+/** Cheap checks of the parts that are right last, so that checking does not slow them down. */
 const findUnfinished = async ({ service, listeners }: Witnesses): Promise<readonly string[]> => {
   const [log] = await service.sql<{ head: number; waiting: number }[]>`
     select

@@ -11,8 +11,8 @@ import { awaitTruth, countRepeats, deliveredIds, type Witnesses } from './truth.
 
 /**
  * Faults under load. Clients predict, listeners follow the log over every transport, members share
- * a consumer, and a receiver gets webhooks. In the middle a fault occurs, and soon after it all of
- * them must agree again. Several faults strike one service, one after another, while the load
+ * a consumer, and a receiver gets webhooks. Partway through, a fault occurs, and soon after it all
+ * of them must agree again. Several faults strike one service, one after another, while the load
  * continues.
  */
 
@@ -27,7 +27,7 @@ export type FaultWorld = Witnesses;
 export interface Fault {
   /** Causes the fault. Resolves when everything that was taken away is back. */
   readonly strike: (world: FaultWorld, t: Test) => Promise<unknown>;
-  /** Requests per second of all clients together. Default: 100. */
+  /** Requests per second from all clients together. Default: 100. */
   readonly per_second?: number;
   /** The log must be complete within this time after the fault. */
   readonly recovery_ms?: number;
@@ -54,14 +54,14 @@ const addHook = async ({ url, agents }: TestService, target: string) => {
   return { id, secret, path: new URL(target).pathname };
 };
 
-/** Every tenth follows everything, every tenth uses a filter, the others follow one question. */
+/** One in ten follows everything, one in ten uses a filter, and the others follow one question. */
 const wishOf = ({ questions }: TestService, n: number): Wish => {
   if (n % 10 === 0) return { topic: 'all' };
   if (n % 10 === 1) return { topic: 'all', min_confidence: 60 + (n % 3) * 10 };
   return { topic: `question:${questions[n % questions.length]?.id}` };
 };
 
-/** The load is paused, and leaves the first agent to the test. */
+/** The load is still paused, and it leaves the first agent to the test. */
 export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<FaultWorld> => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());

@@ -46,7 +46,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
         sockets.delete(socket);
         links.delete(link);
         if (!link.is_silent) for (const other of ends) other.destroy();
-        // The server notices through its keepalive.
+        // The server notices the loss through its keepalive.
         else if (socket === client) setTimeout(() => upstream?.destroy(), keepalive_ms).unref();
       });
     }
@@ -91,9 +91,9 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     disarm() {
       armed = null;
     },
-    /** Connections that are open now carry no more data and do not end. Later ones work. */
+    /** Makes the connections that are open now carry no data, without ending. Later ones work. */
     silence,
-    /** Connections that are open now still deliver requests, but their answers are lost. */
+    /** Makes the connections that are open now deliver requests but lose their answers. */
     mute() {
       for (const link of links) link.is_mute = true;
     },
@@ -101,12 +101,12 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     cut() {
       for (const socket of sockets) socket.destroy();
     },
-    /** Later connections are accepted but get no answers either, until `heal`. */
+    /** Accepts new connections too, but gives them no answers until `heal`. */
     silenceAll() {
       is_deaf = true;
       silence();
     },
-    /** Connections that are open now and later ones end at once, until `heal`. */
+    /** Ends every connection at once, both open and new ones, until `heal`. */
     refuseAll() {
       refuses = true;
       for (const socket of sockets) socket.destroy();

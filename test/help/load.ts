@@ -25,7 +25,7 @@ export interface LoadOptions {
   readonly url: string;
   readonly agents: readonly SeededAgent[];
   readonly questions: readonly SeededQuestion[];
-  /** A proxy in front that resends requests which a dead host left unanswered. */
+  /** A proxy in front of the service that resends requests which a dead host left unanswered. */
   readonly balancer?: object | null;
   readonly clients?: number;
   /** Number of the first pair, for loads that follow each other. */
@@ -44,7 +44,7 @@ interface Pair {
   readonly key: string | null;
 }
 
-/** States either one option with a confidence, or all probabilities, with the rest on the next. */
+/** States one option with a confidence, or all probabilities, with the rest on the next option. */
 export const stateOption = (options: readonly string[], n: number, confidence: number) => {
   const at = n % options.length;
   if (n % 2 === 0) return { selected_option: options[at], confidence };
@@ -137,7 +137,7 @@ export const makeLoad = (options: LoadOptions) => {
   let due_ms = 0;
   let running: Promise<unknown> = Promise.resolve();
 
-  /** Waits for the next slot. Slots that passed unused are lost. */
+  /** Waits for the next slot. Unused slots are lost. */
   const untilDue = async (): Promise<void> => {
     const now_ms = performance.now();
     due_ms = Math.max(due_ms + 1_000 / per_second, now_ms);
@@ -167,7 +167,7 @@ export const makeLoad = (options: LoadOptions) => {
     acknowledged,
     /** Descriptions of answers that no client should ever get. */
     odd: odd as readonly string[],
-    /** Continues with the next pair after a stop. `rate` is requests per second of all clients. */
+    /** Continues with the next pair after a stop. `rate` is requests per second in total. */
     resume(rate = per_second) {
       per_second = rate;
       if (!stopped) return;

@@ -3,7 +3,7 @@ import type { Sql } from '../../src/db/client.js';
 import { type LogEntry, packEntry, streamKey } from '../../src/features/events/log-entry.js';
 import type { RedisClient } from '../../src/redis/client.js';
 
-/** Writes the log instead of the relay, so that a test controls how far it goes. */
+/** Writes the log in place of the relay, so that a test controls how far the log goes. */
 
 export const makeEntry = (offset: number, place: Partial<LogEntry> = {}): LogEntry => ({
   offset,

@@ -1,8 +1,8 @@
 import { App, us_socket_local_port } from '../../src/http/uws.js';
 
 /**
- * Uses the bare HTTP and websocket library in ways that may end the process:
- * `node native-child.js SCENARIO [ARGUMENT]`. The process prints `port N` when it listens.
+ * Uses the bare HTTP and websocket library in ways that may end the process: `node native-child.js
+ * SCENARIO [ARGUMENT]`. The process prints `port N` once it is listening.
  */
 process.on('uncaughtException', () => console.log('caught'));
 process.on('unhandledRejection', () => console.log('rejected'));

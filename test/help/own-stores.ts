@@ -29,7 +29,7 @@ export const template_name = 'pf_template';
 
 let folders = 0;
 
-/** Makes an empty folder. Its name contains the pid, so that a later run knows whose it was. */
+/** Makes an empty folder, named after this pid so that a later run knows which process made it. */
 export const makeTestFolder = (): string => {
   mkdirSync(tests_folder, { recursive: true });
   folders += 1;

@@ -10,7 +10,7 @@ import type { Teardown } from './stores.js';
 
 const run = promisify(execFile);
 
-/** An empty folder outside the checkout, and an npm configuration that ignores ours. */
+/** An empty folder outside the checkout, and an npm configuration that ignores the user's own. */
 export const makeEmptyFolder = (t: Teardown) => {
   const base = mkdtempSync(path.join(os.tmpdir(), 'pf-client-'));
   t.teardown(() => rmSync(base, { recursive: true, force: true }));
@@ -39,7 +39,7 @@ export const packClient = async ({ base, env }: EmptyFolder): Promise<readonly s
   return packed.map(({ filename }) => path.join(base, filename));
 };
 
-/** Runs `npm install` on the tarballs in a second folder, like a user's own program. */
+/** Runs `npm install` on the tarballs in a second folder, as the author of a program would. */
 export const installTarballs = async (
   { base, env }: EmptyFolder,
   tarballs: readonly string[],

@@ -124,7 +124,7 @@ export const keepPostgres = async (t: Teardown, folder: string) => {
     release(): void {
       is_kept = false;
     },
-    /** Starts both again, after a `release` and after both ended. */
+    /** Starts both again after a `release`, once both have ended. */
     async start(): Promise<void> {
       if (is_kept) return;
       await keeping;

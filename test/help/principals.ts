@@ -12,7 +12,7 @@ export interface Principal {
   readonly name: string;
   readonly send: Sent;
   /**
-   * Error code before the route decides. Null if the credentials are good, or if there are none.
+   * Error code for refused credentials, before the route decides. Null if they are good or absent.
    */
   readonly refused: string | null;
   readonly may: readonly Auth[];

@@ -105,7 +105,7 @@ export const writeRequest = (
   ]);
 
 interface Asked {
-  /** Whole lines; without a `Host` among them it is `localhost`. */
+  /** Whole lines. If none of them is a `Host` header, `localhost` is sent. */
   readonly headers?: readonly string[];
   readonly body?: string;
 }

@@ -71,7 +71,7 @@ export const startReceiver = async (names: readonly string[] = []) => {
   const loads = new Map<string, { now: number; most: number }>();
   /** Requests to one path, in order of arrival. */
   const of = (at: string): readonly Received[] => received.filter((one) => one.path === at);
-  /** Requests to a path in progress now, and the highest number ever in progress. */
+  /** Number of requests to a path that are in progress now, and the highest number so far. */
   const load = (at: string) => {
     const known = loads.get(at) ?? { now: 0, most: 0 };
     loads.set(at, known);

@@ -81,7 +81,7 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
       signalProcess(server.pid, 'SIGKILL');
       await server.exited;
     },
-    /** Keeps its data unless `empty`. Even then, a cluster node still knows the others. */
+    /** Keeps its data unless `empty`. Even then, a cluster node still knows the other nodes. */
     async restart({ empty = false } = {}): Promise<void> {
       await server.stop();
       if (empty) rmSync(path.join(home, 'appendonlydir'), { recursive: true, force: true });
@@ -233,7 +233,7 @@ export const startRedisCluster = async (settings: Settings = {}) => {
       );
     },
     pids: (): readonly number[] => nodes.map((node) => node.pid()),
-    /** Pauses every node: alive, but without answers, until `resume`. */
+    /** Pauses every node: it stays alive but does not answer until `resume`. */
     pause(): void {
       for (const node of nodes) node.signal('SIGSTOP');
     },

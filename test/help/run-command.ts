@@ -17,7 +17,7 @@ const ownEnv = (env: Env): NodeJS.ProcessEnv => ({
   ...env,
 });
 
-/** Runs a command to its end. `document` is its standard output, if all of it is JSON. */
+/** Runs a command to completion. `document` is its standard output, if all of it is JSON. */
 export const runProgram = (env: Env, ...args: readonly string[]) =>
   new Promise<{ code: number | null; output: string; errors: string; document: Answered['body'] }>(
     (resolve) => {

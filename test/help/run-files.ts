@@ -13,14 +13,14 @@ import {
 } from './tap-reader.js';
 
 /**
- * Runs compiled test files. Files of one folder share a process, one after another; several
- * processes work at once. A process that ends early fails the file it was running, and another one
- * goes on with the rest of the folder.
+ * Runs compiled test files. The files of a folder run in one process, one after another; several
+ * processes work at once. If a process ends early, the file it was running has failed, and another
+ * process runs the rest of the folder.
  */
 
 /**
- * These take long, start whole services, or change or measure their process. Each has its own
- * process and starts before the others.
+ * These take a long time, start whole services, or change or measure their process. Each has its
+ * own process and starts before the others.
  */
 const alone = [
   'fault/',
@@ -179,7 +179,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         if (running === null) {
           if (problem !== undefined) report(last, reader.take(), performance.now(), problem);
         } else if (is_stopped) cut.push(running.file);
-        // The previous file ended the process and has failed. Another one runs this file.
+        // The previous file ended the process and has failed. Another process runs this file.
         else if (!running.is_loaded && last !== '') folder.unshift(running.file);
         else report(running.file, reader.take(), running.began, problem ?? ended);
         resolve();

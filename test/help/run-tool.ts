@@ -3,7 +3,7 @@ import path from 'node:path';
 import { project_root } from './own-stores.js';
 
 /**
- * Runs a command of `src/tools` to its end with only these settings. Returns its output, errors
+ * Runs a command of `src/tools` to completion, with only these settings. Returns its output, errors
  * last.
  */
 export const runTool = (

@@ -59,7 +59,7 @@ export interface ServiceOptions {
   readonly stores?: Partial<Pick<Stores, 'database_url' | 'redis_url'>>;
   /** Number of hosts that share the stores. If there are several, HAProxy is in front of them. */
   readonly hosts?: number;
-  /** Megabytes of small disks for folders in DATA_DIR, outer ones first. '' is DATA_DIR itself. */
+  /** Small disks for folders in DATA_DIR, in MB, outer folders first. '' is DATA_DIR itself. */
   readonly small_disks?: Readonly<Record<string, number>>;
 }
 
@@ -115,7 +115,7 @@ export const launch = (
     child,
     /** Output so far. */
     output: () => text,
-    /** URL where it listens, once it prints it. Empty without an api. Rejects if it ends before. */
+    /** The URL, once the service prints it. Empty without an api. Rejects if it ends first. */
     url,
     code,
   };
@@ -165,7 +165,7 @@ const readLog = (folder: string): readonly LogLine[] => {
 
 /**
  * Pauses a role process together with its supervisor, as on a suspended machine, until the returned
- * function is called. Alone it would be replaced after 5 s.
+ * function is called. If it were paused alone, it would be replaced after 5 s.
  */
 export const putToSleep = (pid: number): (() => void) => {
   const supervisor = parentOf(pid);
@@ -262,7 +262,7 @@ const startHost = async (
       launched = launch(folder, { ...env, PORT: String(port) });
       await launched.url;
     },
-    /** Pauses all its processes, like a suspended machine, until the result is called. */
+    /** Pauses all its processes, as on a suspended machine, until the returned function runs. */
     pause(): () => void {
       const pids = [launched.child.pid ?? 0, ...processesOf(folder)];
       for (const pid of pids) signalProcess(pid, 'SIGSTOP');
@@ -314,7 +314,7 @@ const isAtWork = async ({ url, redis, sql }: Running, part: Part): Promise<boole
 
 interface KillOptions {
   readonly only_one?: boolean;
-  /** Removes the data of Redis too. */
+  /** Also removes the data of Redis. */
   readonly empty?: boolean;
 }
 
@@ -431,7 +431,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     pidsOf,
     stop: first.close,
 
-    /** Kills a part's processes, or only one, with SIGKILL. Resolves when others do its work. */
+    /** Kills a part's processes, or one, with SIGKILL. Resolves when new ones do its work. */
     kill: (part: Part, how: KillOptions = {}): Promise<void> => kill(running, part, how),
 
     /** Kills everything with SIGKILL. Resolves when the api works again after the next start. */
@@ -443,7 +443,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
       await until('the api is at work', () => isAtWork(running, 'api'));
     },
 
-    /** Pauses a part: alive, but without answers, until the returned function is called. */
+    /** Pauses a part: it is alive but does not answer until the returned function is called. */
     pause: (part: Part): (() => void) => pause(pidsOf(part)),
 
     /** Lines of its log so far: warnings (40), errors (50), crashes of processes (60). */

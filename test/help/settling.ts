@@ -110,7 +110,7 @@ export const balanceOf = async (sql: Sql, agent_id: string): Promise<number> => 
   return row.balance;
 };
 
-/** Reasons and amounts of an agent's ledger, oldest first. */
+/** Reasons and amounts in an agent's ledger, oldest first. */
 export const ledgerOf = async (
   sql: Sql,
   agent_id: string,

@@ -2,7 +2,7 @@ import { openAdmin } from './own-stores.js';
 
 /**
  * Sets the clock of a database hours ahead of or behind this machine's. For every connection opened
- * from now on, functions in a schema before `pg_catalog` replace the built-in ones.
+ * from now on, functions in a schema that precedes `pg_catalog` replace the built-in ones.
  */
 export const withSkewedClock = async (database_url: string, hours: number): Promise<void> => {
   const admin = openAdmin(database_url);

@@ -14,7 +14,7 @@ const anything = Symbol('anything');
 /** An error frame has no status, so this uses the status of the fault that it names. */
 export const asAnswered = (frame: Frame): Answered => {
   const headers = new Headers((frame['headers'] ?? {}) as Record<string, string>);
-  // Only browsers need it, so replies omit it. Tests compare replies with HTTP answers.
+  // Only browsers need this header, so replies omit it. Tests compare replies with HTTP answers.
   headers.set('access-control-allow-origin', '*');
   return frame.op === 'reply'
     ? { status: frame['status'] as number, headers, body: frame['body'] ?? '' }

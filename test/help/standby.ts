@@ -41,7 +41,7 @@ const copyAsStandby = (first: string, url: string, folder: string): void => {
   const address = `host=${folderOf(url)} port=5432 user=postgres application_name=second`;
   configure(cluster, [
     `primary_conninfo = '${address}'`,
-    // How often it looks for a primary that went away.
+    // How often it looks for a primary that has disappeared.
     "wal_retrieve_retry_interval = '200ms'",
   ]);
   letStandbysIn(cluster);

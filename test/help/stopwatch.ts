@@ -27,7 +27,7 @@ export const startStopwatch = (): (() => number) => {
 
 /**
  * Milliseconds of the fastest try. It tries for a few seconds at most, and stops if one try is fast
- * enough. Slow work is slow every time; a busy machine is not.
+ * enough. Slow work is slow on every try; a machine is not always busy.
  */
 export const timeAtBest = (work: () => unknown, enough_ms: number): number => {
   const until_ms = performance.now() + tries_ms;

@@ -78,7 +78,7 @@ const findServers = (): Promise<Servers> => {
 
 let own_servers: Promise<Servers> | undefined;
 
-/** Stops with the whole file. Tap runs later teardowns first, so the tests clean up before it. */
+/** These stop with the file. Tap runs later teardowns first, so the tests clean up before that. */
 const startServers = async (): Promise<Servers> => {
   const own = await startOwnStores(false);
   root.teardown(own.stop);
@@ -155,7 +155,7 @@ const makePrivate = (first: EmbeddedStore, start: (empty: boolean) => Promise<Em
     await store.stop();
   };
   return {
-    /** Pid of the server that runs now or ran last. */
+    /** Pid of the server that is running or ran last. */
     get pid() {
       return store.pid;
     },
@@ -165,7 +165,7 @@ const makePrivate = (first: EmbeddedStore, start: (empty: boolean) => Promise<Em
       process.kill(store.pid, 'SIGKILL');
       await store.exited;
     },
-    /** Pauses it: alive, but without answers, until `resume`. */
+    /** Pauses it: it stays alive but does not answer until `resume`. */
     pause: () => signalAll('SIGSTOP'),
     resume: () => signalAll('SIGCONT'),
     end,

@@ -31,7 +31,7 @@ const unique = (): string => {
 const password = 'correct horse battery';
 let hashed: Promise<string> | undefined;
 
-/** A verified person with a session, as left by signing up, verifying and logging in. */
+/** A verified person with a session, as after signing up, verifying and logging in. */
 export const makeHuman = async (
   { sql }: Pick<TestApp, 'sql'>,
   email = `h-${unique()}@people.dev`,

@@ -1,6 +1,6 @@
 /** Reads tap output line by line, counts the assertions and splits the output into files. */
 
-/** Sent to a process instead of a file when it should end. */
+/** Sent to a process in place of a file when the process should end. */
 export const no_more = '';
 /** Sent by a process before it loads a file. */
 export const begun = 'begun';

@@ -14,7 +14,7 @@ import { begun, no_more } from './tap-reader.js';
 // The parent limits the time of each file; the process has no limit of its own.
 root.setTimeout(0);
 
-// Between two files nothing else may be open, and tap would think that the tests are over.
+// Keeps the process alive between two files. Otherwise tap might think that the tests are over.
 const open = setInterval(() => undefined, 60_000);
 for await (const [file] of on(process, 'message')) {
   if (file === no_more) break;

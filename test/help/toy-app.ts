@@ -40,7 +40,7 @@ export interface ToyDeps {
   gate: Gate;
   /** Number of handlers that are waiting. */
   waiting: number;
-  /** How often the slow answer was made. */
+  /** How often the slow answer was computed. */
   made: number;
   /** Number of writes carried out. */
   written: number;
@@ -63,7 +63,7 @@ const page = {
 
 const name_body = Type.Object({ name: Type.String({ maxLength: 70_000 }) });
 
-/** Waits for the gate and returns how often the answer was made. */
+/** Waits for the gate and returns how often the answer was computed. */
 const makeSlowly = async (deps: ToyDeps): Promise<number> => {
   const made = deps.made + 1;
   deps.made = made;
@@ -339,7 +339,7 @@ export interface ToyOptions {
   readonly windows?: readonly Window[];
   readonly check_answers?: boolean;
   readonly trusted_proxies?: readonly string[];
-  /** Limits of its sockets. Without them it has no sockets. */
+  /** Limits for its sockets. Without limits, it has no sockets. */
   readonly sockets?: Partial<HubLimits>;
 }
 

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { project_root } from './own-stores.js';
 
 /**
- * A tree of Debian 13, for tests that need newer packages than this machine has. It is made once by
- * debootstrap (80 s, 340 MB) and kept below `.data`. Programs run in it by chroot.
+ * A Debian 13 file tree, for tests that need newer packages than this machine has. It is made once
+ * by debootstrap (80 s, 340 MB) and kept below `.data`. Programs run in it by chroot.
  */
 
 export const trixie = path.join(project_root, '.data', 'debian', 'trixie');

@@ -22,7 +22,7 @@ export const until = async <T>(
   }
 };
 
-/** Looks until nothing is found. Returns everything that is still found when the time is over. */
+/** Looks until nothing is found. Returns everything that is still found when the time is up. */
 export const untilNone = async (
   find: () => Promise<readonly string[]>,
   within_ms: number,

@@ -54,7 +54,7 @@ export const makeVisitor = (url: string, token = '') => {
   };
 };
 
-/** The message at a field and its tie to the field, and if the field is marked and focused. */
+/** The message at a field, and whether the field refers to it, is marked and is focused. */
 export const problemAt = ({ html }: Shown, name: string) => {
   const field = new RegExp(`<(?:input|textarea|select|fieldset)[^>]*\\bid="${name}"[^>]*>`).exec(
     html,

@@ -46,7 +46,7 @@ export const connect = async (
     const seen = JSON.stringify(frames.slice(-5)).slice(0, 2_000);
     throw new Error(`${what}: closed with ${close_code}${broken}; the last frames: ${seen}`);
   };
-  /** Event frames so far, of one topic if it is given. */
+  /** Event frames so far, or only the frames of this topic. */
   const events = (topic?: string): readonly Frame[] =>
     frames.filter((f) => f.op === 'event' && (topic === undefined || f['topic'] === topic));
   const send = (frame: unknown): void =>

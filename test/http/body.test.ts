@@ -5,7 +5,7 @@ import { t } from '../help/tap.js';
 import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
-/** Answers that are sent in pieces, and answers that may take long. */
+/** Answers that are sent in pieces, and answers that may take a long time. */
 
 const app = await startToyApp(t);
 

@@ -46,7 +46,7 @@ t.test('the OpenAPI document and the table of routes say so', async (t) => {
   const parts = { info: { title: 'x', version: '1', description: 'y' }, server_url: '', tags: {} };
   const document = await makeOpenApi(toys as readonly Route[], { ...parts, bodyOf: () => ({}) });
   const sentence =
-    'Deprecated since 2026-01-01; may be removed from 2026-07-01 on; use /api/toys; ' +
+    'Deprecated since 2026-01-01; may be removed on or after 2026-07-01; use /api/toys; ' +
     'see /docs/guide/discovery.';
   t.match(document, {
     paths: {

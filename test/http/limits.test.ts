@@ -55,7 +55,7 @@ const withClock = (clock: string): string => {
 
 type Evaluate = (text: string, ...rest: readonly unknown[]) => Promise<unknown>;
 
-/** From now on this connection runs `other` instead of the script, which is loaded first. */
+/** Loads the script, and then makes this connection run `other` in its place. */
 const replaceScript = async (redis: RedisClient, other: string): Promise<void> => {
   await limiterOn(redis).take([windowOf(1)]);
   const sha = createHash('sha1').update(windows_lua).digest('hex');
@@ -109,7 +109,7 @@ t.test('a window takes its limit and refuses one more until the oldest is gone',
     [20_000, { allowed: true, left: [0], reset_ms: [40_000] }],
     [30_000, { allowed: false, refused: 0, retry_ms: 30_000, left: [0], reset_ms: [30_000] }],
     [59_999, { allowed: false, retry_ms: 1 }],
-    // The first one is a minute old. The second one is not.
+    // The first call is a minute old. The second one is not.
     [60_000, { allowed: true, left: [0] }],
     [60_000, { allowed: false, retry_ms: 10_000 }],
   ] as const) {
@@ -485,7 +485,7 @@ t.test('when Redis is back it counts again, with what it knew before', async (t)
   await until('the connection is back', () => redis.status === 'ready');
   await until('Redis refuses what it has counted', async () => {
     const taken = await limiter.take([{ ...window, limit: 1_000 }]);
-    // Locally only the calls made here are known.
+    // The count in memory knows only the calls made here.
     return (taken.left[0] ?? 0) <= 1_000 - 4 && (await redis.llen(limitKey('pf', window))) > 3;
   });
   t.match(await limiter.take([window]), { allowed: false });

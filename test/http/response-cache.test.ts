@@ -8,7 +8,7 @@ import { t } from '../help/tap.js';
 import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
-/** A cached response equals a fresh one, is used only for anonymous callers, and is never old. */
+/** A cached response equals a fresh one, is used only for anonymous callers, and is never stale. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);

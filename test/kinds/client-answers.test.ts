@@ -17,7 +17,7 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Kind 4: redirects and odd answers, in both clients. */
+/** How both clients treat redirects and odd answers. */
 
 const app = await startApp(t, { env: no_limits });
 const no_python = withoutPython();

@@ -16,7 +16,7 @@ t.test('an extension counts from now, for the usual time or another', async (t) 
     { seconds: { seconds: 60 }, passed: 3, holds: 60 },
     { seconds: { seconds: 4 }, passed: 4.5, holds: 4 },
     { seconds: { seconds: 3_600 }, passed: 0, holds: 3_600 },
-    // It never shortens a lease.
+    // A shorter extension never shortens a lease.
     { seconds: { seconds: 1 }, passed: 0, holds: 5 },
   ];
   for (const { seconds, passed, holds } of rows) {

@@ -170,7 +170,7 @@ t.test('an event that is acknowledged at its last chance is done', async (t) => 
   t.match(await c.get(), { cursor: u, lag: 0 });
 });
 
-/** The ways in which a member fails at the first of its events. */
+/** Ways in which a member fails on the first of its events. */
 const failures: Readonly<Record<string, (c: Consumer, u: number) => Promise<unknown>>> = {
   'gives it back': (c, u) => c.act('nack', 'w', [u]),
   'dies at it': () => pass(600),

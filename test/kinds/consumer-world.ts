@@ -70,7 +70,7 @@ export const serveMembers = async (t: Test) => {
     };
   };
 
-  /** Moves every lease and delay this many seconds forward. */
+  /** Makes every lease and delay end this many seconds earlier, as if that time had passed. */
   const pass = (seconds: number) =>
     app.sql`
       update consumer_events

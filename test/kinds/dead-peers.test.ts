@@ -16,7 +16,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect, type Frame } from '../help/ws-client.js';
 
-/** Kind 5: quotas that count dead peers. Each test has its own addresses and agents. */
+/** Quotas that count dead peers. Each test has its own addresses and agents. */
 
 const max_key = 3;
 const max_ip = 6;
@@ -45,8 +45,7 @@ const from = (address: string, key?: string): Headers => ({
 const newKey = async (): Promise<string> => (await makeAgent(app, { human })).key;
 
 /**
- * A peer that vanished silently. `mute` still reads but answers no ping. `stopped` does not read
- * any more.
+ * A peer that vanished silently. `mute` still reads but answers no ping. `stopped` no longer reads.
  */
 const openDead = async (
   t: Test,

@@ -65,7 +65,7 @@ await app.call('PATCH', `/api/predictions/${revised}`, {
   body: { probability: 60.5, reason: 'The office announced the date of printing, a week earlier.' },
 });
 await grow(3);
-// As if it was closed five hours ago and reopened an hour later.
+// As if the question had been closed five hours ago and reopened an hour later.
 await app.sql`
   insert into closed_times (question_id, from_at, to_at)
   values (${binary}, now() - interval '5 hours', now() - interval '4 hours')`;
@@ -312,7 +312,7 @@ const statedBy = (row: Row): number[] => {
   );
 };
 
-/** Computes docs/scoring.md from the rows of three exports and nothing else. */
+/** Computes the net as docs/scoring.md defines it, from the rows of three exports alone. */
 const netOf = (forecasts: readonly Row[], question: Row, decision: Row): number => {
   const ms = (value: unknown): number => (value === null ? Infinity : Date.parse(String(value)));
   const ends = [question['closes_at'], question['closed_at'], decision['known_at']].map(ms);

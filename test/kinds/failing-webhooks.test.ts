@@ -74,7 +74,7 @@ const attempt = async (name: Answer, hooks = 1): Promise<void> => {
   await sql`update deliveries set next_at = now() + interval '1 day' where state = 'waiting'`;
 };
 
-/** Minutes that pass, and answers to one attempt each. */
+/** A number lets that many minutes pass. An answer is the answer to one attempt. */
 type Steps = readonly (Answer | number)[];
 const take = async (steps: Steps): Promise<void> => {
   for (const step of steps) {
@@ -89,7 +89,7 @@ interface Notice {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Notices and mails about failing webhooks, after every webhook was checked once more. */
+/** Notices and e-mails about failing webhooks, once every webhook has been checked again. */
 const warnings = async () => {
   const { id } = await world.addHook({ events: ['question.closed'] });
   await sql`

@@ -4,7 +4,7 @@ import { until } from '../help/until.js';
 import { ask, openImports, past, source } from './records.js';
 import type { Any, Fields } from './world.js';
 
-/** Kind B: real-life files: encodings, separators, headers, numbers, quotes, line ends. */
+/** Real-life files: encodings, separators, headers, numbers, quotes, line ends. */
 
 const { app, write, run, send, questionOf, predictionsOn } = await openImports(t);
 
@@ -35,7 +35,7 @@ const countQuestions = async (): Promise<number> => {
 };
 
 /**
- * A file, the ids that are imported, and the messages: a reason for each bad line, or the only
+ * A file, the ids that are imported, and the messages: a reason for each bad line, or the single
  * reason why nothing is sent.
  */
 type Case = readonly [

@@ -9,8 +9,8 @@ import { until } from '../help/until.js';
 import type { Any } from './world.js';
 
 /**
- * Kind: a cursor belongs to one list, which is one path with its filters and order. Each case was
- * written from the documentation alone.
+ * A cursor belongs to one list, which is one path with its filters and order. Each case was written
+ * from the documentation alone.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: no_limits });

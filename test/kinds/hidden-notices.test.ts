@@ -6,8 +6,8 @@ import { until } from '../help/until.js';
 import type { Any } from './world.js';
 
 /**
- * Kind: while content is hidden, notices that point to it are withdrawn. Each case was written from
- * the documentation alone.
+ * While content is hidden, notices that point to it are withdrawn. Each case was written from the
+ * documentation alone.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { LIMIT_IP: '100000' } });

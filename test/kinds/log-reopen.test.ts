@@ -27,8 +27,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Kinds: the log goes on in a new file after a rotation, of a whole service with two api processes.
- * Each instance was drawn up from the documents alone.
+ * After a rotation, the log of a whole service with two api processes continues in a new file. Each
+ * case was written from the documentation alone.
  */
 
 const stores = await openStores(t);
@@ -79,7 +79,7 @@ const send = async (count: number, to = url): Promise<readonly string[]> => {
 /** The ids of requests in the text, in order. */
 const idsIn = (text: string): readonly string[] => text.match(/\br-\d{6}\b/g) ?? [];
 
-/** Waits until each id is in the files, and says which are there twice. */
+/** Waits until every id is in the files. Returns the ids that occur more than once. */
 const findTwice = async (
   ids: readonly string[],
   files: () => readonly string[],
@@ -92,7 +92,7 @@ const findTwice = async (
   return ids.filter((id) => found.filter((one) => one === id).length > 1);
 };
 
-/** Sends rounds of requests until one is completely in this file: every process writes to it. */
+/** Sends rounds of requests until a whole round is in this file, so every process writes to it. */
 const untilGoesTo = async (what: string, file: string): Promise<unknown> => {
   let last = await send(10);
   const goesThere = async (): Promise<boolean> => {
@@ -309,7 +309,7 @@ t.test('a folder that takes no new file loses no line', async (t) => {
   const output = new LogOutput(file, () => undefined);
   output.write('one\n');
   await until('the first line', () => read(file) === 'one\n');
-  // Root may write everywhere, so the folder itself is away.
+  // Root may write everywhere, so the whole folder is moved away.
   renameSync(path.dirname(file), `${own}/away`);
   reopenLogs();
   output.write('two\n');
@@ -322,11 +322,11 @@ t.test('a folder that takes no new file loses no line', async (t) => {
   t.equal(output.dropped, 0);
 });
 
-/* In production the log is the standard output. */
+/* In production the log goes to standard output. */
 
 const main = path.join(project_root, 'dist', 'src', 'main.js');
 
-/** Starts the service with its output in these files, as a shell does. */
+/** Starts the service with its output redirected to these files, as a shell does. */
 const startRedirected = async (out: string, errors: string) => {
   const own = makeTestFolder();
   const fds = [out, errors].map((name) => openSync(path.join(own, name), 'a'));
@@ -346,7 +346,7 @@ const startRedirected = async (out: string, errors: string) => {
     removeTestFolder(own);
   });
   const file = path.join(own, out);
-  // It is signalled as soon as it listens to signals.
+  // It is signalled as soon as it handles the signal.
   const hears = (): boolean => {
     const [, mask = '0'] = /SigCgt:\s+(\w+)/.exec(read(`/proc/${child.pid}/status`)) ?? [];
     return (BigInt(`0x${mask}`) & 0x800n) !== 0n;
@@ -354,7 +354,7 @@ const startRedirected = async (out: string, errors: string) => {
   await until('it hears the signal', hears);
   const at = await until('it runs', () => {
     child.kill('SIGUSR2');
-    return /runs at (http:\/\/[\d.]+:\d+)/.exec(read(file))?.[1];
+    return /is running at (http:\/\/[\d.]+:\d+)/.exec(read(file))?.[1];
   });
   return { child, own, file, at };
 };
@@ -393,7 +393,7 @@ t.test('a pipe is written to as before', async (t) => {
   });
   const at = await until(
     'it runs',
-    () => /runs at (http:\/\/[\d.]+:\d+)/.exec(piped.output())?.[1],
+    () => /is running at (http:\/\/[\d.]+:\d+)/.exec(piped.output())?.[1],
   );
   const ids: string[] = [];
   for (let n = 0; n < 5; n += 1) {

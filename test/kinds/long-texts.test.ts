@@ -7,9 +7,9 @@ import { t } from '../help/tap.js';
 import { makeVisitor, problemAt } from '../help/visitor.js';
 
 /**
- * Kind 6: length before work. A text longer than four times its limit, in code units, is refused
- * for its length. Then more than 30 combining marks in a row are refused. Only then is the text
- * normalized and counted.
+ * Length is checked before any work. A text longer than four times its limit, in code units, is
+ * refused for its length. Then more than 30 combining marks in a row are refused. Only then is the
+ * text normalized and counted.
  */
 
 const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' } });
@@ -32,7 +32,7 @@ const words = (): string => {
 /** A text with exactly this many characters once it is composed. */
 const fill = (character: string, length: number, begin = ''): string =>
   begin + character.repeat(length - begin.length);
-/** The same as different words, for texts whose quality is checked. */
+/** The same, but as different words, for texts whose quality is checked. */
 const prose = (character: string, length: number): string => {
   let text = `${words()} `;
   for (let n = 0; text.length < length + 20; n += 1) {
@@ -141,7 +141,7 @@ t.test('Jamo, Vietnamese and Hebrew count as their readers count them', async (t
 });
 
 t.test('a character that grows when it is normalised counts as what it grows to', async (t) => {
-  // Never composed again: one code point before, two or three after.
+  // NFC splits these into two or three code points and never composes them again.
   for (const [what, character, grown] of [
     ['DEVANAGARI QA', '\u0958', 2],
     ['HEBREW SHIN WITH DAGESH AND DOT', '\ufb2c', 3],
@@ -155,7 +155,7 @@ t.test('a character that grows when it is normalised counts as what it grows to'
     const over = await patchMe({ bio: character.repeat(most + 1) });
     t.match(over, { status: 400, body: { fields: [{ path: 'body.bio' }] } }, `${what}: one more`);
   }
-  // 16 marks before, 32 after. An accepted text must be accepted again as it was returned.
+  // 16 marks become 32. If the text is accepted, the returned text must be accepted too.
   const first = await patchMe({ bio: accents(16, '\u0344') });
   t.ok(first.status === 200 || first.status === 400);
   if (first.status === 400) {

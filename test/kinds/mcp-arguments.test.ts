@@ -5,8 +5,8 @@ import { t } from '../help/tap.js';
 import { type Any, age, type Fields, reason } from './world.js';
 
 /**
- * Kinds: MCP arguments sent as strings are parsed by their type, and unknown arguments are refused
- * by name. Each case was written from the documentation alone.
+ * MCP arguments sent as strings are parsed by their type, and unknown arguments are refused by
+ * name. Each case was written from the documentation alone.
  */
 
 const app = await startApp(t, { env: no_limits });

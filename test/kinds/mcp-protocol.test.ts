@@ -6,8 +6,8 @@ import { t } from '../help/tap.js';
 import type { Any } from './world.js';
 
 /**
- * Kinds: every client accepts the schemas of the MCP tools, and bad messages get JSON-RPC errors.
- * Each case was written from the documentation alone.
+ * Every client accepts the schemas of the MCP tools, and bad messages get JSON-RPC errors. Each
+ * case was written from the documentation alone.
  */
 
 const app = await startApp(t, { env: no_limits });

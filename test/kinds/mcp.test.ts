@@ -8,8 +8,8 @@ import { until } from '../help/until.js';
 import { type Any, importQuestion } from './world.js';
 
 /**
- * Kind: MCP answers are small. Each has at most 60 KB regardless of the stored data, nothing is
- * skipped between two pages, and omitted parts can be requested.
+ * MCP answers are small. Each is at most 60 KB regardless of the stored data, nothing is skipped
+ * between two pages, and omitted parts can be requested.
  */
 
 const most = 61_440;
@@ -45,7 +45,7 @@ for (const n of range(1, 100)) {
 
 const bytesOf = (text: string | undefined): number => Buffer.byteLength(text ?? '');
 
-/** Returns the answer of a call and checks that it fits. */
+/** Returns the answer to a call and checks that it is small enough. */
 const ask = async (t: Any, name: string, args: Any): Promise<Any> => {
   const { content, answer } = await callTool(name, args);
   const bytes = bytesOf(content[0]?.text);

@@ -13,13 +13,13 @@ import { connect } from '../help/ws-client.js';
 import type { Any } from './world.js';
 
 /**
- * Kinds: the names, types and units of metrics, of a whole service with two api processes. Each
- * instance was drawn up from the documents alone.
+ * The names, types and units of the metrics of a whole service with two api processes. Each case
+ * was written from the documentation alone.
  */
 
 const stores = await openStores(t);
 const folder = makeTestFolder();
-/** The first of the ports, which count up. */
+/** The first port. The other processes use the ports after it. */
 const first_port = await findPort();
 const service = launch(folder, {
   DATABASE_URL: stores.database_url,
@@ -65,7 +65,7 @@ const readLabels = (text: string): Readonly<Record<string, string>> => {
   return Object.fromEntries(found.map(([, name = '', value]) => [name, value ?? '']));
 };
 
-/** Throws if a line is not of the format or is at a wrong position. */
+/** Throws if a line does not have the format or is in the wrong place. */
 const parse = (text: string): readonly Family[] => {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');
   const families: (Omit<Family, 'samples'> & { samples: Sample[] })[] = [];
@@ -103,7 +103,7 @@ const isOpen = (port: number, host = '127.0.0.1'): Promise<boolean> =>
 
 const ports: number[] = [];
 for (let port = first_port; await isOpen(port); port += 1) ports.push(port);
-/** As they are before anybody has called. */
+/** The metrics before the first request. */
 const fresh = await scrapeAll();
 const families = [...new Map(fresh.flat().map((one) => [one.name, one])).values()];
 const typeOf = (all: readonly (readonly Family[])[]) =>
@@ -144,7 +144,7 @@ t.test('the public port has no metrics', async (t) => {
   }
 });
 
-/* Names, types and helps. */
+/* Names, types and help texts. */
 
 t.test('units are base units', async (t) => {
   for (const { name } of families) {
@@ -159,7 +159,7 @@ t.test('units are base units', async (t) => {
 
 t.test('what counts ends in _total, and nothing else does', async (t) => {
   for (const { name, type, samples } of families) {
-    // The usual metrics of Node have a gauge or two of this name.
+    // Some of Node's usual metrics are gauges whose names end in `_total`.
     if (name.startsWith('nodejs_')) continue;
     t.equal(name.endsWith('_total'), type === 'counter', `${type} ${name}`);
     t.notMatch(name, /_total_total/);

@@ -4,7 +4,7 @@ import { until } from '../help/until.js';
 import { ask, decision, openImports, past, source } from './records.js';
 import { type Any, eventOf, type Fields, place, placeOrThrow } from './world.js';
 
-/** Kind A: outcomes and options. Option texts take precedence over special words and numbers. */
+/** Outcomes and options. Option texts take precedence over special words and numbers. */
 
 const { app, write, run, send, questionOf, predictionsOn } = await openImports(t);
 const agent = await makeAgent(app, { human: await makeHuman(app) });

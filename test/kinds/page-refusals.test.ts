@@ -9,9 +9,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Kinds: refusals of pages, for people in a browser. `app` has no limits, `limited` has small ones that
- * count the address in `X-Forwarded-For`, and `frail` loses its database. Each instance was drawn up
- * from the documents alone.
+ * Refusals that people in a browser see as pages. `app` has no limits, `limited` has small ones
+ * that count the address in `X-Forwarded-For`, and `frail` loses its database. Each case was
+ * written from the documentation alone.
  */
 
 const stores = await openStores(t);
@@ -60,7 +60,7 @@ const ask = (
 
 type Check = { equal: typeof t.equal; match: typeof t.match; notMatch: typeof t.notMatch };
 
-/** A page in the look of the site, in words for people, that names the request and nothing inside. */
+/** Checks for a page in the site's style, in plain words, with the request id but no internals. */
 const isPage = (
   t: Check,
   { status, headers, text }: RawAnswer,
@@ -185,7 +185,7 @@ t.test('to a person who is no admin there are no pages of admins', async (t) => 
   }
   isPage(t, await ask(app, 'POST /admin/import', { headers, body: 'a=b' }), 404);
   isPage(t, await ask(app, 'POST /admin/nope', { headers, body: 'a=b' }), 404);
-  // A visitor may be an admin who is logged out, so the page leads to the log-in.
+  // A visitor may be an admin who is logged out, so the page redirects to the login.
   t.equal((await ask(app, 'GET /admin')).headers['location'], '/account/login?next=%2Fadmin');
 });
 
@@ -316,7 +316,7 @@ t.test('HEAD is refused as GET is, and the connection goes on', async (t) => {
   }
 });
 
-/** Addresses of the site that a page names for a browser to load. */
+/** URLs of the site's own files that a page makes the browser load. */
 const filesOf = (html: string): readonly string[] => [
   ...new Set(
     [...html.matchAll(/(?:href|src)="(\/(?:assets\/[^"]+|favicon\.\w+))"/g)].map(
@@ -430,7 +430,7 @@ t.test('a widget that is refused is a small page', async (t) => {
   }
 });
 
-/* A store is away. */
+/* A store is down. */
 
 t.test('without its database the forum says so, and comes back', async (t) => {
   const cookie = [`Cookie: session=${human.token}`];

@@ -7,8 +7,8 @@ import { until } from '../help/until.js';
 import { type Any, age, type Fields, placeOrThrow, revise } from './world.js';
 
 /**
- * Kinds: pictures of charts as PNG. `app` and `other` are two processes of the same service. Each
- * instance was drawn up from the documents alone.
+ * Pictures of charts as PNG. `app` and `other` are two processes of the same service. Each case was
+ * written from the documentation alone.
  */
 
 const stores = await openStores(t);
@@ -75,7 +75,7 @@ const makeForecast = async (fields: Fields = {}): Promise<string> => {
   return id;
 };
 
-/** Once every process shows the same picture, other than before. */
+/** Waits until every process shows the same picture, and it is not the one from before. */
 const untilNew = (
   what: string,
   id: string,
@@ -106,7 +106,7 @@ const first = await until('the picture stands still', async () => {
   return one.etag === same.etag && one;
 });
 
-/* The same state is the same picture. */
+/* The same state gives the same picture. */
 
 t.test('every process gives the same bytes and ETag, again and again', async (t) => {
   t.equal(first.headers.get('content-type'), 'image/png');
@@ -207,7 +207,7 @@ t.test('while forecasts come, an ETag goes with its bytes, and the end is right'
   await fresh.stop();
 });
 
-/* Asked in other ways. */
+/* Other ways to request a picture. */
 
 t.test('a picture that is known is not sent again', async (t) => {
   const dark = await png(known, '?theme=dark');
@@ -471,7 +471,7 @@ t.test('a header that nobody may send makes no further address', async (t) => {
 });
 
 let width = 820;
-/** Many pictures of one client, and one of another: which of the drawn ones it was. */
+/** A crowd requests four pictures, another client one. `place` is how many were drawn before it. */
 const placeBehind = async (clientOf: (n: number) => string, other_client: string) => {
   const drawn: string[] = [];
   const draw = async (from: string, name: string): Promise<number> => {

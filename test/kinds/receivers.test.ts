@@ -276,7 +276,7 @@ t.test('informational answers before the final one are skipped', (t) =>
 const wall_ms = 1_000;
 const late = { error: 'timeout' } as const;
 
-/** Each of these ends by the time limit of the call. */
+/** Each of these is ended by the time limit of the call. */
 const slow: readonly Row[] = [
   ['a body that never comes', begin(answer('200 OK', 'Content-Length: 5')), 200, late],
   ['a drip of body', drip(answer('200 OK', 'Content-Length: 1000'), 100), 200, late],

@@ -11,7 +11,7 @@ export const source = 's42';
 /** A question of 2025, whose forecasts can be imported. */
 export const past: Fields = { opens_at: '2025-01-01', closes_at: '2025-12-01' };
 
-/** A yes/no question, or with a list, a question with these options. */
+/** A yes/no question, or a question with these options if a list is given. */
 export const ask = (source_id: string, more: Fields | readonly string[] = {}): Fields => ({
   question: `What will case ${source_id} turn out to be in the end?`,
   subcategory: 'data',

@@ -6,7 +6,7 @@ import { until } from '../help/until.js';
 import { ask, decision, forecast, openImports, past } from './records.js';
 import { type Any, eventOf, type Fields } from './world.js';
 
-/** Kind C: a record imported repeatedly, concurrently, or after a lost answer exists once. */
+/** A record exists only once if it is imported repeatedly, concurrently, or after a lost answer. */
 
 const { app, send, run, writeLines, questionOf, predictionsOn } = await openImports(t);
 

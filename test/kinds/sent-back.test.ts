@@ -35,7 +35,7 @@ import {
   yesterday,
 } from './world.js';
 
-/** The service accepts everything that it returns, exports or computes as the same forecast. */
+/** If the service returns, exports or computes a forecast, it accepts the same forecast back. */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { ...no_limits } });
 const human = await makeHuman(app);

@@ -13,9 +13,9 @@ import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * Kinds: the cookie of a session, and the origin of the forms that it authenticates. `live` has an
- * address behind https and is asked as its proxy asks it; `local` is on plain http. Each instance was
- * drawn up from the documents alone.
+ * The cookie of a session, and the origin of the forms that it authenticates. `live` is behind
+ * https and gets requests as its proxy sends them; `local` uses plain http. Each case was written
+ * from the documentation alone.
  */
 
 const public_url = 'https://forum.example';
@@ -73,7 +73,7 @@ const nameOf = async ({ email }: Human): Promise<string | null> => {
   return row?.name ?? null;
 };
 let renamed = 0;
-/** Sends the form that renames Ada by her cookie; whether it did. */
+/** Sends the form that renames Ada, with her cookie. `is_done` is true if it did. */
 const rename = async (
   headers: readonly string[],
   cookie = `__Host-session=${V}`,
@@ -273,7 +273,7 @@ t.test('two cookies send no form', async (t) => {
   t.equal((await open(path, `Cookie: ${right}`)).status, 200, 'so does the webhook');
 });
 
-/* The cookie is for pages. */
+/* The cookie works only on pages. */
 
 const callLive = (method: string, path: string, { headers, ...options }: CallOptions) =>
   live.call(method, path, { ...options, headers: { cookie: right, ...headers } });

@@ -5,7 +5,7 @@ import { t } from '../help/tap.js';
 import { type Any, consensusOf, type Fields } from './world.js';
 
 /**
- * Kinds: shares of a question without forecasts, and titles and other one-line names. Each case was
+ * Shares of a question without forecasts, and titles and other one-line names. Each case was
  * written from the documentation alone.
  */
 

@@ -11,8 +11,8 @@ import { connect } from '../help/ws-client.js';
 import { type Any, importQuestion } from './world.js';
 
 /**
- * Kinds: times with an offset in a URL, bodies with a byte order mark or in gzip, and keys sent in
- * another header. Each case was written from the documentation alone.
+ * Times with an offset in a URL, bodies with a byte order mark or in gzip, and keys sent in another
+ * header. Each case was written from the documentation alone.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: no_limits });

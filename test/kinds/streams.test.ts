@@ -4,7 +4,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** No client gets too much of the log, or starts elsewhere, because a word was ignored. */
+/** No client gets too much of the log, or starts at a wrong place, because a word was ignored. */
 
 const { app, log } = await serveLog(t);
 await log.write(5);

@@ -5,7 +5,7 @@ import { t } from '../help/tap.js';
 import { untilLocked } from '../help/until-locked.js';
 
 /**
- * Kind: votes of one agent on one target wait for each other. Each case was written from the
+ * Votes of one agent on one target wait for each other. Each case was written from the
  * documentation alone.
  */
 

@@ -8,7 +8,7 @@ import type { Received } from '../help/receiver.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 
-/** Secrets of webhooks: each signs until the time that was announced when it was replaced. */
+/** Webhook secrets: each one signs until the time that was announced when it was replaced. */
 
 const { app, receiver, human, readHead, begin } = await startHookApp(t);
 type Call = Awaited<ReturnType<typeof begin>>['call'];

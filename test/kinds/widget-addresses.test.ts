@@ -4,8 +4,8 @@ import { t } from '../help/tap.js';
 import { type Fields, placeOrThrow } from './world.js';
 
 /**
- * Kinds: addresses of widgets and of oEmbed, their parameters and headers, without a browser. Each
- * instance was drawn up from the documents alone.
+ * Addresses of widgets and of oEmbed, their parameters and headers, without a browser. Each case
+ * was written from the documentation alone.
  */
 
 const public_url = 'https://forum.example';

@@ -9,7 +9,7 @@ import { until } from '../help/until.js';
 import { placeOrThrow } from './world.js';
 
 /**
- * Kinds: widgets in frames of another site, in a browser. Each instance was drawn up from the documents
+ * Widgets in frames on another site, in a browser. Each case was written from the documentation
  * alone.
  */
 

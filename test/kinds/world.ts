@@ -91,7 +91,7 @@ export const importQuestion = async (app: TestApp, fields: Fields = {}) => {
 /** A day ago, when the imported questions were already open. */
 export const yesterday = (): string => new Date(Date.now() - 86_400_000).toISOString();
 
-/** The event about a question in the log, once it is there. */
+/** Waits until an event about a question is in the log, and returns it. */
 export const eventOf = (app: TestApp, event: string, question_id: string): Promise<Any> =>
   until(`${event} in the log`, async () => {
     const path = `/api/events?topic=question:${question_id}&events=${event}&limit=100`;

@@ -24,7 +24,7 @@ t.test('ids of one process sort in the order of their making and never repeat', 
 t.test('an id tells the time of its making', async (t) => {
   const before = Date.now();
   const made = timeOf(makeId());
-  // About 4,096 ids fit into a millisecond. Further ids borrow from the next ones.
+  // About 4,096 ids fit into a millisecond. Further ids use the next milliseconds.
   t.ok(made >= before && made <= Date.now() + 200, `${made - before} ms off`);
 });
 

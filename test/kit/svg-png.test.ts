@@ -1,7 +1,7 @@
 import { createPngMaker } from '../../src/kit/svg-png.js';
 import { t } from '../help/tap.js';
 
-/** Pictures as PNG: the capacity of their threads, and who waits for them. */
+/** Pictures as PNG: the capacity of the threads that draw them, and which callers wait. */
 
 const drawing = (n: number, height = 675): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="${height}">` +

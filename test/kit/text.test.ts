@@ -240,7 +240,7 @@ t.test('uncounted ranges and links do not count, but are read for profanity', as
   const text =
     'Heading words here\nplain words follow https://linked.words/inside and heading again';
   const request = { links: findLinks(text), uncounted: [0, 18], min_letters: 4 };
-  // plain, words, follow, heading, again
+  // The words are: plain, words, follow, heading, again.
   t.equal(readProse(text, request).distinct.length, 5);
   const rude = readProse('bullshit heading\ntext', {
     links: [],

@@ -41,7 +41,7 @@ const startRole = async (t: Test) => {
   return { readPid, said };
 };
 
-const lineOf = (why: string) => `The api 0 process ended (${why}) and is started again.`;
+const lineOf = (why: string) => `The api 0 process ended (${why}) and is being restarted.`;
 
 t.test('a role that stands still is replaced, and one that works is not yet', async (t) => {
   const stopped = await startRole(t);

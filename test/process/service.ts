@@ -8,8 +8,8 @@ import { runSupervisor } from '../../src/process/supervisor.js';
 
 /**
  * A service under the real supervisor whose roles do almost nothing. The api answers every request
- * with its pid and its settings, the other roles only run. `/exit` ends the api process, `/spin`
- * keeps it in an endless loop, `/busy?8` keeps it busy for eight seconds. The role in `CRASHES`
+ * with its pid and its settings; the other roles only run. `/exit` ends the api process, `/spin`
+ * puts it in an endless loop, and `/busy?8` keeps it busy for eight seconds. The role in `CRASHES`
  * throws soon after it is ready.
  */
 const startRole = async (config: ReturnType<typeof readConfig>, role: string) => {

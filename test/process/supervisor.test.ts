@@ -122,7 +122,7 @@ t.test(
     process.kill(answer.pid, 'SIGSTOP');
     third.child.kill('SIGTERM');
     await until('it is stopping', () => readStatus(folder).state === 'stopping');
-    // Signals that arrive together count as one, so it is signalled until it obeys.
+    // Signals that arrive together count as one, so the signal is repeated until the process ends.
     await until('it ends', () => !third.child.kill('SIGTERM'));
     t.equal(await third.code, 1);
     t.same(processesOf(folder), []);
@@ -165,7 +165,7 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
   );
   const second = launch(folder, given);
   t.equal(await second.code, 1);
-  t.match(second.output(), `The service already runs on ${folder} at ${url} (process`);
+  t.match(second.output(), `The service is already running on ${folder} at ${url} (process`);
   t.equal(second.output().trim().split('\n').length, 1);
   first.child.kill('SIGTERM');
   t.equal(await first.code, 0);

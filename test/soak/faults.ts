@@ -44,7 +44,7 @@ const untilReplaced = async (host: Host, role: Part, pid: number): Promise<void>
 /** Takes every free connection, ends and takes the others, and releases them after a while. */
 const takeConnections = async ({ world }: Struck, ms: number): Promise<void> => {
   const { database_url } = world.service;
-  // Connected before, and excluded from the connections that it ends.
+  // Connects while it still can. It does not end its own connection.
   const killer = openAdmin(database_url);
   await killer`select`;
   const taken: Sql[] = [];
@@ -86,7 +86,7 @@ export const listFaults = (struck: Struck): Readonly<Record<string, () => Promis
     await wait(ms);
     wake();
   };
-  /** Its supervisor replaces it after some seconds. */
+  /** Its supervisor replaces it after a few seconds. */
   const pauseRole = async (): Promise<void> => {
     const host = pickHost();
     const role = roles[Math.floor(random() * roles.length)] ?? 'api';

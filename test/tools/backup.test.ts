@@ -49,8 +49,8 @@ const run = async (
 };
 
 /**
- * Exports wait until every transaction of a server is over, and a restore takes long. So this test
- * has its own server.
+ * Exports wait until every transaction of a server is over, and a restore takes a long time. So
+ * this test has its own server.
  */
 const stores = await startPrivateStores(t, { durable: false });
 
@@ -267,7 +267,7 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   await until('its delivery', () => receiver.verified.has(before.body.event_id));
   const last = await makeCaller(first.url)('GET', '/api/events?limit=1');
   const file = path.join(makeFolder(t), 'kept.tar.gz');
-  // The demo deleted its webhook. Its deliveries go a moment later, and the boards are built.
+  // The demo deleted its webhook. Soon after, its deliveries are gone and the boards are built.
   await until('one delivery is left, and the boards are made', async () => {
     const [row] = await first.sql`
       select
@@ -316,5 +316,5 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   t.same(events.body.events.length, 1);
   t.match(await run(runVerify, env), { code: 0, output: /Nothing differs/ });
   const running = await run(runRestore, env, file, '--replace');
-  t.match(running, { code: 1, output: /The service already runs on/ });
+  t.match(running, { code: 1, output: /The service is already running on/ });
 });

@@ -189,9 +189,9 @@ t.test('arguments', async (t) => {
     await runDemo({ argv, screen: { write: (text) => (said += text) } });
     return said;
   };
-  t.match(await run('--agents', '5'), /--agents takes/);
-  t.match(await run('--agents', '26'), /--agents takes/);
-  t.match(await run('--url', 'x'), /--url takes/);
+  t.match(await run('--agents', '5'), /--agents must be a number from 6 to 25/);
+  t.match(await run('--agents', '26'), /--agents must be a number from 6 to 25/);
+  t.match(await run('--url', 'x'), /--url must be an address/);
   t.match(await run('--fast'), /Usage/);
   t.match(await run('--help'), /^Usage/);
 });

@@ -37,7 +37,7 @@ const readYaml = (name: string): readonly Json[] =>
 const areSettings = (names: readonly string[]): readonly string[] =>
   names.filter((name) => !Object.hasOwn(settings, name));
 
-/** As the Dockerfile does: production packages without unused files. Returns the folder. */
+/** Installs packages as the Dockerfile does, without unused files. Returns the folder. */
 const makePackages = (t: Pick<Test, 'equal'>, build: string): string => {
   const packages = path.join(build, 'node_modules');
   const run = (command: string, ...words: string[]) =>

@@ -67,7 +67,7 @@ t.test('what is wrong is said in one line each, and the code is 1', async (t) =>
   t.match(output, /FAIL {2}DATA_DIR/);
   t.match(output, /FAIL {2}Postgres +.*ECONNREFUSED/);
   t.match(output, /FAIL {2}Redis +.*ECONNREFUSED/);
-  t.match(output, /3 of 5 wrong/);
+  t.match(output, /3 of 5 failed/);
   t.notMatch(output, /hidden/);
 });
 

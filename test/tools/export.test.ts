@@ -15,7 +15,7 @@ import { startApp } from '../help/app.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** `npm run export` against a running service. It is killed in between and continues. */
+/** `npm run export` against a running service. It is killed partway and then continues. */
 
 const agents = 100;
 const questions = 80;
@@ -89,7 +89,7 @@ const startGate = async (t: Test, held_after: number): Promise<Gate> => {
   return { url: `http://127.0.0.1:${port}`, open };
 };
 
-/** They mostly wait for snapshots and processes. An address may have two concurrent exports. */
+/** These tests mostly wait. One address may have two concurrent exports. */
 t.jobs = 2;
 for (const format of ['csv', 'ndjson', 'json', 'parquet']) {
   t.test(

@@ -179,7 +179,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** A fake service that answers each call with `answer` of its ids. */
+/** A fake service that answers each call with the result of `answer` for the call's ids. */
 const uploadTo = async (answer: (ids: readonly string[]) => Answer) => {
   let calls = 0;
   const server = createServer(async (request, reply) => {
@@ -255,7 +255,7 @@ t.test('arguments', async (t) => {
   t.match(await say(), /^An argument is missing\.\n\nUsage/);
   t.match(await say('a', 'b'), /^There is an extra argument: b\.\n\nUsage/);
   t.match(await say('a', '--fast'), /fast[\s\S]*Usage/);
-  t.match(await say('a', '--url', 'nowhere', '--admin-key-file', 'package.json'), /--url takes/);
+  t.match(await say('a', '--url', 'nowhere', '--admin-key-file', 'package.json'), /--url must be an address/);
 });
 
 const record = (n: number, more: Record<string, unknown> = {}) => ({

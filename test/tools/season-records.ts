@@ -38,7 +38,7 @@ export const makeSeason = (count: number, seed: number): readonly SeasonRecord[]
       resolution_criteria: 'Decided by what the town says.',
       url: `https://almanac.town-records.org/q/${n}`,
       opens_at: '2025-03-01T08:00:00+00:00',
-      // Some close in the future but are already decided.
+      // Some of the questions close in the future but are already decided.
       closes_at: n % 10 === 0 ? '2031-01-01T00:00:00+00:00' : '2025-12-01T00:00:00+00:00',
       frozen_at: '2025-10-16T00:00:00+00:00',
       crowd_probability,

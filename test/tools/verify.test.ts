@@ -36,7 +36,7 @@ const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
     body: { url: 'https://example.org:8443/hook', events: ['prediction.placed'] },
   });
   if (hook.status !== 201) throw new Error(JSON.stringify(hook.body));
-  // Old enough that every event counts as one after it.
+  // Makes the webhook so old that every event counts as later.
   await sql`update webhooks set updated_at = updated_at - interval '1 minute'`;
   const questions = await sql<{ id: string }[]>`select id from questions order by id`;
   for (const [n, key] of keys.entries()) {
@@ -90,7 +90,7 @@ const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
   return { app, parts };
 };
 
-/** The findings after the record was damaged, in a transaction that is rolled back. */
+/** The findings after the record has been damaged, in a transaction that is rolled back. */
 const lookAfter = async (
   sql: Sql,
   breaking: string,
@@ -121,7 +121,7 @@ const isFound = (t: Test, what: RegExp, found: readonly string[], breaking = '')
 /** Tries each case on everything that verify compares. */
 const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Promise<void> => {
   const look = (tx: Tx) => {
-    // A transaction inside this one. The checks of the record run in their own.
+    // The checks of the record begin a transaction. Here they run in this one.
     const inner = Object.assign((...args: never[]) => (tx as never as CallableFunction)(...args), {
       begin: (_: unknown, work: (inner: Tx) => unknown) => work(tx),
       unsafe: (text: string) => tx.unsafe(text),
@@ -380,7 +380,7 @@ t.test('deliveries that contradict the log or themselves are found', async (t) =
   await world.record({}, {});
   await world.startSigner();
   await world.settled(2, 'delivered');
-  // Long before the events, so that nothing is excused.
+  // Long before the events, so that no missing delivery is excused.
   await sql`update webhooks set updated_at = now() - interval '1 hour'`;
   const look = (tx: Tx) => findBy(tx, webhook_queries, '');
   t.same(await sql.begin(look), []);

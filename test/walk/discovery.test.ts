@@ -8,7 +8,7 @@ import { makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Documents for programs at fixed paths: the catalog, the skills, and the workflow, which runs. */
+/** Documents for programs at fixed paths: the catalog, the skills, and a workflow that is run. */
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of many shapes.
 type Any = any;

@@ -25,7 +25,7 @@ interface MixedAgent {
 interface MixedQuestion {
   readonly id: string;
   readonly options: readonly string[];
-  /** As the last call left it. Calls that overtake each other are refused, as part of the load. */
+  /** As of the last call. When calls overtake each other, refusals are part of the load. */
   status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
 }
 
@@ -96,7 +96,7 @@ const makeActs = (
       return agent === undefined ? null : act(agent);
     };
 
-  /** Half with a recruiter, a third linked immediately. */
+  /** Half of the agents have a recruiter, and a third are linked immediately. */
   const register: Act = () => {
     const code = chance(0.5) ? pick(agents)?.code : undefined;
     const owner = chance(0.33) ? (pick(tokens) ?? null) : null;

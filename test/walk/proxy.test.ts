@@ -162,7 +162,7 @@ for (const proxy of proxies) {
     const question_id = await makeOpenQuestion(app);
     const event = await socket.get('the event', ({ op }) => op === 'event');
     t.match(event, { event: 'question.created', data: { question_id } });
-    // Long before the stream ends, or its next tick is due.
+    // Long before the stream ends or its next tick is due.
     await until('the event in the stream', () => stream.offsets().length === 1, 10_000);
 
     const read = await fetch(`${url}/api/questions/${question_id}`);

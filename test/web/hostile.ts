@@ -18,7 +18,7 @@ export const makeHostile = async ({ sql }: TestApp): Promise<void> => {
   let used = 0;
   const next = (most: number): string => {
     used += 1;
-    // The text must not end early, because that would hide the rest.
+    // Long texts lose their start, because the tests look for the last words.
     return `${texts[used % texts.length]}, as somebody wrote.`.slice(-most);
   };
   const address = (): string => {

@@ -65,7 +65,7 @@ t.test('an agent is registered, and its key shown once', async (t) => {
   t.notMatch((await visitor.open(path)).html, key);
   for (const [form, name, text] of [
     [{ name: 'Ferry 1', model: 'gpt-5' }, 'name', /^Another agent has this name/],
-    [{ name: 'x', model: 'gpt-5' }, 'name', /^A name has 2 to 50 characters, not 1/],
+    [{ name: 'x', model: 'gpt-5' }, 'name', /^The name must have 2 to 50 characters, not 1/],
     [{ name: 'Ferry 2', model: ' ' }, 'model', /^Name the model/],
     [{ name: 'Ferry 2', model: 'gpt-5', referral_code: 'NONE' }, 'referral_code', /^No agent has/],
   ] as const) {

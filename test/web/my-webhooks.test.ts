@@ -6,7 +6,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { makeVisitor, problemAt, type Shown } from '../help/visitor.js';
 
-/** The webhooks of a person against a real receiver. */
+/** A person's webhooks, tested with a real receiver. */
 
 const { app, receiver, readHead } = await startHookApp(t, no_limits);
 const root = '/account/webhooks';

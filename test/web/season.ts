@@ -6,7 +6,7 @@ import { until } from '../help/until.js';
 
 /** A forum whose pages have content: three agents, twelve resolved questions, four open. */
 
-/** Anything written in names and texts stays text. */
+/** Used in names and texts. Pages must show it as plain text. */
 export const hostile = '<img src=x onerror=alert(1)>&"\'';
 
 const chances = [10, 90, 80, 30, 90, 10, 20, 65, 80, 70, 60, 40];
@@ -26,7 +26,7 @@ const showOf =
   (path: string): Promise<Answered> =>
     app.call('GET', path, { headers: { accept: 'text/html' } });
 
-/** The page once this text has disappeared from it. Visitors may get a second-old page. */
+/** The page once this text has disappeared from it. Visitors may get a page from a cache. */
 export const showWithout = (show: ReturnType<typeof showOf>, path: string, text: string) =>
   until(`${path} is renewed`, async () => {
     const { body } = await show(path);

@@ -24,11 +24,11 @@ t.test('a person signs up, verifies, logs in and out again', async (t) => {
   t.match(first.text, /An agent can forecast once a person with a verified address has linked it/);
   const sent = await visitor.send('/account/signup', { email, password, name: 'Ada' });
   t.equal(sent.path, '/account/check-mail?email=ada%40example.org');
-  t.match(sent.text, /A mail is on its way to ada@example.org/);
+  t.match(sent.text, /An e-mail is on its way to ada@example.org/);
   t.match(sent.html, /href="\/dev\/outbox"/);
   t.match(
     (await visitor.send('/account/check-mail', { email })).text,
-    /If this address has an account, a new mail/,
+    /If this address has an account, a new e-mail/,
   );
 
   const link = await mailed(email);
@@ -96,7 +96,7 @@ t.test('what is wrong stands at its field, and what was entered is kept', async 
     [
       '/account/signup',
       { email: 'nowhere', password },
-      at('email', /^This is not an e-mail address/),
+      at('email', /^Enter an e-mail address/),
     ],
     [
       '/account/signup',

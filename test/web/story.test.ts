@@ -10,7 +10,7 @@ import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**
- * The first path of a person through the pages, in a browser: an account, an agent, a forecast that
+ * A person's first path through the pages, in a browser: an account, an agent, a forecast that
  * everyone sees immediately, the outcome, and the receipt. Once with scripts and once without.
  */
 
@@ -148,7 +148,7 @@ for (const javaScriptEnabled of [true, false]) {
     const seen = await browser.visit({ javaScriptEnabled });
     const address = `${app.url}/questions/${question}`;
     await seen.page.goto(address);
-    /** Waits until the page shows the text, on its own in time, or after a reload. */
+    /** Waits until the page shows the text: with scripts on its own, otherwise after a reload. */
     const shows = async (text: string): Promise<number> => {
       const since = performance.now();
       const place = seen.page.getByRole('main').getByText(text).first();

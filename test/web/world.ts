@@ -234,7 +234,7 @@ export interface World {
   readonly operator: Human;
   readonly person: Human;
   readonly agents: readonly Agent[];
-  /** Open, yes or no. */
+  /** An open yes/no question. */
   readonly question: string;
   readonly multi: string;
   readonly numeric: string;

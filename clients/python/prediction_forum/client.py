@@ -140,7 +140,7 @@ class AsyncForum(AsyncOperations):
         """`timeout_s` limits one try of a call, `patience_s` all its tries together."""
         if not base_url.startswith(("http://", "https://")):
             like = "https://forum.example or http://127.0.0.1:8080"
-            raise ValueError(f"base_url must be the whole address, like {like}, not {base_url}.")
+            raise ValueError(f"base_url must be the full address, like {like}, not {base_url}.")
         self.base_url = base_url.rstrip("/")
         self.headers = dict(headers or {})
         if api_key is not None:
@@ -258,7 +258,7 @@ class AsyncForum(AsyncOperations):
     async def consume(
         self, name: str, *, member: str, limit: int = 10, on_gap: OnGap | None = None
     ) -> AsyncGenerator[TakeEventsAnswerEventsItem, None]:
-        """Yields events of a durable consumer to a member. Retries while the service is away.
+        """Yields events of a durable consumer to a member. Retries while the service is down.
 
         An event is done when the next one is requested. The `limit` events that were taken together
         are acknowledged in one call, so handle all of them within the consumer's

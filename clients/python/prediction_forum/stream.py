@@ -233,7 +233,7 @@ class Stream:
         self._on_gap(gap)
 
     async def _read_page(self, wait_s: int) -> AsyncGenerator[LogEvent, None]:
-        """Reads a page of the log over HTTP. Retries while the service is away."""
+        """Reads a page of the log over HTTP. Retries while the service is down."""
         query = {**self._filter, "topic": self._topics, "limit": PAGE}
         if self._cursor is None:
             query |= {"after": 0, "limit": 1}

@@ -5,11 +5,11 @@ import { places } from './wire.js';
 /**
  * Performs one call, from its values to its answer. It retries only if that is safe:
  *
- *   3xx                  never: the credentials are for this address, and a POST stays a POST
- *   408, 429             the call was not started; after a 429, waits for its Retry-After
+ *   3xx                  no: the credentials are for this address, and a POST must stay a POST
+ *   408, 429             the call was not started; waits for the Retry-After of the answer
  *   409 in progress      an earlier try of this call is still running
- *   502, 503, 504, lost  it may have been done; a POST or PATCH has one Idempotency-Key for all
- *                        its tries, so that a repeat is the same call
+ *   502, 503, 504, lost  the call may have taken effect; a POST or PATCH has one Idempotency-Key
+ *                        for all its tries, so that a repeat is the same call
  *   unusable             broken or missing JSON, or another content type: the same as lost
  */
 
@@ -52,7 +52,7 @@ export interface AnyInput extends CallOptions {
   readonly body?: unknown;
 }
 
-/** A random time of up to `base_ms`, doubled with each try, and at most `max_ms`. */
+/** A random time below a limit: `base_ms`, doubled with each try, but at most `max_ms`. */
 export const backoff = (tries: number, base_ms: number, max_ms: number): number =>
   Math.random() * Math.min(max_ms, base_ms * 2 ** Math.min(tries, 20));
 
@@ -221,7 +221,7 @@ export const tryOnce = async (
   }
 };
 
-/** Milliseconds before the next try. Null if a retry is not allowed: no call takes effect twice. */
+/** Milliseconds before the next try. Null if a retry is not allowed. No call takes effect twice. */
 const waitBefore = (outcome: CallAnswer | NoAnswer, tries: number): number | null => {
   const usual_ms = 50 + backoff(tries, 200, 5_000);
   if (outcome instanceof NoAnswer) return usual_ms;
@@ -258,7 +258,7 @@ export const perform = async (
   }
 };
 
-/** If the answer is not the service's own (but a proxy's, for example), makes up a fault for it. */
+/** Makes a fault for an answer that is not the service's own, but a proxy's, for example. */
 export const faultOf = ({ status, body }: CallAnswer): Fault => {
   const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
   const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;

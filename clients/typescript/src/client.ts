@@ -21,11 +21,11 @@ import type {
 import type { Operations } from './wire.js';
 
 export interface ClientOptions {
-  /** URL of the service: `http://127.0.0.1:8080`. */
+  /** URL of the service, such as `http://127.0.0.1:8080`. */
   readonly base_url: string;
   /** An agent's key. */
   readonly api_key?: string;
-  /** A person's session token. A function is called before each call and connection. */
+  /** A person's session token, or a function that is called before each call and connection. */
   readonly token?: string | (() => string | Promise<string>);
   /** Sent with every call. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -33,10 +33,10 @@ export interface ClientOptions {
   readonly timeout_ms?: number;
   /** Timeout of all tries of a call together. Default: 30 s. */
   readonly patience_ms?: number;
-  /** The longest wait between two connections of a websocket. Default: 10 s. */
+  /** The longest wait before a websocket reconnects. Default: 10 s. */
   readonly backoff_ms?: number;
   readonly onRetry?: (retry: Retry) => void;
-  /** Opens websockets in another way. */
+  /** Replaces the usual way of opening websockets. */
   readonly openSocket?: OpenSocket;
 }
 
@@ -51,7 +51,7 @@ export interface Client {
    * unacknowledged events of the last take are released.
    */
   consume(options: ConsumeOptions): AsyncGenerator<Delivery, undefined, undefined>;
-  /** Reads a part of the log over socket and HTTP, and reports which differs from the record. */
+  /** Reads a part of the log over a socket and over HTTP. Reports which differs from the record. */
   compareTransports(span: Span): Promise<readonly Comparison[]>;
   /** The same service with other options, for example for another agent. */
   with(options: Partial<ClientOptions>): Client;
@@ -78,7 +78,7 @@ const checkAddress = (typed: unknown): string => {
     return typed.replace(/\/+$/, '');
   }
   const like = 'https://forum.example or http://127.0.0.1:8080';
-  throw new TypeError(`base_url must be the whole address, like ${like}, not ${typed}.`);
+  throw new TypeError(`base_url must be the full address, like ${like}, not ${typed}.`);
 };
 
 export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Client => {

@@ -52,7 +52,7 @@ const within = (events: readonly Digested[], { after, until }: Span): readonly D
 
 /**
  * Reads a part of the log over the socket and over HTTP, and compares both with the record, a
- * thousand events at a time. Returns which transport differs, and at which offsets.
+ * thousand events at a time. Returns the offsets at which a transport differs, and which one.
  */
 export const compareTransports = async (
   parts: CompareParts,

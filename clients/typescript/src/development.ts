@@ -1,14 +1,14 @@
 import { json_type, mediaType, pause } from './calls.js';
 import type { Client } from './client.js';
 
-/** A service in development mode shows its mails, so a program can sign a person up. */
+/** A service in development mode shows its e-mails, so a program can sign a person up. */
 
 interface Mail {
   readonly to: string;
   readonly links: readonly string[];
 }
 
-/** Null if the service does not run in development mode. The outbox is a page, not an operation. */
+/** Null if the service is not in development mode. The outbox is a page, not an operation. */
 const readOutbox = async (base_url: string): Promise<readonly Mail[] | null> => {
   const signal = AbortSignal.timeout(10_000);
   const response = await fetch(`${base_url}/dev/outbox`, { signal, redirect: 'manual' });
@@ -36,7 +36,7 @@ export interface Person {
 
 /**
  * Signs a person up, verifies the address with the mailed link, logs in and returns the session
- * token. If the service does not run in development mode, does nothing and returns null.
+ * token. If the service is not in development mode, does nothing and returns null.
  */
 export const signUpPerson = async (
   client: Client,

@@ -11,7 +11,7 @@ export interface FaultField {
   readonly code?: string;
 }
 
-/** Codes of any operation. The client itself adds `REDIRECTED`: use another address. */
+/** Codes that any operation can return. `REDIRECTED` is from the client: use another address. */
 export type ClientFault = CommonFault | 'REDIRECTED';
 
 /** The body of a refusal, as the service sent it. */
@@ -42,12 +42,12 @@ export class Refused<Code extends string = FaultCode> extends Error {
   }
 }
 
-/** No answer arrived, or none that the service could have sent: a timeout, or a proxy's answer. */
+/** No answer arrived (a timeout), or one that cannot be the service's, such as a proxy's. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
   constructor(
     message: string,
-    /** False if the call had no effect, or if repeating it has no further effect. */
+    /** False for a GET. Any other call may have taken effect. */
     readonly maybe_done: boolean,
     cause?: unknown,
     /** Status of the unusable answer. */
@@ -70,7 +70,7 @@ export interface Gap {
   readonly until?: number;
   /**
    * `expired`: too old for a replay, or for the log itself. `slow`: this client read too slowly.
-   * `epoch`: the log has never reached that offset. `hole`: the service named an event and does not
+   * `epoch`: the log has never reached that offset. `hole`: the service named an event but does not
    * send it.
    */
   readonly reason: 'expired' | 'slow' | 'epoch' | 'hole' | (string & {});
@@ -96,7 +96,7 @@ export class SocketRefused extends Error {
   constructor(
     readonly close_code: number,
     reason: string,
-    /** The fault that the service sent before it closed, if it did. */
+    /** The fault, if the service sent one before it closed the socket. */
     readonly fault?: Fault<string>,
   ) {
     super(fault?.error ?? `The service closed the socket with ${close_code} (${reason}).`);

@@ -5,10 +5,10 @@ import { type Fault, SocketRefused } from './errors.js';
  * One websocket that reconnects as long as that makes sense.
  *
  *   connecting ──welcome──▶ up ──close, error, no tick in time──▶ waiting ──▶ connecting
- *       └──────────── a close code that says "not unchanged" ──────────────▶ ended
+ *       └───────── a close code that says "do not retry unchanged" ────────▶ ended
  *
- * The close code says what to do: 400x, end; 410x, wait, longer each time; 420x, reconnect within
- * the spread that `bye` named; anything else, such as a lost connection, reconnect soon.
+ * The close code says what to do. 400x: end. 410x: wait, longer each time. 420x: reconnect within
+ * the spread that `bye` named. Anything else, such as a lost connection: reconnect soon.
  */
 
 /** The common part of the sockets in browsers and in `ws`. */
@@ -179,7 +179,7 @@ export class Link {
     this.#events.onFrame(frame);
   }
 
-  /** Drops the connection unless this is called again within the time. */
+  /** Drops the connection unless this is called again within this time. */
   #watch(within_ms: number, why: string): void {
     clearTimeout(this.#timer);
     this.#due_ms = performance.now() + within_ms;

@@ -12,7 +12,7 @@ export class Order {
   readonly #proven = new Map<string, number>();
   /** Delivered offsets above the lowest proven one. */
   readonly #seen = new Set<number>();
-  /** The newest offset that was delivered, or up to which nothing more exists. Null at first. */
+  /** The newest offset up to which nothing is left to deliver. Null at first. */
   cursor: number | null;
 
   constructor(
@@ -58,7 +58,7 @@ export class Order {
     return head > (this.#proven.get(topic) ?? head);
   }
 
-  /** Accepts missing events: up to `until`, or without it, up to the next event. */
+  /** Accepts that events are missing: up to `until`, or without it, up to the next event. */
   forgive(topic: string, until: number | undefined): void {
     if (until === undefined) this.#proven.delete(topic);
     else this.take(topic, until);
@@ -114,7 +114,7 @@ export class States {
     return state;
   }
 
-  /** The connection is new, so snapshots will arrive without a request. */
+  /** The connection is new, so snapshots will arrive without being requested. */
   reset(): void {
     this.#now.clear();
   }

@@ -39,13 +39,13 @@ predicts, and follows the event of the prediction. The next run continues with t
   --reasoning FILE        your own reasoning (default: a text that says it is a trial)
   --probability N         the chance of Yes in percent (default 50)
   --admin-key-file FILE   file with the admin key, to publish a question if none is open
-  --yes                   posts the trial text on a service elsewhere without asking
+  --yes                   posts the trial text on a remote service without asking
 
 In development mode the command signs up a person who owns the agent. Otherwise it prints a link for
 that person. Run the command again when the agent is linked.
 
-Exit code: 0 the prediction is stored and its event came; 1 it failed; 2 wrong usage; 3 the service
-does not answer; 4 the agent is not linked yet.`;
+Exit code: 0 the prediction is stored and its event arrived; 1 it failed; 2 wrong usage; 3 the
+service does not answer; 4 the agent is not linked yet.`;
 
 /** The command cannot continue. One sentence says why, and what to do. */
 export class QuickstartStopped extends Error {
@@ -85,7 +85,7 @@ interface Kept {
 type Question = Operations['listQuestions']['returns']['questions'][number];
 type DryRun = Extract<Operations['predict']['returns'], { readonly dry_run: true }>;
 
-/** This machine, a private network, or a name without a dot. Nobody else can read the traffic. */
+/** This machine, a private network, or a name without a dot: no outsider can read the traffic. */
 const is_near =
   /^(?:localhost|127\.[\d.]+|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\]|[^.]+)$/;
 
@@ -94,7 +94,7 @@ const is_loopback = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 const checkAddress = (typed: string): string => {
   if (!/^https?:\/\//.test(typed) || !URL.canParse(typed)) {
     const like = 'https://forum.example or http://127.0.0.1:8080';
-    throw wrongUsage(`Give the whole address of the service, like ${like}, not ${typed}.`);
+    throw wrongUsage(`Give the full address of the service, like ${like}, not ${typed}.`);
   }
   const { protocol, hostname, host } = new URL(typed);
   if (protocol === 'http:' && !is_near.test(hostname)) {
@@ -106,7 +106,7 @@ const checkAddress = (typed: string): string => {
 const checkProbability = (typed: string): number => {
   const percent = typed.trim() === '' ? Number.NaN : Number(typed);
   if (percent >= 0 && percent <= 100) return percent;
-  throw wrongUsage(`--probability must be percent from 0 to 100, not ${typed}.`);
+  throw wrongUsage(`--probability must be a percentage from 0 to 100, not ${typed}.`);
 };
 
 const readText = (file: string): string => {
@@ -166,10 +166,10 @@ const readKept = (file: string, address: string): Kept => {
     if (error instanceof QuickstartStopped) throw error;
   }
   if (typeof kept?.api_key !== 'string' || typeof kept.address !== 'string') {
-    throw wrongUsage(`${file} has no key of this command. Name another --key-file.`);
+    throw wrongUsage(`${file} contains no key that this command stored. Name another --key-file.`);
   }
   if (kept.address === address) return kept as Kept;
-  throw wrongUsage(`${file} has an agent of ${kept.address}. Name another --key-file.`);
+  throw wrongUsage(`${file} has the key of an agent on ${kept.address}. Name another --key-file.`);
 };
 
 /** Only its owner can read the file. */
@@ -238,7 +238,7 @@ const publishQuestion = async (client: Client, file: string): Promise<Question> 
   const { question } = await client.call('createQuestion', {
     headers,
     body: {
-      question: `Will three agents or more have predicted on this question before ${closes_at.slice(0, 10)}?`,
+      question: `Will three or more agents have predicted on this question before ${closes_at.slice(0, 10)}?`,
       category: 'technology',
       subcategory: 'agents_autonomous',
       closes_at,

@@ -30,7 +30,7 @@ const default_buffer = 1_000;
 const page_size = 100;
 /** Well below the number of events that the service sends in one replay. */
 const replay_most = 5_000;
-/** The service counts frames, and a reader with a small buffer often leaves and joins again. */
+/** The service limits frames, and a reader with a small buffer often leaves and joins again. */
 const between_joins_ms = 200;
 
 export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
@@ -103,9 +103,8 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   }
 
   /**
-   * Everything up to here has been handled: delivered, and followed by a request for the next item.
-   * If a process stores it together with the effects of the events, it is the `after` of the next
-   * process.
+   * Everything up to this offset has been handled: delivered, and then the next item was requested.
+   * Store it together with the effects of the events, and give it to the next process as `after`.
    */
   get cursor(): number | null {
     const is_idle = this.#in_hand === null && this.#queue.events === 0;
@@ -115,14 +114,14 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   }
 
   /**
-   * Errors of the service that were corrected: events that arrived repeatedly, or only after a
-   * second request.
+   * Errors of the service that the stream corrected: events that arrived repeatedly, or only after
+   * a second request.
    */
   get faults(): { readonly repeats: number; readonly holes: number } {
     return { repeats: this.#repeats, holes: this.#holes };
   }
 
-  /** With `onMismatch`: everything up to here arrived, by the log's digest. Null at first. */
+  /** With `onMismatch`: the log's digest shows that all up to here arrived. Null at first. */
   get agreed(): number | null {
     return this.#check?.agreed ?? null;
   }
@@ -404,7 +403,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#join();
   }
 
-  /** Retries as long as the service is away. */
+  /** Retries while the service is unavailable. */
   async #readPage(after: number) {
     const topic = this.#log_topics;
     const query = { ...this.#options.filter, topic, after, limit: page_size };

@@ -23,7 +23,7 @@ export interface CallOptions {
   readonly timeout_ms?: number;
   /** Timeout of all tries together. */
   readonly patience_ms?: number;
-  /** The same for all tries of a call. By default the client generates one for each POST. */
+  /** The same for all tries of a call. Default: a new one for each POST and PATCH. */
   readonly idempotency_key?: string;
 }
 
@@ -66,7 +66,7 @@ interface Said<E extends EventName> {
 export type LogEvent = {
   readonly [E in EventName]: Said<E> & {
     readonly op: 'event';
-    /** The first of the stream's topics on which it arrived. Absent for some events read later. */
+    /** The first topic on which it arrived. Absent if it was read over HTTP for several topics. */
     readonly topic?: string;
     readonly prev?: number;
   };
@@ -79,7 +79,7 @@ export type Delivery = {
     readonly deliveries: number;
     /** Acknowledges the event. Returns false if the member no longer had it. */
     readonly ack: () => Promise<boolean>;
-    /** Releases it and the later events of its question. It is delivered again after the delay. */
+    /** Releases it and the later events of its question, for delivery after the delay. */
     readonly release: (delay_seconds?: number) => Promise<void>;
     /**
      * Extends the lease: by the usual time, or to this many seconds from now. Returns false if it
@@ -98,8 +98,8 @@ export interface ConsumeOptions {
   readonly limit?: number;
   readonly signal?: AbortSignal;
   /**
-   * Called if events are no longer stored. The iteration then continues. Without it, the iteration
-   * ends with `StreamGap`.
+   * Called if events are missing because they are no longer stored. The iteration then continues.
+   * Without this function, it ends with `StreamGap`.
    */
   readonly onGap?: (gap: Gap) => void;
 }
@@ -163,8 +163,8 @@ export interface Mismatch {
   readonly record: string | null;
   /**
    * The part that is wrong, according to the record. `stream`: something was lost, changed or
-   * repeated on its way from the node. `node`: its own view of the log is wrong. `tick`: only its
-   * tick is wrong. `unknown`: the record could not be read.
+   * repeated on its way from the node. `node`: the node's own view of the log is wrong. `tick`:
+   * only its tick is wrong. `unknown`: the record could not be read.
    */
   readonly wrong: 'stream' | 'node' | 'tick' | 'unknown';
 }
@@ -199,7 +199,7 @@ export interface StreamOptions<T extends Topic = Topic> {
   readonly signal?: AbortSignal;
   /** Use it instead of iterating. The next item is delivered when the returned promise resolves. */
   readonly onItem?: (item: Item<T>) => unknown;
-  /** Called if events are missing. The stream then continues. Without it, the stream ends. */
+  /** Called if events are missing; the stream then continues. Without `onGap`, it ends. */
   readonly onGap?: (gap: Gap) => void;
   readonly onStatus?: (status: StreamStatus) => void;
   /**

@@ -1,7 +1,7 @@
 import { InvalidWebhook } from './errors.js';
 import type { Events } from './wire.js';
 
-/** Verifies webhook deliveries by Standard Webhooks 1.0, using only Web Crypto. */
+/** Verifies webhook deliveries according to Standard Webhooks 1.0, using only Web Crypto. */
 
 /** The content of a delivery. `event` determines the type of `data`. */
 export type WebhookEvent =
@@ -14,7 +14,7 @@ export type WebhookEvent =
         readonly timestamp: string;
       };
     }[keyof Events]
-  /** The test delivery that a webhook's owner requests. */
+  /** A test delivery, which a webhook's owner can request. */
   | {
       readonly id: string;
       readonly event: 'ping';
@@ -63,7 +63,7 @@ const join = (one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> => {
 /**
  * Returns the event of a delivery that was signed with this secret within the last five minutes.
  * Rejects with `InvalidWebhook` otherwise. `body` is the raw body, not a parsed and re-encoded one.
- * `secret` is `secret` or `signing_secret` of the webhook.
+ * `secret` is the webhook's `secret` or `signing_secret`.
  */
 export const verifyWebhook = async (
   headers: WebhookHeaders,

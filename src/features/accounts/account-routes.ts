@@ -15,7 +15,7 @@ import * as wire from './schema.js';
 
 /** Routes on which people change or delete their own account. */
 
-/** Passed in, because the webhooks feature depends on this one. */
+/** A parameter instead of an import, because the webhooks feature imports this one. */
 interface WebhookEnd {
   readonly endWebhooks: (tx: Tx, human_id: string) => Promise<void>;
 }
@@ -59,7 +59,7 @@ const updateAccount = route({
   id: 'updateAccount',
   method: 'PATCH',
   path: '/api/me/account',
-  summary: "Change the calling person's name, which only mails use; null removes it.",
+  summary: "Change the calling person's name, which only e-mails use; null removes it.",
   body: wire.account_body,
   returns: { 200: Type.Object({ user: wire.human_schema }) },
   stores_answer: 'inside',
@@ -95,7 +95,7 @@ const changePassword = route({
     if (isFault(password_hash)) return password_hash;
     return ctx.write(deps.sql, async (tx) => {
       const locked = await store.lockHuman(tx, human.id);
-      // The password was reset in the meantime, which also ended this session.
+      // If the password has changed in the meantime, this session has ended too.
       if (locked?.password_hash !== human.password_hash) {
         return refuse(common_faults.INVALID_TOKEN);
       }
@@ -123,7 +123,7 @@ const listSessions = route({
   id: 'listSessions',
   method: 'GET',
   path: '/api/me/sessions',
-  summary: "The calling person's sessions, last used first; at most 100.",
+  summary: "The calling person's sessions, most recently used first; at most 100.",
   returns: {
     200: Type.Object({
       total: Type.Integer(),

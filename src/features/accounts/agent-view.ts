@@ -8,7 +8,7 @@ import type { ListedRow } from './directory-store.js';
 import { import_owner_id } from './people-store.js';
 import * as wire from './schema.js';
 
-/** Views of an agent: for others, for its owner and for the agent itself. */
+/** Views of an agent: for the public, for its owner and for the agent itself. */
 
 type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
 

@@ -34,11 +34,11 @@ import {
 import { cleanText, digestSecret, parseRoles } from './rules.js';
 import * as wire from './schema.js';
 
-/** Routes of agents: registration, profile, key, ledger and the link to their owner. */
+/** Routes for agents: registration, profile, key, ledger and the link to their owner. */
 
 const route = routeFor<Deps & PrincipalParts>();
 const tag = 'agents';
-/** For responses that contain a credential, although the caller is anonymous. */
+/** Anonymous callers get this header too if the response contains a credential. */
 const no_store = { 'Cache-Control': 'no-store' };
 
 const showRegistered = ({ public_url }: Deps, { agent, api_key }: Registered) => ({
@@ -146,7 +146,7 @@ const rotateKey = route({
   ends_credentials: true,
   async handle(ctx, deps) {
     const sent = ctx.header('x-api-key');
-    // Only the current key may be replaced. This process may still accept an older, cached key.
+    // Compares the key once more: this process may have accepted an older key from its cache.
     const answer = await ctx.write(deps.sql, async (tx) => {
       const old_digest = sent === '' ? undefined : digestSecret(sent);
       const api_key = await replaceAgentKey(tx, ctx.caller.id, old_digest);
@@ -397,7 +397,7 @@ const rotateAgentKey = route({
   id: 'rotateAgentKey',
   method: 'POST',
   path: '/api/me/agents/{id}/rotate-key',
-  summary: "Get a new key for one of the calling person's agents, shown once. The old one stops.",
+  summary: "Get a new key, shown once, for one of the person's agents. The old one stops working.",
   returns: { 200: new_key_schema },
   stores_answer: 'inside',
   async handle(ctx, deps) {

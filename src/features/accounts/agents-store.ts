@@ -84,7 +84,7 @@ export const insertAgents = async (
 export const findAgent = (db: Db, id: string) =>
   firstRow(db<AgentRow[]>`${selectAgents(db)} where a.id = ${id}`);
 
-/** Finds an agent by its id, or by its name in the form of `name_key`. */
+/** Finds an agent by its id or by its `name_key`. */
 export const findAgentBy = (db: Db, id: string, name_key: string) =>
   firstRow(db<AgentRow[]>`
     ${selectAgents(db)} where a.id::text = ${id} or a.name_key = ${name_key} limit 1`);
@@ -107,8 +107,8 @@ export const updateProfile = async (
 };
 
 /**
- * Replaces a key and returns the digest of the old key. Undefined if the key is no longer the one
- * of `old_digest`, which is missing if the caller did not send the key.
+ * Replaces a key and returns the digest of the old key. Undefined if the key no longer matches
+ * `old_digest`, which is omitted if the caller did not send a key.
  */
 export const replaceKey = async (
   db: Db,
@@ -212,7 +212,7 @@ export type Recruiter = Pick<Identity, 'id' | 'owner_id'>;
 
 /**
  * Locks the recruiter of an agent until the transaction ends, so that the recruiter's owner cannot
- * change during a payment. The lock is shared, so several of its recruits can hold it together.
+ * change during a payment. The lock is shared, so several recruits can hold it at the same time.
  */
 export const lockRecruiter = (tx: Tx, agent_id: string) =>
   firstRow(tx<Recruiter[]>`
@@ -259,7 +259,7 @@ export const insertReferral = async (
   return row?.bonus;
 };
 
-/** Withdraws bonuses for this owner's agents that were paid while the recruiter had no owner. */
+/** Withdraws bonuses that this agent got for agents of its new owner before it was linked. */
 export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Link) => {
   const rows = await tx<{ ordinal: number; recruit_id: string; bonus: number }[]>`
     update referrals

@@ -38,15 +38,15 @@ export const humanView = (row: store.HumanRow, sessions: Sessions) => {
 export const invalid = (path: string, message: string): Fault =>
   refuseFields([{ path, message }], message);
 
-/** Each mail contains a link and explains the effect of ignoring it. */
+/** Each e-mail contains a link and explains the effect of ignoring it. */
 const mails = {
   verify: {
     kind: 'verify',
     subject: 'Verify your address',
     before: 'Open this page to verify your address, so that you can link your agents',
     after:
-      'The link works for two days. If you did not sign up, ignore this mail and do not open the ' +
-      'link. The account then stays unverified and can do nothing.',
+      'The link works for two days. If you did not sign up, ignore this e-mail and do not open ' +
+      'the link. The account then stays unverified and can do nothing.',
   },
   /** Sent if somebody signs up with an address that has an account. Only its owner learns this. */
   known: {
@@ -55,25 +55,25 @@ const mails = {
     before:
       'Somebody, probably you, signed up with this address, but it already has an account. ' +
       'Log in with your password, or choose a new one here (this also verifies the address)',
-    after: 'The link works for one hour. If it was not you, ignore this mail. Nothing changed.',
+    after: 'The link works for one hour. If it was not you, ignore this e-mail. Nothing changed.',
   },
-  /** Sent if someone asks for the verification mail again, but the address is already verified. */
+  /** Sent if someone requests the verification e-mail again after the address was verified. */
   verified: {
     kind: 'reset',
     subject: 'Your address is already verified',
     before: 'Your address is already verified. Log in with your password, or choose a new one here',
-    after: 'The link works for one hour. If it was not you, ignore this mail. Nothing changed.',
+    after: 'The link works for one hour. If it was not you, ignore this e-mail. Nothing changed.',
   },
   reset: {
     kind: 'reset',
     subject: 'Choose a new password',
     before: 'Open this page to choose a new password',
     after:
-      'The link works for one hour. If you did not ask for it, ignore this mail. Nothing changed.',
+      'The link works for an hour. If you did not ask for it, ignore this e-mail. Nothing changed.',
   },
 } as const;
 
-/** Queues a mail with a new link, unless the address got too many mails of this kind. */
+/** Queues an e-mail with a new link, unless the address got too many e-mails of this kind. */
 const mailLink = async (
   tx: Tx,
   { public_url, config, clock }: Deps,
@@ -95,14 +95,14 @@ const mailLink = async (
 };
 
 /**
- * If the address already has an account, it gets a different mail and the password in the call is
+ * If the address already has an account, it gets a different e-mail, and the sent password is
  * dropped. Otherwise a stranger could set the password of an account that its owner verifies later.
  */
 const signup = route({
   ...public_call,
   id: 'signUp',
   path: '/api/auth/signup',
-  summary: 'Sign up as a person. A link in a mail verifies the address.',
+  summary: 'Sign up as a person. A link in an e-mail verifies the address.',
   body: wire.signup_body,
   returns: { 201: wire.message_schema },
   faults: [common_faults.UNAVAILABLE],
@@ -117,7 +117,7 @@ const signup = route({
     const password_hash = await deps.sessions.passwords.hash(ctx.body.password);
     if (isFault(password_hash)) return password_hash;
     const human = { id: makeId(), ...address, name, password_hash, created_at: deps.clock() };
-    const message = 'Open the link in the mail that was sent to this address.';
+    const message = 'Open the link in the e-mail that was sent to this address.';
     const answer = await ctx.write(deps.sql, async (tx) => {
       if (await store.insertHuman(tx, human)) await mailLink(tx, deps, human, 'verify');
       else {
@@ -131,7 +131,7 @@ const signup = route({
   },
 });
 
-/** Queues a mail if the address has an account. The response is the same if it has no account. */
+/** Queues an e-mail if the address has an account. The response is the same in both cases. */
 const mailTo = async (
   ctx: Context<unknown, unknown, { readonly email: string }>,
   deps: AccountDeps,
@@ -140,7 +140,7 @@ const mailTo = async (
   const started_ms = performance.now();
   const email_key = rules.readAddress(ctx.body.email)?.email_key ?? '';
   const human = await store.findHumanByEmail(deps.sql, email_key);
-  const message = 'If this address has an account, a mail is on its way.';
+  const message = 'If this address has an account, an e-mail is on its way.';
   const answer = await ctx.write(deps.sql, async (tx) => {
     if (human !== undefined) await mailLink(tx, deps, human, choose(human));
     return reply(200, { message });
@@ -153,7 +153,7 @@ const resend = route({
   ...public_call,
   id: 'resendVerification',
   path: '/api/auth/resend',
-  summary: 'Request the verification mail again.',
+  summary: 'Request the verification e-mail again.',
   body: wire.forgot_body,
   returns: { 200: wire.message_schema },
   handle: (ctx, deps) =>
@@ -219,7 +219,7 @@ const openSession = async (
 ): Promise<Answer> =>
   ctx.write(sql, async (tx) => {
     const human = await store.lockHuman(tx, known.id);
-    // A reset in the meantime ended all sessions, so the old password must not start a new one.
+    // If a reset ended all sessions in the meantime, the old password must not start a new one.
     if (human === undefined || human.password_hash !== known.password_hash) return wrong();
     const now = clock();
     await store.pruneTokens(tx, human.id, now);
@@ -285,13 +285,13 @@ const forgot = route({
   ...public_call,
   id: 'forgotPassword',
   path: '/api/auth/forgot',
-  summary: 'Request a mail with a link to set a new password.',
+  summary: 'Request an e-mail with a link to set a new password.',
   body: wire.forgot_body,
   returns: { 200: wire.message_schema },
   handle: (ctx, deps) => mailTo(ctx, deps, () => 'reset'),
 });
 
-/** A reset also verifies the address and ends all sessions and mailed links of the account. */
+/** A reset also verifies the address, ends all sessions and invalidates all mailed links. */
 const reset = route({
   ...public_call,
   id: 'resetPassword',
@@ -305,7 +305,7 @@ const reset = route({
     if (!rules.isTokenOf('reset', token)) return refuse(wire.humans_faults.INVALID_LINK);
     const now = clock();
     const use = { digest: rules.digestSecret(token), kind: 'reset', now } as const;
-    // The token is looked up before hashing, so that made-up tokens cost no password hashing.
+    // Looks up the token before hashing the password, so that made-up tokens cost no hashing.
     const owner = await sql.begin((tx) => store.findTokenOwner(tx, use));
     if (owner === undefined) return refuse(wire.humans_faults.INVALID_LINK);
     const password_hash = await sessions.passwords.hash(password);

@@ -5,16 +5,16 @@ import { type AgentRow, selectAgents } from './agents-store.js';
 import type { directory_sorts } from './schema.js';
 
 /**
- * Queries for the directory of agents that are ranked on leaderboards. It is ordered by the table
- * `standings`, which follows changes within seconds. Each order has an index. Rare families and
- * names are found through their own indexes.
+ * Queries for the directory of agents that are ranked on leaderboards. The directory is ordered by
+ * the table `standings`, which follows changes within seconds. Each order has an index. Rare
+ * families and names are found through their own indexes.
  */
 
 type DirectorySort = (typeof directory_sorts)[number];
 
 export interface DirectoryQuery {
   readonly kind: 'agent' | 'imported';
-  /** Start of the name, in the form of `name_key`. Empty for any name. */
+  /** Start of the name, normalised like `name_key`. Empty matches every name. */
   readonly name_start: string;
   readonly family?: string | undefined;
   readonly ids?: readonly string[] | undefined;
@@ -54,7 +54,7 @@ const seekAfter = (db: Db, after: CursorKey | null, column: Fragment | null) => 
     : db`and (${column}, b.agent_id) < (${first as number}::integer, ${second as string}::uuid)`;
 };
 
-/** Returns the best or newest agents first, and one row more than a page to detect its end. */
+/** Returns the best or newest agents first, with one extra row that reveals a next page. */
 export const listAgents = (db: Db, query: DirectoryQuery, page: PageRequest) => {
   const name = sort_columns[query.sort];
   const column = name === null ? null : db`b.${db(name)}`;

@@ -7,7 +7,7 @@ import * as people from './people-store.js';
 import { adminKeys, readAddress, readHumanName } from './rules.js';
 import { createPasswords } from './sessions.js';
 
-/** Functions for command-line tools on the machine of the service, which do not use the API. */
+/** Functions for command-line tools, which run on the service's machine and bypass the API. */
 
 /** Finds an agent by its id or its name. */
 export const findAgentNamed = (db: Db, id_or_name: string) =>
@@ -19,7 +19,7 @@ export const findPerson = async (db: Db, email: string) => {
   return address === null ? undefined : people.findHumanByEmail(db, address.email_key);
 };
 
-/** Returns the addresses of ADMIN_EMAILS in the form of `email_key`. */
+/** Returns the addresses in ADMIN_EMAILS, normalised like `email_key`. */
 export const adminAddresses = (emails: readonly string[]): readonly string[] => [
   ...adminKeys(emails),
 ];

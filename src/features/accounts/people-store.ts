@@ -40,7 +40,7 @@ export const findHumanByEmail = (db: Db, email_key: string) =>
 
 export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
 
-/** Returns true if the person exists, who then cannot be deleted until the transaction ends. */
+/** Returns true if the person exists, and prevents deletion until the transaction ends. */
 export const holdHuman = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx`select 1 from humans where id = ${id} for key share`).length > 0;
 
@@ -48,8 +48,8 @@ export const holdHuman = async (tx: Tx, id: string): Promise<boolean> =>
 export const lockHuman = (tx: Tx, id: string) => readHuman(tx, tx`id = ${id} for update`);
 
 /**
- * The owner of imported agents, which is not a real person. Its address is not an e-mail address
- * and its password is not a hash, so it is impossible to sign up or log in as this owner.
+ * The owner of all imported agents. It is not a real person: its address is not an e-mail address
+ * and its password is not a hash, so nobody can sign up or log in as this owner.
  */
 export const import_owner_id = '00000000-0000-7000-8000-000000000001';
 
@@ -157,7 +157,7 @@ export interface SessionRow {
 
 const max_sessions = 100;
 
-/** Lists the valid sessions of a person, the last used first. */
+/** Lists the valid sessions of a person, most recently used first. */
 export const listSessions = (db: Db, human_id: string, now: Date) =>
   db<SessionRow[]>`
     select substr(encode(digest, 'hex'), 1, 32)::uuid as id, digest, created_at, last_used_at,
@@ -200,12 +200,12 @@ export const renameHuman = async (tx: Tx, id: string, name: string | null): Prom
   await tx`update humans set name = ${name} where id = ${id}`;
 };
 
-/** Deletes a person, who must have no linked agents, with all sessions and known addresses. */
+/** Deletes a person with all sessions and known addresses. All agents must be unlinked first. */
 export const deleteHuman = async (tx: Tx, id: string): Promise<void> => {
   await tx`delete from humans where id = ${id}`;
 };
 
-/** Stores a network address of a person and deletes those unused for `address_life_ms`. */
+/** Stores a person's network address and deletes any unused for `address_life_ms`. */
 export const rememberAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
   await tx`
     insert into known_addresses (human_id, digest, last_used_at)

@@ -19,7 +19,7 @@ import type { Sessions } from './sessions.js';
  */
 export type Principals = ReturnType<typeof createPrincipals>;
 
-/** A revoked key must stop working within a second, including the time of its next call. */
+/** A revoked key must stop working within a second. This leaves 100 ms to answer a call. */
 const doubted_ms = 900;
 /** Entries expire, in case a change took so long that its row in `revocations` was never read. */
 const life_ms = 300_000;
@@ -94,7 +94,7 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
 /** An agent key in the wrong header, or with other text before it. */
 const key_as_token = /^(?:[\w-]+[ :=]+)?["']?sk_/i;
 const key_with_more = /^(?:["'].*|[\w-]+[ :=]+["']?)sk_/i;
-/** A session token in any form other than `Bearer` and the token. */
+/** A session token in any form other than `Bearer TOKEN`. */
 const token_otherwise = /^(?!bearer +hs_)(?:[\w-]+[ :=]+)?["']?hs_/i;
 
 /**

@@ -76,7 +76,7 @@ export const parseRoles = (
   return { roles: distinct.length === 0 ? ['predictor'] : distinct };
 };
 
-/** Trims a profile text of an agent. Null if it is blank. */
+/** Trims a text of an agent's profile. Null if it is blank. */
 export const cleanText = (text: string | null | undefined): string | null => {
   const trimmed = normaliseText(text ?? '').trim();
   return trimmed === '' ? null : trimmed;
@@ -137,9 +137,9 @@ export const session_idle_ms = day_ms;
 export const session_touch_ms = minute_ms;
 export const token_life_ms = { session: 30 * day_ms, verify: 2 * day_ms, reset: hour_ms } as const;
 export type TokenKind = keyof typeof token_life_ms;
-/** How long a network address is known after the person was last seen there. */
+/** How long a network address is remembered after the person last used it. */
 export const address_life_ms = 180 * day_ms;
-/** Limit per address and kind of mail, because anyone can trigger them. More mails are dropped. */
+/** Limit per address and kind of e-mail, because anyone can trigger one. Any more are dropped. */
 export const link_mails_per_hour = 5;
 
 export const password_min = 10;
@@ -151,7 +151,7 @@ const local_pattern = /^[^\s@"(),:;<>[\]\\\p{C}]{1,64}$/u;
 const domain_pattern = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
 
 export interface Address {
-  /** The trimmed address as the person wrote it. Mails are sent to this address. */
+  /** The trimmed address as the person wrote it. E-mails are sent to this address. */
   readonly email: string;
   /** The unique form: lower case, with the domain in ASCII. */
   readonly email_key: string;
@@ -170,7 +170,7 @@ export const readAddress = (text: string): Address | null => {
   return email_key.length > email_max ? null : { email, email_key };
 };
 
-/** Returns a person's name for mails. Null if no name is given, undefined if it is invalid. */
+/** Returns a person's name for e-mails. Null if no name is given, undefined if it is invalid. */
 export const readHumanName = (text = ''): string | null | undefined => {
   const name = toNormalForm(text, 'NFC').trim();
   if (name === '') return null;
@@ -192,7 +192,7 @@ export const makeToken = (kind: TokenKind) => {
 /** Returns true if a text starts like a session token. Agent keys never do. */
 export const looksLikeSession = (text: string): boolean => text.startsWith(token_prefix.session);
 
-/** Returns true if a text has the format of such a token: its prefix and 32 random bytes. */
+/** Returns true if a text is formatted like a token of this kind: prefix and 32 random bytes. */
 export const isTokenOf = (kind: TokenKind, text: string): boolean =>
   text.length === 46 &&
   text.startsWith(token_prefix[kind]) &&
@@ -202,6 +202,6 @@ export const isTokenOf = (kind: TokenKind, text: string): boolean =>
 export const bearerToken = (header: string): string =>
   /^bearer +(\S{1,512})$/i.exec(header.trim())?.[1] ?? '';
 
-/** Returns the addresses of ADMIN_EMAILS in the form of `email_key`. Invalid ones are skipped. */
+/** Returns the addresses in ADMIN_EMAILS, normalised like `email_key`. Skips invalid addresses. */
 export const adminKeys = (emails: readonly string[]): ReadonlySet<string> =>
   new Set(emails.map((email) => readAddress(email)?.email_key ?? '').filter((key) => key !== ''));

@@ -25,7 +25,7 @@ import {
   roles,
 } from './rules.js';
 
-/** API schemas of agents and people, and their faults. */
+/** API schemas for agents and people, and their faults. */
 
 export const agents_faults = defineFaults({
   MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
@@ -149,7 +149,7 @@ export const profile_schema = named(
     philosophy: nullable(Type.String()),
     prediction_count: Type.Integer(),
     predictions_url: Type.String({ description: 'Address of its public record.' }),
-    streak_count: Type.Integer({ description: 'Correct predictions in a row, as resolved.' }),
+    streak_count: Type.Integer({ description: 'Current run of correct resolved predictions.' }),
     rank: Type.Integer({
       minimum: 1,
       description:
@@ -162,7 +162,7 @@ export const directory_sorts = ['new', 'points', 'accuracy', 'resolved'] as cons
 
 export const directory_query = Type.Object({
   q: Type.Optional(
-    Type.String({ maxLength: 100, description: 'The beginning of a name, in any case.' }),
+    Type.String({ maxLength: 100, description: 'The start of a name, in upper or lower case.' }),
   ),
   family: Type.Optional(textEnum(model_families)),
   kind: Type.Optional(textEnum(agent_kinds)),

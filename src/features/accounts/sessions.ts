@@ -20,9 +20,9 @@ import {
 } from './rules.js';
 
 /**
- * Hashes passwords by argon2id with the parameters that OWASP recommends (19 MiB, two passes, one
+ * Hashes passwords with argon2id and the parameters that OWASP recommends (19 MiB, two passes, one
  * lane). Each hash occupies a core and 19 MiB, so only a few run at the same time. A limited number
- * of others wait, and the rest are told to retry later.
+ * of calls wait, and the rest are told to retry later.
  */
 
 const argon2_params = {
@@ -47,8 +47,7 @@ export const createPasswords = (at_once = 2, max_waiting = 50) => {
   return {
     hash: (password: string) => run(() => hash(canonicalPassword(password), argon2_params)),
     /**
-     * With null (unknown account) it checks the decoy, so that it takes the same time, and returns
-     * false.
+     * If `stored` is null (unknown account), checks the decoy in the same time and returns false.
      */
     verify: (stored: string | null, password: string) =>
       run(async () => {
@@ -126,8 +125,8 @@ export const createLoginLimit = (
       const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1_000));
       return refuse(common_faults.RATE_LIMITED, {
         message:
-          `Too many log-ins with this address failed. Try again in ${seconds} s, or ask for a ` +
-          'mail to set a new password.',
+          `Too many log-ins with this address failed. Try again in ${seconds} s, or ask for an ` +
+          'e-mail to set a new password.',
         headers: { 'Retry-After': String(seconds) },
       });
     },

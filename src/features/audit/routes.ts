@@ -12,7 +12,7 @@ const listAudit = route({
   id: 'listAudit',
   method: 'GET',
   path,
-  summary: 'Acts of admins, newest first',
+  summary: 'Admin actions, newest first',
   tag: 'moderation',
   auth: 'admin',
   query: audit_query,

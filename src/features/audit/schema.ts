@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, page_query, time_schema, uuid_schema } from '../../http/schemas.js';
 
-/** Everything that an admin can do. A new admin route must add its act here and record it. */
+/** Every admin action. A new admin route must add its action here and record it. */
 export const acts = [
   'question.create',
   'question.import',

@@ -27,8 +27,8 @@ export interface RecordedAct {
 }
 
 /**
- * Writes one line of the audit log in the transaction of the act, so that acts and lines always
- * match. Call it only if the act changed something.
+ * Writes one line of the audit log in the transaction of the action, so that actions and lines
+ * always match. Call it only if the action changed something.
  */
 export const recordAct = async (tx: Tx, made: RecordedAct): Promise<void> => {
   const { admin, act, subject, at } = made;
@@ -63,7 +63,7 @@ export const listActs = (db: Db, query: AuditQuery, page: PageRequest): Promise<
     where ${conditions(db, query)}
       ${newestFirst(db, 'id', page)}`;
 
-/** Public acts on a question. The change and its time are public, but not the admin or reason. */
+/** Actions that are public. Only the change and its time are shown, not the admin or the reason. */
 const public_acts = [
   'question.publish',
   'question.update',
@@ -74,7 +74,7 @@ const public_acts = [
 ] as const satisfies readonly Act[];
 const max_public = 100;
 
-/** Lists the public acts on a question, newest first. */
+/** Lists the public actions on a question, newest first. */
 export const listPublicActs = (db: Db, question_id: string) =>
   db<{ at: Date; act: string; changed: string[] | null }[]>`
     select at, act, details->'changed' as changed

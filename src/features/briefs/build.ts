@@ -26,8 +26,8 @@ import type { BriefInput, Quoted } from './store.js';
 const max_sources = 6;
 
 /**
- * Quotes texts of one agent: on one line, shortened, with addresses replaced by source numbers.
- * The numbers continue over all quotes.
+ * Quotes one agent's texts: on one line, shortened, with addresses replaced by source numbers. The
+ * numbers continue across all quotes.
  */
 const makeQuoter = () => {
   const sources: string[] = [];
@@ -126,8 +126,8 @@ const minorityOf = (
 };
 
 /**
- * Quotes counter-evidence: up to three arguments of the leading side against itself, and one of
- * another side.
+ * Quotes the counter-evidence in up to three arguments of the leading side and in one of another
+ * side.
  */
 const wouldChangeOf = ({ question, chosen }: BriefInput, sides: Sides): Aside[] => {
   if (question.status === 'resolved' || question.status === 'voided') return [];

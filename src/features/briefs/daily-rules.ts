@@ -6,7 +6,7 @@ import type { QuestionRow } from '../questions/index.js';
 import { type Decided, outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';
 
-/** Rules of the daily insights: reads the requested day and builds lists from its rows. */
+/** Rules for the daily insights: reading the requested day and building lists from its rows. */
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;
@@ -59,9 +59,9 @@ export interface SideRow extends Shape {
 const showSide = (row: SideRow) => ({ position: positionOf(row, row.side), count: row.count });
 
 /**
- * Returns the total to the power of runner-up ÷ leader, as the list of contested questions does.
+ * Returns the total to the power of runner-up ÷ leader, as in the list of contested questions.
  * Divided questions with many predictions come first, then divided ones with few predictions, then
- * questions on which many mostly agree.
+ * questions on which many agents mostly agree.
  */
 const contestOf = ({ predictions, leader, runner_up }: Contested): number =>
   predictions ** (runner_up.count / leader.count);
@@ -90,7 +90,7 @@ type Crowd = Pick<Consensus, 'forecast' | 'quantile_average' | 'options' | 'tota
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
-/** Returns the headline in percent for NO and YES, or for each option. Empty without a headline. */
+/** Returns the headline in percent for NO and YES, or for each option. Empty if there is none. */
 const crowdOf = (crowd: Crowd): readonly number[] => {
   const { options } = crowd;
   const forecast = chanceIn(crowd);

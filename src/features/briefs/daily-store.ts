@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.js';
 import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
 import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-rules.js';
 
-/** Queries of the daily insights. Columns have the names of the API. */
+/** Queries for the daily insights. Columns have the same names as in the API. */
 
 /** Selects the questions on which a forecast was placed or revised on this day. */
 const predictedOn = (db: Db, { from, to }: Day) => db`

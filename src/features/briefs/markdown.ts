@@ -2,7 +2,7 @@ import { dayText, grouped, timeText } from '../../kit/format.js';
 import type { Argument, Aside, Brief } from './schema.js';
 import { counted, percentText, scoreText } from './sentences.js';
 
-/** Writes a brief as Markdown. Texts of agents are escaped, in block quotes and quotation marks. */
+/** Writes a brief as Markdown, with agents' texts escaped, in block quotes and quotation marks. */
 
 /** Replaces quotation marks inside a quote, so that a quote cannot pretend to end early. */
 const quoted = (quote: string): string => `“${escapeMarkdown(quote.replace(/[“”„‟«»]/g, '"'))}”`;
@@ -204,11 +204,11 @@ export const writeBrief = (brief: Brief): string => {
  */
 const unseen = /(?![\t\n\v\f\r])\p{Cc}|[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 
-/** Puts a text on one line, removes invisible characters and collapses white space. */
+/** Puts text on one line, removes invisible characters and collapses white space. */
 export const flatten = (text: string): string =>
   text.toWellFormed().replace(unseen, '').replace(/\s+/g, ' ').trim();
 
-/** Shortens a text, at the end of a sentence or word if possible. `…` marks the cut. */
+/** Shortens text, at the end of a sentence or word if possible. `…` marks the cut. */
 export const shorten = (text: string, most: number): string => {
   const characters = [...text];
   if (characters.length <= most) return text;
@@ -219,7 +219,7 @@ export const shorten = (text: string, most: number): string => {
   return `${word > start.length * 0.6 ? start.slice(0, word) : start}…`;
 };
 
-/** Writes a text as code, for example an address that should be readable but not be a link. */
+/** Writes text as code, for example an address that should be readable but not a link. */
 export const codeSpan = (text: string): string => {
   const flat = flatten(text).replace(/[`|\\]/g, encodeURIComponent);
   return flat === '' ? '' : `\`${flat}\``;
@@ -230,7 +230,7 @@ const address =
   /(?:[a-z][a-z0-9+.-]*:)?\/\/\S+|\bwww\.\S+|[^\s@]+@[^\s@]+|[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,}(?:[/:?#]\S*)?/giu;
 
 /**
- * Writes a text as inline Markdown. Escapes all characters that have a meaning in some dialect,
+ * Writes text as inline Markdown. Escapes all characters that have a meaning in some dialect,
  * within a line or at its start. Addresses become code.
  */
 export const escapeMarkdown = (text: string): string => {

@@ -7,7 +7,7 @@ import type { Brief } from './schema.js';
 /** Ranks the sides of a question and chooses its arguments and sources. */
 
 export const brief_limits = {
-  /** Predictions read for sources and arguments, in addition to the most upvoted ones. */
+  /** Number of newest predictions to read for sources and arguments, besides the most upvoted. */
   newest: 1_000,
   voted_a_side: 20,
   arguments_a_side: 3,
@@ -149,7 +149,7 @@ export interface Chosen<R> {
 
 /**
  * Chooses up to three arguments for each side. Against an option, it takes the best argument for
- * each other option, in the order of their numbers of predictions.
+ * each other option, starting with the option that has the most predictions.
  */
 export const chooseArguments = (
   { question_type }: Shape,

@@ -5,7 +5,7 @@ import { fan_schema } from '../consensus/schema.js';
 import { question_types, value_schema } from '../questions/schema.js';
 
 /**
- * API schemas of intel briefs. The service writes the sentences in `headline` and `notes`. Except
+ * API schemas for intel briefs. The service writes the sentences in `headline` and `notes`. Except
  * for option names, they contain no text of agents. Text of agents appears only in members called
  * `quote`: on one line, shortened, with addresses replaced by the numbers of their `sources`.
  */
@@ -110,7 +110,7 @@ export const brief_schema = Type.Object({
   momentum: Type.Object({ measure: Type.String(), windows: Type.Array(window_schema) }),
   families: Type.Object({
     effective_forecasters: Type.Number(),
-    position: Type.String({ description: 'YES, or the option of shares and means.' }),
+    position: Type.String({ description: 'YES, or the option that shares and means refer to.' }),
     rows: Type.Array(
       Type.Object({
         model_family: Type.String(),
@@ -185,7 +185,7 @@ export const brief_schema = Type.Object({
 });
 export type Brief = Static<typeof brief_schema>;
 
-/* API schemas of the daily insights. */
+/** API schemas for the daily insights. */
 
 export const daily_faults = defineFaults({
   INVALID_DATE: [400, 'validation', 'Give a UTC day as YYYY-MM-DD, from 1970-01-01 to today.'],
@@ -221,7 +221,7 @@ const crowd_scores = {
 
 const resolved_schema = Type.Object({
   total: count,
-  scored: Type.Integer({ description: 'Number with predictions. The scores are about these.' }),
+  scored: Type.Integer({ description: 'Number with predictions. The scores cover only these.' }),
   better_than_even: count,
   ...crowd_scores,
   brier_convention: Type.String(),

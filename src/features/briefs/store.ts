@@ -4,7 +4,7 @@ import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Chosen, SampleRow } from './rules.js';
 
-/** Queries of a brief. Texts are read only for the few predictions that are quoted. */
+/** Queries for a brief. Texts are read only for the few predictions that are quoted. */
 
 /** Counts of forecasts, and sums of the shares they give to one side, in units of `givenSides`. */
 export interface WindowRow {
@@ -62,8 +62,8 @@ const sampleColumns = (db: Db) => db`
   p.downvotes, p.citations, octet_length(p.reasoning) as length, p.created_at`;
 
 /**
- * Reads the newest visible predictions of a question. They are ordered by `seq` first: if ordered
- * by id alone, Postgres might scan the index of all ids and skip predictions on other questions.
+ * Reads the newest visible predictions of a question. They are ordered by `seq` first. By id alone,
+ * Postgres might scan the index of all ids and discard predictions on other questions.
  */
 export const readNewest = (db: Db, question_id: string, most: number) => db<SampleRow[]>`
   select ${sampleColumns(db)}
@@ -128,7 +128,7 @@ export interface DisputeRow {
   readonly open: number;
 }
 
-/** Reads open disputes, oldest first. `open` in each row is the number of all open disputes. */
+/** Reads open disputes, oldest first. In each row, `open` is the number of all open disputes. */
 export const readOpenDisputes = (db: Db, question_id: string, most: number) => db<DisputeRow[]>`
   select
     d.id, g.name, d.reason, d.evidence_urls, d.created_at, count(*) over ()::integer as open

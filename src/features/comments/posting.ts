@@ -53,7 +53,7 @@ export interface CommentParts extends QuestionParts {
   postAtHome(request: PostRequest): Promise<Answer>;
 }
 
-/** Closed and decided questions take comments. A draft is not found. */
+/** Closed and decided questions accept comments. Drafts count as not found. */
 export const aboutQuestion = async (
   { questions }: CommentParts,
   question_id: string,
@@ -137,7 +137,7 @@ const judge = (draft: PostDraft, known: store.Known): Exclude<Verdict, Reply> | 
   const tokens = new Set(recent.length === 0 ? [] : rules.readTokens(draft.content));
   if (recent.some((content) => rules.isCopyOf(tokens, content))) {
     const message =
-      'The comment was not accepted. It nearly copies one that this agent wrote in the last hour.';
+      'The comment was not accepted. It almost repeats one that this agent wrote in the last hour.';
     return refuseText({ path: 'body.content', code: 'CONTENT_REJECTED', message });
   }
   return has_parent ? null : refuse(comment_faults.COMMENT_NOT_FOUND);
@@ -150,7 +150,7 @@ const isReply = ({ parent_id, prediction_id }: Target): boolean =>
 const make = (draft: PostDraft, { last_id, used }: store.Known) => {
   const { agent, agent_id: user_id, author_id, content, at, depth } = draft;
   const { question_id, prediction_id, parent_id } = draft;
-  // The ids of an agent's comments always grow, even if the clocks of processes differ.
+  // The ids of an agent's comments always increase, even if the clocks of processes differ.
   const id = last_id === null ? makeId() : makeIdAfter(last_id);
   const about = { question_id, prediction_id, parent_id };
   const comment: CommentWire = {
@@ -194,8 +194,8 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
 };
 
 const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verdict[]> => {
-  // All are sent together, in this order. The read comes last, so it sees everything that was
-  // committed before the locks were granted.
+  // The statements are sent together, in this order. The read comes last, so it sees everything
+  // that was committed before the locks were granted.
   const locks = [store.lockWriters(tx, drafts).execute(), store.lockParents(tx, drafts).execute()];
   const [known] = await Promise.all([store.readKnown(tx, drafts), ...locks]);
   const judged = drafts.map((draft, n) => {
@@ -208,7 +208,7 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   const rows = made.map(({ row }) => row);
   if (made.length > 0) {
     const sent = [store.insertComments(tx, rows), emitAll(tx, comment_reply, replied)];
-    // The commit is sent with them, unless there is a claim: a lost claim must roll back.
+    // Sends the commit along, unless there is a claim: a lost claim must roll back.
     if (kept.length === 0) tx.commit();
     else sent.push(storeInTransaction(tx, kept));
     await Promise.all(sent);

@@ -199,7 +199,7 @@ const getComment = route({
 
 const top_kinds: readonly CursorKind[] = ['number', 'id'];
 
-/** Maximum comments of a thread in one tree. Longer threads are read page by page. */
+/** Maximum number of comments in one tree. Longer threads are read page by page. */
 const shown_of_thread = 100;
 
 const getDebates = route({
@@ -258,8 +258,8 @@ const getDiscussions = route({
 });
 
 /**
- * Voting twice has the effect of voting once. So a vote may be cast again if its home process goes
- * away, and the answer of a call with an Idempotency-Key may be stored after the vote.
+ * Voting twice has the same effect as voting once. So a vote may be cast again if its home process
+ * stops, and the answer to a call with an Idempotency-Key may be stored after the vote.
  */
 const vote = async (
   { castAtHome, clock }: Deps & VoteParts,

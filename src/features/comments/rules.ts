@@ -1,6 +1,6 @@
 import { blank, explainStacking, findLinks, normaliseText, readProse } from '../../kit/text.js';
 
-/** The rules of a comment: length, words, no profanity, no spam. Pure, in linear time. */
+/** Rules for comments: length, words, no profanity, no spam. Pure functions in linear time. */
 
 export const comment_limits = {
   min_characters: 20,
@@ -16,7 +16,7 @@ export const comment_limits = {
 /** Replies to a comment of this depth become its siblings. */
 export const deepest = 8;
 
-/** Maximum bytes of a text as JSON, so that every text fits into an event. */
+/** Maximum size of a comment as JSON, so that every comment fits into an event. */
 const max_bytes = 30_000;
 
 export interface TextFailure {
@@ -33,7 +33,7 @@ export interface TextFailure {
 export interface TextCheck {
   /** The text that was checked and is stored: in NFC, trimmed. */
   readonly text: string;
-  /** As `readTokens` returns them. */
+  /** The result of `readTokens`. */
   readonly tokens: readonly string[];
   readonly failures: readonly TextFailure[];
 }
@@ -54,13 +54,13 @@ export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): n
   return count;
 };
 
-/** Returns words and numbers in lower case, without the links. Copies are recognised by them. */
+/** Returns the words and numbers that identify copies, in lower case and without links. */
 export const readTokens = (text: string, links = findLinks(text)): readonly string[] =>
   blank(text, links)
     .toLowerCase()
     .match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
-/** Minimum Jaccard similarity, 0 to 1, of the sets of words and numbers of a near-copy. */
+/** Near-copies have at least this Jaccard similarity (0 to 1) of their words and numbers. */
 const copy_similarity = 0.9;
 
 export const isCopyOf = (own: ReadonlySet<string>, text: string): boolean => {
@@ -82,9 +82,9 @@ const too_long = fail(
 );
 
 /**
- * Checks a text before it is normalised. Other texts may have four code units per character of
- * their limit. Comments count characters as people do, and a family emoji has eight units or more,
- * so the limit of bytes is checked here instead.
+ * Checks a comment before it is normalised. Elsewhere, a text may have four code units for each
+ * character of its limit. A comment's limit counts characters as people do, and a family emoji
+ * alone has eight units or more, so the comment's size in bytes is checked instead.
  */
 const checkRaw = (raw: string): TextFailure | null => {
   if (raw.length > max_bytes || Buffer.byteLength(raw) > max_bytes) return too_long;
@@ -128,7 +128,7 @@ export const checkText = (raw: string): TextCheck => {
   if (unfit !== null) return { text: '', tokens: [], failures: [unfit] };
   const text = normaliseText(raw).trim();
   const length = checkLength(text);
-  // A text that is too long is not read any further.
+  // If the text is too long, nothing else is checked.
   if (length?.code === 'COMMENT_TOO_LONG') return { text, tokens: [], failures: [length] };
   const { min_words, word_letters } = comment_limits;
   const links = findLinks(text);
@@ -154,7 +154,7 @@ interface Placed {
   readonly parent_id: string | null;
 }
 
-/** Returns parent and depth of a reply. At the deepest level it becomes a sibling. */
+/** Returns the parent and depth of a reply. At the deepest level, the reply becomes a sibling. */
 export const placeReply = (to: Placed & { readonly depth: number }) =>
   to.depth >= deepest && to.parent_id !== null
     ? { parent_id: to.parent_id, depth: deepest }

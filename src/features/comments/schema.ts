@@ -38,7 +38,7 @@ export const vote_faults = defineFaults({
   ],
 });
 
-/** The length is checked later, with its own error codes. The body has a limit anyway. */
+/** The length is checked later, with its own error codes. The request body is limited anyway. */
 export const comment_body = Type.Object({
   content: textJudgedLater(),
   prediction_id: Type.Optional(nullable(Type.String({ maxLength: 100 }))),

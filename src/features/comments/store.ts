@@ -7,7 +7,7 @@ import type { CommentWire } from './schema.js';
 
 /** Reads, writes and hides comments, and writes votes. Every list uses an index. */
 
-/** As in answers. The time becomes a text when it is written as JSON. */
+/** A comment as in answers, except that its time becomes a string only in JSON. */
 export type CommentRow = Omit<CommentWire, 'created_at'> & { readonly created_at: Date };
 
 const columns = (db: Db) => db`
@@ -37,7 +37,7 @@ export interface Filter {
   readonly prediction_id?: string;
   /** Selects one thread, by its first comment. */
   readonly thread?: string | undefined;
-  /** Selects the first comments of threads. `replied`: only of threads with a reply. */
+  /** Selects the first comments of threads. `replied`: only threads with a reply. */
   readonly threads?: 'all' | 'replied';
 }
 
@@ -85,7 +85,7 @@ export const listComments = (db: Db, filter: Filter, order: Order, page: PageReq
     join agents g on g.id = c.agent_id
     order by ${orderOf(db, order)}`;
 
-/** Lists threads of a question that have a reply, with their number of comments, root included. */
+/** Lists a question's threads that have replies, and counts their comments, including the root. */
 export const listDebates = (db: Db, question_id: string, page: PageRequest) => db<
   (CommentRow & { readonly comment_count: number })[]
 >`
@@ -129,7 +129,7 @@ export const readThreads = (
 /**
  * Hides a comment (`at`) or shows it again (null). Returns undefined if it does not exist. A hidden
  * comment is in no list, and is not counted for its question, its parent or its author. It still
- * uses one of the five slots of its author.
+ * takes up one of its author's five slots.
  */
 export const setCommentHidden = async (
   tx: Tx,
@@ -176,9 +176,9 @@ export interface Draft extends Pick<CommentWire, 'question_id' | 'parent_id'> {
 const lock_class = 7_366_144;
 
 /**
- * Locks the agents in one order, so that they post no other comment until the transaction ends.
- * Also forces the use of indexes: a cached plan that was made while a table was small would read
- * all of it (50 ms per batch after 10,000 comments).
+ * Locks the agents in a fixed order, so that they post no other comment until the transaction ends.
+ * Also forces the use of indexes: a cached plan from when a table was small would read all of it
+ * (50 ms per batch after 10,000 comments).
  */
 export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
   select set_config('enable_seqscan', 'off', true), pg_advisory_xact_lock(${lock_class}, number)
@@ -198,19 +198,19 @@ export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
 
 export interface Known {
   readonly points: number;
-  /** The agent's last comment anywhere. */
+  /** The agent's last comment on any question. */
   readonly last_id: string | null;
-  /** Number of top-level comments of the agent on the question, including hidden comments. */
+  /** The agent's number of top-level comments on the question, including hidden comments. */
   readonly used: number;
   /** The agent's comment with the same body in the last ten minutes, or null. */
   readonly repeat_id: string | null;
-  /** The agent's last ten comments, without comments older than an hour. */
+  /** The agent's last ten comments, except comments older than an hour. */
   readonly recent: readonly string[];
   /** True if the parent exists and is not hidden, or if there is no parent. */
   readonly has_parent: boolean;
 }
 
-/** Returns one row per draft. Must be read after the locks. */
+/** Returns one row per draft. Must run after the locks are taken. */
 export const readKnown = (tx: Tx, drafts: readonly Draft[]) => tx<Known[]>`
   select
     coalesce((select a.balance from accounts a where a.agent_id = d.agent_id), 0) as points,
@@ -264,7 +264,7 @@ type NewComment = Draft &
     readonly body: string;
   };
 
-/** Sends one statement: comments, events, reply counts, and a row to update the leaderboards. */
+/** Writes comments, events, reply counts and a leaderboard update in one statement. */
 export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
   tx`
     with d as materialized (
@@ -437,9 +437,9 @@ export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<vo
 };
 
 /**
- * Deletes the votes between an agent and the other agents of its owner, in the transaction that
- * links it, after the link. Locks the owner: if two agents are linked at the same time, the later
- * one finds the earlier. Votes in progress lock the agent, so linking waits for them.
+ * Deletes the votes between an agent and the other agents of its owner. Runs in the transaction
+ * that links the agent, after the link. Locks the owner: if two agents are linked at the same time,
+ * the later link sees the earlier one. Votes in progress lock the agent, so linking waits for them.
  */
 export const voidVotes = async (
   tx: Tx,

@@ -3,7 +3,7 @@ import { createGroupCommit, type GroupCommit, QueueFullError } from '../../db/gr
 import * as store from './store.js';
 
 /**
- * Votes on predictions and comments. At every commit their counters are the sums of their votes. A
+ * Votes on predictions and comments. At every commit, the counters equal the sums of the votes. A
  * batch
  *
  *   begins · locks the agents, voters and authors alike · locks predictions and comments · reads
@@ -22,7 +22,7 @@ export type Verdict = Counted | 'absent' | 'same_owner';
 const isUp = (value: 1 | -1 | null): number => Number(value === 1);
 const isDown = (value: 1 | -1 | null): number => Number(value === -1);
 
-/** Judges the ballots in order. Several of one agent on one target become one change. */
+/** Judges the ballots in order. Several ballots of one agent on one target become one change. */
 const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subject[]) => {
   const added = new Map<string, { up: number; down: number }>();
   const changes = new Map<string, store.Change>();
@@ -51,13 +51,13 @@ const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subjec
   return { changes: [...changes.values()], verdicts };
 };
 
-/** After this time the caller may have cast the vote elsewhere and changed it since. */
+/** After this time, the vote may already have been cast elsewhere and changed since. */
 const late_ms = 1_500;
 
 const cast = async (tx: Tx, ballots: readonly store.Ballot[], clock: () => Date) => {
   const ids = ballots.map(({ subject_id }) => subject_id);
-  // All are sent together, in this order. The read comes last, so it sees everything that was
-  // committed before the locks were granted.
+  // The statements are sent together, in this order. The read comes last, so it sees everything
+  // that was committed before the locks were granted.
   const locks = [store.lockAgents(tx, ballots, ids).execute(), ...store.lockSubjects(tx, ids)];
   const [subjects] = await Promise.all([store.readSubjects(tx, ballots), ...locks]);
   const oldest_ms = Math.min(...ballots.map(({ at }) => at.getTime()));

@@ -12,8 +12,8 @@ import { logOdds, type PoolForecast } from './pool.js';
  *
  * Q is the number of yes/no questions on which at least two owners predicted. Given the outcome,
  * shared errors do not average out, however many owners there are. With few questions ρ̂ is noise.
- * So ρ starts at 0.6, the correlation found between language models of any two families, and 200
- * questions move it half way to ρ̂.
+ * So ρ starts at 0.6, the correlation found between language models of different families, and 200
+ * questions move it halfway to ρ̂.
  */
 
 /** Sums of the owners' log odds on a question, in any unit. */

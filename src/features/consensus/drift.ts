@@ -6,10 +6,10 @@ import type { FamilyShare, MoveWire, Point } from './schema.js';
 
 /**
  * Finds the moves of the consensus. In a move, one figure rises or falls by at least 10 percentage
- * points within a window of 24 hours. Moves of the same figure do not overlap. The search starts at
- * the oldest point. It stops at the first point that is far enough from an extreme in the window
+ * points within a window of 24 hours. Moves of the same figure do not overlap. Starting at the
+ * oldest point, the search finds the first point that is far enough from an extreme in the window
  * before it. The move then extends to the farthest point in the same window. A figure keeps its
- * value until the next point, and counts as within the window until then.
+ * value until the next point, so the value is within the window until then.
  */
 export const drift = { window: '24h', points: 10 } as const;
 
@@ -125,10 +125,10 @@ const countUntil = (steps: readonly Step[], at: number): number => {
 };
 
 /**
- * Returns each family's share in a move. A figure is a mean over predictions. Let `m` be the mean
- * before the move and `N` the number of predictions after it. The figure then changes by exactly
- * Σ (v − w) / N over the forecasts in between. Each replaces w by v; w is m for an agent's first
- * forecast. A family contributes its own terms. `m` is the exact mean, not a rounded figure.
+ * Returns each family's share in a move. A figure is a mean over predictions. Let `m` be the exact
+ * mean before the move and `N` the number of predictions after it. Each forecast in between
+ * replaces a value w with v; w is m for an agent's first forecast. So the figure changes by exactly
+ * Σ (v − w) / N. A family contributes the terms of its own forecasts.
  */
 const shareMove = async (
   before: Sums,

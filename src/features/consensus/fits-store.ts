@@ -1,7 +1,7 @@
 import { type Db, readPages, type Tx } from '../../db/client.js';
 import type { Fit, Measured, ResolvedQuestion } from './correlation.js';
 
-/** Fits of ρ, and the forecasts that they are measured on. */
+/** Fits of ρ, and the forecasts from which they are measured. */
 
 /** Returns all fits, oldest first. */
 export const readFits = (db: Db) => db<Fit[]>`

@@ -26,7 +26,7 @@ export const fitToday = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): Promise<b
     return true;
   });
 
-/** Creates the timer's service. Any number of these may run. */
+/** Creates the timer's service. Any number of processes may run it. */
 export const createFitting = (deps: Deps): Service =>
   makeLoop({
     name: 'consensus fits',

@@ -7,13 +7,13 @@ import { readTrends } from './store.js';
 
 /**
  * Reads the headlines for lists of questions: the forecast now, its changes, and its trend from the
- * snapshots. If a question has options, all of them are about the option that leads now.
+ * snapshots. If a question has options, all three are about the option that leads now.
  */
 export const createHeadlines =
   ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: LiveConsensus) =>
   async (ids: readonly string[]): Promise<ReadonlyMap<string, Headline>> => {
     const found = await live.findAll(ids, null);
-    // A number or a date has a forecast, but no changes and no trend.
+    // A question about a number or a date has a forecast, but no changes and no trend.
     const chances = found.filter((one) => one.quantile_average === undefined);
     const trends = groupBy(await readTrends(sql, chances, clock()), (row) => row.question_id);
     return new Map(

@@ -25,14 +25,14 @@ interface Recorded {
   /** Offset of the newest forecast. */
   readonly offset: number;
   readonly fits: readonly Fit[];
-  /** The end of the question, or now. Later fits do not change the figures. */
+  /** When the question ended, or now if it has not. Later fits do not change the figures. */
   readonly until_ms: number;
 }
 
 /** Points that `thin` reads in one turn of the event loop. */
 const points_a_turn = 5_000;
 
-/** Builds a course. A moment is the time of a forecast, or of a new fit that changes the pool. */
+/** Builds a history. A moment is the time of a forecast, or of a new fit that changes the pool. */
 export const makeCourse = async (
   shape: RunShape,
   { all, offset, fits, until_ms }: Recorded,
@@ -94,7 +94,7 @@ const thin = async (
   return chosen.map((n) => points[n] as Point);
 };
 
-/** Returns the course with at most `most` points (2 or more). */
+/** Returns the history, thinned to at most `most` points (2 or more). */
 export const thinCourse = async (course: Course, most: number): Promise<Course> => ({
   ...course,
   points: await thin(course.shape, course.points, most),
@@ -102,7 +102,7 @@ export const thinCourse = async (course: Course, most: number): Promise<Course> 
 
 const max_cached_points = 100_000;
 const fresh_ms = 5_000;
-/** A history with more moments than this expires by time only, not with each new forecast. */
+/** A history with more moments than this expires only with time, not with each new forecast. */
 const long_history = 10_000;
 const loads_at_once = 2;
 const max_waiting = 1_000;
@@ -119,7 +119,7 @@ interface Asked {
   readonly look: Look;
 }
 
-/** Caches the histories of questions for some seconds, or until the next forecast. */
+/** Caches the histories of questions for a few seconds, or until the next forecast. */
 export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
   const queue = makeQueue(loads_at_once, max_waiting);
   const courses = makeCache<Course>({

@@ -34,13 +34,13 @@ import {
 
 /**
  * The consensus of a question, computed from its tally in Redis. This process caches it until the
- * log has another forecast on the question or another fit comes into force. It trusts Redis only
- * if Redis has projected at least as much of the log as the process has seen. If not, or if Redis
- * is down or has no tally, the process reads Postgres. It writes a missing tally back.
+ * log has another forecast on the question or another fit comes into force. The process trusts
+ * Redis only if Redis has projected at least as much of the log as the process has seen. If not, or
+ * if Redis is down or has no tally, it reads Postgres. It writes a missing tally back.
  */
 export type LiveConsensus = ReturnType<typeof createLiveConsensus>;
 
-/** Each consensus takes some kilobytes. */
+/** Each consensus takes a few kilobytes. */
 const max_cached = 5_000;
 const record_reads_at_once = 3;
 const read_only = { mode: 'read only' };
@@ -50,7 +50,7 @@ type Parts = Pick<Deps, 'sql' | 'redis' | 'config' | 'log' | 'clock'>;
 const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) => {
   const prefix = config.REDIS_PREFIX;
 
-  /** Reads first how far Redis has projected, then the tally, so the tally is at least as new. */
+  /** First reads how far Redis has projected, then the tally, so the tally is at least as new. */
   const askRedis = async (question_id: string, head: number) => {
     if (redis.status !== 'ready') return 'behind';
     const wanted = head < 0 ? await readHead(sql) : head;
@@ -119,7 +119,7 @@ export const createLiveConsensus = (parts: Parts, most = max_cached) => {
       const is_shown = question !== undefined && question.status !== 'draft';
       return is_shown ? read(question) : undefined;
     },
-    /** Skips drafts and unknown ids, in no particular order. With `at`, it reads Postgres. */
+    /** In no particular order, without drafts and unknown ids. With `at`, it reads Postgres. */
     async findAll(ids: readonly string[], at: Date | null): Promise<readonly Consensus[]> {
       const known = at === null ? ids.flatMap((id) => peek(id) ?? []) : [];
       const rest = ids.filter((id) => known.every(({ question_id }) => question_id !== id));
@@ -137,7 +137,7 @@ export const createLiveConsensus = (parts: Parts, most = max_cached) => {
     },
     /** The follower calls this with each batch. Returns the questions whose consensus changed. */
     onEvents(batch: readonly LogEntry[]): readonly string[] {
-      // This process missed part of the log, so cached values and running reads may lack it.
+      // If true, this process missed part of the log: cached values and running reads may lack it.
       const has_hole = batch[0] !== undefined && batch[0].offset !== head + 1;
       if (has_hole) cache.forgetWhere(() => true);
       head = batch.at(-1)?.offset ?? head;
@@ -163,13 +163,13 @@ const look_every_ms = 60_000;
 /** More offsets than the log will ever have. */
 const offsets = 2 ** 40;
 
-/** Returns a number that changes with the consensus. The fit counts first, then the offset. */
+/** Returns a number that changes with the consensus. It is ordered by fit, then by offset. */
 export const versionOf = ({ fit, offset }: Pick<Consensus, 'fit' | 'offset'>): number =>
   fit * offsets + offset;
 
 /**
- * `consensus:{id}`: the consensus of a question as a state topic. Its version consists of its fit
- * and its offset, so it is the same in every process and after a restart. Drafts have no state.
+ * `consensus:{id}`: the consensus of a question as a state topic. The version combines the fit and
+ * the offset, so it is the same in every process and after a restart. Drafts have no state.
  */
 export const makeConsensusTopics = (live: LiveConsensus): StateSource => ({
   every_ms: look_every_ms,
@@ -192,12 +192,12 @@ export const rebuildTallies = async (deps: Deps): Promise<void> => {
 
 /**
  * Updates the tallies in Redis when the relay projects the log. A missing tally is read from
- * Postgres, as far as the log goes. A tally carries its offset, so every event counts only once.
+ * Postgres, up to the end of the log. A tally carries its offset, so every event counts only once.
  */
 
 const countScript = loadScript('tally-n.lua');
 const set_at_once = 100;
-/** Redis does nothing else during the call. */
+/** Kept low, because Redis does nothing else during the call. */
 const max_in_call = 200;
 
 const max_options = 20_000;
@@ -214,7 +214,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     for (const [id, options] of read) known_options.set(id, options);
     return new Map(ids.map((id) => [id, known_options.get(id) ?? []]));
   };
-  /** Counts entries in one call (in a cluster: one slot). Returns the questions without a tally. */
+  /** Counts entries in one call (per slot in a cluster). Returns the questions without a tally. */
   const count = async (
     moved: readonly Moved[],
     options_of: ReadonlyMap<string, readonly string[]>,

@@ -3,9 +3,9 @@ import { makePause } from '../../kit/loop.js';
 /**
  * Picks fewer points that look like all of them: Largest-Triangle-Three-Buckets (Steinarsson,
  * “Downsampling Time Series for Visual Representation”, University of Iceland, 2013), with two
- * additions. The figures of one question share their times, so a moment is chosen by the sum of the
- * triangles that its figures span. And the extremes of every figure always stay: LTTB alone can
- * narrowly miss a peak, and then readers would take a wrong range from the chart.
+ * additions. First, the figures of one question share their times, so a moment is chosen by the sum
+ * of the triangles that its figures span. Second, the extremes of every figure stay: LTTB alone can
+ * narrowly miss a peak, and the chart would then show a wrong range.
  */
 
 /** Curve values that are read in one turn of the event loop. */

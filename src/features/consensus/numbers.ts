@@ -6,11 +6,11 @@ import type { Value } from '../questions/schema.js';
 /**
  * The consensus of forecasts of a number or a date. It is computed in two ways, with equal weights:
  *
- *   quantile average   at each level of probability the mean of the values that are stated for it
+ *   quantile average   at each level of probability, the mean of the values stated for it
  *                      (Vincent averaging; R. Ratcliff, "Group reaction time distributions", 1979).
  *                      Its median is the headline
- *   linear pool        at each value the mean of the probabilities (M. Stone, "The opinion pool",
- *                      1961). It is wider, because it includes how much the forecasters disagree
+ *   linear pool        at each value, the mean of the probabilities (M. Stone, "The opinion pool",
+ *                      1961). It is wider, because it reflects how much the forecasters disagree
  *
  * Each forecast is converted to whole numbers, so that sums are exact: the probabilities of 201
  * evenly spaced values of the range, in units of 1e-10, and the values at 1, 2, … 99 %, in units of
@@ -44,7 +44,7 @@ export const median_part = grid + 50;
 /** Returns whether a question asks for a number or a date. */
 export const isNumber = ({ range_min }: Pick<Ends, 'range_min'>): boolean => range_min !== null;
 
-/** Returns the conversion from summed units to a mean value; null without forecasts or a range. */
+/** Returns a function from summed units to the mean value; null without forecasts or a range. */
 const unitsOf = ({ range_min: min, range_max: max }: NumberShape, count: number) =>
   min === null || max === null || count === 0
     ? null

@@ -14,7 +14,7 @@ export interface SnapshotKey {
   readonly hour: string;
 }
 
-/** Returns the oldest ones and locks them until the end of the transaction. */
+/** Returns the oldest of these snapshots, locked until the end of the transaction. */
 export const lockOldHourly = (tx: Tx, days_kept: number, most: number) => tx<SnapshotKey[]>`
   select
     question_id, moment::text,

@@ -55,7 +55,7 @@ export interface PoolForecast {
   readonly family: string;
   /** The stated chance of YES in basis points. Ignored if the question has options. */
   readonly value: number;
-  /** The shares of the options, as whole numbers of the same unit; empty for yes/no. */
+  /** The shares of the options, as whole numbers in the same unit; empty for yes/no. */
   readonly given: readonly number[];
 }
 
@@ -71,7 +71,7 @@ export const createPool = (options: number) => {
     if (forecast !== undefined) sums.change(forecast, sign);
   };
   return {
-    /** An agent's second forecast replaces its first. */
+    /** An agent's new forecast replaces its previous one. */
     put(forecast: PoolForecast): void {
       change(forecasts.get(forecast.agent), -1);
       change(forecast, 1);

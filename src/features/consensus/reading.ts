@@ -31,8 +31,8 @@ export const chanceIn = ({
 const numberOf = (value: Value): number => (typeof value === 'number' ? value : Date.parse(value));
 
 /**
- * Returns whether the consensus was on the side that happened. For a number or a date: whether its
- * 90 % interval contained the outcome. Null without an outcome or a forecast, and at exactly 50 %.
+ * Returns whether the consensus was on the right side. For a number or a date: whether its 90 %
+ * interval contained the outcome. Null without an outcome or a forecast, and at exactly 50 %.
  */
 export const crowdWasRight = (question: Outcome, consensus: Computed): boolean | null => {
   const { leading_option, quantile_average } = consensus;

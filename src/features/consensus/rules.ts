@@ -10,11 +10,11 @@ import { shown } from './reading.js';
 
 /**
  * Computes the consensus of a question from its tally. A tally has counts and sums for each family,
- * side and number of predictions per owner. It counts each stated value, and the owners who have
- * the same numbers of predictions from the same families. With options, it also sums the shares
- * that each family gives them. The tally is the sufficient statistic of everything below. It has
- * only whole numbers, so means and quantiles are exact, and it stays small however many predictions
- * there are. Values are in basis points, figures in percent.
+ * side and number of predictions per owner. It also counts how often each value is stated, and how
+ * many owners have the same numbers of predictions from the same families. With options, it sums
+ * the shares that each family gives them. The tally is a sufficient statistic for everything below.
+ * It has only whole numbers, so means and quantiles are exact, and it stays small however many
+ * predictions there are. Values are in basis points, figures in percent.
  */
 
 /** The side of a prediction: `yes` with its probability, or an `option` with its confidence. */
@@ -70,7 +70,7 @@ export interface Cell extends Omit<Position, 'value'> {
   readonly log_odds: number;
 }
 
-/** Owners that have the same number of predictions of each family. */
+/** Owners that have the same number of predictions from each family. */
 export interface Mix {
   readonly families: readonly (readonly [family: string, predictions: number])[];
   readonly owners: number;
@@ -184,7 +184,7 @@ const isContested = (sides: readonly number[], owners: number): boolean => {
 
 const weightOf = ({ count, size }: Cell): number => count / size;
 
-/** Returns the sum over owners of the square of their share of the pool. */
+/** Returns the sum of the squares of the owners' shares of the pool. */
 const squaresOf = (mixes: readonly Mix[], shares: ReadonlyMap<string, number>): number =>
   mixes.reduce((sum, { families, owners }) => {
     const size = families.reduce((all, [, predictions]) => all + predictions, 0);
@@ -192,7 +192,7 @@ const squaresOf = (mixes: readonly Mix[], shares: ReadonlyMap<string, number>): 
     return sum + owners * own ** 2;
   }, 0);
 
-/** With options there is no probability of YES, so its mean and its pool are null. */
+/** With options there is no probability of YES, so its mean and its pooled value are null. */
 const poolCells = ({ cells, mixes }: Tally, is_binary: boolean, rho: number) => {
   const families = [...groupBy(cells, ({ family }) => family)].map(([name, some]) => ({
     name,

@@ -48,7 +48,7 @@ export const makeRun = (shape: RunShape) => {
   };
   return {
     /**
-     * Adds a forecast, which stays in memory until the agent's next one. For a number only its
+     * Adds a forecast, which stays in memory until the agent's next one. For a number, only the
      * median stays, because 300 parts of each of 50,000 forecasts would fill 120 MB.
      */
     add({ replaced = null, ...one }: TimedForecast): Step {
@@ -90,9 +90,9 @@ export const makeRun = (shape: RunShape) => {
 export type Run = ReturnType<typeof makeRun>;
 
 /**
- * The history of a question's consensus. If it has more moments than a chart can show, it has only
- * the points that best show the shape. Forecasts in the same millisecond are one moment, so that
- * the order among agents does not matter.
+ * The history of a question's consensus. If a chart cannot show all moments, `points` has only the
+ * points that best show the shape. Forecasts in the same millisecond are one moment, so that the
+ * order among agents does not matter.
  */
 export interface Course {
   readonly shape: RunShape;

@@ -113,7 +113,7 @@ export const consensus_schema = named(
       Type.Number({ description: 'Pooled log odds times `extremizing`, as a percentage.' }),
     ),
     contested: Type.Boolean({
-      description: 'At least five owners, and the second side has half of the top weight or more.',
+      description: 'At least 5 owners; the second side has at least half the weight of the first.',
     }),
     method: Type.String({ description: 'Names the formulas of the five members above.' }),
     rho: Type.Number({ description: 'Measured correlation between the errors of two owners.' }),
@@ -134,7 +134,7 @@ export const many_query = Type.Object({
   at: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: 'The consensus at this time, by the times of forecasts. Its `offset` is 0.',
+      description: 'The consensus of the forecasts made up to this time. Its `offset` is 0.',
     }),
   ),
 });

@@ -12,8 +12,8 @@ import * as store from './store.js';
  * Takes snapshots of the consensus: once an hour if it moved, when the question closes, and at each
  * resolution. Closes and resolutions are read from the log, so they are not missed if no timer runs
  * for a while. Each step is one transaction that locks the cursor's row, so only one timer works at
- * a time, and a step that is killed has no effect. The primary key allows one snapshot for each
- * question, moment and reason. Snapshots in an older format are rewritten.
+ * a time, and a step that is interrupted has no effect. The primary key allows one snapshot for
+ * each question, moment and reason. Snapshots in an older format are rewritten.
  */
 
 const max_per_step = 50;
@@ -94,7 +94,7 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
   return { turn };
 };
 
-/** Creates the timer's service. Any number of these may run. */
+/** Creates the timer's service. Any number of processes may run it. */
 export const createSnapshotTimer = (deps: Deps, every_ms = 1_000): Service => {
   const taker = createSnapshotTaker(deps);
   return makeLoop({

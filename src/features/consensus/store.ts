@@ -26,7 +26,7 @@ import { type Counted, type Counter, makeCounter, readCells, sumUpInTurns } from
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
 
-/** Rows read at a time. For a number, a row has some 400 figures, or 800 if it replaces another. */
+/** Rows read at a time. For a number, a row has some 400 figures, or 800 for a revision. */
 const portion = { usual: 100, of_number: 20 } as const;
 /** Forecasts counted in one turn of the event loop. */
 const counted_a_turn = 200;
@@ -96,9 +96,9 @@ const isForecastOn = (db: Db, ids: Fragment) => db`
 /**
  * Counts the latest forecasts on some questions. One statement reads predictions, outbox and
  * counters, so they are in the same state. The offset belongs to the newest counted forecast; it is
- * 0 if `until` is a time. If that event was deleted, it is at most the one before the oldest event.
- * Equal forecasts share a row, with their owners in one text, because separate rows cost several
- * times as much. Distributions are not compared, because that exceeds the statement timeout.
+ * 0 if `until` is a time. If that forecast's event was deleted, the offset is lower than the oldest
+ * in the log. Equal forecasts share a row, with their owners in one text, because separate rows
+ * cost several times as much. Distributions are not compared, because that would take too long.
  */
 export const readCounts = async (
   db: Tx,
@@ -196,7 +196,7 @@ export const listPredicted = async (db: Db, after: string, most: number) =>
     order by question_id
     limit ${most}`;
 
-/** Returns the owners at the time when predictions were placed, by question and agent. */
+/** Returns the owner of each agent when it placed its prediction, by question and agent. */
 export const readOwners = async (
   db: Db,
   predictions: readonly Pick<LogEntry, 'question_id' | 'agent_id'>[],
@@ -319,7 +319,7 @@ export const readEndings = (
   order by e."offset"
   limit ${most}`;
 
-/** Lists questions that moved since their latest snapshot and lack one for this hour, by id. */
+/** Lists, by id, questions that moved after their latest snapshot and lack one for this hour. */
 export const listMoved = (
   tx: Tx,
   { hour, after, most }: { readonly hour: Date; readonly after: string; readonly most: number },
@@ -344,7 +344,7 @@ export interface Snapshot {
   readonly taken_at: Date;
 }
 
-/** Format of a snapshot's JSON. In `sql`, the index of older snapshots contains it too. */
+/** Format of a snapshot's JSON. The index of older snapshots, in `sql/`, contains it too. */
 const format = 3;
 
 /** Returns false if the moment already has its snapshot. An older format is overwritten. */

@@ -27,7 +27,7 @@ import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
 
 const setScript = loadScript('tally-set-2.lua');
 
-/** The 4 in the key is the number of the format. */
+/** The 4 in the key is the version of the format. */
 export const tallyKey = (prefix: string, question_id: string): string =>
   `${prefix}:{${tagOf(question_id)}}:tally:4:${question_id}`;
 export const tallyKeys = (prefix: string, question_id: string): readonly string[] => {
@@ -116,7 +116,7 @@ export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
 type Owned = Forecast & { readonly owner: string };
 type Sums = Pick<Counted, 'cells' | 'owners'>;
 
-/** Counts the latest forecast of each prediction. Must get all predictions of every owner. */
+/** Counts the latest forecast of each prediction. Needs all predictions of every owner. */
 export const makeCounter = () => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
@@ -163,7 +163,7 @@ export const countAll = (all: Iterable<Owned>): Sums => {
   }
 };
 
-/** Runs `sumUp` in portions, so that the event loop can turn in between. */
+/** Runs `sumUp` in portions, so that the event loop can do other work in between. */
 export const sumUpInTurns = async (
   counter: Counter,
   pause: ReturnType<typeof makePause>,

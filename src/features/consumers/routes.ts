@@ -31,7 +31,7 @@ const path = '/api/me/consumers/{name}';
 const of_one = { tag: 'consumers', auth: 'member', params: wire.name_params } as const;
 const faults = [common_faults.NOT_FOUND];
 
-/** Limits for counting the lag, in events and in searched offsets. */
+/** Limits for counting the lag: events counted, and offsets searched. */
 const counted_most = 10_000;
 const span_most = 100_000;
 
@@ -239,7 +239,7 @@ const take = route({
   },
 });
 
-/** Reads an acknowledgement from a call, without duplicate offsets. */
+/** Reads an acknowledgement from a call, and drops duplicate offsets. */
 const ackOf = ({
   caller,
   params,

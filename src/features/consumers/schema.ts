@@ -18,7 +18,7 @@ export const consumer_faults = defineFaults({
     'validation',
     'Invalid name. Use up to 64 of a–z, 0–9, `_` and `-`, and begin with a letter or digit.',
   ],
-  OFFSET_AHEAD: [400, 'validation', 'The log has not reached this offset. Use at most its head.'],
+  OFFSET_AHEAD: [400, 'validation', 'The log has not reached this offset. Use one up to its head.'],
 });
 
 export const consumer_limit = 10;

@@ -94,7 +94,7 @@ export const findConsumer = (db: Db, key: ConsumerKey) =>
 export const deleteConsumer = async (db: Db, key: ConsumerKey): Promise<boolean> =>
   (await db`delete from consumers c where ${named(db, key)} returning c.id`).length > 0;
 
-/** Moves the cursor, and drops all events that were offered and are not done. */
+/** Moves the cursor, and drops all events that were offered but not yet acknowledged. */
 export const seekConsumer = async (tx: Tx, key: ConsumerKey, start: Start) => {
   const consumer = await firstRow(tx<Consumer[]>`
     update consumers c
@@ -120,7 +120,7 @@ export const lockConsumer = (tx: Tx, key: ConsumerKey) =>
     where ${named(tx, key)}
     for update of c`);
 
-/** Stores how far a consumer has come. `gap` is a range of events that were no longer stored. */
+/** Stores the position of a consumer. `gap` is a range of events that were no longer stored. */
 export const storeProgress = (tx: Tx, id: string, cursor: number, gap: Gap | null) => tx`
   update consumers
   set "cursor" = ${cursor},
@@ -172,10 +172,7 @@ export interface Delivery extends Pick<LogEntry, 'offset'> {
  */
 const lost_connection = 0.1;
 
-/**
- * SQL: how long an event rests after a failed delivery: 1 s, doubled each time, at most ten
- * minutes.
- */
+/** SQL: the pause after a failed delivery: 1 s at first, doubled each time, up to ten minutes. */
 const rest = (db: Db, vain: Fragment) =>
   db`make_interval(secs => least(600, power(2, greatest(0, floor(${vain}) - 1))))`;
 
@@ -210,8 +207,8 @@ interface Leasing {
 }
 
 /**
- * Leases events to a member: first from the questions that it had before, then the oldest ones.
- * Skips a question if some of its events are leased.
+ * Leases events to a member: first the events of questions that it had before, then the oldest
+ * others. Skips a question if some of its events are leased.
  */
 export const leaseEvents = async (
   tx: Tx,
@@ -384,7 +381,7 @@ export interface Release {
 }
 
 /**
- * Gives events back, with the member's later events of the same questions, so that all stay in
+ * Gives events back, with the member's later events of the same questions, so that they stay in
  * order.
  */
 export const releaseEvents = async (
@@ -462,7 +459,8 @@ export const readMostBehind = (sql: Sql) =>
     ) first on true`);
 
 /**
- * For operators: returns the age in seconds of the oldest event that was offered and is not done.
+ * For operators: returns the age in seconds of the oldest event that was offered but not yet
+ * acknowledged.
  */
 export const readOldestSeconds = (sql: Sql) =>
   readTotal(sql<{ total: number }[]>`

@@ -22,9 +22,9 @@ import * as store from './store.js';
  *              └── given back, or the lease ended
  *
  * A take leases the oldest waiting events, and fetches more from the log if these are too few.
- * While events of a question are leased, no others of that question are leased. So its events reach
- * one member at a time, in order. Only Postgres stores the position of a consumer, so any process
- * can serve any member.
+ * While events of a question are leased, its other events wait. So its events reach one member at
+ * a time, in order. Only Postgres stores the position of a consumer, so any process can serve any
+ * member.
  */
 
 export type Owning = Extract<Caller, { kind: 'agent' | 'human' }>;
@@ -65,7 +65,7 @@ const fetched_most = 200;
 /** A cursor that moved less than this and found nothing is not stored. */
 const unstored_most = 1_000;
 /**
- * Interval for looking again while events are leased, because another process may get the
+ * How often to look again while events are leased, because another process may get the
  * acknowledgement.
  */
 const look_again_ms = 1_000;
@@ -144,8 +144,8 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
   };
 
   /**
-   * Waits for a change that may help this request. Changes that this process notices end the wait
-   * early.
+   * Waits up to `within_ms` for a change that may help this request. If this process notices one,
+   * the wait ends early.
    */
   const awaitChange = async (
     request: TakeRequest,
@@ -172,8 +172,8 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
         const left_ms = ends_ms - performance.now();
         if (left_ms <= 0 || watch.hasEnded()) return outcome;
         if (!is_full && cursor < head) continue;
-        // Looks for events that arrived since the take. None can arrive unnoticed between this and
-        // the wait.
+        // Looks for events that have arrived since the take. None can arrive unnoticed between this
+        // look and the wait.
         if (!is_full && (await watch.read(wanted, cursor, 1)).entries.length > 0) continue;
         const within_ms = has_waiting ? Math.min(look_again_ms, left_ms) : left_ms;
         const awaited = is_full ? { ...wanted, topics: new Set<string>() } : wanted;
@@ -224,9 +224,9 @@ type OnWait = (end: () => void) => void;
 
 export interface Waiting {
   readonly within_ms: number;
-  /** False if the requester no longer waits. */
+  /** False if the requester is no longer waiting. */
   readonly goesOn: () => boolean;
-  /** Gets the function that ends the current wait. */
+  /** Called with the function that ends the current wait. */
   readonly onWait: OnWait;
 }
 

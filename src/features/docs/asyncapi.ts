@@ -150,7 +150,7 @@ export const topic_names = [
   { name: 'question:{id}', about: 'Events of one question.' },
   { name: 'category:{slug}', about: 'Events of the questions of one category.' },
   { name: 'subcategory:{slug}', about: 'Events of the questions of one subcategory.' },
-  { name: 'agent:{id}', about: 'Public acts of one agent.' },
+  { name: 'agent:{id}', about: 'Public actions of one agent.' },
   { name: 'me', about: 'Events only for the agent whose key was sent.' },
 ] as const;
 

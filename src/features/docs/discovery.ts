@@ -5,7 +5,7 @@ import { sha256 } from '../../kit/ids.js';
 
 /**
  * Lets programs discover the service from its address alone: the API catalog of RFC 9727, the link
- * header of the front page, skills (Agent Skills Discovery 0.2.0), and an example workflow of an
+ * header of the front page, skills (Agent Skills Discovery 0.2.0), and an example workflow for an
  * agent.
  */
 
@@ -90,7 +90,7 @@ const readExample = (file: string, url: string): string =>
 
 export const readArazzo = (url: string): string => readExample('arazzo/forecast.json', url);
 
-/** Sorted in the order in which an agent needs them. */
+/** In the order in which an agent needs them. */
 export const skill_names = [
   'register-and-link',
   'forecast-a-question',

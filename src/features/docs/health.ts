@@ -30,7 +30,7 @@ const answerOf = async <T>(work: Promise<T>): Promise<T | null> =>
 const probe = async ({ sql, redis, config, write_watch, clock }: Parts) => {
   const [takes_writes, kept, lag_ms] = await Promise.all([
     answerOf(probeWrites(sql)),
-    // Probes with a write, because a Redis that has no disk space or memory left still answers.
+    // Probes with a write, because a Redis without disk space or memory still answers reads.
     answerOf(redis.set(`${config.REDIS_PREFIX}:health`, '1', 'EX', 60)),
     answerOf(readLag(sql, clock())),
   ]);
@@ -48,8 +48,8 @@ const health_schema = Type.Object({
   db: Type.Boolean({ description: 'Postgres answers' }),
   db_writes: Type.Boolean({
     description:
-      'False while Postgres refuses writes (its disk is full, or it is read-only), or does not ' +
-      'answer one for two seconds; reads still work',
+      'False while Postgres refuses writes (its disk is full, or it is read-only), or has not ' +
+      'answered a write for two seconds; reads still work',
   }),
   redis: Type.Boolean({ description: 'Redis, with every master of a cluster, accepts writes' }),
   lag_ms: nullable(

@@ -21,8 +21,8 @@ import { sampleBody } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';
 
 /**
- * Documents about the service that the service itself serves. Each is built at its first request.
- * The API reference is Swagger UI, served from here. It loads nothing from other hosts.
+ * Documents about the service that the service itself serves. Each is built when it is first
+ * requested. The API reference is Swagger UI, served from here. It loads nothing from other hosts.
  */
 
 interface SiteOptions {
@@ -100,7 +100,7 @@ const reference_headers = {
   'X-Frame-Options': 'DENY',
 };
 
-/** A document and its address. `make` is called only once, at the first request. */
+/** A document and its address. `make` is called only once, on the first request. */
 interface Document {
   readonly path: string;
   readonly summary: string;

@@ -1,7 +1,7 @@
 import type { Route } from '../../http/route.js';
 import { skill_names, skillPath } from './discovery.js';
 
-/** Texts of the documents that are not part of any schema, and `/llms.txt`. */
+/** Document texts that are not part of any schema, and `/llms.txt`. */
 
 export interface LimitLine {
   readonly name: string;
@@ -61,7 +61,7 @@ ISO 8601 in UTC, ids are UUIDs. Every POST and PATCH accepts an
 **Probabilities** and confidences are percent, 0 to 100, rounded to 0.01. A number strictly between
 0 and 1 is read as a fraction (0.85 is 85 %). The number 1 is refused, because it could be either.
 \`probabilities\` are percent if they sum to 100, and fractions if they sum to 1. If you send
-\`scale\`, \`percent\` or \`fraction\`, nothing is guessed. Send it for percentages below 1.
+\`scale\` (\`percent\` or \`fraction\`), nothing is guessed. Send it for percentages below 1.
 
 **Refusals** have one shape. \`error\` is a sentence to act on. \`code\` is a name that keeps its
 meaning and status. \`retryable\` says if the same request may succeed later. \`fields\` names
@@ -121,7 +121,7 @@ const steps = (url: string, limits: readonly LimitLine[]): string => `Base addre
 **Reasoning** has four parts under these headings, in this order, each with text: \`EVIDENCE\`,
 \`ANALYSIS\`, \`COUNTER-EVIDENCE\`, \`BOTTOM LINE\`. It has at least 200 characters and 30 different
 words of four letters (two in scripts without spaces). It cites at least two http(s) sources, one
-new on this question and one new for this agent. It shares less than 60 % of its words with any
+new to this question and one new to this agent. It shares less than 60 % of its words with any
 earlier prediction on the question. \`fields\` lists all failures together.
 
 **Limits.**

@@ -93,7 +93,7 @@ const wholeUrl = (public_url: string, board: Board): string =>
     board.by === 'debaters' ? { of: 'debaters' } : queryOf(board),
   );
 
-/** Returns the socket topic with the changes of a board. Null if the board has no topic. */
+/** Returns the socket topic that carries a board's changes. Null if the board has no topic. */
 const topicOf = ({ by, of, category, period }: Board): string | null => {
   if (of !== 'agents' || category !== null) return null;
   return `leaderboard:${by}${period === 'all' ? '' : `:${period}`}`;

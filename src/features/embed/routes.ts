@@ -174,8 +174,8 @@ const heightOf = (question: QuestionRow, sized: Sized): number => {
 };
 
 /**
- * Returns the thumbnail with its size in pixels. The chart has two pixels per unit. If it does not
- * fit, it is omitted.
+ * Returns the thumbnail with its size in pixels. The chart has two pixels per unit. A thumbnail
+ * that does not fit is omitted.
  */
 const thumbnailOf = (id: string, { maxwidth, maxheight }: wire.Room, public_url: string) => {
   const units = Math.min(600, Math.floor((maxwidth ?? 1_200) / 2));

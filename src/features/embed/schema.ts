@@ -3,7 +3,7 @@ import { textEnum } from '../../http/schemas.js';
 import { boards, periods } from '../leaderboards/rules.js';
 import { whose } from '../leaderboards/schema.js';
 
-/** API schemas of the widgets and of oEmbed. */
+/** API schemas for the widgets and oEmbed. */
 
 export const views = ['card', 'chart', 'compact'] as const;
 export type View = (typeof views)[number];
@@ -35,7 +35,7 @@ export const board_query = Type.Object({
   theme: oneOf(themes),
 });
 
-/** Accepts any id. If it is malformed, the response is still a page that says it is unknown. */
+/** Accepts any id. Even a malformed id gets a page, which says that the question is unknown. */
 export const embed_params = Type.Object({ id: Type.String() });
 
 const pixels = Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 }));

@@ -9,14 +9,14 @@ import { embed_style } from './style.js';
 
 /** Shared by all widgets: the page around them and its security headers. */
 
-/** Returns the source of an inline style or script for the Content-Security-Policy. */
+/** Returns the source expression of an inline style or script for the Content-Security-Policy. */
 const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** Permissions that the iframe of a widget needs: scripts, and links that open in a new tab. */
 export const sandbox = 'allow-scripts allow-popups allow-popups-to-escape-sandbox';
 
-/** Headers of the widgets. Only they may be framed; all other pages forbid it. */
+/** Headers of the widgets, which are the only pages that other sites may frame. */
 export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => {
   const { host, origin } = new URL(public_url);
   return {
@@ -77,7 +77,7 @@ export const linkTo = (href: string, text: string, title = ''): string => {
   return `<a href="${escapeHtml(href)}"${whole} target="_blank" rel="noopener">${escapeHtml(text)}</a>`;
 };
 
-/** A refusal in place of a widget: small, and in the frame of the other page as the widget would be. */
+/** Shows a refusal in place of a widget, in the same small frame on the other site's page. */
 export const refuseWidget = ({ def, message, headers }: Fault, public_url: string): Reply => {
   const main = `<main class="gone"><h1>The forecast cannot be shown right now</h1>
 <p>${escapeHtml(message)}</p></main>`;

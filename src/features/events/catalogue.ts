@@ -2,8 +2,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import { defineEvent, type EventDef } from '../../kit/event.js';
 
 /**
- * All events. `data` holds the key fields of the specification and anything else that listeners
- * need.
+ * All events. `data` holds the key fields that the specification names, and everything else that
+ * listeners need.
  */
 
 const id = Type.String({ format: 'uuid' });

@@ -63,8 +63,8 @@ export const storeDigests = async (sql: Sql, until: number): Promise<void> => {
 };
 
 /**
- * Stores the digest of each thousand events when the thousand is full. Any number of processes may
- * do it.
+ * Stores a digest for every thousand events, once they are complete. Any number of processes may
+ * run this.
  */
 export const createDigests = ({ sql, log }: Deps): Service =>
   makeLoop({
@@ -149,7 +149,7 @@ export type DigestTracker = ReturnType<typeof createDigestTracker>;
 
 const max_found = 5;
 
-/** Returns stored digests that contradict the log, as sentences. It reads one span at a time. */
+/** Returns sentences about stored digests that contradict the log. Reads one span at a time. */
 export const findDigestDifferences = async (sql: Sql): Promise<readonly string[]> => {
   const found: string[] = [];
   const oldest = await readOldest(sql);

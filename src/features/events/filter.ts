@@ -37,7 +37,7 @@ const shown_schema = Type.Object(filter_query);
  * Selects the events that a client wants: by event name, by question and category, by the model
  * families of predictions, and by minimum confidence. Sockets, streams, pages and webhooks use the
  * same members with the same meaning. An event without a question, category, model family or
- * confidence does not pass a filter on that member. A missing member lets every event pass.
+ * confidence does not pass a filter on that member. A missing member excludes nothing.
  */
 export type FilterMembers = Readonly<Static<typeof shown_schema>>;
 

@@ -4,7 +4,7 @@ import { readTotal } from '../../db/rows.js';
 
 /**
  * The start of the log. `oldest` in the `log_head` row moves forward by a whole day at a time.
- * Readers respect it from then on. Earlier events are deleted later, when every process knows the
+ * Readers ignore earlier events from then on. These are deleted later, when every process knows the
  * new value.
  */
 

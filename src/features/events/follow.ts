@@ -12,14 +12,14 @@ import { readEvents, readHead } from './store.js';
  * Follows the log. From the head at startup, it delivers every event in order and exactly once.
  * Redis is the fast source and Postgres is the record. Each is checked against the other:
  *
- *   entries from Redis      delivered if they continue the cursor; a hole of any cause is filled
+ *   entries from Redis      delivered if they continue the cursor; any hole before them is filled
  *                           from Postgres first
  *   nothing within a block  Postgres is read too, so a stalled stream (relay killed before its
  *                           append, Redis emptied) delays events by a second at most
  *   ahead of the record     the record was replaced or lost its last transactions: the stream is
  *                           not read until the relay has rebuilt it, and the head goes back
- *   Redis away              Postgres is read four times a second
- *   Postgres away           the log cannot have anything new; wait
+ *   Redis down              Postgres is read four times a second
+ *   Postgres down           the log cannot have anything new; wait
  */
 
 interface FollowerOptions {
@@ -56,7 +56,7 @@ export class Follower implements Service {
   #oldest = 1;
   #is_stopped = false;
   #suspected_hole = -1;
-  /** True if the stream ends within the record; undefined until they are compared. */
+  /** True if the stream ends within the record; undefined until the two are compared. */
   #is_within: boolean | undefined;
 
   constructor(options: FollowerOptions) {

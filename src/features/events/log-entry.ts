@@ -26,7 +26,7 @@ export const packEntry = (entry: LogEntry): readonly [head: string, body: string
 
 type Id = string | null;
 
-/** Reverses `packEntry`; null if `packEntry` did not make the head. */
+/** Reverses `packEntry`; null if `packEntry` did not make `head`. */
 export const unpackEntry = (offset: number, head: string, body: string): LogEntry | null => {
   const parts = head.split(' ');
   const [id = '', event = '', ...ids] = parts;

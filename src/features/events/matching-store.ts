@@ -87,9 +87,7 @@ const groupSql = (sql: Db, group: readonly LogTopic[], is_filtered: boolean) => 
   return filter === undefined ? of_topics : sql`(${of_topics} and ${filterSql(sql, filter)})`;
 };
 
-/**
- * With more groups than this, SQL does not apply the filters, so the reader gets too many events.
- */
+/** With more groups than this, SQL does not apply the filters, so it finds too many events. */
 const max_groups = 8;
 
 const matching = (
@@ -135,8 +133,8 @@ export const nthNewest = async (
 };
 
 /**
- * Returns the offset of the newest event of each topic, by `keyOf`. Topics without events are left
- * out.
+ * Returns the offset of the newest event of each topic, keyed by `keyOf`. Topics without events are
+ * left out.
  */
 export const readNewest = async (
   sql: Sql,

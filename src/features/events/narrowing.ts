@@ -33,7 +33,7 @@ const spelt = [
   'filters',
 ];
 
-/** Returns whether two words are equal except for one letter: missing, wrong, extra or swapped. */
+/** Returns whether two words differ in at most one letter: missing, extra, wrong or swapped. */
 const isNear = (one: string, other: string): boolean => {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
   let at = 0;

@@ -90,8 +90,8 @@ const handOverOnce = (
   });
 
 /**
- * Waits until enough time has passed since the last hand-over. The wait grows with the number of
- * events in it, so that a few events are sent quickly and many events share one transaction.
+ * Waits until enough time has passed since the last hand-over. The wait grows with the size of that
+ * hand-over, so that a few events are sent quickly and many events share one transaction.
  */
 const makeGathering = () => {
   const [min_ms, max_ms] = [30, 40];
@@ -120,10 +120,10 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const feedRedis = async (up_to: number, fresh: readonly LogEntry[]): Promise<void> => {
     if (redis.status !== 'ready') return;
     try {
-      // Projections come first: a reader that gets an event must find it counted.
+      // Projections come first: when a reader gets an event, the tallies must already include it.
       await projection.update(up_to, fresh).catch(async (error: unknown) => {
-        // Another node of the cluster may hold the stream. Readers notice that the tallies are
-        // behind.
+        // In a cluster, another node may hold the stream, so it is written anyway. Readers notice
+        // that the tallies are behind.
         if (isCluster(redis)) await writeStream(up_to, fresh);
         throw error;
       });
@@ -199,7 +199,7 @@ const replay_chunk = 2_000;
 const ask_every_ms = 1_000;
 const rebuild_rest_ms = 500;
 
-/** Rebuilds the state in Redis while the log goes on. With many questions this takes long. */
+/** Rebuilds the state in Redis while the log goes on. With many questions this takes a while. */
 const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void) => {
   const { redis, prefix, log, projectors } = parts;
   let is_running = false;
@@ -251,7 +251,7 @@ export const createProjection = (parts: ProjectionParts) => {
   redis.on('close', noteLoss);
   if (isCluster(redis)) redis.on('-node', noteLoss);
 
-  /** Returns a check that throws if the current connection has ended since. */
+  /** Returns a function that throws if the current connection has ended when it is called. */
   const holdConnection = (): (() => void) => {
     const mine = connections;
     return () => {

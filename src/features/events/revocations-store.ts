@@ -4,9 +4,7 @@ import type { Db, Tx } from '../../db/client.js';
 
 type RevocationReason = 'revoked' | 'suspended';
 
-/**
- * Reasons by the SHA-256 of the credential, in hex. Keys of agents that only changed are left out.
- */
+/** Reasons, keyed by the SHA-256 of the credential in hex. Leaves out keys that stay valid. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
 
 export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {

@@ -69,8 +69,8 @@ export const dropLease = async (sql: Sql, lease: Lease): Promise<void> => {
  * Settings of the hand-over transaction. Sequential scans are off, because the outbox holds few
  * rows but, until it is vacuumed, still has the space of all removed rows, which a scan would read
  * each time. JIT is off, because before version 18 Postgres adds a cost of 10,000,000,000 to a
- * disabled scan that it still needs, and would compile the statement for that cost. A relay that
- * stops in the middle is disconnected after a second, which also ends its hold on the lease.
+ * disabled scan that it still needs, and would compile the statement because of that cost. A relay
+ * that stops in the middle is disconnected after a second, which also ends its hold on the lease.
  */
 export const hand_over_settings = {
   set: { enable_seqscan: 'off', jit: 'off', idle_in_transaction_session_timeout: 1_000 },

@@ -7,7 +7,7 @@ import type { Lines } from './copy-store.js';
 /** Archives rows in files before they are removed from the database. */
 
 export interface ArchiveTable extends TypedColumns {
-  /** First part of its file names. */
+  /** First part of the names of the table's files. */
   readonly name: string;
 }
 

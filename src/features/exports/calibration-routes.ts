@@ -86,7 +86,7 @@ interface Group extends Calibration {
 }
 
 const max_groups = 1_000;
-/** Groups with 100 bins each that are computed in one turn of the event loop. */
+/** Number of groups, each with 100 bins, that are computed in one turn of the event loop. */
 const groups_a_turn = 50;
 /**
  * Minimum number of forecasts of an agent. Fewer would say nothing, and could reveal which agent it
@@ -96,8 +96,8 @@ const min_of_agent = 10;
 const default_bins = 10;
 
 /**
- * Returns the groups, largest number of forecasts first; a fault if a filter is unknown or `as_of`
- * is in the future.
+ * Returns the groups, the ones with the most forecasts first; a fault if a filter is unknown or
+ * `as_of` is in the future.
  */
 const readGroups = async (deps: Parts, query: Query) => {
   const now = deps.clock();

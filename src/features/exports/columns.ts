@@ -1,6 +1,6 @@
 import { setting } from './copy-store.js';
 
-/** The columns of exports, in order. A change of a column requires a new number of its schema. */
+/** The columns of exports, in order. If a column changes, its schema needs a new number. */
 
 /**
  * `list` is a list of texts, `numbers` a list of numbers, and `json` any value. All three are JSON
@@ -59,7 +59,7 @@ const shown = (value: string): string => `
     ) then ${value}
   end`;
 
-/** SQL: a value as JSON, for the question with the alias `of`: a number, or a time for a date. */
+/** SQL: a value of the question `of` as JSON: a number, or a time if it is a date. */
 const valueJson = (value: string, of: string): string => `
   case ${of}.question_type
     when 'date' then to_json(${timeText(`to_timestamp(${value} / 1000) at time zone 'UTC'`)})
@@ -161,7 +161,7 @@ const forecast_columns: readonly Column[] = [
   column(
     'cdf',
     'json',
-    'For a number or date: percent p of each value or less; linear between values.',
+    'For a number or date: percent chance p of each value or less; linear between values.',
     `
     case when f.cdf is not null then (
       select json_agg(
@@ -266,8 +266,8 @@ export const question_details: readonly Column[] = [
   column('tags', 'list', 'Its tags.', 't.tags'),
   column('timeframe', 'text', 'short, mid or long.', 't.timeframe'),
   column('weight', 'integer', 'Weight of its points, 1 to 5.', 't.weight'),
-  column('opens_at', 'time', 'Start of its time for forecasts.', timeText('t.opens_at')),
-  column('closes_at', 'time', 'End of its time for forecasts.', timeText('t.closes_at')),
+  column('opens_at', 'time', 'When it opens for forecasts.', timeText('t.opens_at')),
+  column('closes_at', 'time', 'When it is due to close for forecasts.', timeText('t.closes_at')),
   column(
     'closed_at',
     'time',

@@ -7,7 +7,7 @@ import type { Lines, Selected } from './copy-store.js';
 import type { Format } from './schema.js';
 import type { ExportScope } from './select-store.js';
 
-/** The formats of exports. Each one makes the bytes of a file from lines of rows. */
+/** The formats of exports. Each one turns rows, one line each, into the bytes of a file. */
 
 export interface Subject {
   /** Used in paths and in file names. */
@@ -44,7 +44,7 @@ type Pages = AsyncIterable<Lines>;
 export interface FileKind {
   readonly subject: Subject;
   readonly format: Format;
-  /** CSV for an Excel that uses decimal commas: with `;` and a byte order mark. */
+  /** CSV for versions of Excel that use decimal commas: with `;` and a byte order mark. */
   readonly for_excel: boolean;
 }
 

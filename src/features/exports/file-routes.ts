@@ -172,13 +172,13 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
       summary,
       returns: { 200: Type.String() },
       produces: content_types.ndjson,
-      // An export that resumes after `skip_bytes` makes all skipped bytes again.
+      // An export that resumes after `skip_bytes` computes all skipped bytes again.
       longest_ms: 600_000,
       also_produces: [
         'text/csv',
         content_types.json,
         content_types.parquet,
-        // The type of every format with `gzip=true`.
+        // The content type of every format with `gzip=true`.
         'application/gzip',
       ],
       handle: (ctx, deps) => sendFile(subject, ctx as Ctx, deps),
@@ -189,7 +189,7 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
       path: `${path}/manifest`,
       summary: 'Manifest of an export with the same parameters: columns, rows, bytes, SHA-256',
       returns: { 200: wire.manifest_schema },
-      // The sums of a large export take as long as the export.
+      // Counting and hashing a large export takes as long as the export itself.
       longest_ms: 600_000,
       handle: (ctx, deps) => sendManifest(subject, ctx as Ctx, deps),
     }),
@@ -221,7 +221,7 @@ export const file_routes = [
     },
     {
       id: 'exportRevisions',
-      summary: 'Every forecast with its time, also replaced ones, as a streamed file',
+      summary: 'Every forecast with its time, including replaced ones, as a streamed file',
       query: wire.predictions_query,
     },
   ),

@@ -145,7 +145,7 @@ const agentPoints = route({
   },
 });
 
-/** Maximum rows of each list per page. With the longest possible predictions, a page has 20 MB. */
+/** Maximum rows of each list per page. With the longest possible predictions, a page is 20 MB. */
 const max_rows = 500;
 
 /** Positions in a list: before its first row, after the row with this id, or at its end. */
@@ -160,9 +160,9 @@ type RowOf<N extends ListName> = Awaited<ReturnType<(typeof store.lists)[N]>>[nu
 
 const list_names = Object.keys(store.lists) as ListName[];
 
-/** The cursor contains the position in each list, in the order of `lists`. */
 const export_path = '/api/me/export';
 
+/** The cursor contains the position in each list, in the order of `lists`. */
 const readPositions = (query: { limit: number; cursor?: string }): readonly string[] | Fault => {
   const kinds = list_names.map(() => 'text' as const);
   const page = readPage(export_path, query, kinds);

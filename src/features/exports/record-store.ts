@@ -127,7 +127,7 @@ export const listCalls = (
   order by ${result === 'won' ? db`s.net desc` : db`s.net`}, s.prediction_id
   limit ${most}`;
 
-/** Asks for a page of one agent's list, after a row. Lists are read oldest first. */
+/** Selects a page of one agent's list: the rows after the one with the id `after`, oldest first. */
 export interface ListQuery {
   readonly agent_id: string;
   readonly after: string | null;

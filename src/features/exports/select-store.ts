@@ -105,8 +105,8 @@ const question_status = `
   ) s`;
 
 /**
- * The question of `p`. `agentOf` is its agent. `offset 0` keeps both apart, so that Postgres builds
- * their members only once, caches them, and reads the rows in their own order.
+ * The question of `p`. `agentOf` is its agent. `offset 0` keeps both as separate steps, so that
+ * Postgres builds their members only once, caches them, and reads the rows in their own order.
  */
 const questionOf = (scope: ExportScope): string => `
   lateral (

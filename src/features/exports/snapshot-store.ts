@@ -3,10 +3,9 @@ import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, refuse, refuseFields } from '../../kit/fault.js';
 
 /**
- * The moment of an export, which contains everything recorded before it and nothing else. Ids grow
- * with time, and an id is made shortly before the transaction that records it. The moment is
- * earlier than every transaction that may still write. So nothing older than the moment can be
- * added later.
+ * An export contains exactly the rows that were recorded before its moment. Ids grow with time, and
+ * an id is made shortly before the transaction that records it. The moment is earlier than every
+ * transaction that may still write. So nothing older than the moment can be added later.
  */
 export interface Snapshot {
   readonly snapshot: Date;

@@ -33,7 +33,7 @@ const readJson = (text: string): unknown => {
   }
 };
 
-/** Returns the items of a list as texts; null if it is not a list or contains objects or nulls. */
+/** Returns a list's items as strings; null if it is not a list or contains objects or nulls. */
 const readTexts = (value: unknown): string[] | null =>
   Array.isArray(value) && value.every((one) => one !== null && typeof one !== 'object')
     ? value.map(String)
@@ -71,7 +71,7 @@ export const readResolvedTo = (to: unknown, { question_type, options }: Asked): 
   const texts = question_type === 'multi' ? readTexts(to) : null;
   if (texts !== null) return { correct_options: texts };
   if (typeof to === 'object')
-    return refuseOutcome('resolved_to must be a text, a number or a list of texts.');
+    return refuseOutcome('resolved_to must be a string, a number or a list of strings.');
   const text = String(to).trim();
   if (question_type === 'multi') {
     const index = findName(text, options);
@@ -89,7 +89,7 @@ export const readResolvedTo = (to: unknown, { question_type, options }: Asked): 
     );
   }
   if (known !== undefined && 'void' in known) return known;
-  // A date means midnight UTC, like other times of an import.
+  // A date without a time means midnight UTC, as for the other times of an import.
   if (question_type === 'date' && /^\d{4}-\d{2}-\d{2}$/.test(text)) {
     return { outcome_value: `${text}T00:00:00Z` };
   }

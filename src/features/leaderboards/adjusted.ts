@@ -10,8 +10,8 @@ import type { BoardRow } from './store.js';
 import { fitTwoWay, type Scores } from './two-way.js';
 
 /**
- * The boards adjusted for difficulty (`two-way.ts`), made again each hour. A timer claims the run.
- * A worker thread with a separate connection reads the scores, makes the boards and stores them, so
+ * The boards adjusted for difficulty (`two-way.ts`), rebuilt each hour. A timer claims the run. A
+ * worker thread with a separate connection reads the scores, makes the boards and stores them, so
  * that the arithmetic does not block the process.
  */
 
@@ -88,7 +88,7 @@ const makeBoard = async (sql: Sql, of: BoardClass, until_ms: number) => {
 
 const longest_ms = 10 * 60_000;
 
-/** Makes the boards of all classes, models last. Resampling stops after ten minutes in all. */
+/** Makes the boards of all classes, models last. Resampling stops after ten minutes in total. */
 export const makeAdjustedBoards = async (sql: Sql, at: Date): Promise<void> => {
   const until_ms = performance.now() + longest_ms;
   for (const of of board_classes) {

@@ -7,10 +7,10 @@ import type { BoardClass, BoardName } from './rules.js';
 import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './store.js';
 
 /**
- * Boards in Redis. Each is a sorted set whose members are sorted as text. A member is the sort key
- * as 16 hex digits that sort like the number, the agent's id (for others, an id made from the
- * name), and the row as JSON. The first member is the head, which describes the board. A board is
- * never changed: a new one is written under another name and renamed. All keys share one hash tag.
+ * Boards in Redis. Each is a sorted set whose members are sorted as text. A member consists of the
+ * sort key (16 hex digits that sort like the number), the agent's id (or an id made from the name),
+ * and the row as JSON. The first member is the head, which describes the board. A board is never
+ * changed: a new one is written under another name and renamed. All keys share one hash tag.
  */
 
 /** Maximum rows of a board in Redis. Further rows are read from Postgres. */
@@ -68,7 +68,7 @@ export const membersOf = ({ total, rows }: BoardPage, since: string | null): rea
 
 const members_a_write = 1_000;
 
-/** Returns false if members are missing at the end, because Redis was emptied meanwhile. */
+/** Returns false if members are missing afterwards, because Redis was emptied meanwhile. */
 export const writeBoard = async (
   redis: RedisClient,
   key: string,
@@ -90,7 +90,7 @@ const readHead = async (redis: RedisClient, key: string): Promise<Head | null> =
   return head?.startsWith('!') ? JSON.parse(head.slice(1)) : null;
 };
 
-/** Returns null if Redis has no such board, has one of another day, or has too few of its rows. */
+/** Returns null if Redis has no such board, one from another day, or too few of its rows. */
 const readLive = async (
   redis: RedisClient,
   prefix: string,
@@ -112,7 +112,7 @@ const shared_ms = 1_000;
 
 export const createBoards = ({ reads: sql, redis, log, config }: Deps) => {
   const prefix = config.REDIS_PREFIX;
-  /** A read from Postgres scans all scores, so equal reads within a second share one. */
+  /** A read from Postgres scans all scores, so a page read within the last second is reused. */
   const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
   const readRedis = async (query: BoardQuery): Promise<BoardPage | null> => {
     if (redis.status !== 'ready') return null;

@@ -52,7 +52,7 @@ export const metrics = {
     better: 'higher',
     show: signed(1),
     about:
-      'The log score compared with the other forecasters of the same questions. 0 is equally good.',
+      'The log score compared with other forecasters of the same questions. 0 means equally good.',
   },
   skill: {
     label: 'Skill',
@@ -82,7 +82,7 @@ export const metrics = {
   },
 } as const satisfies Record<BoardName, Metric>;
 
-/** Names of rows that are shown for comparison; the others have a name of their own. */
+/** Names of rows that are shown for comparison. Markets have their own names. */
 export const reference_names: Readonly<Record<string, string>> = {
   crowd: 'The crowd',
   even: 'Always 50%',

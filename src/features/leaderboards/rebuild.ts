@@ -10,8 +10,8 @@ import * as store from './store.js';
 
 /**
  * Makes the boards in Redis from Postgres. Redis holds a stamp for each slice: the format of the
- * boards, the UTC day (periods move with it), the run of the Redis server, and an id that is lost
- * when Redis is emptied. A slice with a different stamp is due.
+ * boards, the UTC day (periods move with it), the run id of the Redis server, and an id that is
+ * lost when Redis is emptied. A slice with a different stamp is due.
  *
  * A turn deletes the rows that record changes and, before it commits, the stamps of the slices that
  * they affect. Then it makes the due slices, one per transaction. Any number of timers may run
@@ -23,11 +23,11 @@ import * as store from './store.js';
 const boards_form = 'classes';
 
 const max_changes = 50_000;
-/** The loop rests this many times longer than it worked, because others need the stores too. */
+/** The loop rests this many times longer than it worked, because other work needs the stores. */
 const rest_of_turn = 9;
 const longest_rest_ms = 5_000;
 const longest_turn_ms = 3_000;
-/** A pass over all scores may take a while. */
+/** A pass over all scores can take a while. */
 const patient = { statement_ms: 30_000 };
 
 /** Redis lost the board that was being made; the next turn makes it again. */
@@ -70,7 +70,7 @@ interface Due extends BoardSet {
   readonly stamp: string;
 }
 
-/** Takes the changes and returns the due sets, or none while another process has the lock. */
+/** Takes the changes. Returns the sets that are due, or none if another process has the lock. */
 const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly Due[]> => {
   if (!(await store.lockBoards(tx))) return [];
   const prefix = config.REDIS_PREFIX;
@@ -131,7 +131,7 @@ export const createBoardRebuild = (deps: Deps, every_ms = 1_000): Loop => {
 
 const look_again_ms = 100;
 
-/** Makes every board again, together with timers that do the same. Returns the number of slices. */
+/** Makes every board again. Timers can make some of them. Returns the number of slices. */
 export const rebuildBoards = async (deps: Deps): Promise<number> => {
   const { sql, redis, config, clock } = deps;
   await redis.del(builtKey(config.REDIS_PREFIX));
@@ -165,7 +165,7 @@ const compare = (name: string, has: readonly string[], wanted: readonly string[]
 
 /**
  * Compares the boards in Redis with Postgres, for `prediction-forum verify`. Returns at most
- * `shown` sentences about differences, or none if all boards are right. A change of the last
+ * `shown` sentences about differences, or none if all boards are right. A change made in the last
  * seconds can show as a difference until it has reached Redis.
  */
 export const findBoardDifferences = async (

@@ -49,7 +49,7 @@ const days_of: Readonly<Record<Period, number | null>> = { all: null, '30d': 30,
 /** Returns the UTC day as a number of days since 1970. */
 export const dayOf = (at: Date): number => Math.floor(at.getTime() / day_ms);
 
-/** A period is whole UTC days by time of resolution, so its start moves only at midnight. */
+/** A period consists of whole UTC days, by time of resolution. It moves only at midnight. */
 const sinceOf = (period: Period, day: number): string | null => {
   const days = days_of[period];
   return days === null ? null : new Date((day - days + 1) * day_ms).toISOString();
@@ -59,7 +59,7 @@ export interface Slice {
   /** Name of the slice in Redis, such as `all:all` or `society:30d`. */
   readonly slot: string;
   readonly category: string | null;
-  /** The slice has resolutions from this time on. Null for all. */
+  /** The slice covers resolutions from this time on. Null for all. */
   readonly since: string | null;
 }
 
@@ -105,7 +105,7 @@ export interface Sums {
   readonly n: number;
   readonly correct: number;
   readonly net: number;
-  /** Sum of the scores of a mean, in billionths. */
+  /** On a board of means, the sum of the scores, in billionths. */
   readonly sum: number;
   readonly squares: number;
   /** Only the bins with predictions, in order. */
@@ -140,9 +140,9 @@ export const fractions = (interval: Interval): Interval => map(interval, fractio
 export const percents = (interval: Interval): Interval => map(interval, percent);
 
 /**
- * How a mean is summed and shown. Its scores start at `low` and span `width`. `relative` is summed
- * in units of ln, a hundredth of the shown value, so that one agent's sum of squares fits into 64
- * bits.
+ * How a mean is summed and shown. The scores are from `low` to `low` + `width`. `relative` is
+ * summed in units of ln, which are a hundredth of the shown value, so that one agent's sum of
+ * squares fits into 64 bits.
  */
 export const means = {
   brier: { best_first: 1, unit: 1, low: 0, width: 1 },

@@ -52,7 +52,7 @@ const entry_schema = named(
       minimum: 0,
       description: 'Resolved predictions with this score. For debaters, comments and replies.',
     }),
-    value: Type.Number({ description: 'The ranked value, also in the member for this score.' }),
+    value: Type.Number({ description: 'The ranked value. The member for this score repeats it.' }),
     net: Type.Optional(
       Type.Integer({ description: 'Points won by resolved predictions, minus points lost.' }),
     ),
@@ -87,8 +87,8 @@ const pageOf = <R extends TSchema>(row: R) => ({
 /** The data that an adjusted board was made from. */
 export const coverage_schema = Type.Object({
   made_at: time_schema,
-  min_questions: Type.Integer({ description: 'Questions that a forecaster needs for a rank.' }),
-  min_agents: Type.Integer({ description: 'Forecasters that a question needs to count.' }),
+  min_questions: Type.Integer({ description: 'Minimum number of questions per forecaster.' }),
+  min_agents: Type.Integer({ description: 'Minimum number of forecasters per question.' }),
   scores: Type.Integer(),
   covered_scores: Type.Integer(),
   covered_share: Type.Number({ description: 'Percent of all scores.' }),

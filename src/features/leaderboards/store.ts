@@ -25,7 +25,7 @@ const no_agent = '00000000-0000-0000-0000-000000000000';
 /**
  * Marks that the scores, link or suspension of these agents changed in this transaction. The boards
  * follow within seconds of its commit. Scores of one category affect only its boards and the boards
- * of all categories. A category without agents means that the scores of groups changed.
+ * of all categories. A category with no agents means that the scores of groups changed.
  */
 export const markStanding = async (
   tx: Tx,
@@ -219,7 +219,7 @@ const debaters = (db: Db) => db`
     group by c.agent_id, a.owner_id
   )`;
 
-/** By board: the sort key (lowest first, null if the row is not on it) and the sums of its mean. */
+/** By board: the sort key (lowest first; null leaves the row out) and the sums of the mean. */
 const forecast_keys = `
   ('points', case when name is null then -net::float8 end, null, null, null),
   (
@@ -388,7 +388,7 @@ export const readNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** Returns the agent's rank: 1 + the ranked agents of its kind that won more. Uses the index. */
+/** Returns 1 + the number of ranked agents of the same kind that won more. Uses the index. */
 export const readRank = async (db: Db, agent_id: string): Promise<number> => {
   const [row] = await db<{ rank: number }[]>`
     select 1 + count(b.agent_id)::integer as rank

@@ -1,18 +1,18 @@
 /**
  * Brier scores adjusted for the difficulty of the questions. The two-way model Brier = μ + a + b
- * has an effect a of each forecaster and b of each question, Σb = 0, fitted by least squares. A
+ * has an effect a per forecaster and an effect b per question (Σb = 0), fitted by least squares. A
  * forecaster's value is μ + a, its Brier score on a question of mean difficulty. Pure functions.
  *
- * Only forecasters with enough questions and questions with enough forecasters take part. Each that
- * drops out may make others drop out. If no forecaster connects two parts of the rest, only the
- * largest part stays, because values of different parts cannot be compared.
+ * Only forecasters with enough questions and questions with enough forecasters take part. When one
+ * drops out, others may follow. If the rest falls into parts that no forecaster connects, only the
+ * largest part stays, because values from different parts cannot be compared.
  *
- * For each question, b is the mean of score y minus value x. So the values alone solve, for each
- * forecaster, Σ ((y − ȳ) − (x − x̄)) = 0 over its questions, with ȳ and x̄ as means of the
- * question. These equations are solved by conjugate gradients with the diagonal as preconditioner,
- * which reads the scores once per step and needs no matrix. Intervals come from resamples: the same
- * number of questions is drawn with replacement, solved starting from the values of all, and
- * ranked.
+ * For each question, b is the mean of score y minus value x. So for each forecaster, the values
+ * satisfy Σ ((y − ȳ) − (x − x̄)) = 0 over its questions, where ȳ and x̄ are the means of the
+ * question. Conjugate gradients, with the diagonal as preconditioner, solve this: they read the
+ * scores once per step and need no matrix. Intervals come from resamples: each draws the same
+ * number of questions with replacement, solves for the values, starting from the full solution, and
+ * ranks them.
  *
  * Sources: H. Scheffé, "The Analysis of Variance", 1959, chapter 4; M. R. Hestenes and E. Stiefel,
  * "Methods of conjugate gradients for solving linear systems", 1952; B. Efron, "Bootstrap methods",
@@ -111,8 +111,8 @@ const arrange = (scores: Scores, kept: Uint8Array): Panel => {
 };
 
 /**
- * Returns for each forecaster the sum of (y − ȳ), or of (x − x̄) if `values` is given, over its
- * questions. Question q counts `times[q]` times.
+ * For each forecaster, returns the sum over its questions of (y − ȳ), or of (x − x̄) if `values` is
+ * given. Question q counts `times[q]` times.
  */
 const sumWithin = (panel: Panel, times: Int32Array, values?: Float64Array): Float64Array => {
   const { who, briers, starts } = panel;
@@ -155,7 +155,7 @@ const whole_effort = { precision: 1e-12, max_steps: 5_000 };
 /** The guess is already good, and ranks need no higher precision. */
 const resample_effort = { precision: 1e-5, max_steps: 50 };
 
-/** Solves for the values, starting from a guess, to a relative precision. */
+/** Solves for the values, starting from a guess, to a given relative precision. */
 const solve = (panel: Panel, times: Int32Array, guess: Float64Array, effort = resample_effort) => {
   const values = guess.slice();
   const inverse = inverseDiagonal(panel, times);
@@ -208,7 +208,7 @@ const ranksOf = (values: Float64Array): Int32Array => {
   return Int32Array.from(values, (value) => ranks.get(value)!);
 };
 
-/** Adds a value to an ascending array that holds only the smallest ones, to save memory. */
+/** Adds a value to an ascending array that holds only the smallest values, to save memory. */
 const keepLeast = (least: Int32Array, value: number): void => {
   let at = least.length - 1;
   if (value >= least[at]!) return;
@@ -216,7 +216,7 @@ const keepLeast = (least: Int32Array, value: number): void => {
   least[at] = value;
 };
 
-/** Returns integers from 0 to `most` − 1, the same sequence for the same seed (mulberry32). */
+/** Creates a generator of integers below `most`. A seed gives one sequence (mulberry32). */
 const makeRandom = (seed: number) => {
   let state = seed;
   return (most: number): number => {

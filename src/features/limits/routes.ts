@@ -16,7 +16,7 @@ const limit_schema = Type.Object({
   setting: Type.String(),
   left: nullable(
     Type.Integer({
-      description: 'Calls left in the window. Null if this limit does not count the caller.',
+      description: 'Calls left in the window. Null if this limit does not apply to the caller.',
     }),
   ),
   reset_seconds: nullable(

@@ -33,7 +33,7 @@ export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
   order by "offset" desc
   limit ${max_entries}`;
 
-/** Reads the life of one question. Predictions and comments would be too many for a feed. */
+/** Reads the history of one question. Predictions and comments would be too many for a feed. */
 export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events

@@ -80,7 +80,7 @@ const escapes: Readonly<Record<string, string>> = {
   '>': '&gt;',
   '"': '&quot;',
   "'": '&apos;',
-  // Otherwise a parser would turn it into a line feed.
+  // Otherwise a parser would turn a carriage return into a line feed.
   '\r': '&#13;',
 };
 

@@ -151,7 +151,7 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
     ...(isPrivate(wanted) && { 'Cache-Control': 'no-store' }),
     ...(is_final && { 'Cache-Control': 'public, immutable, max-age=31536000' }),
   };
-  // Text, because each event must stay exactly the bytes in the record.
+  // Sent as text, because each event must keep the exact bytes of the record.
   const texts = page.entries.map(eventText);
   const etag = is_final ? { etag: etagOf(`${next} ${texts.join('\n')}`) } : {};
   if (wantsLines(ctx)) {
@@ -331,7 +331,7 @@ const stream_headers = {
   'Cache-Control': 'no-store',
   // Proxies that buffer responses would hold a stream back forever.
   'X-Accel-Buffering': 'no',
-  // After a shutdown, clients must not reuse their connection to the process that ends.
+  // After a shutdown, clients must not reuse their connection to the old process.
   Connection: 'close',
 };
 

@@ -49,7 +49,7 @@ const isWanted = ({ topics, filter }: LogQuery, publication: Publication): boole
   publication.topics.some(({ topic }) => topics.has(topic)) &&
   (filter === null || filter.matches(publication));
 
-/** Creates the waiting calls, by topic, so that an event checks only calls that may want it. */
+/** Tracks waiting calls by topic, so that an event checks only the calls that may want it. */
 const makeWaiters = (head: () => number) => {
   const all = new Map<Finish, LogQuery>();
   const by_topic = new Map<string, Set<Finish>>();
@@ -84,7 +84,7 @@ const makeWaiters = (head: () => number) => {
       if (has_ended) end();
       return { wait, end };
     },
-    /** Wakes the calls that want this event. No waiting call wanted an event up to `up_to`. */
+    /** Wakes the calls that want this event. No waiting call wanted any event up to `up_to`. */
     wake(publication: Publication, up_to: number): void {
       for (const { topic } of publication.topics) {
         for (const finish of by_topic.get(topic) ?? []) {
@@ -125,8 +125,8 @@ const kept_s = 5;
 
 /**
  * Limits the connections per caller and address, and ends connections whose key is revoked. An HTTP
- * client cannot be pinged, so a vanished one looks like one that only listens. So if all places are
- * taken, a new connection takes the place of the oldest one.
+ * client cannot be pinged, so a client that vanished looks like one that only listens. Therefore,
+ * if all places are taken, a new connection takes the oldest one's place.
  */
 const createConnections = ({ connections_key, connections_ip }: ConnectionLimits) => {
   /** Oldest first. */
@@ -215,7 +215,7 @@ export const createLogWatch = (
       const first = fresh[0];
       if (first === undefined) return;
       const before = first.offset - 1;
-      // Events in a hole are not in memory, so a reader before it reads the record.
+      // Events in a hole are not in memory, so a reader before the hole reads the record.
       if (before > head) recent.reset(before);
       for (const event of fresh) recent.push(event);
       head = first.offset + fresh.length - 1;

@@ -6,9 +6,9 @@ import type { Service } from '../../kit/service.js';
 import * as store from './store.js';
 
 /**
- * Sends the queued mails. If SMTP_URL is set, they go to that server. Each attempt has a time
- * limit, and the pauses after failures grow. If it is not set, each mail is logged once and stays
- * unsent. The links in a mail are credentials, so they are logged in development mode only.
+ * Sends the queued e-mails to SMTP_URL. Each attempt has a time limit, and the pauses after
+ * failures grow. Without SMTP_URL, each e-mail is logged once and stays unsent. The links in an
+ * e-mail are credentials, so they are logged in development mode only.
  */
 
 export const max_attempts = 8;
@@ -33,7 +33,7 @@ const isRefusal = (error: unknown): boolean => {
   return code === 'EENVELOPE' && Number(responseCode) >= 500;
 };
 
-/** Gives up a mail that was sealed with another SECRET_KEY, because it can never be opened here. */
+/** Gives up on an e-mail that another SECRET_KEY sealed, because it can never be opened here. */
 const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: store.MailRow): Promise<void> => {
   log.error({ mail_id: id }, 'mail: given up, because SECRET_KEY does not open it');
   await store.endMail(sql, id, { failed_at: clock() });
@@ -66,14 +66,14 @@ const sendOne = async (deps: Deps, smtp: SmtpClient, mail: store.MailRow): Promi
   }
 };
 
-/** Sends the mails that are due. Returns how many were claimed. */
+/** Sends the e-mails that are due. Returns how many were claimed. */
 export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => {
   const mails = await store.claimMails(deps.sql, deps.clock());
   await Promise.all(mails.map((mail) => sendOne(deps, smtp, mail)));
   return mails.length;
 };
 
-/** Logs the queued mails, for use without an SMTP server. Returns how many there were. */
+/** Logs the queued e-mails, for use without an SMTP server. Returns how many there were. */
 export const logDue = async (deps: Deps): Promise<number> => {
   const { sql, log, config } = deps;
   const mails = await store.claimForLog(sql);
@@ -89,7 +89,7 @@ export const logDue = async (deps: Deps): Promise<number> => {
   return mails.length;
 };
 
-/** Creates the mail service. Any number of processes may run it; one of them claims each mail. */
+/** Creates the mail service. Any number of processes may run it; one of them claims each e-mail. */
 export const createMailer = (deps: Deps, every_ms = 1_000): Service => {
   const { SMTP_URL } = deps.config;
   const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL);

@@ -3,10 +3,10 @@ import type { Context } from '../../http/route.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { type Mail, makeMailOpener, readUnsent } from './store.js';
 
-/** The outbox: unsent mails, shown to developers. */
+/** The outbox: unsent e-mails, shown to developers. */
 
 const mails_shown = 100;
-const unreadable = { text: 'This mail was sealed with a different SECRET_KEY.', links: [] };
+const unreadable = { text: 'This e-mail was sealed with a different SECRET_KEY.', links: [] };
 
 /** Host names that a developer's own browser uses for the service. */
 const local_names = ['localhost', '127.0.0.1', '[::1]'];
@@ -20,7 +20,7 @@ const isForUs = (host: string, public_url: string): boolean =>
 
 export type ShownMail = Mail & { readonly created_at: string };
 
-/** Returns unsent mails, newest first. Refuses in production. */
+/** Returns unsent e-mails, newest first. Refuses in production. */
 export const readOutbox = async (
   ctx: Pick<Context, 'header'>,
   { config, public_url, sql }: Deps,

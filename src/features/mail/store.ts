@@ -4,10 +4,10 @@ import { makeId } from '../../kit/ids.js';
 import { createSealer } from '../../kit/sealing.js';
 
 /**
- * Queued mails are rows, written in the transaction that causes them, so a mail is sent only if its
- * cause was committed. A sender claims a mail by moving `next_at` past its own time limit. If it
- * dies, another sender claims the mail later, so a mail may arrive twice, with the same id. The
- * links in a mail are credentials, so its text is sealed while it waits.
+ * Queued e-mails are rows, written in the transaction that causes them, so each is sent only if its
+ * cause was committed. A sender claims an e-mail by moving `next_at` past its own time limit. If
+ * the sender dies, another claims it later, so an e-mail may arrive twice, with the same id. Its
+ * links are credentials, so its text is sealed while it waits.
  */
 
 export interface Mail {
@@ -27,11 +27,11 @@ export interface MailRow {
   readonly created_at: Date;
 }
 
-/** Older mails are no longer sent, because their links have expired or soon will. */
+/** Older e-mails are no longer sent, because their links have expired or soon will. */
 export const mail_life_ms = 24 * 3_600_000;
 /** How long a row is stored, for the outbox page. */
 export const mail_keep_ms = 7 * 24 * 3_600_000;
-/** How long one sender may hold a mail. Must be longer than any time limit of the SMTP client. */
+/** How long one sender may hold an e-mail: longer than any time limit of the SMTP client. */
 export const claim_ms = 120_000;
 
 const sealerOf = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>) => {
@@ -39,7 +39,7 @@ const sealerOf = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>) => {
   return createSealer(SECRET_KEY, 'prediction-forum mails 1');
 };
 
-/** Makes the function that opens mails. It returns null if another SECRET_KEY sealed the mail. */
+/** Makes a function that opens an e-mail, or returns null if another SECRET_KEY sealed it. */
 export const makeMailOpener = (config: Pick<Config, 'SECRET_KEY'>) => {
   const sealer = sealerOf(config);
   return ({ id, sealed }: MailRow): Pick<Mail, 'text' | 'links'> | null => {
@@ -60,7 +60,7 @@ export const queueMail = async (
     values (${id}, ${to}, ${subject}, ${sealed}, ${at}, ${at})`;
 };
 
-/** Updates and returns waiting mails that no other sender holds, earliest first. */
+/** Updates and returns waiting e-mails that no other sender holds, earliest first. */
 const claim = (sql: Sql, set: Fragment, due: Fragment) =>
   sql<MailRow[]>`
     update mails
@@ -85,11 +85,11 @@ export const claimMails = async (sql: Sql, now: Date): Promise<MailRow[]> => {
   return claim(sql, sql`attempts = attempts + 1, next_at = ${next_at}`, sql`next_at <= ${now}`);
 };
 
-/** Claims mails that were not logged yet. Each mail is returned once and stays unsent. */
+/** Claims e-mails that have not been logged yet. Each one is returned once and stays unsent. */
 export const claimForLog = (sql: Sql): Promise<MailRow[]> =>
   claim(sql, sql`attempts = 1`, sql`attempts = 0`);
 
-/** Marks a mail as sent or failed and deletes its text, because the links in it are credentials. */
+/** Marks an e-mail as sent or failed and deletes its text, because its links are credentials. */
 export const endMail = async (
   sql: Sql,
   id: string,

@@ -21,7 +21,7 @@ const readNested = (text: string): object | null => {
   return parsed.ok ? (parsed.value as object) : null;
 };
 
-/** Reads a text as a value of this kind; returns the text itself if it cannot be read. */
+/** Reads a string as a value of this kind; returns the string itself if it cannot be read. */
 const readText = (kind: string, text: string): unknown => {
   const nested = readNested(text);
   switch (kind) {
@@ -48,7 +48,7 @@ const memberOf = ({ properties, patternProperties }: TSchema, name: string): TSc
     ? properties[name]
     : (Object.values(patternProperties ?? {})[0] as TSchema | undefined);
 
-/** Reads the text by the first schema that accepts it; if none does, it stays a text. */
+/** Reads a string by the first schema that accepts it; if none does, it stays a string. */
 const readAsOneOf = (schemas: readonly TSchema[], value: unknown): unknown => {
   for (const schema of schemas) {
     const read = isText(schema) ? value : readAs(schema, value);
@@ -58,8 +58,8 @@ const readAsOneOf = (schemas: readonly TSchema[], value: unknown): unknown => {
 };
 
 /**
- * Reads texts as values of their schema, at any depth. An unreadable text stays as it is, so that
- * the route's check refuses it by name.
+ * Reads strings as values of their schema, at any depth. An unreadable string stays as it is, so
+ * that the route's check refuses it by name.
  */
 const readAs = (schema: TSchema, value: unknown): unknown => {
   if (schema[Kind] === 'Union') return readAsOneOf(schema['anyOf'], value);

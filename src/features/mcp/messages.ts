@@ -50,7 +50,7 @@ const codeOf = ({ def }: Fault, message: unknown): keyof typeof rpc_codes => {
   return isJSONRPCRequest(message) ? 'invalid_params' : 'invalid_request';
 };
 
-/** Refusals of `POST /mcp`. The `data` of the error is the body that the API would answer. */
+/** Refusals of `POST /mcp`. The `data` of the error is the body that the API would return. */
 export const rpc_refusals: Refusals = {
   schema: Type.Object({
     jsonrpc: Type.Literal('2.0'),

@@ -9,8 +9,8 @@ import { type Arguments, type Members, readArguments, refuseUnknown } from './ar
 import { inputSchema } from './schemas.js';
 
 /**
- * MCP tools. Each tool is one operation of the API, or one of a few, under a name that a model
- * understands. Its arguments are derived from the routes.
+ * MCP tools. Each tool calls one operation of the API, or chooses one of a few, and has a name that
+ * a model understands. Its arguments are derived from the routes.
  */
 
 interface ToolDef {
@@ -22,7 +22,7 @@ interface ToolDef {
   readonly operations: readonly [string, ...string[]];
   /** Chooses the operation for the given arguments. */
   readonly choose?: (args: Arguments) => string;
-  /** Names of arguments by the names of path parameters. */
+  /** Argument names, keyed by the names of path parameters. */
   readonly names?: Readonly<Record<string, string>>;
   /** Members of the operation that this tool does not take. */
   readonly without?: readonly string[];
@@ -152,8 +152,8 @@ const defs: readonly ToolDef[] = [
     name: 'events',
     title: 'Read events',
     description:
-      'Events of the forum after an offset. Send next as after in your next call. wait is how ' +
-      'many seconds to wait for new events. topic "question:{id}" selects one question.',
+      'Events after an offset. In your next call, send the value of "next" as "after". "wait" is ' +
+      'how many seconds to wait for new events. topic "question:{id}" selects one question.',
     operations: ['listEvents'],
     without: ['cursor', 'format'],
     own: part_members('each event', 'offset, event, data.question_id'),

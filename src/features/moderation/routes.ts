@@ -37,14 +37,14 @@ import type { QuestionParts } from '../questions/index.js';
 import { countHidden, listHidden } from './store.js';
 
 /**
- * Admin acts on content and agents. Each act is one transaction: the change, its line in the audit
- * log, the consequences, and the response that is stored for retries. An act that changes nothing
- * writes no line.
+ * Admin actions on content and agents. Each action is one transaction: the change, its line in the
+ * audit log, the consequences, and the response that is stored for retries. An action that changes
+ * nothing writes no line.
  */
 
 const route = routeFor<Deps & PrincipalParts & QuestionParts>();
 
-/** Length of the reason for an act, in characters after trimming. */
+/** Length of the reason for an action, in characters after trimming. */
 const reason_limits = { min: 3, max: 2_000 } as const;
 
 /** The schema counts UTF-16 units before trimming. `reason_limits` are checked after trimming. */
@@ -84,7 +84,7 @@ interface Subject {
   readonly absent: FaultDef;
   readonly parameter: 'id' | 'pid';
   readonly returns: TSchema;
-  /** Performs the act. Returns the response body, or undefined if no subject has this id. */
+  /** Performs the action. Returns the response body, or undefined if no subject has this id. */
   work(
     tx: Tx,
     call: ActCall,

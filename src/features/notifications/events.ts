@@ -5,7 +5,7 @@ import type { Projector } from '../events/index.js';
 import { type LogEntry, readData, timeOf } from '../events/log-entry.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
-/** Replies are notified exactly once, in the transaction that gives the event its offset. */
+/** Each reply causes exactly one notification, in the transaction that numbers its event. */
 
 const noticeOf = (entry: LogEntry): readonly Notice[] => {
   if (entry.event !== 'comment.reply' || entry.audience_id === null) return [];

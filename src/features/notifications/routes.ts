@@ -57,7 +57,7 @@ const readNotifications = route({
     if ((ids === undefined) === (until === undefined)) {
       return refuse(common_faults.INVALID_REQUEST, {
         message: 'Send either ids or until.',
-        fields: [{ path: 'body.ids', message: 'must be sent, or until, but not both' }],
+        fields: [{ path: 'body.ids', message: 'must be sent if body.until is not, and only then' }],
       });
     }
     const agent_id = ctx.caller.id;

@@ -69,7 +69,7 @@ export const isShown = (db: Db) => db`
 
 /**
  * Returns notifications, newest first, and at least one row more than the page. `unread` filters by
- * state. Per agent, an index scan reads only the rows that the page can need.
+ * state. For each agent, an index scan reads only the rows that the page may need.
  */
 export const listNotifications = (
   db: Db,
@@ -114,7 +114,7 @@ interface ReadMark {
   readonly at: Date;
 }
 
-/** Returns how many became read. Skips other agents' ids and notifications already read. */
+/** Returns how many were marked as read. Skips other agents' ids and notifications already read. */
 export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): Promise<number> => {
   const rows = await tx`
     update notifications
@@ -144,7 +144,7 @@ export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<numb
 /**
  * Notifies agents whose tier differs from `told_tiers`. Call it after the points changed, in the
  * same transaction, which holds the account locks. If several callers see a change, the one that
- * updates `told_tiers` notifies it. A tier that changes and changes back in between is missed.
+ * updates `told_tiers` sends the notice. A tier that changes and changes back meanwhile is missed.
  */
 export const noteTiers = async (tx: Tx, agent_ids: readonly string[], at: Date): Promise<void> => {
   if (agent_ids.length === 0) return;

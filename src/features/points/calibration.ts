@@ -29,7 +29,7 @@ export const wilson = (hits: number, n: number): Interval => {
   };
 };
 
-/** Returns the 95 % interval of a mean within 0..1 by its standard error. If n < 2, it is 0..1. */
+/** Returns a mean's 95 % interval within 0..1, from its standard error. If n < 2, it is 0..1. */
 export const meanInterval = (mean: number, variance: number, n: number): Interval => {
   if (n < 2) return { low: 0, high: 1 };
   const half = z * Math.sqrt(Math.max(variance, 0) / n);

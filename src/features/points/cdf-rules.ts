@@ -1,6 +1,6 @@
 /**
  * Forecasts of a number: a cumulative distribution F over the question's range, linear between its
- * points. Values are scaled so that the range is 0 to 1; F is 0 to 1 as well. Pure functions.
+ * points. Values are scaled so that the range is 0 to 1. F is also between 0 and 1. Pure functions.
  *
  * The score is the continuous ranked probability score of the outcome x,
  * CRPS = ∫₀¹ (F(z) − 1{z ≥ x})² dz. An outcome outside the range counts as the nearer end. With the
@@ -58,7 +58,7 @@ export const sharesBelow = (curve: Curve, values: readonly number[]): number[] =
 };
 
 /**
- * Returns for each of the ascending shares the smallest value at which F reaches it, or the end of
+ * For each of the ascending shares, returns the smallest value at which F reaches it, or the end of
  * the range if F never does. Needs one pass over the curve.
  */
 export const quantilesOf = (curve: Curve, shares: readonly number[]): number[] => {

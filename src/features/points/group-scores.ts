@@ -4,8 +4,8 @@ import { type ForecastScore, isCorrect, scoreShares } from './score-rules.js';
 /**
  * Scores of a question's families, models and crowd, and of the even forecast. A family (or a
  * model) is one forecaster. Its forecast at each moment is the mean over its owners, and an owner's
- * forecast is the mean over their agents in the family. It is scored like an agent, weighted by
- * time from its first forecast on. Its relative score compares it with the question's other
+ * forecast is the mean over their agents in the family. A family is scored like an agent, weighted
+ * by time from its first forecast on. Its relative score compares it with the question's other
  * families (or models). Forecasts must be added in the order of their times.
  */
 
@@ -15,7 +15,7 @@ export interface GroupScore extends ForecastScore {
   readonly kind: GroupKind;
   readonly name: string;
   readonly n_agents: number;
-  /** Share of the most likely option at the end. */
+  /** The largest share at the end. */
   readonly stated: number;
   readonly relative: number | null;
 }
@@ -36,7 +36,7 @@ const createForecaster = (correct: readonly number[]) => {
     sums.log_score += now.score.log_score * time;
   };
   return {
-    /** Revises the forecast. Returns the log scores before and after; `before` is null at first. */
+    /** Revises the forecast. Returns the log scores before (null at first) and after. */
     change(at: number, shares: Shares): { before: number | null; after: number } {
       passTo(at);
       if (now === null) begun = at;
@@ -94,7 +94,7 @@ const createMean = (options: number) => {
 
 type Forecaster = ReturnType<typeof createForecaster>;
 
-/** Creates the forecasters of one kind, by name. They are the peers of each other. */
+/** Creates the forecasters of one kind, by name. They are each other's peers. */
 const createGroups = (kind: GroupKind, correct: readonly number[]) => {
   const peers = createPeers();
   const groups = new Map<string, { readonly forecaster: Forecaster; changes: LogChange[] }>();

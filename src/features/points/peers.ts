@@ -1,14 +1,14 @@
 /**
  * The relative score of forecasters who can join and revise at any time. It is the mean over time
  * of 100 · (own log score − mean log score of the other active forecasters), over the time in which
- * there are others, and null if there never are. At each moment these scores sum to 0.
+ * there are others. It is null if there never are any. At each moment these scores sum to 0.
  *
  * If N forecasters are active and S is the sum of their log scores, the mean of the others is
- * (S − l)/(N − 1) for one with log score l. So three integrals over time, the same for all
+ * (S − l)/(N − 1) for a forecaster with log score l. So three integrals over time, the same for all
  * forecasters, describe the others: of 1, of S/(N − 1) and of 1/(N − 1), over the time when N > 1.
- * Each is stored from every change to the end, because no forecaster leaves earlier. Integrals for
- * late forecasters are then small numbers, so they lose no digits. Changes must be added in the
- * order of their times, in any unit of time.
+ * Each integral is stored from every change to the end, because no forecaster leaves earlier.
+ * Integrals for late forecasters are then small numbers, so they lose no digits. Changes must be
+ * added in the order of their times, in any unit of time.
  *
  * Source: Metaculus, "Scores FAQ" (peer score), in the form without coverage.
  */
@@ -71,7 +71,7 @@ export const createPeers = () => {
 
     /**
      * Returns the relative score of a forecaster from all its changes, in order. If no time has
-     * passed since the first one, it is the score at the last moment.
+     * passed since the first change, this is the score at that moment.
      */
     relativeOf(changes: readonly LogChange[]): number | null {
       const end = counts.length;

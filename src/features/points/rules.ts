@@ -115,7 +115,7 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
     const gain = gainOf({ ...payment, distribution });
     const ms = BigInt(weight_ms);
     total_ms += ms;
-    // Stated shares and evenly spread rests have different denominators.
+    // Stated shares and evenly spread remainders have different denominators.
     if (under % gain.under !== 0n) {
       over *= gain.under;
       under *= gain.under;
@@ -129,7 +129,7 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
 export const net = ({ distribution, ...payment }: Scored): number =>
   netOverTime({ ...payment, stood: [{ distribution, weight_ms: 1 }] });
 
-/** Returns the formula's terms for a receipt, with rounding errors: oᵢ per option, B and U. */
+/** Returns the formula's terms for a receipt, not quite exact: oᵢ per option, B and U. */
 export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]) => {
   const distinct = new Set(correct);
   const outcome = units.map((_, index) => (distinct.has(index) ? 1 / distinct.size : 0));
@@ -159,7 +159,7 @@ export const tiers = [
 
 export type Tier = (typeof tiers)[number]['tier'];
 
-/** Returns the index of the tier. Points below 0 have the lowest tier, too. */
+/** Returns the index of the tier. Points below 0 also have the lowest tier. */
 const rankOf = (points: number): number => {
   let rank = 0;
   for (let i = 1; i < tiers.length; i += 1) if (points >= tiers[i]!.from_points) rank = i;
@@ -173,7 +173,7 @@ export const pointsFor = (tier: Tier): number =>
 
 export const hasTier = (points: number, needed: Tier): boolean => points >= pointsFor(needed);
 
-/** Returns the tier, and the next one with the points missing for it (null at the top). */
+/** Returns the tier, and the next tier with the points still missing (null at the top). */
 export const tierProgress = (points: number) => {
   const rank = rankOf(points);
   const next = tiers[rank + 1];

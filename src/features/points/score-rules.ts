@@ -36,7 +36,7 @@ const brierOverOptions = (shares: readonly number[], correct: readonly number[])
   return sum / 2;
 };
 
-/** True if above the even forecast. A mean equal to it can be slightly above by rounding. */
+/** True if above the even forecast. Rounding can put an equal mean slightly above it. */
 export const isCorrect = (forecast: number, options: number): boolean =>
   forecast - 1 / options > 1e-12;
 
@@ -59,7 +59,7 @@ export interface ForecastScore {
   readonly brier: number;
   readonly log_score: number;
   readonly baseline: number;
-  /** The forecast gave the actual outcome more than the even forecast does. */
+  /** The forecast gave the actual outcome a larger share than the even forecast does. */
   readonly correct: boolean;
   /** The selected side or option was correct. Calibration uses this. */
   readonly hit: boolean;
@@ -97,7 +97,7 @@ export const scoreShares = ({
 };
 
 export interface Streak {
-  /** Length of the run that is still going on, else 0. */
+  /** Length of the run that is still going on, or 0 without one. */
   readonly current: number;
   readonly best: number;
 }

@@ -107,7 +107,7 @@ export interface Settlement {
 /**
  * Pays a chunk of settlements, at most one per agent. It reverses an earlier payment and pays the
  * net, each as a separate entry unless it is 0. Accounts are locked in the order of their ids, as
- * everywhere, to avoid deadlocks.
+ * everywhere else, to avoid deadlocks.
  */
 export const settleAccounts = async (
   tx: Tx,

@@ -14,7 +14,7 @@ import { type ForecastScore, isCorrect, scoreForecast } from './score-rules.js';
 
 export interface ScoringTime {
   readonly ends_ms: number;
-  /** At the end the outcome became public, so a forecast at that moment may already know it. */
+  /** True if the outcome became public at the end, so a forecast at that moment may know it. */
   readonly is_known: boolean;
   /** Closed periods as [from, to], in order. */
   readonly closed: readonly (readonly [number, number])[];
@@ -27,7 +27,7 @@ export interface QuestionTimes {
   readonly closed_times: readonly (readonly [number, number])[];
 }
 
-/** The timer closes a question a little after `closes_at`, and an import long after it. */
+/** The timer closes a question a little after `closes_at`; an import can close it long after. */
 export const scoringTime = (times: QuestionTimes): ScoringTime => {
   const { closes_at, closed_at, known_at, closed_times: closed } = times;
   const close_ms = Math.min(closes_at.getTime(), closed_at?.getTime() ?? Number.POSITIVE_INFINITY);

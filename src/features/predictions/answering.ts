@@ -175,7 +175,7 @@ const compose = (
     },
   });
 
-/** Returns the same result as reading the stored row back. */
+/** Returns the same result as reading back the stored row would. */
 const toPlaced = ({ row, points }: Stored, question: QuestionRow, agent: AgentCaller): Placed => {
   const prediction = showPrediction(row, {
     agent_name: agent.name,
@@ -351,7 +351,7 @@ interface PlacedParts {
   >;
 }
 
-/** Builds the row of a prediction, made here or imported, and its event, which has no reasoning. */
+/** Builds the row and event of a prediction, made here or imported. The event has no reasoning. */
 export const composeRow = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
   const { model_family } = agent;
   const data: Static<typeof prediction_placed.data> = {

@@ -21,8 +21,8 @@ import { type BatchResult, predictions_body } from './schema.js';
 
 /**
  * Many predictions of one agent in one call. Each is judged, counted and stored as if it had come
- * alone, one after the other, so the result does not depend on chance. They enter the queue of the
- * group commit in order, and it judges predictions of one agent in that order.
+ * alone, one after the other, so the result does not depend on timing. They enter the queue of the
+ * group commit in order, and the group commit judges predictions of one agent in that order.
  */
 
 type Item = Static<typeof predictions_body>;
@@ -60,7 +60,7 @@ const resultOf = (index: number, answer: Reply | Fault): BatchResult => {
   return is_replay ? { index, status, replayed: true, result } : { index, status, result };
 };
 
-/** `taken` says for each item whether the limit of predictions allows it. */
+/** `taken` says for each item whether the limit on predictions allows it. */
 export const placeBatch = async (
   deps: Needs,
   given: readonly unknown[],

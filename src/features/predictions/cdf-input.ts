@@ -12,7 +12,7 @@ import type { Value } from '../questions/schema.js';
 
 /**
  * Forecasts of a number or a date. A client sends points of a cumulative distribution in order, as
- * `quantiles` or `cdf`. Between points it is linear; two points with the same value are a jump. A
+ * `quantiles` or `cdf`. It is linear between points; two points with the same value are a jump. A
  * plain list of numbers means points at equal steps of the range (`cdf`, `continuous_cdf`) or of
  * the probability (`quantiles`). At a closed end the distribution is 0 or 1; at an open end it is
  * `below` or 1 − `above`. It is stored with both ends as v₀, p₀, v₁, p₁, …: values in the units of
@@ -34,7 +34,7 @@ export interface CdfBody {
 }
 type Given = { readonly [N in keyof CdfBody]: CdfBody[N] | null };
 
-/** Maximum number of points in a request. Answers may also have the two ends of the range. */
+/** Maximum number of points in a request. Answers can have two more: the ends of the range. */
 export const max_points = 1_000;
 
 /** Steps per unit of p, so that converting to percent and back gives the same number. */
@@ -68,7 +68,7 @@ export const scaleOfCdf = (body: Given): Scale | null => {
 };
 
 interface ReadPoint {
-  /** Null if it is not a number or a date, whichever the question asks for. */
+  /** Null unless it is a number or a date, whichever the question asks for. */
   readonly value: number | null;
   readonly p: number;
 }
@@ -130,7 +130,7 @@ export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong 
     return wrong(form, `${form} must have at most ${max_points} items.`);
   }
   const [first, last] = [read[0]!, read.at(-1)!];
-  // The ends of a whole distribution give the chances outside of the range.
+  // The ends of a whole distribution give the chances outside the range.
   const has_ends = form !== 'quantiles';
   const at_min = has_ends && range.open_min && first.value === range.min ? first.p : 0;
   const at_max = has_ends && range.open_max && last.value === range.max ? 1 - last.p : 0;
@@ -156,7 +156,7 @@ export const readCdf = (body: CdfBody, range: Range): readonly number[] | Wrong 
     }
     const up_to = fitBetween(p, [before.p, most], p_noise);
     if (!(up_to >= before.p && up_to <= most)) {
-      const message = 'p must be between below and 1 − above, and not less than the p before it.';
+      const message = 'p must be from "below" to 1 − "above", and not less than the p before it.';
       return wrong(path('p'), message);
     }
     points.push({ value: at, p: up_to });

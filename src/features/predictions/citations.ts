@@ -3,15 +3,15 @@ import { findLinks } from '../../kit/text.js';
 import type { Failure } from './faults.js';
 
 /**
- * The sources of a reasoning, in its text or in `evidence_urls`. Two gates count different things.
- * CITATIONS_REQUIRED counts the different URLs. CITATIONS_INVALID checks the pages: it fails if
- * fewer than two are usable because a URL is unusable or one page is repeated. So a bare domain
- * beside two good sources does no harm; it is just not stored as a citation.
+ * The sources of the reasoning, in its text or in `evidence_urls`. Two gates count different
+ * things. CITATIONS_REQUIRED counts the different URLs. CITATIONS_INVALID checks the pages: it
+ * fails if fewer than two are usable because a URL is unusable or one page is repeated. So a bare
+ * domain beside two good sources does no harm; it is just not stored as a citation.
  */
 
 export const citation_limits = { needed: 2, stored: 50, length: 2_048 } as const;
 
-/** Maximum number of links that are read. Far fewer already fail as a flood of links. */
+/** Maximum number of links that are read. Far fewer already count as a flood of links and fail. */
 const looked_at = 100;
 
 interface Citations {
@@ -99,9 +99,9 @@ const explain = (
 interface Citation {
   /** As written, or in the URL standard's form if that differs in more than case. */
   readonly url: string;
-  /** Without fragment, tracking parameters, trailing slash and default port; lower-case host. */
+  /** Without fragment, tracking parameters, trailing slash or default port; host in lower case. */
   readonly key: string;
-  /** Says why it cannot be a source, in words that follow the URL. Null if it can. */
+  /** Says why the URL cannot be a source, in words that follow it. Null if it can. */
   readonly problem: string | null;
 }
 

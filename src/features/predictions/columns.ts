@@ -54,7 +54,7 @@ const columns = {
   confidence: { type: 'smallint', is_bp: true, wire: in_answer },
   /** Index of the option. Answers have the text of the option instead. */
   selected_option: { type: 'smallint', is_null: true },
-  /** Basis points by option, with sum 10,000. Null if only one option was named. */
+  /** Basis points by option, which sum to 10,000. Null if only one option was named. */
   probabilities: { type: 'smallint[]', is_null: true },
   /** For a number or a date: v₀, p₀, v₁, p₁, … (`cdf-input.ts`). */
   cdf: { type: 'double precision[]', is_null: true },
@@ -219,7 +219,7 @@ export const hidden_reasoning = Object.fromEntries([
   ['reasoning_hidden', true],
 ]) as Pick<PredictionWire, HiddenName | 'reasoning_hidden'>;
 
-/** Returns percent by name of the option. Null if only one option was named. */
+/** Returns the percentages by option name. Null if only one option was named. */
 export const nameProbabilities = (
   options: readonly string[],
   probabilities: readonly number[] | null,

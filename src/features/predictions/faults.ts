@@ -37,7 +37,7 @@ export const prediction_faults = defineFaults({
   CITATIONS_REUSED: [
     400,
     'quality',
-    'Cite at least one page that is new on this question, and one that you have not cited before.',
+    'Cite at least one page that is new to this question, and one that you have not cited before.',
   ],
   REASONING_TOO_SIMILAR: [
     409,
@@ -63,7 +63,7 @@ export interface Failure extends FaultField {
   readonly code: keyof typeof prediction_faults | keyof typeof other_faults;
 }
 
-/** Faults of other features that a prediction can get. */
+/** Faults of other features with which a prediction can be refused. */
 const other_faults = {
   INVALID_REQUEST: common_faults.INVALID_REQUEST,
   ...question_faults,

@@ -26,7 +26,7 @@ import type { Failure } from './faults.js';
  */
 
 interface GivenBody extends CdfBody {
-  /** Also accepts "yes", "true", "no" and "false", in any case. */
+  /** Also accepts "yes", "true", "no" and "false", in upper or lower case. */
   readonly prediction?: boolean | string;
   readonly confidence?: number;
   readonly probability?: number;
@@ -256,8 +256,8 @@ const taken: Readonly<Record<QuestionType, string>> = {
 };
 
 /**
- * Finds a field that belongs to another type of question. `prediction` and `probability` are
- * allowed beside `selected_option`. Questions about a number or a date ignore `confidence`, because
+ * Finds a field that belongs to another type of question. With `selected_option`, `prediction` and
+ * `probability` are allowed. Questions about a number or a date ignore `confidence`, because
  * answers contain it and can be sent back.
  */
 const findForeign = (body: GivenBody, { question_type }: ForecastQuestion): Failure | null => {
@@ -359,7 +359,7 @@ const readProbabilities = (
     if (named.has(index)) {
       return failure('INVALID_OPTION', field, `“${text.slice(0, 60)}” is named twice.`);
     }
-    // The sum decides later if these are percent, so noise is measured on the smaller scale.
+    // The sum decides later whether these are percent, so noise is measured on the smaller scale.
     const share = toFraction(value, 'fraction') === 0 ? 0 : value;
     if (!(share >= 0 && share <= 101)) {
       return failure('INVALID_CONFIDENCE', field, 'A probability must be between 0 and 100.');

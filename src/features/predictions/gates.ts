@@ -19,8 +19,8 @@ import { explainSections, findHeadings, headingRanges, restoreBreaks } from './r
 import { type PredictBody, protocol_limits } from './schema.js';
 
 /**
- * The quality gates. They collect every failure, in the order of `prediction_faults`. Here are the
- * gates that need only the body, and the messages of the gates that compare it with stored
+ * The quality gates. They collect every failure, in the order of `prediction_faults`. This file has
+ * the gates that need only the body, and the messages of those gates that compare it with stored
  * predictions (sources, similar texts, cap of a model family; see `originality.ts`).
  */
 

@@ -24,9 +24,9 @@ export interface ImportedQuestion extends ForecastQuestion {
 }
 
 /**
- * A forecast that was made elsewhere. The rules of a prediction made here apply, except that the
- * question may be closed, the time is when it was made, and the text, which was not written for
- * this forum, is not compared with others. The text must pass the gates for length, sections,
+ * A forecast that was made elsewhere. The rules for a prediction made here apply, except that the
+ * question may be closed, the time is when it was made, and the text is not compared with others,
+ * because it was not written for this forum. The text must pass the gates for length, sections,
  * sources and content. If it is missing, a note that says so is stored.
  */
 export interface Imported {
@@ -34,7 +34,7 @@ export interface Imported {
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: ForecastBody;
   readonly reasoning: string | null;
-  /** Time at which it was made. Default: now; such a forecast never revises an earlier one. */
+  /** Time at which it was made. Defaults to now. Then it never revises an earlier forecast. */
   readonly at?: Date;
 }
 
@@ -175,7 +175,7 @@ const readText = (item: Imported, stated: ForecastColumns, at: Date): Text | Fau
   return { reasoning: text, citations, compared: { words, sources: citation_keys, model_family } };
 };
 
-/** Writes a note in the form of a reasoning, which says that no reasoning was recorded. */
+/** Writes a note, in the form of reasoning, that says that no reasoning was recorded. */
 const makeNote = (
   { question, agent }: Imported,
   { confidence, cdf }: ForecastColumns,

@@ -10,9 +10,9 @@ import { call_errors } from '../../kit/outbound/connection.js';
 import { withDeadline } from '../../kit/service.js';
 
 /**
- * Checks that the pages cited by a reasoning can be read. Sends HEAD, and if that is refused, GET
- * for the first byte, with the guarded client and in a bounded time. Follows up to three redirects
- * and vets each like the first URL. A page passes even if it asks for a login, a payment or fewer
+ * Checks that the pages cited in the reasoning can be read. Uses the guarded client and a deadline.
+ * Sends HEAD, and if that is refused, GET for the first byte. Follows up to three redirects and
+ * vets each like the first URL. A page passes even if it asks for a login, a payment or fewer
  * requests. Good results are cached for an hour, bad results for a minute.
  *
  * An api process fetches few pages at a time, and fewer for one agent. If there is no room or no
@@ -50,7 +50,7 @@ export type LinkCheckOptions = ClientOptions & { readonly public_name: string };
 export const createLinkCheck = (config: Config): LinkCheck =>
   makeLinkCheck({ ...outboundOptions(config), public_name: config.PUBLIC_URL ?? '' });
 
-/** Returns a check of one page: null if it can be read, else the problem in words after its URL. */
+/** Returns a check of one page: null if readable, else the problem in words that follow its URL. */
 const makeLook = ({ public_name, ...options }: LinkCheckOptions) => {
   const client = createGuardedClient({ ...options, allow_plain: true });
   const headers = {
@@ -113,7 +113,7 @@ export const makeLinkCheck = (options: LinkCheckOptions) => {
   };
 
   return {
-    /** Returns each unreadable page with its problem, or null if that could not be found out. */
+    /** Returns each unreadable page with its problem, or null if the check could not finish. */
     async findUnreachable({ urls, agent_id, until_ms }: LinkCheckRequest) {
       const looks = Promise.all(urls.map((url) => find(url, agent_id)));
       const left_ms = Math.max(0, until_ms - performance.now());

@@ -88,7 +88,7 @@ const addNew = (set: Set<string>, members: readonly string[]): (() => void) => {
   };
 };
 
-/** The pages an agent cited up to its prediction `last_id` (null before the first prediction). */
+/** The pages that an agent cited up to its prediction `last_id` (null before its first one). */
 export class AgentMemory {
   last_id: string | null = null;
   points = 0;
@@ -136,7 +136,7 @@ export interface Memories {
 export interface Originality {
   /** Returns the cached memories, which may be outdated, and reads the missing ones. */
   open(db: Db, question_ids: readonly string[], agent_ids: readonly string[]): Promise<Memories>;
-  /** Brings memories up to the state in which questions and agents were found. */
+  /** Brings the memories up to the state in which the questions and agents were found. */
   catchUp(db: Db, memories: Memories, found: Pick<Outcome, 'questions' | 'agents'>): Promise<void>;
   /** Caches the memories after the commit. */
   cache(memories: Memories): void;
@@ -332,8 +332,8 @@ const countOverlap = (one: WordHashes, other: WordHashes, needed: number): numbe
 /**
  * Finds, among many sets of words, the one that is most similar to a given set. A search looks at
  * the sizes first. Then it compares sketches of 256 bits: each member sets one, so each bit that
- * the other sketch lacks is at least one member that the other set lacks. This rules out nearly all
- * sets. The rest is counted exactly, so the result equals a comparison with every set.
+ * the other sketch lacks means at least one member that the other set lacks. This rules out nearly
+ * all sets. The rest are counted exactly, so the result equals a comparison with every set.
  */
 export class SimilarSets {
   private readonly sets: WordHashes[] = [];

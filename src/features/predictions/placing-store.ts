@@ -201,7 +201,7 @@ export interface AgentRow extends AgentState {
   readonly citations: readonly string[] | null;
 }
 
-/** Reads agents, with a row for each prediction after the known one, in their order. */
+/** Reads agents, with a row for each prediction after the known one, oldest first. */
 export const readAgents = (
   db: Db,
   known: readonly { readonly id: string; readonly last_id: string | null }[],

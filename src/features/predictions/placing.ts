@@ -13,15 +13,15 @@ import { type Outcome, type QuestionState, storeBatch } from './placing-store.js
  * Every prediction is stored here, by a group commit that
  *
  *   judges the drafts in order, against this process's memories of their questions and agents and
- *   against the drafts before · stores all of them in one statement, which locks the questions and
+ *   against the earlier drafts · stores all of them in one statement, which locks the questions and
  *   agents, and stores nothing if one of them has changed meanwhile
  *     └─ something changed: reads the changes and judges the drafts again, in a transaction that
  *        keeps the locks, so that by the third time nothing can have changed
  *
- * The memory of a question reaches up to the number of its last prediction, the memory of an agent
- * up to its last prediction. The ids of an agent's predictions grow, and so do the numbers within a
- * question. After a failure the memories of the batch are forgotten. `unique (question_id, seq)`
- * rejects a batch with wrong numbers.
+ * The memory of a question reaches up to the number of its last prediction, and the memory of an
+ * agent up to its last prediction. The ids of an agent's predictions grow, and so do the numbers
+ * within a question. After a failure the memories of the batch are forgotten.
+ * `unique (question_id, seq)` rejects a batch with wrong numbers.
  */
 
 export interface PlaceDraft {
@@ -150,7 +150,7 @@ interface Attempt {
   readonly known: Known;
 }
 
-/** Judges the drafts and stores them, or learns why the judgement was wrong. */
+/** Judges the drafts and stores them, or finds out why the judgement was wrong. */
 const attempt = async (
   db: Db,
   { drafts, memories, known }: Attempt,
@@ -187,9 +187,9 @@ const attempt = async (
 };
 
 /**
- * Under the locks nothing changes any more, but the first attempt sees the data from before it
- * waited for them. The second may still find a prediction of the same agent; the third knows
- * everything. One more allows for points, which are paid meanwhile.
+ * Under the locks nothing changes any more, but the first attempt under them sees data from before
+ * it waited for them. The second may still find a prediction of the same agent; the third knows
+ * everything. One more allows for points that are paid meanwhile.
  */
 const max_attempts = 4;
 
@@ -213,7 +213,7 @@ const recordImports = async (
   }
 };
 
-/** Updates the verdict on a draft that was not stored with the state that the statement read. */
+/** If a draft was not stored, updates its verdict with the state that the statement read. */
 const refine = (draft: PlaceDraft, { placed, ...verdict }: Judged, known: Known): Verdict => {
   if (placed !== null) return { placed, ...verdict };
   const own_id = known.ownOf(draft) ?? verdict.own_id;

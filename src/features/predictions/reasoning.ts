@@ -1,10 +1,10 @@
 import { countCharacters } from '../../kit/text.js';
 
 /**
- * The four sections of a reasoning, for their gate and for pages that show parts of them.
+ * The four sections of the reasoning, for the gate that checks them and for pages that show them.
  * One of the four names is a heading if it
- * - begins a line, in any case and with Markdown around it (`## Evidence`, `2. Analysis`), and a
- *   colon or the end of the line follows, or, if it is in capitals, a dash;
+ * - begins a line, in upper or lower case, also with Markdown (`## Evidence`, `2. Analysis`), and
+ *   is followed by a colon, the end of the line or, if in capitals, a dash;
  * - is bold, anywhere (`**Evidence** text`; in lower case with a colon);
  * - is in capitals, anywhere, with a colon after it (`… ANALYSIS: …`), or with `##` or a number
  *   before it (`… 2. ANALYSIS …`).
@@ -32,7 +32,7 @@ const names = new RegExp(
 );
 const initials = section_names.map((name) => name.charAt(0)).join('');
 
-/** Matches text before a name that makes it part of another word or of a URL. */
+/** Matches text before a name that makes the name part of another word or of a URL. */
 const part_of_other = /[A-Za-z0-9\u00c0-\u024f/=&?%@\\\u00ad\u2010-\u2013\u2212-]$|[A-Za-z0-9]_+$/;
 /** Matches `COUNTER-` before `EVIDENCE`, in all its spellings. */
 const counter = new RegExp(`counter(?:${blank}|[*_]|${dash}){0,6}$|counter${dash}\\s{0,3}$`, 'i');
@@ -43,7 +43,7 @@ const decorates = new Set([...'>#*_.) \t0123456789']);
 /** Maximum number of such characters that are read before a name. */
 const headings_looked_at = 40;
 
-/** These match right after a name. A match ends at the start of the text. */
+/** These match right after a name. A match ends where the text of the section starts. */
 const colon_or_end = /[ \t\r*_#]*(?:[:：][*_]{0,3}|(?=\n|$))/y;
 const blank_and_dash = /[ \t\r*_#]+[-\u2012-\u2015]/y;
 const colon = /[ \t*_]*[:：][*_]{0,3}/y;
@@ -109,7 +109,7 @@ const findNamed = (text: string): Named[] => {
 
 const markdown = /^[ \t]*(#{1,6})[ \t]/gm;
 
-/** Finds other `#` headings. Each ends with its line, or before one of the four in it. */
+/** Finds other `#` headings. Each ends at its line's end or before one of the four in that line. */
 const findOthers = (text: string, headings: readonly Heading[]): Heading[] => {
   const others: Heading[] = [];
   for (const match of text.matchAll(markdown)) {
@@ -151,7 +151,7 @@ export const headingRanges = (headings: readonly Heading[]): number[] => {
   return ranges;
 };
 
-/** Matches a literal `\n` that means a line break: two, or before Markdown or a section name. */
+/** Matches a literal `\n` meant as a line break: two, or one before Markdown or a section name. */
 const plain_break =
   /(?<!\\)(?:\\r)?\\n(?:(?:\\r)?\\n|[ \t]*(?:[#>*_-]|\d{1,2}[.)]|EVIDENCE|ANALYSIS|COUNTER|BOTTOM))/i;
 

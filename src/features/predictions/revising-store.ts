@@ -58,7 +58,7 @@ export interface Revision
 
 const stated = 'prediction, probability, confidence, selected_option, probabilities, cdf';
 
-/** Stores the earlier forecasts and replaces them by the new ones. Sent without waiting. */
+/** Stores the earlier forecasts and replaces them with the new ones. Sent without waiting. */
 export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown> => {
   const prefixed = (name: string) => stated.replace(/\w+/g, `${name}.$&`);
   return tx`
@@ -107,7 +107,7 @@ export const readQuestionOf = async (db: Db, id: string): Promise<string | undef
   return row?.question_id;
 };
 
-/** Lists every forecast of a prediction, the first one first. Reads one row more than the page. */
+/** Lists every forecast of a prediction, oldest first. Reads one row more than the page. */
 export const listForecasts = (
   db: Db,
   { question_id, agent_id }: Pick<PredictionRow, 'question_id' | 'agent_id'>,

@@ -23,8 +23,8 @@ import {
 import { reason_limits } from './schema.js';
 
 /**
- * Replaces an agent's forecast by a new one, in a group commit as in `placing.ts`, with at most one
- * revision of a prediction per batch. The reasoning stays, and the earlier forecast is stored too.
+ * Replaces an agent's forecast with a new one, in a group commit as in `placing.ts`, with at most
+ * one revision of a prediction per batch. The reasoning stays, and the earlier forecast is kept.
  */
 
 interface ReviseDraft {
@@ -88,7 +88,7 @@ const whyNot = (draft: ReviseDraft, locked: LockedPrediction, at: Date): Fault |
   const since = standsSince(row);
   if (draft.imported_at !== null && at <= since) {
     return refuse(prediction_faults.DUPLICATE_PREDICTION, {
-      message: `This agent already has a forecast of ${since.toISOString()}. Send them in order.`,
+      message: `This agent has a forecast from ${since.toISOString()}. Send only later ones.`,
     });
   }
   if (row.revision >= max_revisions) return refuse(revision_faults.REVISION_LIMIT_REACHED);

@@ -169,7 +169,7 @@ const predictMany = route({
 
 const max_predictions_listed = 200;
 
-/** Tells an agent whether it may predict here, and lists the requirements, before it writes. */
+/** Tells an agent, before it writes, whether it may predict here, and lists the requirements. */
 const preflightOf = async (
   { sql, config, clock }: Deps,
   question: QuestionRow,
@@ -184,7 +184,7 @@ const preflightOf = async (
   ]);
   const points = account?.balance ?? 0;
   const closed = whyNotOpen(question, clock());
-  // In the order in which they would refuse a prediction.
+  // In the order in which these obstacles would refuse a prediction.
   const obstacles = [
     agent.owner_id === null ? common_faults.AGENT_NOT_LINKED : null,
     closed === null ? null : { ...question_faults.QUESTION_NOT_OPEN, sentence: closed },

@@ -17,7 +17,7 @@ import { prediction_schema } from './columns.js';
 
 /** Requests and answers of predictions. Numbers are percent; input may also be fractions of 1. */
 
-/** A side. Existing clients send it as a text. */
+/** A side. Existing clients send it as a string. */
 const side = Type.Union(
   [
     Type.Boolean(),
@@ -35,7 +35,7 @@ const max_evidence = 10;
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown({
-  description: 'How you would determine the outcome, as a text or an object.',
+  description: 'How you would determine the outcome, as a string or an object.',
 });
 
 const scales = ['percent', 'fraction'] as const satisfies readonly Scale[];
@@ -76,7 +76,7 @@ export const stated_members = {
   ),
   cdf: list(
     Type.Union([point, Type.Number()]),
-    'The same points under the name that answers use, or a list of `p` as in `continuous_cdf`.',
+    'The same points under their name in answers, or a list of `p` as in `continuous_cdf`.',
   ),
   continuous_cdf: list(
     Type.Number(),
@@ -190,7 +190,7 @@ export const forecast_schema = named(
     event_id: uuid_schema,
     forecast_at: time_schema,
     until: nullable(
-      Type.String({ format: 'date-time', description: 'When it was revised. Null if it is not.' }),
+      Type.String({ format: 'date-time', description: 'When it was revised. Null if it was not.' }),
     ),
   }),
 );

@@ -33,8 +33,8 @@ export const givenSides = (db: Db) => db`
   ) as s`;
 
 /**
- * Joins every forecast on a question, and when the agent's next forecast replaced it, if one did.
- * The join is lateral, so `question` may be a column of an earlier table.
+ * Joins every forecast on a question, and the time when the agent's next forecast, if any, replaced
+ * it. The join is lateral, so `question` may be a column of an earlier table.
  */
 export const timedForecasts = (db: Db, question: Fragment) => db`
   lateral (
@@ -144,7 +144,7 @@ export const hasPredicted = async (
 /**
  * Hiding a prediction removes its text and removes it from lists, for everybody. Its forecast still
  * counts in the consensus, counters, scores and points: hiding a text must not undo a forecast, and
- * readers of the consensus must be able to add it up. The author cannot predict again.
+ * readers of the consensus must be able to recompute it. The author cannot predict again.
  */
 
 /** The result of hiding or showing a prediction or a comment. */

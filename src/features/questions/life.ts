@@ -36,7 +36,7 @@ import * as store from './store.js';
  * Each step is one transaction. It locks and checks the question, and writes the event, if any.
  *
  * Another feature that ends a question calls `markResolved` or `markVoided` in its own transaction
- * and `questions.forget` after the commit. Other processes may use their cached copy a moment
+ * and `questions.forget` after the commit. Other processes may use their cached copy for a moment
  * longer, so the commit of a prediction checks the status again.
  */
 

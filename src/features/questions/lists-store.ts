@@ -35,14 +35,14 @@ export const readListQuery = (
   return { filter: is_search ? { ...rest, q } : rest, sort, drafts };
 };
 
-/** Two sorts imply a status, unless the query names another one. */
+/** Two sorts imply a status, unless the query names a status. */
 const statusOf = ({ filter, sort }: ListRequest): QuestionStatus | 'all' => {
   if (filter.status !== undefined) return filter.status;
   if (sort === 'closing_soon') return 'open';
   return sort === 'recently_resolved' ? 'resolved' : 'all';
 };
 
-/** A status with a partial index is a literal, because a parameter would not use the index. */
+/** A status with a partial index is a literal, because Postgres needs that to use the index. */
 const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   if (status === 'all') return db`true`;
   if (status === 'open') return db`q.status = 'open'`;

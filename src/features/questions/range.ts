@@ -44,14 +44,14 @@ export const readValue = (given: Value, is_date: boolean): number | null => {
 /** Tolerance for floating-point noise at the ends of a range, as a fraction of its width. */
 const end_tolerance = 1e-9;
 
-/** Moves a value to an end of the range if it differs from it only by floating-point noise. */
+/** Moves a value to an end of the range if only floating-point noise separates them. */
 export const fitValue = (value: number, { min, max }: Pick<Range, 'min' | 'max'>): number => {
   const noise = (max - min) * end_tolerance;
   if (Math.abs(value - min) <= noise) return min;
   return Math.abs(value - max) <= noise ? max : value;
 };
 
-/** Rounds to 1e-9 of the width or finer, to remove floating-point noise. A date has whole ms. */
+/** Rounds to 1e-9 of the width or finer, to remove floating-point noise. Dates are in whole ms. */
 export const showValue = (value: number, { is_date, min, max }: Omit<Range, Open>): Value => {
   const digit = Math.floor(Math.log10((max - min) * 1e-9));
   if (!is_date) return Number(value.toFixed(Math.min(100, Math.max(0, -digit))));

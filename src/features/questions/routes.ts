@@ -262,7 +262,7 @@ const close = route({
   ...one_step,
   id: 'closeQuestion',
   path: '/api/admin/questions/{id}/close',
-  summary: 'Close an open question before its time',
+  summary: 'Close an open question early, before closes_at',
   handle: (ctx, deps) => answerStep(ctx, deps, life.close),
 });
 

@@ -129,7 +129,7 @@ const checkTexts = (question: string, description: string, options: string[]): F
   return refuseFields(fields, `${name} ${first.message}.`);
 };
 
-/** The pair identifies a question, so control characters are rejected and not removed. */
+/** The pair identifies a question, so control characters are rejected, not removed. */
 const checkSource = ({ source = null, source_id = null }: wire.QuestionDraft): Fault | null => {
   const together = 'Send both source and source_id, or neither.';
   if ((source === null) !== (source_id === null)) {

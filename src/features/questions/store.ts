@@ -153,7 +153,7 @@ export const max_per_turn = 200;
 
 export type Ending = Pick<QuestionRow, 'id' | 'question' | 'closes_at'>;
 
-/** Changes due questions. Skips questions that another transaction has locked. */
+/** Changes questions that are due. Skips questions that another transaction has locked. */
 const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
   update questions
   set ${set}
@@ -167,7 +167,7 @@ const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
   )
   returning id, question, closes_at`;
 
-/** Marks questions that close within a day, once per closing time. If `id` is null, marks all. */
+/** Marks questions that close within a day (all, or only `id`), once per closing time. */
 export const markSoon = (tx: Tx, id: string | null, now: Date) =>
   changeDue(
     tx,
@@ -179,7 +179,7 @@ export const markSoon = (tx: Tx, id: string | null, now: Date) =>
       ${id === null ? tx`` : tx`and id = ${id}`}`,
   );
 
-/** open → closed for questions whose time is up. */
+/** open → closed for questions whose closing time has passed. */
 export const closeDue = (tx: Tx, now: Date) =>
   changeDue(
     tx,

@@ -14,7 +14,7 @@ import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from '
  * chunks.
  *
  * Placing a prediction locks the open question, and a decision locks it exclusively. A prediction
- * before the decision is settled with the others. A prediction after it is refused.
+ * placed before the decision is settled with the others. A later one is refused.
  */
 
 export interface Decided {
@@ -29,7 +29,7 @@ export interface DecisionRequest {
   /** `admin`, `human:<id>` or `dispute:<id>`. */
   readonly decided_by: string;
   readonly at: Date;
-  /** Makes the decision from the question as it is under the lock. */
+  /** Makes the decision from the question, read under the lock. */
   decide(question: QuestionRow, at: Date): Decision | Fault;
 }
 

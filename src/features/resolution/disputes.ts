@@ -113,7 +113,7 @@ const decisionOf = (
 
 /**
  * Resolves the question again for an upheld dispute and returns the revision. If another dispute of
- * the same resolution already led to this outcome, returns the revision that the question has.
+ * the same resolution already led to this outcome, returns the current revision.
  */
 const resolveAnew = async (tx: Tx, row: store.DisputeRow, made: Made): Promise<number | Fault> => {
   const { body, note, at } = made;

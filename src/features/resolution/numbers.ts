@@ -25,7 +25,7 @@ type Stood = Pick<Span, 'weight_ms'> & Pick<ForecastColumns, 'cdf'>;
 const placeOf = ({ range: { min, max }, outcome_value }: Decided): number =>
   Math.min(1, Math.max(0, (outcome_value - min) / (max - min)));
 
-/** Scores one or more forecasts. `hit`: the outcome is between the last one's quartiles. */
+/** Scores one or more forecasts. `hit`: the outcome is between the last forecast's quartiles. */
 export const scoreNumber = (stood: readonly Stood[], decided: Decided) => {
   const x = placeOf(decided);
   const curves = stood.map(({ cdf }) => curveOf(cdf!));

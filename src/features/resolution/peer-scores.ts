@@ -20,7 +20,7 @@ import type { ForecastRow } from './settling-store.js';
  * The data about other agents that one agent's scores need: its peers, and the crowd just before
  * each forecast (the pool of the headline, with the fit in force then). The result also has the
  * scores of families, models and the crowd itself. It comes from one pass over the forecasts in
- * time order. Each pass gives the same result, so it is only kept in memory.
+ * time order. Each pass gives the same result, so the result is held only in memory.
  */
 
 interface Of {

@@ -17,7 +17,7 @@ import { read_at_once, readNext, readTimes } from './settling-store.js';
 
 const route = routeFor<Deps & ConsensusParts>();
 
-/** Maximum predictions that a preview counts, to limit the time of a call. */
+/** Maximum number of predictions that a preview counts, to limit the time of a call. */
 const max_counted = 30_000;
 
 const preview_answer = Type.Object({
@@ -27,7 +27,7 @@ const preview_answer = Type.Object({
   }),
   winners: Type.Integer({ description: 'Predictions that would win points.' }),
   losers: Type.Integer({ description: 'Predictions that would lose points.' }),
-  sum: Type.Integer({ description: 'Sum of all nets, in points.' }),
+  sum: Type.Integer({ description: 'Sum of all net amounts, in points.' }),
   highest: nullable(Type.Integer()),
   lowest: nullable(Type.Integer()),
   moved: Type.Integer({ description: 'Predictions whose payment would change.' }),

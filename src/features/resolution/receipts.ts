@@ -43,7 +43,7 @@ import {
 } from './store.js';
 import { scoringTimeOf, toTimed } from './timed.js';
 
-/** Receipts and simulations: the net of a forecast, and everything needed to compute it again. */
+/** Receipts and simulations: the net of a forecast, and everything needed to recompute it. */
 
 const route = routeFor<Deps>();
 const tag = 'points';
@@ -119,7 +119,7 @@ const receipt_schema = Type.Object({
   formula: Type.String(),
   /** `pending`: the question is decided, but the job has not settled this prediction yet. */
   state: textEnum(['open', 'pending', 'settled', 'voided'] as const),
-  /** How often the question was decided. */
+  /** How often the question has been decided. */
   revision: Type.Integer(),
   placed_at: time_schema,
   /** Scoring ends at the close, or when the outcome became public, if that was earlier. */
@@ -140,8 +140,8 @@ const receipt_schema = Type.Object({
     }),
   ),
   /**
-   * The net for the decided outcome, computed again. Null if there is no outcome yet. A prediction
-   * that was placed after scoring ended has no interval, no `b`, and a net of 0.
+   * The net for the decided outcome, recomputed. Null if there is no outcome yet. A prediction that
+   * was placed after scoring ended has no interval, no `b`, and a net of 0.
    */
   result: nullable(Type.Union([payout_schema, number_payout_schema])),
   /**

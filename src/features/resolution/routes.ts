@@ -25,7 +25,7 @@ const decided_schema = Type.Object({
   resolution: wire.resolution_schema,
 });
 
-/** Records the admin's act in the transaction of the decision. */
+/** Records the admin's action in the transaction of the decision. */
 const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Promise<void> => {
   const { kind, outcome, correct_options, known_at, revision, resolution_note, decided_by } =
     resolution;

@@ -79,7 +79,7 @@ export const dispute_faults = defineFaults({
   DUPLICATE_DISPUTE: [409, 'conflict', 'You already have an open dispute on this question.'],
   DISPUTE_WINDOW_CLOSED: [409, 'conflict', 'A resolution can be disputed only for 72 hours.'],
   QUESTION_NOT_RESOLVED: [409, 'conflict', 'Only a resolved question can be disputed.'],
-  PREDICTION_REQUIRED: [403, 'permission', 'Only agents that predicted here can dispute.'],
+  PREDICTION_REQUIRED: [403, 'permission', 'Only agents that predicted here can file a dispute.'],
   OUTCOME_UNCHANGED: [409, 'conflict', 'An upheld dispute needs a different outcome.'],
 });
 

@@ -54,7 +54,7 @@ export const readTimes = (db: Db, question_id: string) =>
   firstRow(db<Omit<QuestionTimes, 'known_at'>[]>`
     select ${questionTimes(db)} from questions q where q.id = ${question_id}`);
 
-/** Column with all forecasts of prediction `p`, as `StatedAt`, in order. */
+/** Column with all forecasts of prediction `p`, as `ForecastAt`, in order. */
 export const statedForecasts = (db: Db) => db`
   (
     select
@@ -126,13 +126,13 @@ export interface SettledPrediction {
   readonly forecasts: readonly ForecastAt[];
 }
 
-/** Predictions read at a time. A literal in the statement, so that it is planned only once. */
+/** Predictions read at a time. The statement has it as a literal, so that it is planned once. */
 export const read_at_once = 300;
 
 /**
  * Reads the next predictions in the order of agents. Returns fewer than `read_at_once` only at the
- * end. It reads scores from the cursor on too; otherwise each call would scan all earlier scores.
- * Rows are found by indexes, even with a plan that was made while a table was small.
+ * end. Scores are also read only from the cursor on; otherwise each call would scan all earlier
+ * ones. Rows are found by indexes, even with a plan that was made while a table was small.
  */
 export const readNext = (
   sql: Sql,

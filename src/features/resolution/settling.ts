@@ -26,8 +26,8 @@ import { scoringTimeOf, toTimed } from './timed.js';
  *
  *   decided ──a pass over all forecasts (resolve only)──▶ chunk by chunk ──▶ done
  *
- * The pass computes, in memory, the data about others that each agent's scores need. A process that
- * takes over repeats it. The last chunk stores the scores of families, models and the crowd.
+ * The pass computes, in memory, the peer data that each agent's scores need. A process that takes
+ * over repeats the pass. The last chunk stores the scores of families, models and the crowd.
  *
  * One timer at a time does the work, under a lease with a fence that every chunk checks. The others
  * wait for the lease to expire. Chunks are small and rate-limited, because a chunk locks accounts
@@ -48,8 +48,8 @@ interface Settled {
 }
 
 /**
- * Computes the payment and the score. If an earlier revision paid a different net, that is reversed
- * first. If it paid exactly this net, no points move and only the score gets the new revision.
+ * Computes the payment and the score. If an earlier revision paid a different net, that payment is
+ * reversed first. If it paid this net, no points move; only the score gets the new revision.
  */
 const settlePrediction = (
   job: store.Job,
@@ -85,7 +85,7 @@ const settlePrediction = (
   };
 };
 
-/** Scores one agent's forecasts by a decision. Returns null if none came in time. */
+/** Scores one agent's forecasts under a decision. Returns null if none came in time. */
 const scoreChancesOf = (job: store.Decided, prediction: store.SettledPrediction) => {
   const { weight, options, points_rule: rule } = job;
   const correct = correctIndices(job, options);
@@ -224,7 +224,7 @@ interface Work {
   readonly rest: (settled: number) => Promise<void>;
 }
 
-/** Settles the next few chunks. After that another decision may have its turn. */
+/** Settles the next few chunks. After that, another decision can have its turn. */
 const workOn = async (deps: Deps, { job, others, lease, rest }: Work): Promise<'more' | 'done'> => {
   const read = await store.readNext(deps.sql, job);
   let { cursor_agent } = job;
@@ -313,7 +313,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
         lease = undefined;
         return 'rest';
       }
-      // Other decisions continue, because the cause of the failure may last.
+      // The cause of the failure may last, so other decisions go first for a while.
       if (!isOutage(error)) set_aside.set(job.question_id, Date.now() + set_aside_ms);
       throw error;
     }

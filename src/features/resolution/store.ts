@@ -204,7 +204,7 @@ export interface Ending extends Pick<DisputeRow, 'id' | 'note' | 'new_revision'>
   readonly at: Date;
 }
 
-/** open → withdrawn, upheld or rejected. Returns undefined if it is no longer open. */
+/** open → withdrawn, upheld or rejected. Returns undefined if the dispute is no longer open. */
 export const endDispute = async (tx: Tx, ending: Ending): Promise<DisputeRow | undefined> => {
   const { id, status, note, decided_by, new_revision, at } = ending;
   const [row] = await tx<DisputeRow[]>`

@@ -26,7 +26,7 @@ import type { CallsWire } from './schema.js';
 
 const script = loadScript('count-calls-n.lua');
 const every_ms = 2_000;
-/** Small enough that one script call takes less than a millisecond or two. */
+/** Small enough that one script call takes a millisecond or two at most. */
 const agents_a_script = 100;
 const patience_ms = 500;
 

@@ -1,6 +1,6 @@
 import type { CallsWire } from './schema.js';
 
-/** How an agent's calls are stored: counts per hour, and its last call and last error as texts. */
+/** How an agent's calls are stored: counts per hour, and its last call and last error as text. */
 
 export interface CountedCall {
   readonly at: Date;

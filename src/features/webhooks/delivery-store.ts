@@ -33,8 +33,8 @@ const isListed = (db: Db, { webhook_id, state }: DeliveryFilter) => db`
   d.webhook_id = ${webhook_id} and (${state}::text is null or d.state = ${state})`;
 
 /**
- * Lists deliveries, newest first, because event ids grow with time. Returns one row more than the
- * page.
+ * Lists deliveries by descending event id, which is newest first, because ids grow with time.
+ * Returns one row more than the page.
  */
 export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageRequest) => db<
   DeliveryRow[]

@@ -69,7 +69,7 @@ export interface Sick {
   readonly id: string;
   readonly owner_kind: 'agent' | 'human';
   readonly owner_id: string;
-  /** Email address of the owner; null if the owner is an agent. */
+  /** E-mail address of the owner; null if the owner is an agent. */
   readonly email: string | null;
   readonly url: string;
   readonly disabled_reason: string;

@@ -108,7 +108,7 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
   const clearHistory = async (): Promise<void> => {
     for (const id of await store.listBacklogs(sql, backlog)) {
       const count = await store.leaveOut(sql, id, backlog);
-      if (count > 0) log.warn({ webhook_id: id, count }, 'webhooks: left out waiting events');
+      if (count > 0) log.warn({ webhook_id: id, count }, 'webhooks: skipped waiting events');
     }
     const oldest_id = firstIdAt(Date.now() - keep_days * day_ms);
     for (let steps = 0; steps < 20; steps += 1) {

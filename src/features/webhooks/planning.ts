@@ -23,7 +23,7 @@ import {
 interface PlanningOptions {
   /** The id of this process, and its name in the consumer group. */
   readonly signer_id: string;
-  /** Gets the ids of webhooks for which something was planned. */
+  /** Called with the ids of webhooks for which something was planned. */
   readonly onPlanned: (webhook_ids: readonly string[]) => void;
   readonly every_ms: number;
   /** Events of this age are planned from the log, even if Redis did not announce them. */
@@ -69,7 +69,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
     const was_idle = is_idle;
     const passed = await planAllIfUnused(sql);
     is_idle = passed !== null;
-    // Moving the group also means that the stream keeps no entries for it.
+    // Moves the group forward, so that the stream keeps no entries for it.
     if (passed !== null && redis.status === 'ready') await reader.moveTo(redis, passed);
     if (was_idle && !is_idle) reading.nudge();
   };

@@ -55,7 +55,7 @@ export interface Attempted {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly status: number | null;
-  /** The target breaks the rules, and will do so next time. */
+  /** The target breaks the rules, and will break them again next time. */
   readonly is_refused: boolean;
   readonly retry_after: string;
   readonly now_ms: number;
@@ -122,7 +122,7 @@ const longest_pause_ms = h;
 export const pauseOf = (trips: number): number =>
   Math.min(first_pause_ms * 2 ** (trips - 1), longest_pause_ms);
 
-/** The new state of the breaker: how often it opened in a row, or 0 if it is closed. */
+/** `trips`: how many times in a row the breaker has opened, or 0 if it is closed. */
 type BreakerChange = { readonly trips: number; readonly pause_ms: number };
 
 /** A try with `trips` above 0 is a probe. */

@@ -23,7 +23,7 @@ export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
   readonly body: string | null;
   /** True for a retry, a delivery that was sent again by hand, or a replay. */
   readonly is_repeat: boolean;
-  /** How often the breaker opened in a row. Above 0, this delivery is a probe. */
+  /** How many times in a row the breaker has opened. Above 0, this delivery is a probe. */
   readonly trips: number;
   readonly lease_id: string;
   /** The next event of the same question waits for this one. */
@@ -60,9 +60,9 @@ export const oldSecrets = (db: Db) => db`
 export const orderKey = (db: Db) => db`case when w."order" = 'question' then e.question_id end`;
 
 /**
- * SQL: the deliveries in question order that ready webhook `r` may be sent. These are the first
- * open delivery of each question, unless one of that question is being sent. A delivery also waits
- * for unplanned offsets before it, and for a replay that may still queue earlier events.
+ * SQL: the deliveries in question order that may be sent to ready webhook `r`. These are the first
+ * open delivery of each question, unless another one of that question is being sent. A delivery
+ * also waits for unplanned offsets before it, and for a replay that may still queue earlier events.
  */
 const firstOfQuestions = (db: Db) => db`
   select d.ctid as place, d.next_at
@@ -117,8 +117,8 @@ const claim_lock = 7_366_145;
 export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[]> =>
   sql.begin(async (tx) => {
     // Signers claim one after another, so the next statement sees the leases of the previous claim.
-    // It reads by index: a plan made while few deliveries were due would read all of them each
-    // time.
+    // Sequential scans are off: a plan made while few deliveries were due would scan every delivery
+    // each time.
     await tx`
       select pg_advisory_xact_lock(${claim_lock}), set_config('enable_seqscan', 'off', true)`;
     return tx<Leased[]>`
@@ -236,8 +236,8 @@ export interface Settlement {
  * recovers.
  *
  * The statement does not test the state, because only rows that are being sent have a lease. It
- * takes the time from the batch. With either one as a constant, the planner would expect almost no
- * leased rows and would scan all of them once per settlement.
+ * takes the time from the batch. If the state or the time were a constant, the planner would expect
+ * almost no leased rows and would scan all of them once per settlement.
  */
 export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> => {
   const rows = all.map(({ breaker, ...rest }) => ({ ...rest, ...breaker }));

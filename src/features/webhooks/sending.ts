@@ -305,8 +305,7 @@ export class Sending implements Service {
     this.stats[is_success ? 'delivered' : 'failed'] += 1;
     const breaker = this.#countTry({ webhook_id, trips, is_success }, performance.now());
     if (breaker !== null && breaker.trips > 0) {
-      // Until the pause is stored in Postgres, deliveries that are claimed meanwhile are not sent
-      // either.
+      // Deliveries that are claimed before the pause is stored in Postgres are not sent either.
       this.#opened.set(webhook_id, Number.POSITIVE_INFINITY);
       this.stats.breakers_opened += 1;
       log.warn({ webhook_id, ...breaker }, 'signer: a webhook fails and is paused');

@@ -55,8 +55,8 @@ const listOf = (list: readonly string[] | null | undefined) => (list ?? null) as
 const owner_lock = 7_366_144;
 
 /**
- * Stores a webhook in a free slot of its owner; null if all slots are taken. In a transaction, an
- * owner's creations wait for each other. The unique slot enforces the limit in any case.
+ * Stores a webhook in a free slot of its owner; null if all slots are taken. In a transaction,
+ * creations for the same owner run one after another. The unique slot enforces the limit anyway.
  */
 export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRow | null> => {
   const { id, owner, url, events, secret_sealed, filter, signature = 'standard' } = hook;
@@ -94,7 +94,7 @@ export const findWebhook = (db: Db, owner: Owner, id: string) =>
 interface OwnedRow extends WebhookRow {
   readonly owner_kind: Owner['kind'];
   readonly owner_id: string;
-  /** Name of the agent or email address of the person; null if the owner is gone. */
+  /** Name of the agent or e-mail address of the person; null if the owner is gone. */
   readonly owner: string | null;
   readonly url: string;
   readonly disabled_reason: string | null;

@@ -28,8 +28,8 @@ export const parseRange = (text: string): Range => {
 };
 
 /**
- * Refused in addition to the special ranges that ipaddr.js knows: the address at which a cloud
- * serves its own machines, and the IPv6 forms in `::/8`, which embed an IPv4 address.
+ * Refused in addition to the special ranges that ipaddr.js knows: the address at which Azure serves
+ * its own machines, and the IPv6 forms in `::/8`, which embed an IPv4 address.
  */
 const also_refused = ['168.63.129.16/32', '::/8'].map(parseRange);
 
@@ -133,7 +133,7 @@ const judge = (answers: readonly string[], rules: AddressRules): Vetted => {
   return { kind: 'vetted', addresses: [...v4, ...v6] };
 };
 
-/** Looks `name` up and vets the addresses. One that is not allowed refuses the whole name. */
+/** Looks `name` up and vets the addresses. If one is not allowed, the name is refused. */
 export const vetName = async (
   name: string,
   {

@@ -26,7 +26,7 @@ import { parseTarget, type Target, type TargetProblemCode } from './target.js';
  * response and ends within one time limit. It never throws: each failure is a code.
  */
 
-/** True if the target itself is against the rules, not just out of order. */
+/** True if the target itself breaks the rules. Any other failure may be temporary. */
 export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boolean =>
   code === 'invalid_url' ||
   code === 'https_required' ||
@@ -37,13 +37,13 @@ export interface Outcome extends Answered {
   readonly latency_ms: number;
   /**
    * True if the call failed without a status long after its deadline. Then this process was
-   * stalled, and a status may have come.
+   * stalled, and a status may have arrived.
    */
   readonly stood_still: boolean;
 }
 
 export interface ClientOptions {
-  /** Ranges that may be reached although they are not public, also as IP literals. */
+  /** Ranges that may be reached although they are not public, even by IP literal. */
   readonly allow_cidrs: readonly string[];
   readonly ca_pem?: string;
   /** Allows http as well as https. */

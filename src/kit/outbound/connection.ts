@@ -11,8 +11,8 @@ import type { Target } from './target.js';
  * Sends HTTP/1.1 calls over connections to vetted addresses and keeps the connections for later
  * calls. It never looks up a name. A socket is opened to the vetted address, and a request is
  * written only after the handshake and a check of the peer's address, so no byte of a request goes
- * anywhere else. Connections are reused by scheme, address, port and certificate name: a connection
- * only serves a target that was vetted to this same address again.
+ * anywhere else. Connections are reused by scheme, address, port and certificate name, so a
+ * connection only serves calls that were vetted for this same address.
  */
 
 /**
@@ -72,7 +72,7 @@ export interface Call {
 export interface Answered {
   /** Null if no status line came. `error` says whether the rest of the response is wrong. */
   readonly status: number | null;
-  /** Null if the whole response, or as much of it as is read, came in time. */
+  /** Null if the response came in time, as a whole or as much of it as this client reads. */
   readonly error: CallErrorCode | null;
   /** The start of the response as text, only for people to read. */
   readonly answer: string;
@@ -252,7 +252,7 @@ const send = (
       request.destroy();
     };
     const fail = (error: Error): void => {
-      // Bytes after the end of a response do not belong to it; its own end settles.
+      // Bytes after the end of a response do not belong to it: the response settles at its own end.
       if (received?.complete !== true) end(errorOf(error));
     };
     const wall = setTimeout(() => end('timeout'), way.ends_ms - performance.now());

@@ -67,9 +67,9 @@ export const readStatus = (data_dir: string): ServiceStatus => {
 };
 
 /**
- * DATA_DIR belongs to one running service at a time: two on the same cluster would end each other's
- * Postgres as a leftover. Waits for a service that is stopping, and throws if it keeps running. The
- * claim ends with the process, however that ends. `note` tells other starts how far this one is.
+ * DATA_DIR belongs to one running service at a time: each of two would kill the other's Postgres as
+ * a leftover. Waits for a service that is stopping, and throws if it keeps running. The claim ends
+ * with the process, however that ends. `note` tells other starts what this one is doing.
  */
 export const claimDataDir = async (data_dir: string) => {
   makeDataFolder(data_dir);
@@ -91,8 +91,8 @@ export const claimDataDir = async (data_dir: string) => {
     if (Date.now() - started > patience_ms[state]) {
       const where = url === undefined ? '' : ` at ${url}`;
       throw new Error(
-        `The service already runs on ${data_dir}${where} (process ${holder}). Stop it first, or ` +
-          'set another DATA_DIR.',
+        `The service is already running on ${data_dir}${where} (process ${holder}). ` +
+          'Stop it first, or set another DATA_DIR.',
       );
     }
     await wait(50);
@@ -176,7 +176,7 @@ export const keepLogsSmall = (folder: string, say: Say): (() => void) => {
         if (name.endsWith('.log')) rotateLog(path.join(folder, name), say);
       }
     } catch {
-      // The next look comes soon, and nothing depends on this one.
+      // The next check comes soon, and nothing depends on this one.
     }
   };
   look();

@@ -43,7 +43,7 @@ export const findPostgresHome = (data_dir: string): PostgresHome => {
   return { account, bin, cluster: found ?? chooseCluster(data_dir, account), version };
 };
 
-/** Returns the version of the embedded Postgres. Throws if it does not run with this folder. */
+/** Returns the version of the embedded Postgres. Throws if it cannot run with this folder. */
 export const embeddedPostgresVersion = (data_dir: string): string => {
   const { native, version } = findPackage();
   usableBinaries(native, version, chooseAccount());
@@ -66,7 +66,7 @@ const findPackage = () => {
   }
 };
 
-/** Makes the links of the package's install script, which npm may not have run. */
+/** Makes the links that the package's install script makes: npm may not have run it. */
 const hydrate = (native: string): void => {
   const links: { source: string; target: string }[] = JSON.parse(
     readOrEmpty(path.join(native, 'pg-symlinks.json')) || '[]',
@@ -212,7 +212,7 @@ const canHold = (folder: string, account: Account): boolean => {
   }
 };
 
-/** Writes the path of the cluster into DATA_DIR if it is elsewhere. Called once it is complete. */
+/** Writes the path of a complete cluster into DATA_DIR, if the cluster is elsewhere. */
 export const notePlace = (data_dir: string, cluster: string): void => {
   if (path.dirname(cluster) !== data_dir) {
     writeWhole(path.join(data_dir, place_file), `${cluster}\n`);
@@ -226,9 +226,9 @@ export const removePlace = (data_dir: string): void => {
 };
 
 /**
- * Postgres refuses to run as root. Under root it runs as another user of the system, and trials
- * show what that user can reach: a checkout may be in a folder with mode 0700 or on a mount without
- * exec or with user mapping, and no rule about modes covers all of that.
+ * Postgres refuses to run as root. If this process is root, Postgres runs as another user, and
+ * trials show what that user can reach: a checkout may be in a folder with mode 0700 or on a mount
+ * without exec or with user mapping, and no rule about modes covers all of that.
  */
 export interface Account {
   readonly uid: number;
@@ -246,7 +246,7 @@ export const chooseAccount = (): Account | null => {
   return { uid: Number(user?.[2] ?? 65_534), gid: Number(user?.[3] ?? 65_534) };
 };
 
-/** Returns the user that owns an existing cluster, and goes on running it. */
+/** Returns the user that owns an existing cluster. Postgres keeps running as this user. */
 export const ownerOf = (folder: string): Account | null => {
   const { uid, gid } = statSync(folder);
   return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;
@@ -258,7 +258,7 @@ interface AttemptOptions {
   readonly input?: string;
 }
 
-/** Runs a command to its end as the account. A command that cannot be started is not ok. */
+/** Runs a command to completion under the account. If it cannot be started, `ok` is false. */
 export const runAs = (
   [command = '', ...args]: readonly string[],
   { account, env, input = '' }: AttemptOptions,

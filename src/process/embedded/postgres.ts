@@ -34,16 +34,16 @@ import {
 /**
  * A private Postgres in a data folder, on a unix socket that only its account can reach. Order of a
  * start: find its folders → stop processes of an earlier start → make the cluster if it is missing
- * → start → wait until it takes connections. It may be killed at any point, and the next start goes
- * on from there.
+ * → start → wait until it takes connections. It may be killed at any point, and the next start
+ * continues from there.
  */
 export interface PostgresOptions extends StoreOptions {
-  /** False gives up every safety for speed: for tests that never crash it, and nothing else. */
+  /** False trades all safety for speed. Only for tests that never crash the server. */
   readonly durable?: boolean;
 }
 
 export interface EmbeddedPostgres extends EmbeddedStore {
-  /** Connection of the superuser. `url` is for the user that owns the database. */
+  /** The address for the superuser. `url` is for the user that owns the database. */
   readonly admin_url: string;
   /** Folder of the cluster: in the data folder, or at the path in its file `postgres.place`. */
   readonly cluster: string;
@@ -75,14 +75,14 @@ const stop_steps = [
 const pidFile = (cluster: string): string => path.join(cluster, 'postmaster.pid');
 
 /**
- * Ends the processes of a killed start. Its pid file and the lock of its socket must go too:
+ * Ends the processes of a killed service. Its pid file and the lock of its socket must go too:
  * Postgres looks only at the pid in them, and refuses to start while any process has that pid, even
  * one that is unrelated, or dead and not yet reaped.
  */
 const stopLeftovers = async (cluster: string): Promise<void> => {
   if (!existsSync(pidFile(cluster))) return;
   await stopProcesses(isServerOf(cluster), stop_steps);
-  // Without their postmaster the others end on their own, but only when they next look.
+  // Without their postmaster the other processes end on their own, but only when they next check.
   const title = `postgres: ${titleOf(cluster)}: `;
   await stopProcesses(([first]) => first?.startsWith(title) ?? false, [['SIGKILL', 2_000]]);
   const sockets = socketFolder(cluster, ownerOf(cluster));
@@ -147,7 +147,7 @@ const launch = async (
     options: { env: server_env, ...(account ?? {}) },
     log_file: path.join(data_dir, 'log', 'postgres.log'),
     stop_steps,
-    // Crash recovery may take long after a kill under load.
+    // Crash recovery may take a long time after a kill under load.
     ready_ms: 120_000,
     isReady: (pid) => {
       const lines = readOrEmpty(pidFile(cluster)).split('\n');
@@ -185,8 +185,8 @@ const own_statements = [
 ];
 
 /**
- * Makes the cluster beside its place, and moves it there when it is complete, so that a half-made
- * cluster is never used. A server without a network makes the role and the database.
+ * Makes the cluster next to its final place, and moves it there when it is complete, so that a
+ * half-made cluster is never used. A server without a network makes the role and the database.
  */
 const makeCluster = (
   data_dir: string,

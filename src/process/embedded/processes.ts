@@ -61,9 +61,9 @@ export const isServerOf =
     command[2] === folder;
 
 /**
- * A shell of a few hundred kilobytes that ends a server when this process is gone, even by kill -9:
- * its standard input then closes. It checks the command line first, because another process may
- * have the pid by then.
+ * A shell of a few hundred kilobytes that ends a server when this process is gone, even by kill -9,
+ * because its standard input then closes. It checks the command line first, because another process
+ * may have the pid by then.
  */
 const watcher_script = `
 while read -r _; do :; done
@@ -79,7 +79,7 @@ const startWatcher = (pid: number, folder: string, signal: NodeJS.Signals): (() 
   watcher.unref();
   watcher.stdin?.on('error', () => undefined);
   if (watcher.stdin instanceof net.Socket) watcher.stdin.unref();
-  // Not by closing its input, because it would then end the server.
+  // If the watcher's input were closed instead, it would end the server.
   return () => watcher.kill('SIGKILL');
 };
 
@@ -130,7 +130,7 @@ export const startServer = async (
   return lastLines(readFileSync(log_file).subarray(from).toString('utf8'));
 };
 
-/** Returns the last lines of a text that are not blank, to show with an error. */
+/** Returns the last non-blank lines of a text, to show with an error. */
 export const lastLines = (text: string, count = 6): string =>
   text
     .split('\n')
@@ -149,7 +149,7 @@ export const probePort = (port: number, host = '127.0.0.1'): Promise<string | nu
 
 /**
  * Picks a free port below the range that systems give to outgoing connections (from 32768 on), so
- * that no program takes it by accident while a process starts again.
+ * that no program takes it by accident while a process restarts.
  */
 export const pickPort = async (host = '127.0.0.1'): Promise<number> => {
   for (let tries = 0; tries < 100; tries += 1) {

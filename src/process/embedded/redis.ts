@@ -13,8 +13,8 @@ import {
 } from './processes.js';
 
 /**
- * A private Redis in a data folder, on a unix socket. Its data can be made again from Postgres, so
- * if it cannot read its files, they are deleted and it starts empty.
+ * A private Redis in a data folder, on a unix socket. Its data can be rebuilt from Postgres, so if
+ * it cannot read its files, they are deleted and it starts empty.
  */
 
 const folderIn = (data_dir: string): string => path.join(realpathSync(data_dir), 'redis');
@@ -28,7 +28,7 @@ export const startRedis = async ({ data_dir, say }: StoreOptions): Promise<Embed
     const outcome = await launch(folder, binary);
     if (typeof outcome !== 'string') return outcome;
     if (attempt === 3) throw new Error(`Redis does not start:\n${outcome}`);
-    // Its files are the likeliest reason, and Postgres has all of their data.
+    // Its files are the most likely reason, and Postgres has all of their data.
     if (attempt === 2) {
       say('Redis cannot read its files. They are deleted and created again.');
       emptyRedis(data_dir);
@@ -56,7 +56,7 @@ const settingsOf = (folder: string): Readonly<Record<string, string>> => ({
   appendfsync: 'everysec',
   'aof-load-truncated': 'yes',
   save: '',
-  // A rewrite uses a core for a while, so it waits until it saves much.
+  // A rewrite uses a core for a while, so it waits until it would save a lot.
   'auto-aof-rewrite-min-size': '256mb',
   'maxmemory-policy': 'noeviction',
   port: '0',
@@ -107,8 +107,8 @@ export const emptyRedis = (data_dir: string): void =>
 
 const oldest_major = 7;
 /**
- * Debian's package redis-tools contains the server as redis-check-rdb. It is one program, which is
- * the server if it is called `redis-server`. The package starts no system service.
+ * Debian's package redis-tools contains the server as redis-check-rdb. Both are one program, which
+ * acts as the server when it is started as `redis-server`. The package starts no system service.
  */
 const names: readonly (readonly [command: string, argv0: string])[] = [
   ['redis-server', 'redis-server'],
@@ -155,7 +155,7 @@ export const findInstaller = (): readonly string[] | null => {
   return succeeds('sudo', '-n', 'true') ? ['sudo', '-n'] : null;
 };
 
-/** Returns an empty text on success, otherwise the last line that apt-get said. */
+/** Returns an empty text on success, otherwise the last line of apt-get's output. */
 const install = (before: readonly string[]): string => {
   const apt = (...args: string[]): string => {
     const words = [...before, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args];

@@ -12,8 +12,8 @@ export interface Table {
 }
 
 /**
- * Lifts the time limits, because copying a whole table may take long. Also sets the format of
- * values, so that every server can read them.
+ * Lifts the time limits, because copying a whole table may take a long time. Also sets the format
+ * of values, so that every server can read them.
  */
 export const unboundStatements = async (tx: Tx): Promise<void> => {
   await tx.unsafe(`
@@ -87,7 +87,7 @@ const namesAfter = (pattern: RegExp, migrations: readonly Migration[]): string =
     ),
   ].join(', ');
 
-/** Drops every table and function that the migrations make, and nothing else. */
+/** Drops every table and function that the migrations create, and nothing else. */
 export const dropSchema = async (tx: Tx, migrations: readonly Migration[]): Promise<void> => {
   await lockSchema(tx);
   await unboundStatements(tx);

@@ -2,7 +2,7 @@
  * The agents of the demo, its questions, and the reasoning of each agent. All of it is invented.
  */
 
-/** For each agent: its name and model, then its way of working, which goes into ANALYSIS. */
+/** For each agent: its name and model, and then a sentence on how it works, for ANALYSIS. */
 const cast_text = `
 Harbour Lamp, gpt-5
 I counted comparable cases first and only afterwards read the headlines.
@@ -75,7 +75,7 @@ export interface Script {
   readonly options?: readonly string[];
   readonly days_open: number;
   /**
-   * The opinion around which agents differ, in percent. With options: the opinion on the first one.
+   * The value around which the agents' opinions vary, in percent. With options: for the first one.
    */
   readonly middle: number;
 }

@@ -45,7 +45,7 @@ const findEnd = (bytes: Buffer, is_all: boolean): readonly [number, number] | nu
   return [at, bytes[at + 1] === line_feed ? at + 2 : at + 1];
 };
 
-/** Lines end in LF, CRLF or CR, also mixed. Throws if a line is not UTF-8. */
+/** Lines end in LF, CRLF or CR, and may be mixed. Throws if a line is not UTF-8. */
 async function* readLines(file: string): AsyncGenerator<Line> {
   let line = 0;
   let rest: Buffer = Buffer.alloc(0);
@@ -136,7 +136,7 @@ const parseRow = (text: string, delimiter: string): Row => {
   }
 };
 
-/** A character that appears in no text, because `decode` refuses it. */
+/** A character that no text contains, because `decode` refuses it. */
 const mark = '\0';
 
 /** Marks quotes within a cell, such as 27", because they are ordinary characters. */
@@ -260,7 +260,7 @@ const readHeader = (row: NumberedRow): readonly string[] => {
 
 const counted = (cells: number): string => (cells === 1 ? '1 cell' : `${cells} cells`);
 
-/** Exports put a quote before text that a spreadsheet would compute. */
+/** Exports put a quote before text that a spreadsheet would treat as a formula. */
 const unshield = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
 
 const toRecord = (

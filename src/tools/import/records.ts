@@ -18,7 +18,7 @@ export type Item = Readonly<Record<string, unknown>>;
 
 export interface ItemOptions {
   readonly pillars: ReadonlyMap<string, string>;
-  /** Publishes questions that do not say whether they are to be published. */
+  /** True: publishes questions whose record does not say whether to publish them. */
   readonly publish: boolean;
 }
 

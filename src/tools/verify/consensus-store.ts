@@ -7,15 +7,15 @@ import { groupBy } from '../../kit/group-by.js';
 import { chunk, type Query, shown, type VerifyParts } from './parts.js';
 
 /**
- * Compares the live tallies in Redis with the record, while the log goes on. Redis says up to which
- * offset it has followed the log. With its own offset, a tally shows exactly which events it
+ * Compares the live tallies in Redis with the record, while the log grows. Redis stores the offset
+ * up to which it has followed the log. The offset of a tally shows exactly which events the tally
  * contains, and the record is read as of that offset. Questions are read in pages, so memory stays
  * flat.
  */
 
 interface Tally {
   readonly question_id: string;
-  /** Offset of its last prediction that Redis has followed; 0 if there is no such prediction. */
+  /** Offset of its last forecast event that Redis has followed; 0 if there is no such event. */
   readonly last_offset: number;
   readonly hash: Readonly<Record<string, string>>;
 }
@@ -47,7 +47,7 @@ interface Expected {
   readonly value: number;
   readonly probabilities: readonly number[] | null;
   readonly cdf: readonly number[] | null;
-  /** Ids of the owners of all predictions that say this, joined in one text. */
+  /** Ids of the owners of all predictions that say this, joined by spaces. */
   readonly owners: string;
 }
 

@@ -5,7 +5,7 @@ import type { Query } from './parts.js';
  * Compares deliveries with the log, and with each other.
  *
  * If a webhook has not changed since a planned event, it has one delivery of the event if it wants
- * the event and may see it, else no delivery. A gap can replace the delivery; it says that the
+ * the event and may see it, or else no delivery. A gap can replace the delivery; it says that the
  * event was left out. If a change came within some seconds of the hand-over, both results are
  * allowed, because the two may have overtaken each other. Deliveries are stored for at least eight
  * days.
@@ -102,8 +102,8 @@ export const webhook_queries: readonly Query[] = [
       and not exists (
         select from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id
       )`,
-  // A delivery marked as delivered was answered with a 2xx. Each delivery has as many attempts as
-  // it counts.
+  // A delivery marked as delivered was answered with a 2xx. Each delivery has at least as many
+  // stored attempts as it counts.
   (tx) => tx`
     select
       'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, stored: '
@@ -133,7 +133,7 @@ export const webhook_queries: readonly Query[] = [
         gap_count > gap_until_offset - event_offset + 1
         or gap_until_offset > (select "offset" from log_head)
       )`,
-  // A webhook that is off has no deliveries to send, once its queue had time to empty.
+  // A webhook that is off has no deliveries to send, once its queue has had time to empty.
   (tx) => tx`
     select 'webhook ' || w.id || ' is off and has ' || count(*) || ' deliveries to be sent' as what
     from webhooks w

@@ -31,7 +31,7 @@ export const points_queries: readonly Query[] = [
     full join (select agent_id, sum(amount) as total from ledger group by agent_id) l
       using (agent_id)
     where a.balance is distinct from coalesce(l.total, 0)`,
-  // Stakes and debts of older programs: all stakes must be returned, and all debts repaid.
+  // Stakes and debts from older versions: all stakes must be returned, and all debts repaid.
   (tx) => tx`
     select
       'agent ' || agent_id || coalesce(': the stakes of prediction ' || subject_id || ' add up to ',
@@ -178,7 +178,7 @@ const conversation_queries: readonly Query[] = [
     where a.owner_id = b.owner_id`,
 ];
 
-/** Compares disputes with resolutions, and hidden content with the acts of admins. */
+/** Compares disputes with resolutions, and hidden content with the actions of admins. */
 export const moderation_queries: readonly Query[] = [
   (tx) => tx`
     select 'dispute ' || d.id || ' ' || wrong.what as what
@@ -222,7 +222,7 @@ export const moderation_queries: readonly Query[] = [
           and d.status = 'upheld'
           and d.new_revision = r.revision
       )`,
-  // The latest act on an item says whether the item is hidden.
+  // The latest action on an item says whether the item is hidden.
   (tx) => tx`
     select c.kind || ' ' || c.id || ' is hidden, but no act of an admin hid it' as what
     from (
@@ -298,7 +298,7 @@ const question_queries: readonly Query[] = [
       group by 1, 2, 3
     ) counted using (kind, id, unit)
     where coalesce(kept.count, 0) <> coalesce(counted.count, 0)`,
-  // A question agrees with its latest decision, and has all of its revisions.
+  // A question agrees with its latest decision, and no revision of the decision is missing.
   (tx) => tx`
     select
       'question ' || q.id || ' is ' || q.status || ' at revision ' || q.revision || ', decided '
@@ -334,7 +334,7 @@ const question_queries: readonly Query[] = [
     left join question_seqs n using (question_id)
     group by question_id, n.seq
     having max(p.seq) > coalesce(n.seq, 0)`,
-  // An agent without a row cannot predict.
+  // An agent without a row in `last_predictions` cannot predict.
   (tx) => tx`
     select
       'agent ' || a.id || case
@@ -452,8 +452,8 @@ const scoreAgain = (paid: PaidPrediction) => {
 
 /**
  * Recomputes the payout of each prediction from its forecasts and the decision. An open or voided
- * prediction earns nothing. A resolved one earns the net, once, at the latest revision that has
- * been applied to it.
+ * prediction earns nothing. A resolved one earns its net exactly once, by the latest revision that
+ * has been applied to it.
  */
 export const checkPayouts = async (tx: Tx): Promise<readonly string[]> => {
   const found: string[] = [];

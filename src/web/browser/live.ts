@@ -25,7 +25,7 @@ const liveIn = (root: ParentNode): HTMLElement[] => [
   ...root.querySelectorAll<HTMLElement>('[data-live]:not(body)'),
 ];
 
-/** The HTML as the server sent it, so that changes made by other scripts are not differences. */
+/** The HTML as the server sent it, so that changes made by other scripts do not count. */
 for (const one of liveIn(document)) shown.set(one.dataset['live'] ?? '', one.outerHTML);
 
 /** Opens the `<details>` of the new element that were open in the old one. */
@@ -70,10 +70,10 @@ const fetchPage = async (is_repeat: boolean): Promise<void> => {
     });
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    // Perhaps another process answered that has not seen the event yet: try once more.
+    // Perhaps the process that answered has not seen the event yet: try once more.
     if (!renew(page) && !is_repeat) wait(late_ms, true);
   } catch {
-    // The next event tries again.
+    // The next event triggers another attempt.
   }
 };
 

@@ -43,13 +43,13 @@ const addCopyButtons = (root: ParentNode): void => {
   }
 };
 
-/** Announces a text to screen readers. */
+/** Announces text to screen readers. */
 export const say = (text: string): void => {
   const place = document.getElementById('say');
   if (place !== null) place.textContent = text;
 };
 
-/** Prepares a part of the page, also one that another script has inserted. */
+/** Prepares a part of the page, including one that another script has inserted. */
 export const dress = (root: ParentNode): void => {
   localise(root);
   addCopyButtons(root);

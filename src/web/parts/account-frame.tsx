@@ -18,7 +18,7 @@ import { Done, Field, type FormFault, FormProblem } from './forms.js';
 
 /** Shared by all account pages: routes, navigation, forms and secrets. */
 
-/** Form fields as texts that may be missing. The API validates them. */
+/** Form fields as strings, each of which may be missing. The API validates them. */
 export type Form = Readonly<Record<string, string | undefined>>;
 const formOf = (names: readonly string[]) =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.Optional(Type.String())])));
@@ -172,7 +172,7 @@ export const account_fields = {
     autoComplete: 'name',
     maxLength: 80,
     required: false,
-    hint: 'Mails greet you by this name. Nobody else sees it.',
+    hint: 'E-mails address you by this name. Nobody else sees it.',
   },
   password: { name: 'password', label: 'Password', autoComplete: 'current-password' },
   new_password: {
@@ -197,12 +197,12 @@ interface FormParts {
   readonly act?: string;
   readonly hidden?: Form;
   readonly look?: 'plain' | 'danger';
-  /** Hides the form behind this text until it is clicked, for steps easily taken by mistake. */
+  /** Hides the form behind this text until it is clicked, to prevent accidental actions. */
   readonly summary?: string;
   readonly children?: ComponentChildren;
 }
 
-/** A form in its own card. Problems are shown at their fields. */
+/** A form in its own card. Problems are shown next to their fields. */
 export const FormCard = (parts: FormParts) => {
   const {
     action,

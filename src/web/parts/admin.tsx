@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { FormFault } from './forms.js';
 import { FormProblem } from './forms.js';
 
-/** Shared by all admin pages: the navigation, and acts that take two clicks. */
+/** Shared by all admin pages: the navigation, and actions that take two clicks. */
 
 const places = [
   ['/admin', 'Queue'],
@@ -24,8 +24,8 @@ export const AdminNav = ({ here }: { here: (typeof places)[number][0] }) => (
 );
 
 /**
- * An act that takes two clicks: the first opens its form, the second sends it. The form is sent to
- * the page of its subject, and `act` names the act.
+ * An action that takes two clicks: the first opens its form, the second sends it. The form is sent
+ * to the page of its subject, and `act` names the action.
  */
 export const Act = ({
   action,
@@ -60,7 +60,7 @@ export const Act = ({
   </details>
 );
 
-/** A reason for the audit log and for the people affected by the act. */
+/** A reason for the audit log and for the people affected by the action. */
 export const Reason = ({ id, label = 'Reason' }: { id: string; label?: string }) => (
   <div class="field">
     <label for={id}>{label}</label>

@@ -16,8 +16,8 @@ export interface Comment {
 }
 
 /**
- * Builds trees from comments in order of time. A comment is a root if the comment that it answers
- * is not in the list.
+ * Builds trees from comments in chronological order. A comment is a root if the comment that it
+ * answers is not in the list.
  */
 export const treesOf = (comments: readonly Comment[]): readonly Comment[] => {
   const nodes = new Map(comments.map((one) => [one.id, { ...one, children: [] as Comment[] }]));

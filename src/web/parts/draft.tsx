@@ -112,7 +112,7 @@ const placesOf = (taxonomy: Taxonomy) =>
     ),
   ]);
 
-/** Members of the body whose field in the form has a different name, each with that name. */
+/** Maps members of the body to form fields that have a different name. */
 const members = {
   category: 'place',
   subcategory: 'place',
@@ -161,7 +161,7 @@ export const DraftFields = ({
           hint="Only for numeric and date questions."
         />
         <Field {...field('range_max')} label="Maximum" />
-        <Field {...field('unit')} label="Unit" hint="Only for numeric questions, such as USD." />
+        <Field {...field('unit')} label="Unit" hint="Such as USD. Only for numeric questions." />
         {(['open_min', 'open_max'] as const).map((name) => (
           <div class="field" key={name}>
             <input id={name} name={name} type="checkbox" checked={form[name] === 'on'} />{' '}

@@ -9,8 +9,8 @@ export type FormFault = FaultAnswer | null;
 type Names = Readonly<Record<string, string>>;
 
 /**
- * Names the field of the form that a fault is about: by error code, or by the member of the body
- * where the form has another name for it. The first member that fits is used.
+ * Assigns a fault to fields of the form: by its error code, or by members of the body, if the form
+ * names them differently. The first matching member is used.
  */
 export const atFields = (
   fault: FaultAnswer,
@@ -41,7 +41,7 @@ export const problemOf = (fault: FormFault, name: string): string | undefined =>
 export const faultText = ({ fields, error }: FaultAnswer): string =>
   asSentence(fields?.[0]?.message ?? error);
 
-/** Returns the same for a page without a form: it names the part of the address that is wrong. */
+/** Like `faultText`, for a page without a form: names the part of the address that is wrong. */
 export const addressText = ({ fields, error }: FaultAnswer): string => {
   const first = fields?.[0];
   if (first === undefined) return asSentence(error);
@@ -159,7 +159,7 @@ export const Select = ({
   );
 };
 
-/** Selects agents of people here or imported agents. */
+/** A choice between linked agents and imported agents. */
 export const AgentKindSelect = ({ value }: { value: string | undefined }) => (
   <Select
     name="kind"

@@ -40,7 +40,7 @@ export const Pager = ({
     </nav>
   );
 
-/** Replaces a page of a list if its cursor is invalid. */
+/** Shown instead of a list if the cursor is invalid. */
 export const Lost = ({ to }: { to: string }) => (
   <p>
     This page of the list does not exist. <a href={to}>Go to the first page.</a>

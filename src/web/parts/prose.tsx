@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { findLinks } from '../../kit/text.js';
 
 /**
- * Shows the texts of agents and admins as paragraphs, headings, lists and links. A text is never
- * treated as HTML: it only becomes these elements, and links lead to http and https only.
+ * Shows the texts of agents and admins as paragraphs, headings, lists and links. Text is never
+ * treated as HTML: it becomes only these elements, and links lead only to http and https.
  */
 
 /** Parses an address that may be linked. Null if it is not http or https, or has a user name. */

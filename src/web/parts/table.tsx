@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** The head of a table. Columns from index `numbers` on hold numbers. */
+/** The head of a table. From index `numbers` on, columns hold numbers. */
 export const Heads = ({
   names,
   numbers = 1,

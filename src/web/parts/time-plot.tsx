@@ -17,8 +17,7 @@ export interface PlotPoint {
 export interface PlotLine {
   readonly name: string;
   /**
-   * Selects the dash pattern, and the colour if `class` is missing. The headline line has no
-   * number.
+   * Selects the dash pattern, and also the colour if `class` is missing. Not set for the headline.
    */
   readonly series?: number;
   /** CSS class that sets the colour. */

@@ -16,7 +16,7 @@ import {
 type Hook = Operations['getWebhook']['returns'];
 export type Pillars = Operations['getTaxonomy']['returns'];
 
-/** A single ticked box arrives as a text, several arrive as a list. */
+/** A single ticked box arrives as a string, and several as a list. */
 const boxes = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
 const text = Type.Optional(Type.String());
 export const webhook_form = Type.Object({
@@ -71,7 +71,7 @@ export const formOfWebhook = ({ url, events, filter, signature, order }: Hook): 
   min_confidence: filter?.min_confidence === undefined ? '' : String(filter.min_confidence),
 });
 
-/** Fields of the form by the member of the filter that they become. */
+/** The form's fields, keyed by the filter member that each becomes. */
 const filter_fields = {
   'filter.question_ids': 'question_ids',
   'filter.categories': 'categories',

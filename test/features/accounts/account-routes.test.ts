@@ -3,7 +3,7 @@ import { t } from '../../help/tap.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
-/** People manage their own account and agents, and cannot touch other people's. */
+/** People manage their own accounts and agents, and cannot touch other people's. */
 
 const forum = await startAccounts(t);
 const { sql } = forum.deps;

@@ -67,7 +67,7 @@ t.test('the directory lists linked agents in the order that is asked for', async
   const idsBy = async (sort: string) => pluck((await read(`sort=${sort}`)).agents, 'id');
   t.same(await idsBy('points'), [two, three, one, four], '840, 756, 384, 0');
   t.same(await idsBy('resolved'), [one, two, three, four]);
-  // Sorted by the lower bound. Nine forecasts are too few to have one.
+  // Sorted by the lower bound. With only nine forecasts there is no bound.
   t.same(await idsBy('accuracy'), [two, one, four, three]);
   const some = await read(`ids=${two},${unlinked},${four}`);
   t.same([some.total, pluck(some.agents, 'id')], [2, [four, two]], 'those that are named');

@@ -186,7 +186,7 @@ t.test('fifty recruits verified at once are paid in order, each once', async (t)
   const others = await Promise.all([addPerson(), addPerson(), addPerson()]);
   const recruiter = await addAgent({}, owner.token);
   const recruits = await Promise.all(Array.from({ length: 50 }, () => addRecruit(recruiter)));
-  // Every link is sent twice, so that each repeat arrives when the first may already be paid.
+  // Every link is sent twice, so that the second may arrive after the reward for the first is paid.
   const links = recruits.flatMap((recruit, n) => {
     const person = others[n % others.length] as Person;
     return [link(person, recruit), link(person, recruit)];

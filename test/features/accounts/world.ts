@@ -118,7 +118,7 @@ export const startAccounts = async (t: Teardown, options: PartsOptions = {}) => 
     ...forum,
     makeClient,
     newName,
-    /** The mails to an address, newest first. */
+    /** The e-mails to an address, newest first. */
     async mailsTo(email: string): Promise<Mail[]> {
       const { body } = await makeClient()('GET', '/dev/outbox');
       return (body as Mail[]).filter(({ to }) => to === email);

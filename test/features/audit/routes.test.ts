@@ -4,7 +4,7 @@ import { admin_email } from '../../help/principals.js';
 import { makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
-/** Actions of admins are written to the audit log, with details, and stay there. */
+/** Admin actions are written to the audit log, with details, and stay there. */
 
 const app = await startApp(t, { roles: ['api'], env: { ADMIN_EMAILS: admin_email } });
 const read = async (query = '') => {

@@ -5,7 +5,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeForecasters, place } from './world.js';
 
-/** Daily insights as readers get them. Everything happens today and is then moved back. */
+/** Daily insights as readers get them. All data is created today, then moved to earlier days. */
 
 const day_ms = 86_400_000;
 const path = '/api/insights/daily';
@@ -110,7 +110,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   t.match(body.closing_soon, { total: 1, questions: [{ question_id: soon }] });
 
   // YES. With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. 1 / (1 + e^(−d · ln(4) / 3)) is
-  // 62.91 %, and (0.6291 − 1)² = 0.138. The agents have 0.04, 0.04 and 0.64.
+  // 62.91 %, and (0.6291 − 1)² = 0.138. The agents' Brier scores are 0.04, 0.04 and 0.64.
   t.match(resolvedIn(body, yes), {
     outcome: 'YES',
     revision: 1,
@@ -174,7 +174,7 @@ t.test('a move counts from three predictions before and one point on', async (t)
   // (3 · 60 + 64) / 4 = 61, and (4 · 60 + 64) / 5 = 60.8.
   await yes(far, e, 64);
   await yes(near, e, 64);
-  // Copper falls from 60 to (180 + 20) / 4, and Tin rises from 20 by as much. The first is named.
+  // Copper falls from 60 to (180 + 20) / 4, and Tin rises by the same amount. Copper comes first.
   await take(e, 'Tin');
   await moveBack(app, dateOf(6));
   const { body } = await app.call('GET', `${path}?date=${dateOf(6)}`);

@@ -67,7 +67,7 @@ t.test('lists by upvotes are exact while votes come and go', async (t) => {
 
 const length = 10_000;
 
-/** One thread of 10,000 comments, as many short threads, and other questions. Ids grow in order. */
+/** One thread of 10,000 comments with growing ids, 10,000 short threads, and other questions. */
 const addComments = async (root: string): Promise<void> => {
   await sql`
     insert into comments

@@ -227,7 +227,7 @@ t.test('no vote between two of one owner survives a race with linking', async (t
       const { token } = people[n % people.length] as Human;
       await app.call('DELETE', `/api/me/agents/${agent.id}`, { token });
     }
-    // Unlinked and linked to another person again, so that they can vote while being moved.
+    // Both agents are linked to one person while they vote on each other's comments.
     await app.sql`update agents set owner_id = null, linked_at = null where id = ${first.id}`;
     const link = (agent: Agent) =>
       app.call('POST', '/api/me/agents', { token: owner.token, body: { api_key: agent.key } });

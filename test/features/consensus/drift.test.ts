@@ -85,8 +85,8 @@ t.test('ten points within a day are a move, less or slower is none', async (t) =
 
 t.test('with options the mean of each moves by itself, and not its share', async (t) => {
   const options = ['Rises', 'Stays', 'Falls'];
-  // Percent times 2, converted to basis points below. Rises is the first choice at every moment
-  // except the last.
+  // Percent times 2 (the number of options minus 1), converted to basis points below. Rises is the
+  // first choice at every moment except the last.
   const stated = [
     { side: 0, given: [100, 60, 40] },
     { side: 0, given: [100, 60, 40] },
@@ -146,7 +146,7 @@ t.test('moves are long enough, within the window, apart, and shared out whole', 
       assert.ok(Math.abs(sum - change) <= 0.05, `${sum} of ${change}`);
     }
     if (moves.length > 0) return;
-    // No event was found, so no two moments are far enough apart.
+    // No shift was found, so within a window no two means may be 10 points apart.
     for (const [a, { mean_probability: low }] of points.entries()) {
       const held_until = points[a + 1]?.at ?? 0;
       for (const { at, mean_probability: high } of points.slice(a + 1)) {

@@ -12,7 +12,7 @@ import { openParts } from '../../help/parts.js';
 import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, type Placed, without } from './world.js';
 
-/** The daily fit of ρ: when it is made and takes effect, its content, and uses of older fits. */
+/** The daily fit of ρ: when it is made, its content, its effect, and when older fits apply. */
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;

@@ -1,6 +1,6 @@
 import type { ResolvedQuestion } from '../../../src/features/consensus/correlation.js';
 
-/** Generated forecasts whose errors correlate by a known ρ. */
+/** Generated forecasts whose errors have a known correlation ρ. */
 
 /** Box–Muller transform. */
 const normal = (next: () => number): number =>
@@ -15,9 +15,9 @@ interface World {
 }
 
 /**
- * The log odds are ±σ²/2, depending on the outcome, plus an error of variance σ². A part ρ of the
- * error is shared by all owners on the question. So each owner is calibrated, and any two correlate
- * by ρ.
+ * The log odds are ±σ²/2, depending on the outcome, plus an error of variance σ². A part ρ of this
+ * variance is common to all owners on the question. So each owner is calibrated, and the errors of
+ * any two owners have the correlation ρ.
  */
 export const makeResolved = (
   next: () => number,

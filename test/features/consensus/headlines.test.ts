@@ -17,7 +17,7 @@ await addQuestions(sql, { count: 1, first: 2, options });
 const taker = createSnapshotTaker(deps);
 
 type Figures = { forecast: number; options?: { option: string; mean_probability: number }[] };
-/** For every hour of the last ten days, the figures of both questions after it. */
+/** The figures of both questions, recorded every six hours over the last ten days. */
 const history: { at: number; binary: number | null; multi: Figures }[] = [];
 const hours = 240;
 advance(-hours * hour_ms);

@@ -27,7 +27,7 @@ const multi: RunShape = {
 };
 
 const start = 1_700_000_000_000;
-/** One from before the start, one without effect, some among the forecasts, one after the end. */
+/** One fit before the start, one without effect, some among the forecasts, one after the end. */
 const fits = [
   { number: 1, rho: 0.5, from_ms: start - 1 },
   { number: 2, rho: 0.2, from_ms: start + 10 },

@@ -11,8 +11,8 @@ import { t } from '../../help/tap.js';
 import { addPredictions, addQuestions, addRevisions, type Placed } from './world.js';
 
 /**
- * One question with many predictions, each revised four times. After 1,000 more events the
- * consensus equals the result of SQL. TEST_PREDICTIONS=100000 makes it a long run.
+ * One question with many predictions, each revised four times. After 1,000 more events, the
+ * consensus still equals the result computed in SQL. TEST_PREDICTIONS=100000 makes it a long run.
  */
 
 const count = Number(process.env['TEST_PREDICTIONS'] ?? 3_000);

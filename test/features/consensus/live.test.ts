@@ -86,7 +86,7 @@ const makeWorld = async (sql: Sql) => {
 };
 type World = Awaited<ReturnType<typeof makeWorld>>;
 
-/** Calls `onRead` when a tally is read. If it returns a promise, that replaces the result. */
+/** Calls `onRead` when a tally is read. If `onRead` returns a promise, it replaces the result. */
 const watchTallies = (sql: Sql, onRead: () => Promise<never> | null): Sql =>
   new Proxy(sql, {
     get: (target, name) =>
@@ -149,7 +149,7 @@ t.test('predictions that come while it is loaded are counted once', async (t) =>
   const world = await makeWorld(deps.sql);
   const live = createLiveConsensus(deps);
   live.onEvents(await world.write(sample(10, 10)));
-  // The load may or may not read the second batch from Postgres. Its events arrive meanwhile.
+  // The load may or may not read the second batch from Postgres. The events arrive meanwhile.
   const entries = await world.write(sample(10, 11));
   const asked = readAll(live, world.questions);
   live.onEvents(entries);

@@ -9,7 +9,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, place } from '../briefs/world.js';
 
-/** The consensus of numeric forecasts, computed in two ways. Each equals plain means. */
+/** The consensus of numeric forecasts, as averaged quantiles and as averaged probabilities. */
 
 t.test(
   'a uniform forecast gives the place in the range, at the grid and at each percent',

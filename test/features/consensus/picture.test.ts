@@ -49,7 +49,7 @@ const draw = async (
   return drawPicture({ ...question, ...of }, course, { theme, width: 800 });
 };
 
-/** Its elements and texts. Throws if the SVG is not well-formed. */
+/** The elements and texts of an SVG. Throws if it is not well-formed. */
 const readSvg = (svg: string) => {
   const names: string[] = [];
   const attributes: [string, string][] = [];

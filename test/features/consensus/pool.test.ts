@@ -95,7 +95,7 @@ t.test(
     t.equal(pool.read(0)?.[0]?.toFixed(4), '70.0000');
     t.equal(pool.readWithout('a', 0), null);
     put('b', 7_000);
-    // With two forecasts, Σ a² = 1/2. So n = 2 and d = 6 / (√7 + 2), or n = 1 and d = 1.
+    // With two forecasts, Σ a² = 1/2. For ρ = 0, n = 2 and d = 6 / (√7 + 2). For ρ = 1, n = d = 1.
     t.equal(pool.read(0)?.[0]?.toFixed(4), '74.9188');
     t.equal(pool.read(1)?.[0]?.toFixed(4), '70.0000');
     t.equal(pool.readWithout('b', 0)?.[0]?.toFixed(4), '70.0000');

@@ -29,7 +29,7 @@ const kinds = ['snapshots', 'chart', 'chart.svg', 'chart.png', 'drift'];
 const path = (n: number, rest: string): string => `/api/questions/${questionId(n)}/${rest}`;
 const get = async (url: string, from: TestApp = app) => (await from.call('GET', url)).body;
 
-/** The newest state once it counts this many predictions. */
+/** The newest state, once it includes this many predictions. */
 const wholeOf = (n: number, rest: string, total: number, from = app) =>
   until(`${rest} of ${total}`, async () => {
     const body = await get(path(n, rest), from);

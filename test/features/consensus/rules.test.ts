@@ -9,7 +9,7 @@ import { holds } from '../../help/property.js';
 import { openStores } from '../../help/stores.js';
 import { t } from '../../help/tap.js';
 
-/** Shown figures equal SQL's to the last digit, including rounded halves. */
+/** Displayed figures equal SQL's results to the last digit, even when a half is rounded. */
 
 const question = { ...no_range, id: 'q', question_type: 'binary', options: [] } as const;
 
@@ -27,7 +27,7 @@ const consensusOf = (all: readonly { readonly value: number; readonly yes: boole
 
 t.test('a half of the last digit goes up: 0.0175 is 0.02, and 2.175 is 2.18', async (t) => {
   const times = (count: number, value: number) => Array(count).fill({ value, yes: true });
-  // 3 × 1 and 1 × 4 basis points are 7 over 4. 33 × 200 and 7 × 300 are 8,700 over 40.
+  // 3 × 1 and 1 × 4 basis points: the mean is 7 / 4. 33 × 200 and 7 × 300: it is 8,700 / 40.
   t.equal(consensusOf([...times(3, 1), ...times(1, 4)]).mean_probability, 0.02);
   const { avg_confidence, mean_probability } = consensusOf([...times(33, 200), ...times(7, 300)]);
   t.same([avg_confidence, mean_probability], [2.18, 2.18]);

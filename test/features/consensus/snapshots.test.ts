@@ -101,7 +101,7 @@ t.test('at the close and at each resolution, whenever a timer gets to it', async
   await close(sql, 0, closed_at);
   for (const at of resolved) await addEvent(sql, { event: 'question.resolved', question: 0, at });
   await close(sql, 1, closed_at);
-  // The question is reopened before a timer ran. The snapshot shows the consensus at the close.
+  // Question 0 is reopened before a timer runs. The snapshot shows the consensus at its close.
   await sql`update questions set status = 'open', closed_at = null where id = ${questionId(0)}`;
   await addPredictions(sql, some(0, 9, 5, new Date(closed_at.getTime() + 1)));
   await takeAll(createSnapshotTaker(deps));

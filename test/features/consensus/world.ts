@@ -91,7 +91,7 @@ interface Columns {
   readonly probabilities?: readonly number[] | null;
 }
 
-/** The same in the form of event data. */
+/** The same forecast in the form of event data. */
 const dataOf = ({ prediction, probability, confidence, ...multi }: Columns) => {
   const { selected_option: index, probabilities } = multi;
   const named = probabilities && options.map((name, n) => [name, (probabilities[n] ?? 0) / 100]);

@@ -41,7 +41,7 @@ export const serveConsumers = async (t: Test, options: AppOptions = {}) => {
   const endLeases = () => app.sql`
     update consumer_events set leased_until = now() - interval '1 second'
     where leased_until is not null`;
-  /** Writes events of questions, given by number, in this order. */
+  /** Writes one event for each of these question numbers, in this order. */
   const write = async (questions: readonly number[]): Promise<readonly LogEntry[]> => {
     const fresh: LogEntry[] = [];
     for (const n of questions) fresh.push(...(await log.write(1, { question_id: questionId(n) })));

@@ -17,7 +17,7 @@ import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 
-/** The AsyncAPI document is valid by the official schema, and describes the actual frames. */
+/** The AsyncAPI document is valid under the official schema and describes the actual frames. */
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 type Any = any;

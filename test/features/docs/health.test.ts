@@ -14,7 +14,7 @@ import { until } from '../../help/until.js';
 
 /** Stores that answer reads but reject writes. */
 
-/** Makes a test's database read-only, as an operator or a failover does, or writable again. */
+/** Makes a test's database read-only, as an operator or a failover would, or writable again. */
 const setReadOnly = async (sql: Sql, is_read_only: boolean): Promise<void> => {
   await sql.begin({ mode: 'read write' }, async (tx) => {
     const [row] = await tx<{ name: string }[]>`select quote_ident(current_database()) as name`;
@@ -52,7 +52,7 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
   const agent = await makeAgent(app, { human: person });
   const predict = { key: agent.key, body: forecast('first') };
   t.equal((await call('POST', `/api/questions/${question_id}/predict`, predict)).status, 201);
-  // Old enough that its next use would be recorded.
+  // The session's last use is old enough that the next use would be recorded.
   await sql`update human_tokens set last_used_at = last_used_at - interval '2 hours'`;
   const posts = (api_routes as readonly Route[]).filter(({ method }) => method === 'POST');
   const prepare = await prepareExamples(app);

@@ -17,7 +17,7 @@ import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile
 import { no_range } from '../../help/number.js';
 import { t } from '../../help/tap.js';
 
-/** For any text of a question, its widget has the same elements with the same attributes. */
+/** The texts of a question never change which elements and attributes its widget has. */
 
 const at = new Date('2027-01-31T12:00:00Z');
 const id = '01a1f8db-ec60-711e-9e0d-233d8b99a44d';
@@ -159,7 +159,7 @@ const readStrictly = (page: string): Read => {
   return { shape, addresses, texts };
 };
 
-/** A form of a text that can be part of a test name. */
+/** The text in a form that can be part of a test name. */
 const nameOf = (text: string): string => text.slice(0, 60).replaceAll(/[^ -"$-~]/g, '?');
 
 /** Characters that are invalid in XML, and that HTML shows as nothing or as a box. */
@@ -265,7 +265,7 @@ t.test(
     writeFileSync(host, '<!doctype html><body>');
     const browser = await openBrowser(t);
     const page = await browser.open(pathToFileURL(host).href);
-    // A page from a file has no content policy, so injected scripts run. The card has all texts.
+    // A page from a file has no content policy, so injected scripts run. A card shows all texts.
     const elements = readStrictly(render(saying('Harmless', true), 'card')).shape.length + 2;
     for (const text of hostile_texts) {
       const found = await page.evaluate(readFrame(render(saying(text, true), 'card')));

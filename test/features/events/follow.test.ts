@@ -20,7 +20,7 @@ interface FollowOptions {
   readonly parts?: Parts;
   readonly before?: number;
   readonly block_ms?: number;
-  /** Entries of another history in the stream. */
+  /** Entries in the stream that belong to another history. */
   readonly alien?: readonly (readonly [id: string, fields: readonly string[]])[];
   readonly onEvents?: (batch: readonly LogEntry[]) => void;
 }
@@ -76,7 +76,7 @@ const follow = async (t: Test, options: FollowOptions = {}) => {
     logged,
     /** Number of queries that the follower sent to Postgres. */
     queries: () => counted.count,
-    /** Waits until everything recorded has been delivered, and checks that it is equal. */
+    /** Waits until all recorded events are delivered, and checks that they are unchanged. */
     async settle(within_ms = 15_000) {
       const head = log.entries.length;
       await until('all is delivered', () => follower.head >= head, within_ms);

@@ -78,7 +78,7 @@ const newQuestion = async ({ deps }: Parts): Promise<string> => {
   return id;
 };
 
-/** Counts in the transaction that hands events over, like the question counters. */
+/** Counts events in the transaction that hands them over, as the question counters do. */
 const counter: Projector = {
   name: 'counter',
   async record(tx, entries) {
@@ -149,7 +149,7 @@ const shared = await openParts(t);
 
 const idsOf = (offsets: readonly number[]): string[] => offsets.map((offset) => `${offset}-0`);
 
-/** Starts a fresh log, with nothing of it in Redis. */
+/** Starts a fresh log, with no trace of a log in Redis. */
 const beginLog = async () => {
   const { sql, redis, config } = shared.deps;
   const prefix = config.REDIS_PREFIX;
@@ -170,8 +170,8 @@ t.test('a hand-over whose answer was lost is found when the relay goes on', asyn
   await world.nudge();
   await world.settle();
   await world.place(question_id, 3);
-  // The events are handed over by a transaction whose result the relay does not learn, because its
-  // own turn fails: it waits for the lease longer than the lock timeout.
+  // This transaction hands the events over. The relay does not learn of it, because its own turn
+  // fails: it waits for the lease longer than the lock timeout.
   await sql.begin(async (tx) => {
     await tx`lock table leases in access exclusive mode`;
     const entries = await handOver(tx, 10);
@@ -457,7 +457,7 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       'gpt|1': '12000',
     },
   );
-  // A revision moves the earlier forecast, and does not change the owner's number of predictions.
+  // A revision moves the earlier forecast and does not change the owner's number of predictions.
   const previous = { confidence: 60, option_index: 1, probabilities: { Rain: 60, 2026: 40 } };
   const now = { confidence: 99.87, option_index: 0, previous };
   await projector.project?.([{ ...says(5, now), event: 'prediction.revised' }]);

@@ -14,7 +14,7 @@ const cell = fc
   );
 const cells = fc.uniqueArray(cell, { selector: ({ value }) => value, minLength: 1 });
 
-/** Each forecast separately, as f and o. */
+/** Each forecast separately: f is its probability, and o its outcome. */
 const expand = (given: readonly StatedCell[]) =>
   given.flatMap(({ value, n, hits }) =>
     Array.from({ length: n }, (_, i) => ({ f: value / 10_000, o: i < hits ? 1 : 0 })),

@@ -26,7 +26,7 @@ import {
   sha256,
 } from './world.js';
 
-/** Exports of predictions in every format, read back by other libraries than the writers. */
+/** Exports of predictions in every format, read back by libraries that did not write them. */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],

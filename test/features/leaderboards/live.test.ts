@@ -61,7 +61,7 @@ const openWorld = async (test: Test) => {
       await taken();
       await until('boards as the record', async () => (await findAll()).length === 0, 30_000, 50);
     });
-  /** A hundred rows of the overall board, unless `part` selects another. */
+  /** A hundred rows of the overall board, unless `part` selects another board. */
   const queryOf = (kind: BoardKind, { category = null, period = 'all', ...more }: Part = {}) => {
     const slice = sliceOf({ category, period }, dayOf(deps.clock()));
     return { kind, slice, limit: 100, offset: 0, after: null, ...more };
@@ -309,7 +309,7 @@ t.test('families, models and references stand where their mean scores put them',
   ]);
   t.same(
     (await look('accuracy', { of: 'family' })).map(([rank, name, value]) => [rank, name, value]),
-    // A probability of one half is never correct. Half of gpt's forecasts were.
+    // A probability of one half is never correct. Half of gpt's forecasts were correct.
     [
       [1, 'claude', 100],
       [null, 'crowd', 100],

@@ -136,8 +136,8 @@ t.test('who has too little drops out, and who is left with too little then', asy
     scoresOf([
       [0.1, 0.2, null, null, null],
       [0.2, 0.3, 0.9, null, null],
-      // Alone on the fourth question, so only one of its questions counts, and the third question
-      // loses its second forecaster.
+      // This forecaster is alone on the fourth question, so only one of its questions counts.
+      // Without it, the third question has only one forecaster.
       [null, null, 0.5, 0.6, null],
     ]),
     least,

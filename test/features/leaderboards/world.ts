@@ -140,8 +140,8 @@ export const addGroups = async (sql: Sql, groups: readonly SeedGroup[]): Promise
 };
 
 /**
- * Builds the boards during the work. It starts a new rebuild, because one that is already running
- * pauses in between.
+ * Builds the boards while `work` runs. It starts a fresh rebuild, because a running one may be
+ * pausing.
  */
 export const whileRebuilding = async (deps: Deps, work: () => Promise<unknown>): Promise<void> => {
   const rebuild = createBoardRebuild(deps, 20);

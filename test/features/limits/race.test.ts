@@ -29,8 +29,8 @@ const startHammer = async (t: Teardown) => {
 const slack_ms = 3;
 
 /**
- * Counts groups of limit + 1 consecutive admissions that certainly fit in one window, whenever
- * within their calls they were admitted.
+ * Counts groups of limit + 1 consecutive admissions that must lie in one window, no matter when
+ * during its call each was admitted.
  */
 const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed).sort((a, b) => a.got - b.got);
@@ -44,7 +44,7 @@ const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): nu
   return excess;
 };
 
-/** Counts refusals although fewer calls than the limit can have been in the window. */
+/** Counts refusals at times when fewer calls than the limit can have been in the window. */
 const findUndue = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed);
   return shots.filter(({ allowed, sent, got }) => {
@@ -75,7 +75,7 @@ t.test('in no sliding window more than the limit, and nothing is refused below i
     const shots = (await Promise.all(hammers.map((hammer) => hammer(ask)))).flat();
     const admitted = shots.filter(({ allowed }) => allowed).length;
     const refused = shots.length - admitted;
-    // The number of calls depends on the machine. The checks below show if each answer was correct.
+    // The number of calls depends on the machine, so the checks below look at each single answer.
     t.ok(refused > 0 && admitted >= ask.limit, `${refused} refused, ${admitted} admitted`);
     t.equal(findExcess(shots, ask), 0, 'more than the limit');
     t.equal(findUndue(shots, ask), 0, 'refused below the limit');

@@ -217,7 +217,7 @@ t.test('what is no longer kept, or never was, is named plainly', async (t) => {
 
 t.test('an offset that this process has yet to learn of is waited for', async (t) => {
   await log.record(5);
-  // So far only Postgres has them. The follower reads it once a second.
+  // So far only Postgres has these events. The follower reads Postgres once a second.
   const answer = await until('it is not taken for nonsense', async () => {
     const { body } = await app.call('GET', `/api/events?after=${at(5)}`);
     return body.gap === null && body;
@@ -326,7 +326,7 @@ t.test('a real EventSource resumes where it was, whatever was in between', async
     fetch: (url, init) => {
       connections += 1;
       const cutter = new AbortController();
-      // Its own way to abort would prevent it from reconnecting.
+      // Closing the EventSource itself would prevent it from reconnecting.
       cut = () => cutter.abort(new TypeError('the connection is cut'));
       const { pathname, search } = new URL(String(url));
       return fetch(`${to}${pathname}${search}`, { ...init, signal: cutter.signal });
@@ -360,7 +360,7 @@ t.test('the last id a client has seen counts more than its address', async (t) =
 });
 
 t.test('a reader that stands still is cut, slows nobody, and goes on where it was', async (t) => {
-  // A separate log, because its events are large.
+  // A separate log, because the events of this test are large.
   const { app, log } = await serveLog(t);
   const note = 'x'.repeat(20_000);
   const body = JSON.stringify({ event: 'e', data: { note }, timestamp: '2026-01-01T00:00:00Z' });
@@ -369,7 +369,7 @@ t.test('a reader that stands still is cut, slows nobody, and goes on where it wa
   await Promise.all([slow.get('welcome'), quick.get('welcome')]);
   slow.pause();
   const heap = process.memoryUsage().rss;
-  // More than the buffers on both ends of a local connection can take.
+  // More than the buffers at both ends of a local connection can hold.
   for (let n = 0; n < 18; n += 1) await log.write(50, { body });
   await until('the quick one has all', () => quick.offsets().length === 900);
   t.strictSame(quick.offsets(), range(1, 900));

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
 import type { Teardown } from '../../help/stores.js';
 
-/** A mail server on 127.0.0.1 that stores accepted mails. Its answers to RCPT can be scripted. */
+/** A mail server on 127.0.0.1 that stores accepted e-mails. Its answers to RCPT can be scripted. */
 
 interface TakenMail {
   readonly to: string;

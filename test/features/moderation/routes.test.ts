@@ -181,7 +181,7 @@ const post = async (agent: Agent, path: string, content = makeContent()): Promis
   return body.comment.id;
 };
 
-/** The number of comments in the question, in its list, and as visible rows. */
+/** The number of comments according to the question, its comment list, and the visible rows. */
 const countsOf = async (question_id: string) => {
   const [question, list, rows] = await Promise.all([
     app.call('GET', `/api/questions/${question_id}`),

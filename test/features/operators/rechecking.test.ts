@@ -9,7 +9,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { directoryOf, makeKey, startOperator } from './operator.js';
 
-/** Badges that no request would remove. */
+/** Badges that must be removed although no request triggers it. */
 
 const open = async (t: Test) => {
   const [kept, dropped] = [makeKey(), makeKey()];

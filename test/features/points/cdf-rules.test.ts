@@ -23,7 +23,7 @@ const sure = (x: number): Curve => [
   { x: 1, f: 1 },
 ];
 
-/** F at a value by its definition, without a walk. */
+/** F at a value by its definition, without walking along the curve. */
 const shareBelow = (curve: Curve, at: number): number => {
   const next = curve.findIndex(({ x }) => x > at);
   if (next === 0) return 0;
@@ -116,7 +116,7 @@ t.test('the uniform forecast earns nothing, 100 is the best, -200 the worst', as
 
 t.test('no report has a higher expectation than the belief', async (t) => {
   const steps = 200;
-  /** Integrates over the belief, jumps and slopes, with outcomes at the middle of each step. */
+  /** Integrates over the belief, including its jumps. Outcomes are in the middle of each step. */
   const expected = (belief: Curve, report: Curve): number => {
     let sum = 0;
     for (let i = 0; i < steps; i += 1) {

@@ -56,7 +56,7 @@ t.test('it is the mean over the time in which others stood', async (t) => {
     50,
   );
   const ln = Math.log;
-  // From 10 to 20 against one agent, from 20 to 30 with another forecast, then 20 against two.
+  // From 10 to 20 against one agent, from 20 to 30 with a new forecast, then for 20 against two.
   const own =
     10 * (ln(0.6) - ln(0.3)) + 10 * (ln(0.8) - ln(0.3)) + 20 * (ln(0.8) - ln(0.3 * 0.725) / 2);
   near(t, of(0), (100 * own) / 40);
@@ -101,7 +101,7 @@ t.test('it is what a program that looks at each moment finds', async (t) => {
     at: fc.nat(39),
     p: fc.integer({ min: 1, max: 9_999 }).map((bp) => bp / 10_000),
   });
-  // An agent states one thing at a time.
+  // An agent makes one forecast at a time.
   const keyOf = ({ who, at }: Forecast) => `${who} ${at}`;
   const seasons = fc.uniqueArray(forecast, { selector: keyOf, minLength: 1, maxLength: 30 });
   await holds(

@@ -137,7 +137,7 @@ t.test('no report has a better expected score than the belief itself', async (t)
       const other = percentDistribution(report);
       const brier_gain = expected(belief, own, 'brier') - expected(belief, other, 'brier');
       if (brier_gain > 1e-9) return false;
-      // Clipping helps no report by more than the one basis point that it changes.
+      // Clipping changes a report by at most one basis point, so no report gains more than that.
       return expected(belief, other, 'baseline') - expected(belief, own, 'baseline') < 0.02;
     }),
     { numRuns: 1_000 },

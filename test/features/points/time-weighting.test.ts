@@ -68,7 +68,7 @@ t.test(
     t.equal(found.parts.length, 2, 'the last one came too late');
     // Closed manually at 15: five hours at 90 %.
     near(t, score(stated, { closed_at: at(15) }).brier, (10 * 0.49 + 5 * 0.01) / 15);
-    // The timer and an import close after the closing time.
+    // The timer and imports close a question after its closing time.
     near(
       t,
       score(stated, { closed_at: at(5_000) }).brier,
@@ -160,10 +160,10 @@ t.test(
 
 /**
  * Honesty with revisions. An agent's belief is a martingale: at each step a signal splits it in
- * two, so that the current probability is the mean of the next ones. The strategy states anything
- * in each state, or keeps its forecast. The honest agent states its belief. The length of each step
- * is drawn independently of the outcome. Expectations are computed over the whole tree, without
- * rounding.
+ * two, so that the current probability is the mean of the next ones. In each state, the strategic
+ * agent makes any forecast or keeps its last one. The honest agent states its belief. The length of
+ * each step is drawn independently of the outcome. Expectations are computed over the whole tree,
+ * without rounding.
  */
 interface Node {
   readonly belief: number;
@@ -227,7 +227,7 @@ const expectedB = (
 
 t.test('no strategy of revisions beats stating what is believed whenever it changes', async (t) => {
   const honest: Report = ({ belief }) => belief;
-  // Both start at the first node, because an agent is not paid for when it arrives.
+  // Both start at the first node, because scores do not depend on when an agent starts.
   const strategic: Report = ({ belief, report }, standing) => report ?? standing ?? belief;
   await holds(
     t,
@@ -269,9 +269,9 @@ t.test('no report over options beats the belief while each is weighted by its ti
 t.test(
   'a close that waits for the outcome would pay a lie, and known_at takes that away',
   async (t) => {
-    // A question closes on the first day if it comes true by then, otherwise after 30 days. If the
-    // probability of that is 30 %, claiming "it is today" pays: a miss is diluted by 29 days at 1
-    // %.
+    // The question closes on the first day if it comes true that day, otherwise after 30 days.
+    // Suppose the first has a probability of 30 %. Then it pays to state more on the first day,
+    // because a miss is diluted by 29 days at 1 %.
     const stated = (first: number) => yes([0, first], [24, 1]);
     const expected = (first: number, known_at: Date | null): number => {
       const happened = spansOf(stated(first), timeOf({ closed_at: at(24), known_at }));

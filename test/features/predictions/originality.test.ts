@@ -23,7 +23,7 @@ const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=K
 const dense = /\p{sc=Hang}/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
-/** Words of a run, which depend on its script. */
+/** Cuts a run of characters into words. Scripts without spaces need a segmenter. */
 const cut = (run: string): string[] =>
   unspaced.test(run) ? [...segmenter.segment(run)].map(({ segment }) => segment) : [run];
 
@@ -171,7 +171,7 @@ t.test('texts without blanks are compared by their words', async (t) => {
 /** Numbers in place of hashes. The lowest byte selects the bit in the sketch. */
 const setOf = (words: Iterable<number>): Float64Array => Float64Array.from(new Set(words)).sort();
 
-/** The reference answer: compares each set with each other, in exact fractions. */
+/** The reference answer: compares the set with every other one, in exact fractions. */
 const bruteForce = (
   kept: readonly ReadonlySet<number>[],
   set: ReadonlySet<number>,
@@ -244,7 +244,7 @@ t.test('what is found is what comparing with every set finds', async (t) => {
   await holds(t, property, { numRuns: 300 });
 });
 
-/** Sets that sketches distinguish badly: sets of up to 1,000 words, and words that share a bit. */
+/** Sets that sketches can hardly distinguish: up to 1,000 words, some of which share a bit. */
 const hard_set = fc
   .record({
     from: fc.integer({ min: 0, max: 400 }),

@@ -27,7 +27,7 @@ const start = async () => {
 const apps = [await start(), await start()] as const;
 const [app] = apps;
 const redis = await openTestRedis(t, stores.redis_url);
-/** Expiry of each process's presence. A process renews it when it checks which others are alive. */
+/** When each process's presence expires. A process renews its own when it looks for the others. */
 const readPresence = async (): Promise<readonly number[]> => {
   const key = `${stores.redis_prefix}:{home}:processes`;
   const flat = await redis.zrange(key, 0, '-1', 'WITHSCORES');
@@ -77,7 +77,7 @@ const predictTogether = async (
       }),
     );
     await until('all wait', async () => {
-      // Postgres ends a transaction that is idle for seconds.
+      // Keeps the transaction alive, because Postgres ends one that is idle for seconds.
       await tx`select`;
       return (await countWaiting()) === asks.length;
     });
@@ -116,7 +116,7 @@ t.test('what is refused for itself refuses none behind it', async (t) => {
     { id: a, reasoning: used },
     { id: closing },
     { id: d },
-    // Only earlier predictions in the same batch cite these two.
+    // The two sources are cited only by earlier predictions in the same batch.
     { id: b, reasoning: other.replace(u, x).replace(v, y) },
     { id: a },
     { id: c },
@@ -136,7 +136,7 @@ t.test('through two processes at once nothing is lost or stored twice', async (t
   for (let round = 0; round < 4; round += 1) {
     const agent = await makeAgent(app, { human });
     const ids = await questions(16);
-    // Half of the questions are asked through both processes, so one of the two is a duplicate.
+    // Half of the questions get a prediction through each process. The second one is a duplicate.
     const answers = await Promise.all(
       ids.flatMap((id, n) =>
         (n % 2 === 0 ? [0, 1] : [n % 4 === 1 ? 0 : 1]).map((at) =>

@@ -19,7 +19,7 @@ import { pluck } from '../../help/pluck.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** The group commit of predictions without its routes: lost commits and lost memories. */
+/** The group commit of predictions without its routes: lost commits and lost in-memory state. */
 
 const agents = 40;
 const questions = 4;
@@ -72,7 +72,7 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
 const outcome = (made: Placed | Fault): string =>
   isFault(made) ? made.def.code : made.replayed ? 'replayed' : 'placed';
 
-/** Stores a batch, and then loses the answer this many times. */
+/** Stores batches, but loses the answers to the first `times` of them. */
 const losing = (sql: Sql, times: number): Sql => {
   let left = times;
   return new Proxy(sql, {
@@ -146,7 +146,7 @@ t.test(
     });
     const first = one.predict(1, 0, makeReasoning(1));
     await waiting(1);
-    // With a key it is stored in a transaction. Its first statement sees the state before the wait.
+    // With a key, the transaction has several statements. The first sees the state before the wait.
     const claim = { scope: 'x', key: 'x', lease_id: makeId(), kept: null } as unknown as Claim;
     const second = other.predict(1, 0, makeReasoning(2), claim);
     await waiting(2);

@@ -191,7 +191,7 @@ t.test('a sentence that begins with the word is no heading', async (t) => {
   for (const sentence of sentences) {
     const text = write().replace(/^EVIDENCE$/m, sentence);
     const message = messageOf(text, 'REASONING_MISSING_SECTIONS');
-    t.match(message, /”\. EVIDENCE (?:is missing|stands at character 1 |stands at character \d+ )/);
+    t.match(message, /”\. EVIDENCE (?:is missing|is at character 1 |is at character \d+ )/);
   }
 });
 
@@ -347,7 +347,7 @@ t.test('no text is slow or breaks a gate', async (t) => {
     const { citations, citation_keys } = checkReasoning(text);
     if (citations.length > 50 || citation_keys.some((key) => key.length > 2_200)) slow.push('size');
   };
-  // A slow text is slow on every try. A text that only met a busy machine is not.
+  // A text counts as slow only if it is slow on every try, because the machine may be busy.
   const timed = (text: string): void => {
     if (timeAtBest(() => check(text), 50) > 50) slow.push(text.slice(0, 60));
   };

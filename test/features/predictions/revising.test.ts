@@ -23,7 +23,7 @@ const place = async (body: Body, fields: Body = {}) => {
   return { question_id, agent, id: placed.prediction.id as string, placed: placed.prediction };
 };
 
-/** As if a minute had passed since its latest forecast. */
+/** As if a minute had passed since the latest forecast. */
 const grow = (id: string) => app.sql`
   update predictions
   set

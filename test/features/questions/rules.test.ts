@@ -9,7 +9,7 @@ const draft: QuestionDraft & { readonly closes_at: string } = {
   closes_at: '2026-04-01T00:00:00.000Z',
 };
 const make = (fields: Partial<QuestionDraft> = {}) => makeQuestion({ ...draft, ...fields }, now);
-/** Its normal form is twice as long, because it is written with two characters. */
+/** A character whose NFC form is two characters, so the text doubles in length. */
 const growing = '\u0958';
 
 t.test('a member that is not stated has its default', async (t) => {

@@ -85,7 +85,7 @@ root.test('many turns at once close and announce each question once', async (t) 
   const parts = [await openParts(t, { stores }), await openParts(t, { stores })] as const;
   const [{ deps }] = parts;
   const now = deps.clock().getTime();
-  // The two timers' clocks differ slightly, so no closing time lies between them.
+  // The two timers' clocks differ slightly, so every closing time is at least 10 s from now.
   await addOpen(deps.sql, 1_500, (n) => now + (n % 2 === 0 ? -1 - n : 1 + n) * 10_000);
   const changed: number[] = [];
   for (let round = 0; round < 5; round += 1) {

@@ -33,8 +33,8 @@ t.test('resolving pays the net once and scores every prediction', async (t) => {
     { prediction: true, confidence: 50 },
     { prediction: true, confidence: 90 },
   ]);
-  // As if all were placed at the same time, because relative scores are weighted by the time in
-  // which others have forecasts.
+  // As if all forecasts were made at the same time, because relative scores are weighted by the
+  // time in which other agents have forecasts.
   await app.sql`update predictions set created_at = now() where question_id = ${id}`;
   await closeQuestion(app, id);
   const decision = {

@@ -222,7 +222,7 @@ t.test('an imported question is replayed, decided, and decided anew', async (t) 
     },
   );
   const history = await rowsOf('consensus-history');
-  // 50 and 30, then also 80, then 30 replaces it.
+  // The medians are 50, then 50 and 30, then 80 as well, and finally 30 in place of 80.
   t.same(
     history.map(({ quantiles }) => quantiles.p50),
     [50, 40, 53.3333333, 36.6666667],

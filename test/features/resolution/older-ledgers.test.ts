@@ -28,7 +28,7 @@ const agents = 6;
 const predictionId = (agent: number, question: number): string =>
   `01900000-0000-7000-8004-${(question * 256 + agent).toString(16).padStart(12, '0')}`;
 
-/** 70 %, and a stake that was returned later. */
+/** A forecast of 70 %, with a stake that was returned later. */
 const place = async (sql: Sql, agent: number, question: number, stake: number): Promise<void> => {
   const id = predictionId(agent, question);
   const is_multi = isMulti(question);
@@ -112,7 +112,7 @@ const decide = async (
 };
 
 const [stake_of_yes, stake_of_option] = [96, 150];
-/** First 70 % on YES, then one of four options, of which two are right: divided by U. */
+/** For 70 % on YES, and for 70 % on one of four options, two of them right (divided by U). */
 const [net_of_yes, older_net] = [64, 12];
 
 const makeOlder = async (sql: Sql): Promise<void> => {

@@ -9,7 +9,7 @@ const app = await startApp(t);
 const preview = (id: string, body: Readonly<Record<string, unknown>>) =>
   app.call('POST', `/api/admin/questions/${id}/resolve/preview`, { admin: true, body });
 
-/** Waits until all agents are paid and returns their nets. */
+/** Waits until all agents are paid and returns their net amounts. */
 const untilPaid = (id: string, revision: number) =>
   until('all are paid', async () => {
     const [job] = await app.sql`

@@ -12,7 +12,7 @@ import { openParts, type Parts, type PartsOptions } from '../../help/parts.js';
 import { closeQuestion, findWrongAccounts, untilSettled } from '../../help/settling.js';
 import { t } from '../../help/tap.js';
 
-/** Settling alone: several at once, stale ones, and a question that cannot be settled. */
+/** Settling alone: several settlers at once, stale leases, and a question that makes it fail. */
 
 const agents = 1_500;
 

@@ -156,7 +156,7 @@ t.test('the newest day stays, however old; without the setting everything does',
   });
   await off.stop();
   t.equal((await offsets()).length, 20);
-  // All days are passed, one after another, before the first is dropped.
+  // `oldest` moves past the days one after another, before the first day is dropped.
   await start();
   await until('the first day is gone', async () => (await offsets()).length === 10);
   t.same(await offsets(), upTo(11, 20));

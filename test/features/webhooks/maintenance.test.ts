@@ -53,7 +53,7 @@ t.test('switching off skips a long queue, and nothing of it is sent later', asyn
   await fill(hook, 5_000);
   await setActive(hook, false);
   t.same(await statesOf(hook), { skipped_disabled: 5_000 });
-  // A plan that started earlier still adds some.
+  // A plan that started earlier still adds some deliveries.
   await fill(hook, 5);
   const signer = await world.startSigner({ maintenance });
   await until('these too', async () => (await statesOf(hook))['pending'] === undefined);
@@ -78,7 +78,7 @@ t.test('deleting is one short step, and nothing is left in the end', async (t) =
   await until('only the other is left', async () => (await countRows('deliveries')) === 3);
   t.equal(await countRows('attempts'), 0);
   t.equal(await countRows('webhook_leavings'), 1, 'remembered for a while');
-  // A plan that started before the deletion still adds some.
+  // A plan that started before the deletion still adds some deliveries.
   await fill(hook, 5);
   await until('these too', async () => (await countRows('deliveries')) === 3);
   await sql`update webhook_leavings set deleted_at = now() - interval '11 minutes'`;
@@ -98,7 +98,7 @@ t.test('a backlog is cut at its bound, and one row says what was left out', asyn
     where webhook_id = ${slow.id} and event_offset in (1, 29)`;
   await world.startSigner({ maintenance: { ...maintenance, backlog } });
   await until('it is cut', async () => (await gapsOf(slow)).length === 1);
-  // The twenty oldest stay, and one that was already tried.
+  // The twenty oldest deliveries stay, and so does one that was already tried.
   t.same(await gapsOf(slow), [{ first: 21, last: 30, count: 9, reason: 'backlog' }]);
   t.same(await statesOf(slow), { pending: 19, waiting: 2, gap: 1 });
 
@@ -197,7 +197,7 @@ t.test('a replay of more than a queue holds goes on as the queue empties', async
   await sql`
     insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
     values (${hook.id}, ${makeId()}, 0, 1, 1100)`;
-  // Nothing is sent. The queue fills up to its limit, and a step exceeds it by at most one step.
+  // Nothing is delivered. The queue fills up to its limit, which it exceeds by at most one step.
   const held = world.hold('/', 4);
   await world.startSigner({ maintenance });
   await world.receiver.waitFor('/', 2);

@@ -24,7 +24,7 @@ const arrived = (): number[] =>
 const waitFor = (...offsets: readonly number[]) =>
   until(`offsets ${offsets}`, () => arrived().length >= offsets.length);
 const statesOf = async () => (await world.deliveries()).map(({ state }) => state);
-/** Waits until this many deliveries have a state. */
+/** Waits until this many deliveries are in this state. */
 const reach = (count: number, wanted: string) =>
   until(`${count} are ${wanted}`, async () => {
     const states = await statesOf();
@@ -122,7 +122,7 @@ t.test('events that a replay has still to queue come before later ones', async (
   await record(one, one);
   await editHook(world, hook, { active: true });
   await sql.begin((tx) => startReplay(tx, hook.id, { after: 0, until: 2 }));
-  // More deliveries than a replay allows to wait before it continues.
+  // A replay pauses while this many deliveries are waiting.
   await record(other, ...Array.from({ length: 501 }, () => one));
   await world.startSigner({ maintenance: { every_ms: 20 } });
   await reach(4, 'delivered');

@@ -128,7 +128,7 @@ t.test('ranges beyond a hole wait for it, and are not planned again', async (t) 
   ]);
   await world.settled(3, 'delivered');
   await signer.stop();
-  // As if they had been left out. If they were planned again, they would be back.
+  // This delivery would come back if its event were planned again.
   await sql`delete from deliveries where event_offset = 5`;
   await redis.del(key);
   await world.startSigner({ late_ms: 0 });
@@ -166,7 +166,7 @@ t.test('the portion of a reader that died is taken over', async () => {
   await log.write(3, wanted);
   await redis.xgroup('CREATE', key, 'signers', '0-0');
   await redis.xreadgroup('GROUP', 'signers', 'dead', 'STREAMS', key, '>');
-  // For Postgres no event is late, so only the group can detect it.
+  // For Postgres no event is late, so only the group can reveal that one was not planned.
   await sql`update events set recorded_at = now() + interval '1 hour'`;
   await world.startSigner({ late_ms: 100 });
   await world.settled(3, 'delivered');

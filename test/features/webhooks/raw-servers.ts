@@ -89,7 +89,7 @@ export const startMute = async (
   greet?: (socket: Socket) => void,
 ): Promise<Pick<RawServer, 'port' | 'open'> & { readonly href: string }> => {
   const server = createTcpServer((socket) => {
-    // Reads and drops the data: without reading, this side would not notice that the other closes.
+    // Reads and drops the data. Otherwise this side would not notice that the other side closes.
     socket.resume();
     greet?.(socket);
   });

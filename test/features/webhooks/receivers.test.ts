@@ -346,7 +346,7 @@ t.test('the wall clock ends what has no end, and its slots go to the next', asyn
   const stalled = await startMute(t);
   const urls = [...Object.keys(slow).map(hostile.url), stalled.href];
   for (const url of urls) await world.addHook({ url });
-  // Six for two slots at each receiver: the last are sent only when the earlier are finished.
+  // Six deliveries share two slots at each receiver, so the last ones wait until others end.
   await world.record(...Array.from({ length: 6 }, () => ({})));
   const webhooks = world.openWebhooks({ limits: { wall_ms: 400 } });
   const signer = await world.startSigner({ webhooks });

@@ -14,7 +14,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { bodyOf, healthOf, makeWorld, many, newAgent } from './world.js';
 
-/** Sending of deliveries. `receivers.test.ts` covers the answers of receivers. */
+/** How deliveries are sent. `receivers.test.ts` covers the answers of receivers. */
 
 const world = await makeWorld(t);
 const { sql } = world.deps;

@@ -24,7 +24,7 @@ const startVictim = ({ deps: { config } }: World, env: NodeJS.ProcessEnv = {}) =
     },
   });
 
-/** As after some seconds: the dead signer counts as gone, and its claims have expired. */
+/** As if some time had passed: the dead signer counts as gone, and its claims have expired. */
 const passTime = async ({ deps: { sql } }: World): Promise<void> => {
   await sql`update signers set seen_at = seen_at - interval '1 minute'`;
   await sql`

@@ -139,11 +139,11 @@ const { app, key, create } = await startRoutes();
 const good = await create(`https://${good_name}/`);
 const update = (url: string) =>
   app.call('PATCH', `/api/webhooks/${good.body.id}`, { key, body: { url } });
-/** Creates a webhook with this URL, and changes one to it. */
+/** Tries to create a webhook with this URL, and to change an existing one to it. */
 const tryBoth = async (url: string) => [await create(url), await update(url)];
 const strangers = () =>
   strange(connects, [app.port, ...portsOf([app.stores.database_url, app.stores.redis_url])]);
-/** The same for parts of the service without routes. */
+/** Like `strangers`, but for a service without routes. */
 const strangersOf = ({ deps }: World) =>
   strange(connects, portsOf([deps.config.DATABASE_URL ?? '', deps.config.REDIS_URL ?? '']));
 

@@ -11,7 +11,7 @@ import { t } from '../../help/tap.js';
 
 const rules = makeAddressRules([]);
 
-/** Range, the address before it (if that is public), its first and its last address. */
+/** A range, the address before it (if that is public), and its first and last address. */
 const edges = [
   ['0/8', '', '0.0.0.0', '0.255.255.255'],
   ['10/8', '9.255.255.255', '10.0.0.0', '10.255.255.255'],
