@@ -148,7 +148,10 @@ t.test('a credential in the place of another is refused with the right header', 
   const nobodys = { key: `hs_${'x'.repeat(43)}` };
   t.match(await app.call('GET', '/api/me', nobodys), as_key, 'by its form alone');
   t.match((await app.call('GET', '/api/me', { token: 'nonsense' })).body.error, /Log in again/);
-  t.match((await app.call('GET', '/api/me', { key: 'nonsense' })).body.error, /No agent has this key/);
+  t.match(
+    (await app.call('GET', '/api/me', { key: 'nonsense' })).body.error,
+    /No agent has this key/,
+  );
   const socket = await connect(t, app.port);
   socket.send({ op: 'auth', id: 1, api_key: human.token });
   t.match(await socket.answer(1), { code: 'INVALID_API_KEY', error: as_key.body.error });

@@ -77,7 +77,7 @@ const others = [
   `insert into standings (agent_id, kind, net, resolved, correct, accuracy_low)
   select fill.agent(n), 'agent', n * 37 % 1009, n % 40, n % 20, n * 7 from generate_series(0, 99999) as n`,
   `insert into adjusted_scores (class, key, id, detail, rank)
-  select 'agent', n, fill.agent(n), '{}', n + 1 from generate_series(0, 19999) as n`,
+  select 'agent', n, fill.agent(n), '{"value": 0.1, "n": 20}', n + 1 from generate_series(0, 19999) as n`,
   `insert into questions (
     id, question, category, subcategory, tags, question_type, status, timeframe, opens_at, closes_at,
     resolution_date, published_at, closing_soon_at, closed_at, resolved_at, voided_at, outcome,

@@ -114,7 +114,7 @@ t.test('in the bodies of webhooks, suggestions and tags', async (t) => {
     ['/api/webhooks', { ...hook, filter: { model_family: ['abacus'] } }, family.says],
     ['/api/webhooks', { ...hook, events: ['question.asked'] }, /question\.created/],
     ['/api/questions/suggest', { ...question, category: 'sports' }, category.says],
-    ['/api/questions/suggest', { ...placed, subcategory: 'football' }, /use one of research_/],
+    ['/api/questions/suggest', { ...placed, subcategory: 'football' }, /Use one of research_/],
     ['/api/questions/suggest', { ...placed, tags: ['#Nothing'] }, /GET \/api\/taxonomy/],
   ];
   for (const [path, body, says] of bad) {

@@ -103,7 +103,7 @@ export const launch = (
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk) => {
         text += chunk;
-        const found = /runs (?:at (\S+)|without an api\.)\n/.exec(text);
+        const found = /is running (?:at (\S+)|without an api\.)\n/.exec(text);
         if (found !== null) resolve(found[1] ?? '');
       });
     }

@@ -255,7 +255,10 @@ t.test('arguments', async (t) => {
   t.match(await say(), /^An argument is missing\.\n\nUsage/);
   t.match(await say('a', 'b'), /^There is an extra argument: b\.\n\nUsage/);
   t.match(await say('a', '--fast'), /fast[\s\S]*Usage/);
-  t.match(await say('a', '--url', 'nowhere', '--admin-key-file', 'package.json'), /--url must be an address/);
+  t.match(
+    await say('a', '--url', 'nowhere', '--admin-key-file', 'package.json'),
+    /--url must be an address/,
+  );
 });
 
 const record = (n: number, more: Record<string, unknown> = {}) => ({

@@ -93,11 +93,7 @@ t.test('what is wrong stands at its field, and what was entered is kept', async 
     name,
   });
   const cases = [
-    [
-      '/account/signup',
-      { email: 'nowhere', password },
-      at('email', /^Enter an e-mail address/),
-    ],
+    ['/account/signup', { email: 'nowhere', password }, at('email', /^Enter an e-mail address/)],
     [
       '/account/signup',
       { email: 'a@b.org', password: 'short' },

@@ -73,7 +73,7 @@ class Served(unittest.TestCase):
 
 class Retries(Served):
     def test_an_address_without_its_scheme_is_refused(self) -> None:
-        with self.assertRaisesRegex(ValueError, "full address .* not 127.0.0.1:8080"):
+        with self.assertRaisesRegex(ValueError, "full address, .* not 127.0.0.1:8080"):
             Forum("127.0.0.1:8080")
 
     def test_all_tries_of_a_call_have_one_key(self) -> None:
