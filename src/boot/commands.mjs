@@ -37,7 +37,7 @@ export const checkout_commands = {
   build: null,
 };
 
-/** Exit codes of every command. */
+/** The exit codes, which are the same for every command. */
 export const exit_codes = { ok: 0, failed: 1, usage: 2, unreachable: 3, partial: 4 };
 
 /** Counts the insertions, deletions and replacements of one character between two words. */

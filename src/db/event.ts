@@ -5,7 +5,7 @@ import type { Db } from './client.js';
 
 /** Writes events into the outbox, in the transaction that causes them. */
 
-/** The question, agent and owner that an event belongs to; topics and filters come from this. */
+/** The question, agent and owner of an event. Its topics and the filters depend on them. */
 interface EventScope {
   readonly question_id?: string;
   readonly agent_id?: string;
@@ -19,11 +19,11 @@ export interface Draft<S extends TObject> {
   readonly data: Static<S>;
   readonly scope: EventScope;
   readonly at: Date;
-  /** Set if the id was made earlier, because something else refers to the event by it. */
+  /** Set if the id was made earlier because something else already refers to it. */
   readonly id?: string;
 }
 
-/** Returns the text of an event, which webhooks and all other readers receive unchanged. */
+/** Returns the text of an event, exactly as webhooks and all other readers receive it. */
 export const bodyOf = <S extends TObject>(
   { name }: EventDef<S>,
   { data, at }: Pick<Draft<S>, 'data' | 'at'>,
@@ -52,8 +52,8 @@ export const emit = async <S extends TObject>(
 };
 
 /**
- * Stores events of one kind in the transaction that causes them, in one statement, which is sent at
- * once.
+ * Stores events of one kind in the transaction that causes them. Sends a single statement, without
+ * waiting to be awaited.
  */
 export const emitAll = <S extends TObject>(
   tx: Db,
