@@ -4,8 +4,8 @@ import { type Bench, ratioOf } from './frame/bench.js';
 
 /**
  * Durable predictions per second of 500 concurrent agents, each on its own connection, through the
- * tool `predict` of the Model Context Protocol (revision 2026-07-28), compared with REST. A refusal
- * is also a 200 answer, so the rows are counted.
+ * tool `predict` of the Model Context Protocol (revision 2026-07-28), compared with REST. Over MCP,
+ * a refusal has the status 200 too, so the rows are counted.
  */
 
 const agents = 500;

@@ -30,7 +30,7 @@ const kinds: Readonly<Record<string, (ids: readonly string[]) => readonly string
   embed: (ids) => ids.map((id) => `/embed/${id}`),
 };
 
-/** Headers that each peer writes itself, or that belong to one request. */
+/** Headers that are not recorded: each peer writes them itself, or they belong to one request. */
 const not_recorded =
   /^(?:date|content-length|connection|keep-alive|uwebsockets|transfer-encoding)$/;
 
