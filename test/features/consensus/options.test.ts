@@ -24,7 +24,7 @@ const stated = [
   { probabilities: { Google: 35, OpenAI: 25, Anthropic: 40 } },
   { probabilities: { Anthropic: 40, Google: 35, OpenAI: 25 } },
   { probabilities: { Anthropic: 5, Google: 85, OpenAI: 10 } },
-  // The rest is split evenly: 20 and 20, 19.5 and 19.5.
+  // The other options share the rest evenly: 20 and 20, then 19.5 and 19.5.
   { selected_option: 'OpenAI', confidence: 60 },
   { selected_option: 'OpenAI', confidence: 61 },
 ];
