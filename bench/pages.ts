@@ -171,7 +171,7 @@ export const bench: Bench = {
      */
     const whilePlacing = async <T>(seconds: number, work: () => Promise<T>): Promise<T> => {
       const placed = place({ seconds, rate: placed_per_second, subjects: open });
-      // Awaited below. Until then a failure must not end the process.
+      // Awaited below. Until then, a rejection must not end the process.
       placed.catch(() => undefined);
       const result = await work();
       await placed;

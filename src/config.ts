@@ -70,7 +70,7 @@ export const settings = {
         const message = publicUrlProblem(url);
         if (message !== null) addIssue({ code: 'custom', message });
       })
-      // Spelled as browsers spell an origin, because they compare it letter by letter.
+      // Spelled as browsers spell an origin, because browsers compare origins letter by letter.
       .transform((url) => new URL(url).origin)
       .optional(),
     undefined,
