@@ -28,7 +28,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   await addScores(sql, [
     ...scores,
     { ...base, question_id: questions[0]!, agent_id: rare, hit: true, stated: 99 },
-    // On a question that no other agent answers.
+    // No other agent answers this question.
     { ...base, agent_id: rare, hit: true, stated: 99 },
   ]);
   await addGroups(
@@ -61,7 +61,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     async () => (await read('model')).coverage !== undefined,
     30_000,
   );
-  // Questions with only two forecasters left do not count.
+  // If only two forecasters are left on a question, the question does not count.
   const { rows, coverage, total } = await read('agent');
   t.same(coverage, {
     made_at: clock().toISOString(),

@@ -136,8 +136,8 @@ t.test('who has too little drops out, and who is left with too little then', asy
     scoresOf([
       [0.1, 0.2, null, null, null],
       [0.2, 0.3, 0.9, null, null],
-      // This forecaster is alone on the fourth question, so only one of its questions counts.
-      // Without it, the third question has only one forecaster.
+      // This forecaster is alone on the fourth question, so it has only one question that counts.
+      // Without this forecaster, the third question has only one.
       [null, null, 0.5, 0.6, null],
     ]),
     least,
@@ -189,7 +189,7 @@ t.test(
     t.ok(others.every(({ rank_interval: { low, high }, rank }) => low <= rank && rank <= high));
     t.ok(others.some(({ rank_interval: { low, high } }) => high - low >= 2));
     t.same(fitTwoWay(scoresOf(table), options), fit, 'the same scores give the same board');
-    // Uniform within 0.1. The standard error of a mean of 60 is 0.1 / √12 / √60, about 0.0037.
+    // Scores are uniform within 0.1. A mean of 60 has the error 0.1 / √12 / √60, about 0.0037.
     for (const { deviation } of fit.forecasters) t.ok(Math.abs(deviation - 0.0037) < 0.0015);
     let left = 10;
     const cut = fitTwoWay(scoresOf(table), { ...options, isOver: () => left-- === 0 });

@@ -369,7 +369,7 @@ t.test('a reader that stands still is cut, slows nobody, and goes on where it wa
   await Promise.all([slow.get('welcome'), quick.get('welcome')]);
   slow.pause();
   const heap = process.memoryUsage().rss;
-  // More than the buffers at both ends of a local connection can hold.
+  // Writes more than the buffers at both ends of a local connection can hold.
   for (let n = 0; n < 18; n += 1) await log.write(50, { body });
   await until('the quick one has all', () => quick.offsets().length === 900);
   t.strictSame(quick.offsets(), range(1, 900));

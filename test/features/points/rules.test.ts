@@ -246,7 +246,7 @@ t.test('with several correct options the expected outcome is the best report', a
   await holds(
     t,
     fc.property(two_outcomes, ({ one, other, report, weight }) => {
-      // Both outcomes are equally likely. On average each of k correct options has 1/k.
+      // Both outcomes are equally likely. If k options are correct, each gets a share of 1/k.
       const share = (set: readonly number[], i: number): number =>
         set.includes(i) ? (one.length * other.length) / set.length : 0;
       const belief: Distribution = {
