@@ -23,7 +23,7 @@ export const deprecationHeaders = (deprecated: Deprecation | undefined): readonl
   return headers;
 };
 
-/** Returns one sentence for the documents. */
+/** Returns one sentence about the deprecation, for the documents of the API. */
 export const describeDeprecation = ({ since, sunset, link, successor }: Deprecation): string => {
   const parts = [
     `Deprecated since ${since}`,

@@ -64,7 +64,7 @@ class InnerRequest implements WholeCall {
   }
 
   exceeds(): boolean {
-    // The body of the page itself was already limited.
+    // The size of the body of the page itself was checked before.
     return false;
   }
 

@@ -11,12 +11,12 @@ import type { Context } from './route.js';
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
  * refused call consumes nothing. Calls of one turn of the event loop go to Redis as one script
- * call. If Redis does not answer within `patience_ms`, a local limiter with limit ÷ processes takes
- * over for a second at a time. So a call never hangs, and there is always a limit.
+ * call. If Redis does not answer within `patience_ms`, this process counts on its own for a second,
+ * with limit ÷ processes as its limit. So a call never hangs, and there is always a limit.
  *
  * A key contains its subject, an address or an account, as its hash tag. In a cluster, each subject
  * is counted on its own node, by its own script call. If one subject refuses, the call is given
- * back to the subjects that admitted it. If a node is down, the local limiter counts its subjects.
+ * back to the subjects that admitted it. If a node is down, this process counts its subjects.
  */
 
 export type { Taken, Window };
@@ -33,7 +33,7 @@ interface LimiterOptions {
 const script = loadScript('windows-n.lua');
 const max_calls_a_script = 128;
 
-/** `take` counts a call; `look` only reads; a number gives back the call taken then, and reads. */
+/** `take` counts a call and `look` only reads. A time gives back the call taken then, and reads. */
 interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
@@ -142,10 +142,10 @@ const join = (windows: readonly Window[], split: Parts, parts: readonly Taken[])
   };
 };
 
-/** Counts the windows of one Redis node. Resolves with null if the node does not answer. */
+/** Counts windows on one Redis node. Resolves with null if the node does not answer. */
 const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
   const { redis, log } = options;
-  /** Until then Redis is considered unavailable, and this process counts on its own. */
+  /** Before this time, Redis is considered unavailable and this process counts on its own. */
   let away_until = 0;
   const noteAway = (error: unknown): void => {
     if (Date.now() >= away_until && !isStopped()) {
@@ -223,7 +223,7 @@ export const createLimiter = (options: LimiterOptions) => {
       if (subjects.length < 2) return takePart(windows);
       const taken = join(windows, subjects, await Promise.all(subjects.map(takePart)));
       if (taken.allowed) return taken;
-      // A refused call consumes nothing.
+      // Some subjects may have admitted the call, but a refused call must consume nothing.
       const left = await giveBack(windows, taken);
       const reset_ms = left.map((one) => one.reset_ms);
       return { ...taken, left: left.map((one) => one.left), reset_ms };
@@ -235,7 +235,7 @@ export const createLimiter = (options: LimiterOptions) => {
     },
     /**
      * Takes back an admitted call as if it had never counted, and returns the calls left. Does
-     * nothing if the call already left its window. If Redis does not answer, the call counts.
+     * nothing if the call already left its window. If Redis does not answer, the call still counts.
      */
     giveBack,
     stop(): void {

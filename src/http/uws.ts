@@ -24,8 +24,8 @@ import {
 import { findJsonProblem, parseJson } from './validation.js';
 
 /**
- * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
- * Its traps are listed, and tested, in `test/http/native.test.ts`.
+ * The only module that imports uWebSockets.js. That package is CommonJS and includes its types. The
+ * traps of the engine are listed, and tested, in `test/http/native.test.ts`.
  */
 
 export type {
@@ -80,7 +80,7 @@ const joinHeader = (name: string, before: string | undefined, value: string): st
   return name === 'traceparent' ? '' : value;
 };
 
-/** The cookies of all lines. */
+/** Returns the cookies of all `Cookie` lines of a request, as one text. */
 export const readCookies = (req: HttpRequest): string => {
   let cookies: string | undefined;
   req.forEach((name, value) => {
@@ -99,8 +99,8 @@ export interface HttpParts {
 
 /**
  * One HTTP request and its one answer. The first statement of every uWS handler must create it. It
- * owns the abort handler, copies everything that dies with `req`, limits the body it reads, and
- * sends at most one answer, corked. Late answers are dropped and counted.
+ * owns the abort handler, copies everything from `req` while `req` exists, limits the body that it
+ * reads, and sends at most one answer, corked. Late answers are dropped and counted.
  */
 export class HttpCall implements Request {
   readonly method: string;
@@ -164,8 +164,8 @@ export class HttpCall implements Request {
   }
 
   /**
-   * Receives the body; must be called in the turn of the uWS handler. `onBody` gets true when the
-   * body is here, and false if it is larger than `limit`. It is not called after an abort.
+   * Receives the body. Call it before the uWS handler returns. `onBody` gets true when the body is
+   * here, and false if it is larger than `limit`. After an abort, `onBody` is not called.
    */
   receiveBody(limit: number, onBody: (is_here: boolean) => void): void {
     if (Number(this.header('content-length')) > limit) {
@@ -230,7 +230,7 @@ export class HttpCall implements Request {
     try {
       this.#res.cork(() => this.#write(outgoing, close));
     } catch (error) {
-      // Half an answer cannot be taken back; without this the client would wait forever.
+      // Half an answer cannot be taken back. If it stayed open, the client would wait forever.
       this.#res.close();
       throw error;
     }
@@ -238,7 +238,7 @@ export class HttpCall implements Request {
   }
 
   onGone(listener: () => void): void {
-    // If the deadline answered the request, its work ends as if the client had gone away.
+    // After the deadline's answer, the work ends as if the client had gone away.
     if (this.aborted || (this.done && !this.is_streaming)) listener();
     else this.#on_gone = listener;
   }
@@ -248,7 +248,7 @@ export class HttpCall implements Request {
   }
 
   /**
-   * Sends a body piece by piece, at the pace of its reader. If a piece cannot be made, it cuts the
+   * Sends a body piece by piece, at the pace of its reader. If a piece cannot be made, cuts the
    * connection and rejects.
    */
   async stream(head: OutgoingHead, body: BodyStream): Promise<void> {
@@ -325,7 +325,7 @@ export class HttpCall implements Request {
     else res.end(toBytes(body), close);
   }
 
-  /** Passes no argument, because uWS treats `undefined` as a length. */
+  /** Without `close`, passes no argument at all: uWS would treat `undefined` as a length. */
   #endWithoutBody(close: boolean): void {
     if (close) this.#res.endWithoutBody(0, true);
     else this.#res.endWithoutBody();

@@ -94,8 +94,8 @@ const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =
   errors.some((error) => error.path === path && isOfAnotherType(error));
 
 /**
- * Yields each error at its innermost place. If exactly one alternative has the kind of the value,
- * yields the errors within that alternative.
+ * Yields each error as deep inside the value as possible. If a value may have several forms, and it
+ * has the kind of exactly one form, yields the errors within that form.
  */
 function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
   for (const error of errors) {
@@ -155,8 +155,8 @@ const findStacked = (
 };
 
 /**
- * Compiles a schema into a check, which returns null or the fields that are wrong. `leaves_texts`
- * leaves the check of combining marks to the call that the page makes.
+ * Compiles a schema into a check, which returns null or the fields that are wrong. With
+ * `leaves_texts`, combining marks are not checked: the call that the page makes checks them.
  */
 export const compileCheck = (
   schema: TSchema,
@@ -172,7 +172,7 @@ export const compileCheck = (
   };
 };
 
-/** Converts a string to the kind of the schema. If it does not fit, the check refuses it later. */
+/** Converts a string to the kind of the schema. A string that does not fit is left to the check. */
 export const convert = (kind: string, text: string): unknown => {
   if (kind === 'Array') return text.split(',').filter((item) => item !== '');
   if (kind === 'Boolean' && /^(?:true|1|false|0)$/.test(text)) return /^[t1]/.test(text);
@@ -282,7 +282,7 @@ export const isExact = (text: string): boolean => {
   return !Number.isFinite(read) || String(read) === digits || BigInt(read) === BigInt(digits);
 };
 
-/** Returns the problem with a long integer that reading would change, or null. */
+/** Returns a problem if reading the JSON would change a long integer, otherwise null. */
 export const findInexactProblem = (json: string): string | null => {
   if (!/\d{16}/.test(json)) return null;
   for (const [token] of json.matchAll(long_integer)) {
