@@ -87,7 +87,10 @@ t.test('a brief has every section, from data', async (t) => {
     ['1d', '7d', '30d'].map((name) => [name, null, 53.33]),
   );
   t.equal(brief.headline[1], 'All 3 predictions came in the last day.');
-  t.match(brief.headline[2], /^Among 3 model families, claude \(80 %\) gives YES most and gemini/);
+  t.match(
+    brief.headline[2],
+    /^Among 3 model families, claude \(80 %\) is highest on YES and gemini/,
+  );
   t.same(pluck(brief.families.rows, 'model_family'), ['claude', 'gemini', 'gpt']);
   const ids = (list: { prediction_id: string }[]) => list.map((one) => one.prediction_id);
   t.same(ids(brief.arguments.for), [second, first], 'the one with a vote first');
