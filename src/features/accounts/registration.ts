@@ -210,7 +210,7 @@ export const linkAgent = async (
   const link = { agent_id: agent.id, owner_id, at };
   await store.setOwner(tx, link);
   const moved = await settleReferrals(tx, link);
-  // Runs after the recruiter is locked: `voidVotes` locks the owner, and agents precede owners.
+  // `voidVotes` locks the owner. Agents, such as the recruiter, must be locked before owners.
   await voidVotes(tx, link);
   await markStanding(tx, [agent.id, ...moved]);
   await markDebaters(tx, [agent.id]);
@@ -255,7 +255,7 @@ const emitLink = (
     }),
   );
 
-/** Unlinks an agent; its key still works. Undefined if it does not belong to this owner. */
+/** Unlinks an agent. Its key still works. Undefined if it is not linked to this owner. */
 export const unlinkAgent = async (
   tx: Tx,
   { id, owner_id, at }: { readonly id: string; readonly owner_id: string; readonly at: Date },
