@@ -92,7 +92,7 @@ document</a> does not.</noscript></main>
 `;
 
 const reference_headers = {
-  // Allows `data:` images, because the viewer's stylesheet contains its arrows as such images.
+  // Allows `data:` images, because the viewer's stylesheet contains arrows as such images.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
     "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
