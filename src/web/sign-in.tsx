@@ -22,7 +22,7 @@ const email_field = { ...account_fields.email, autoComplete: 'username' };
 
 const home_path = '/account';
 const pathAfter = (next: string | undefined): string => localPath(next, home_path);
-/** Returns the path to show in the address. Undefined for the default page. */
+/** Returns the path to put into the address. Undefined for the default page. */
 const shownNext = (next: string | undefined) => {
   const path = pathAfter(next);
   return path === home_path ? undefined : path;
@@ -257,7 +257,7 @@ export const sign_in_routes = [
   entryForm('verifyForm', '/auth/verify', ['token'], async (visit) => {
     const { token = '' } = visit.form;
     const outcome = await visit.api('verifyAddress', { body: { token } });
-    // Visitors who are not logged in are asked to log in first and are then sent on.
+    // If the visitor is not logged in, this page leads to the log-in page first.
     if (outcome.ok) return goTo(verified_path);
     return showVerify(visit, outcome.fault);
   }),
