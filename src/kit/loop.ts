@@ -28,7 +28,7 @@ export interface LoopOptions {
   readonly log: Logger;
   readonly every_ms: number;
   readonly turn: () => Promise<'again' | 'rest'>;
-  /** Rest after a turn that threw. */
+  /** How long the loop rests after a turn that threw. */
   readonly after_error_ms?: number;
 }
 

@@ -10,7 +10,7 @@ import { type Service, withDeadline } from './service.js';
 export interface Measure {
   readonly name: string;
   readonly help: string;
-  /** Reads the current value. Without a value the sample is left out. */
+  /** Reads the current value. If the value is undefined, the sample is left out. */
   readonly read: () => number | undefined | Promise<number | undefined>;
 }
 
@@ -37,7 +37,7 @@ const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
   return registry;
 };
 
-/** A value that takes longer to read is left out. */
+/** If reading a value takes longer than this, the value is left out. */
 const max_ms = 2_000;
 
 /** Makes a counter if the name ends with `_total`, else a gauge. */

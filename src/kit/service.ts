@@ -1,6 +1,6 @@
 /**
  * A service is a part of a process that runs until it is stopped: a listener, a follower, a loop.
- * Services start in order and stop in reverse order. Each stop is bounded.
+ * Services start in order and stop in reverse order. Each stop has a time limit.
  */
 export interface Service {
   readonly name: string;
@@ -40,7 +40,7 @@ export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string
 
 /**
  * Waits until `floor_ms` after `started_ms` (of `performance.now()`), so that responses that must
- * look the same take the same time. It holds only a timer.
+ * look the same take the same time. Waiting costs only a timer.
  */
 export const waitUntilFloor = (started_ms: number, floor_ms: number): Promise<void> | undefined => {
   const left_ms = started_ms + floor_ms - performance.now();

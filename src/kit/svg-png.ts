@@ -39,9 +39,9 @@ export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms =
 
   return {
     /**
-     * Returns the picture as PNG, `width` pixels wide. Rejects with a `BusyError` if too many wait,
-     * for this client or in total, or if drawing takes longer than `longest_ms`. Also rejects if
-     * the text is not SVG.
+     * Returns the picture as PNG, `width` pixels wide. Rejects if the text is not SVG. Rejects with
+     * a `BusyError` if too many pictures are waiting, for this client or in total, or if drawing
+     * takes longer than `longest_ms`.
      */
     async render(client: string, job: PngJob): Promise<Uint8Array> {
       const png = await pool.run(client, () => draw(job));

@@ -6,7 +6,7 @@ import { withDeadline } from '../service.js';
 /**
  * Decides which addresses an outbound call may reach: public ones, and ranges that the operator
  * allows. A range matches only its own family: `::/8` does not match IPv4 addresses, and an IPv4
- * range does not match mapped ones.
+ * range does not match IPv4 addresses that are mapped into IPv6.
  *
  * Names are looked up here, and every answer is vetted. The client connects to the vetted addresses
  * and never looks the name up again.
@@ -39,9 +39,7 @@ export const isWithin = (address: Address, ranges: readonly Range[]): boolean =>
       range.kind() === address.kind() && address.match(range as ipaddr.IPv4 & ipaddr.IPv6, bits),
   );
 
-/**
- * Parses a plain address in its usual notation, else null. A zone (`fe80::1%eth0`) is never plain.
- */
+/** Parses an address. Returns null for other text, and for a zone (`fe80::1%eth0`). */
 const readAddress = (text: string): Address | null =>
   isIP(text) === 0 || text.includes('%') ? null : ipaddr.parse(text);
 
@@ -100,7 +98,7 @@ const codeOf = (error: unknown): string =>
 const isAbsent = (error: unknown): boolean => ['ENODATA', 'ENOTFOUND'].includes(codeOf(error));
 
 /**
- * Asks the name servers (`address:port`; an empty list means the system's) for A and AAAA.
+ * Asks the name servers (`address:port`; an empty list means the system's) for A and AAAA records.
  * It ignores `/etc/hosts` and search domains. If one family fails, the answers of the other are
  * enough, because only vetted answers are used.
  */

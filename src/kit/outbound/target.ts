@@ -97,7 +97,7 @@ const checkShape = (url: URL, allow_plain: boolean): TargetProblem | null => {
 
 /**
  * Returns the target that `text` names, or the first rule that it breaks. It does not look up
- * names. `allow_plain` also accepts http, for calls that reveal nothing.
+ * names. If `allow_plain` is true, http is accepted too, for calls that reveal nothing.
  */
 export const parseTarget = (
   text: string,
