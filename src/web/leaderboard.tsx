@@ -394,7 +394,7 @@ const csv_columns = [
   'replies',
 ].map((name) => ({ name, type: 'text', is_free: name === 'name' || name === 'model' }) as const);
 
-/** Maximum for a spreadsheet, which is for people. Programs can read longer boards from the API. */
+/** Maximum number of rows in a spreadsheet. Programs can read longer boards from the API. */
 const max_rows = 1_000;
 
 const leaderboardCsv = route({

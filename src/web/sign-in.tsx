@@ -14,7 +14,7 @@ import { linkTo } from './parts/lists.js';
 
 /**
  * Pages to sign up, verify an address, log in and out, and choose a new password. Mail scanners
- * also open mailed links, so opening one changes nothing: its page has a button.
+ * also open mailed links, so opening a link changes nothing. Its page has a button for that.
  */
 
 const { password, new_password, name: name_field } = account_fields;

@@ -21,8 +21,8 @@ import { sampleBody } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';
 
 /**
- * Documents about the service that the service itself serves. Each is built when it is first
- * requested. The API reference is Swagger UI, served from here. It loads nothing from other hosts.
+ * Serves the documents about this service. Each document is built when it is first requested. The
+ * API reference is Swagger UI, which is served from here too and loads nothing from other hosts.
  */
 
 interface SiteOptions {
