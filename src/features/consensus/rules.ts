@@ -78,7 +78,7 @@ export interface Mix {
 
 export interface Tally {
   readonly cells: readonly Cell[];
-  /** How often each value is stated. */
+  /** How many predictions state each value. */
   readonly values: ReadonlyMap<number, number>;
   readonly mixes: readonly Mix[];
   /** By family: the summed shares of each option, or of each part of a number. */
@@ -103,7 +103,7 @@ export const no_tally: Tally = {
  */
 export const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((whole_bp * part) / whole) / 100;
-/** Returns the mean of basis points in percent, rounded in the same way. */
+/** Returns the mean of basis points in percent, rounded like `share`. */
 export const mean = (sum: number, count: number): number | null =>
   count === 0 ? null : Math.round(sum / count) / 100;
 
