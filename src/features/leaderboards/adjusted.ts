@@ -10,7 +10,7 @@ import type { BoardRow } from './store.js';
 import { fitTwoWay, type Scores } from './two-way.js';
 
 /**
- * The boards adjusted for difficulty (`two-way.ts`), rebuilt each hour. A timer claims the run. A
+ * Boards that are adjusted for difficulty (`two-way.ts`). A timer rebuilds them each hour. A
  * worker thread with a separate connection reads the scores, makes the boards and stores them, so
  * that the arithmetic does not block the process.
  */
