@@ -55,7 +55,7 @@ export const createPeers = () => {
       return low;
     },
 
-    /** Call it after the last change. `at` must not be earlier than that. */
+    /** Call it after the last change. `at` must not be earlier than the last change. */
     end(at: number): void {
       const count = times.push(at) - 1;
       for (const integral of [shared, others, inverse]) integral.length = count + 1;

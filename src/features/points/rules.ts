@@ -129,7 +129,7 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
 export const net = ({ distribution, ...payment }: Scored): number =>
   netOverTime({ ...payment, stood: [{ distribution, weight_ms: 1 }] });
 
-/** Returns the formula's terms for a receipt, not quite exact: oᵢ per option, B and U. */
+/** Returns the formula's terms for a receipt, in floating point: oᵢ per option, B and U. */
 export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]) => {
   const distinct = new Set(correct);
   const outcome = units.map((_, index) => (distinct.has(index) ? 1 / distinct.size : 0));
