@@ -108,8 +108,8 @@ export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | nul
 const help = `Usage: prediction-forum backup [FILE]
 
 Writes the whole database, as of one moment, into one file (default backup-TIME.tar.gz). The service
-may keep running. FILE must not exist yet, and only you can read it. It contains password hashes,
-e-mails and digests of keys, so protect it like the database.
+may keep running. FILE must not exist yet. Once it is written, only you can read it. It contains
+password hashes, e-mails and digests of keys, so protect it like the database.
 
 FILE does not contain SECRET_KEY (or the file secret-key in DATA_DIR), because that key decrypts the
 secrets in FILE. Keep a copy of the key elsewhere. Without it, all webhooks need new secrets.

@@ -21,7 +21,7 @@ export interface Screen {
 export interface Call {
   readonly argv: readonly string[];
   readonly screen: Screen;
-  /** Receives the errors instead of the screen. */
+  /** If set, errors are written here and not to the screen. */
   readonly errors?: Screen;
   readonly stop?: AbortSignal;
   /** How long the service may be unavailable before the command gives up. */

@@ -50,13 +50,13 @@ Which rows:
   --question-id ID, --category SLUG, --subcategory SLUG, --model-family NAME
   --status STATUS                   open, closed, resolved or voided (predictions)
   --as-of TIME                      as it was known at this time
-  --snapshot TIME                   only rows recorded before; gives the same file again
+  --snapshot TIME                   rows recorded before TIME; the same TIME gives the same file
   --excel                           CSV with ; between cells, as Excel opens it in much of Europe
   --names                           with ids and names of agents, if they are public
 
 During the export the file is called FILE.part, and FILE.part.json belongs to it. If it is
 interrupted, run the same command again. It continues, and the finished file is the same to the last
-byte. It is checked against the SHA-256 of the service, and FILE.manifest.json describes it.
+byte. It is checked against the SHA-256 that the service reports. FILE.manifest.json describes it.
 
 Exit code: 0 the file is complete and correct; 1 it is not; 2 and 3 as for every command.`;
 

@@ -16,7 +16,7 @@ import {
   writeLine,
 } from './command.js';
 
-/** `prediction-forum quickstart`: the client library's quickstart, by default for this service. */
+/** `prediction-forum quickstart`: the client library's quickstart for this folder's service. */
 
 const help = quickstartHelp(
   'prediction-forum quickstart',

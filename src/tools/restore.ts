@@ -137,7 +137,7 @@ running on any machine. The whole file is checked before anything is changed, an
 it is restored or nothing is. The data in Redis is deleted; the next start rebuilds it.
 
   --replace       delete everything in the database, if it is not empty
-  --without-key   continue although SECRET_KEY (or secret-key in DATA_DIR) is not the key of the
+  --without-key   continue even if SECRET_KEY (or secret-key in DATA_DIR) is not the key of the
                   backup: everything encrypted with that key is lost, and webhooks need new secrets
 
 Webhooks and e-mails that were not sent when the backup was made are sent after the next start.`;
