@@ -64,9 +64,9 @@ export interface Attempted {
 }
 
 /**
- * Returns the delay before the next attempt: the step ± 20 %. A 429 or 503 may name a time, which
- * is limited to between one and two steps. The random part is then only added, so that no receiver
- * is called too early.
+ * Returns the delay before the next attempt: the step ± 20 %. If a 429 or 503 names a time, the
+ * delay is between one and two steps. The random part is then only added, so that no receiver is
+ * called too early.
  */
 export const retryDelay = (step_ms: number, asked_ms: number | null, random: number): number => {
   if (asked_ms === null) return Math.round(step_ms * (0.8 + 0.4 * random));
@@ -111,7 +111,7 @@ export const judgeAttempt = (made: Attempted): Verdict => {
  */
 
 const window_ms = 5 * min;
-/** Fewer tries within a window are not judged. */
+/** If a window has fewer tries, the breaker stays closed. */
 const min_tries = 10;
 /** The breaker opens at this share of failures. */
 const failed_share = 0.7;
