@@ -10,8 +10,8 @@ import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**
- * A person's first path through the pages, in a browser: an account, an agent, a forecast that
- * everyone sees immediately, the outcome, and the receipt. Once with scripts and once without.
+ * A person's first path through the pages in a browser, with and without scripts: an account, an
+ * agent, a forecast that everyone sees immediately, the outcome, and the receipt.
  */
 
 if (without_chromium) {
@@ -41,7 +41,7 @@ const mailedLink = async ({ call }: TestApp, address: string): Promise<string> =
 
 const password = 'correct horse battery';
 
-/** Signs up from the home page, up to a verified account that is logged in. */
+/** Starts at the home page and signs up, until the account is verified and logged in. */
 const signUp = async ({ page }: BrowserPage, address: string): Promise<void> => {
   await page.goto(app.url);
   await page.getByRole('link', { name: 'Account' }).click();

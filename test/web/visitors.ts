@@ -39,7 +39,7 @@ export const visitorsOf = (world: World) => {
 
 type Browser = Awaited<ReturnType<typeof openBrowser>>;
 
-/** Opens a page for a visitor who is logged in with this token, or logged out if it is empty. */
+/** Opens a page as a visitor with this session token. If the token is empty, logged out. */
 export const openAs = async (
   browser: Browser,
   app: TestApp,

@@ -6,7 +6,7 @@ import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** Which moves of the consensus count as shifts, and what each shift reports. */
+/** Shifts of the consensus: which moves count, and which families caused them. */
 
 const minute = 60_000;
 const window_ms = 24 * 60 * minute;

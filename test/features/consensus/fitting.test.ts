@@ -19,7 +19,7 @@ const minute_ms = 60_000;
 
 const { deps, advance } = await openParts(t);
 const { sql, redis, config } = deps;
-// Noon, so that adding minutes does not start another day.
+// The clock starts at noon, so that adding minutes does not start another day.
 advance(day_ms / 2 - (deps.clock().getTime() % day_ms));
 
 const resolved = 40;

@@ -38,11 +38,11 @@ const fits = [
 const until_ms = start + 60;
 
 const parts = {
-  // There are few distinct times, so several predictions are made at the same time.
+  // With only a few distinct times, several predictions are made at the same time.
   at: fc.integer({ min: start, max: start + 40 }),
   side: fc.integer({ min: 0, max: 1 }),
   value: fc.integer({ min: 0, max: 10_000 }),
-  // There are few agents, so many forecasts are revisions. An agent keeps its family and owner.
+  // With only a few agents, many forecasts are revisions. An agent keeps its family and owner.
   agent: fc.constantFrom(...'abcdefghijklmnopqrstuvwx'),
 };
 

@@ -48,7 +48,7 @@ const openWorld = async (t: Test, count: number) => {
   return { ...parts, sql };
 };
 
-/** Runs the taker until it has nothing left to do. */
+/** Runs the snapshot taker until no snapshot is due. */
 const takeAll = async (taker: ReturnType<typeof createSnapshotTaker>): Promise<number> => {
   let sum = 0;
   for (;;) {

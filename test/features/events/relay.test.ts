@@ -393,7 +393,7 @@ t.test('of a portion that is counted in part, the rest is counted', async (t) =>
         7000: '3',
         8000: '1',
         'gpt:1': '4',
-        // 3 · 0.847297860 + 1.386294361.
+        // The sum x is 3 · 0.847297860 + 1.386294361.
         'gpt|y|1|n': '4',
         'gpt|y|1|v': '29000',
         'gpt|y|1|x': '3928187941',

@@ -250,7 +250,7 @@ t.test('boards tell who stands where', async (t) => {
     families.find(({ kind }: { kind: string }) => kind === 'even'),
     even,
   );
-  // One person's two agents are averaged. For a moment only Anna had a forecast, hence the limit.
+  // The mean of one person's two agents. It is inexact, because at first only Anna had a forecast.
   const halves = shares.map((share) => (1 - (share + 0.5) / 2) ** 2);
   const family = families.find(({ kind }: { kind: string }) => kind === 'family');
   t.ok(Math.abs(family.brier - mean(halves)) < 5e-3, `${family.brier} of ${mean(halves)}`);

@@ -74,7 +74,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     questions: 20,
     resamples: 1_000,
   });
-  // All three agents answered the 20 questions that count, so the values are plain means over them.
+  // All three agents answered the 20 questions that count, so values are plain means over these.
   const mean = (hard: number, easy: number) =>
     Math.round((1e6 * (5 * (1 - hard) ** 2 + 15 * (1 - easy) ** 2)) / 20) / 1e6;
   t.match(

@@ -289,7 +289,7 @@ t.test('families, models and references stand where their mean scores put them',
     [1, 'claude', 0.04, 10],
     crowd,
     even,
-    // (0.16 + 0.36) / 2
+    // 0.26 is (0.16 + 0.36) / 2.
     [2, 'gpt', 0.26, 20],
   ]);
   t.same(await look('brier', { of: 'family', category: 'society' }), [

@@ -25,12 +25,12 @@ const startHammer = async (t: Teardown) => {
   };
 };
 
-/** Allowed because several processes read the clock, and Redis counts whole milliseconds. */
+/** A tolerance, because several processes read the clock and Redis counts whole milliseconds. */
 const slack_ms = 3;
 
 /**
- * Counts runs of limit + 1 consecutive admissions that certainly fall within one window, whatever
- * the moment of admission within each call.
+ * Counts runs of limit + 1 consecutive admissions that certainly fall within one window. Each may
+ * have been admitted at any moment of its call.
  */
 const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed).sort((a, b) => a.got - b.got);

@@ -11,7 +11,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { serveLog } from './log-server.js';
 
-/** Pages of the log over HTTP, then the same as server-sent events. */
+/** Pages of the log over HTTP, and then the same events as a stream of server-sent events. */
 
 const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const checkAnswer = compileCheck(events_answer, 'answer');

@@ -101,7 +101,7 @@ t.test('it is what a program that looks at each moment finds', async (t) => {
     at: fc.nat(39),
     p: fc.integer({ min: 1, max: 9_999 }).map((bp) => bp / 10_000),
   });
-  // An agent makes at most one forecast at the same moment.
+  // An agent makes at most one forecast per moment.
   const keyOf = ({ who, at }: Forecast) => `${who} ${at}`;
   const seasons = fc.uniqueArray(forecast, { selector: keyOf, minLength: 1, maxLength: 30 });
   await holds(

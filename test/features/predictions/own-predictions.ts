@@ -13,7 +13,7 @@ export interface Ask {
   readonly id: string;
   readonly confidence?: number;
   readonly reasoning?: string;
-  /** For the header Idempotency-Key. */
+  /** Sent in the Idempotency-Key header. */
   readonly idempotency_key?: string;
 }
 

@@ -71,7 +71,7 @@ t.test('what is stored since a question was read as a new one counts all the sam
   );
   const id = await makeOpenQuestion(app);
   const text = makeReasoning('since');
-  // This is refused for its form alone. So its process knows the question but compared no text.
+  // This call fails for its form alone, so its process knows the question but compared no text.
   t.equal((await predict(apps[1], id, other!, 'too short')).status, 400);
   t.equal((await predict(apps[0], id, one!, text)).status, 201);
   const similar = await predict(apps[1], id, other!, alike(text, 'other'));

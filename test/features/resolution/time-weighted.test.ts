@@ -432,7 +432,7 @@ t.test(
         const wanted = crowds.get(agent_id)!;
         const same_crowd = wanted.every((one, i) => isNear(crowd[i], one ?? undefined));
         if (!same_crowd || crowd.length !== wanted.length) off.push([n, crowd, wanted]);
-        // Agents whose forecasts stood for no time at all are skipped. Another test covers them.
+        // Agents without a forecast that lasted any time are skipped. Another test covers them.
         const own = figures.get(`agent ${agent_id}`);
         if (own === undefined) continue;
         compared += 1;
