@@ -6,9 +6,9 @@ import { type Bench, ratioOf } from './frame/bench.js';
 
 /**
  * Durable comments per second through `POST /api/questions/{id}/comments`, and votes per second
- * through `POST /api/comments/{id}/upvote`, with every check on, compared with the conventional
- * design on the same Postgres. No agent writes or votes twice on the same subject, and no text
- * occurs twice. After each round the rows are counted. For votes, the counters must agree.
+ * through `POST /api/comments/{id}/upvote`. Every check is on. The peer is the conventional design
+ * on the same Postgres. No agent writes or votes twice on the same subject, and no text occurs
+ * twice. After each round the rows are counted. For votes, the counters must agree.
  */
 
 const all_agents = 10_000;

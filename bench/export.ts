@@ -25,7 +25,7 @@ const read_questions = 40;
 const rate = 400;
 const in_flight = 32;
 
-/** Of four reads, three get the consensus and one gets the whole question. */
+/** Three of four reads get the consensus. The fourth gets the whole question. */
 const paths = Array.from({ length: read_questions * 4 }, (_, n) => {
   const path = `/api/questions/${questionId(n % read_questions)}`;
   return n % 4 === 0 ? path : `${path}/consensus`;

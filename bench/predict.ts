@@ -24,9 +24,9 @@ import { makePgbench } from './peers/pgbench.js';
  */
 
 const agents = 10_000;
-/** The fastest of 192, 256 and 320 for the service on two cores. Peers gain nothing from more. */
+/** On two cores, faster for the service than 192 or 320 connections. Peers need fewer. */
 const service_connections = 256;
-/** The fastest of 8, 12, 16 and 20 on two cores. */
+/** On two cores, faster than 8, 12 or 20 connections. */
 const peer_pool = 16;
 const overload_connections = 1_024;
 /** Number of questions in the wide load, the same ones in each round. */

@@ -9,9 +9,9 @@ import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './fram
  * Seconds from the decision about a question with 100,000 predictions, each revised twice, until
  * every agent is paid. Also measures the effect on agents who predict on other questions. They
  * predict at a fixed rate, once alone and once while a question is being resolved. They are among
- * the paid agents, so predictions and payments write to the same accounts. After each resolution
- * the books are checked, or the bench fails: each time-weighted net was paid once, all scores are
- * stored, and balances equal the sum of the ledger.
+ * the paid agents, so predictions and payments write to the same accounts. After each resolution,
+ * each time-weighted net must be paid once, all scores must be stored, and balances must equal the
+ * sum of the ledger. Otherwise the bench fails.
  */
 
 const predictions = 100_000;

@@ -208,7 +208,7 @@ export const bench: Bench = {
     const service = await startService(context, receivers);
     const bullmq = await startBullmq(service.setup, receivers);
 
-    /** Sends and waits until everything has arrived. Returns the rate and the delays. */
+    /** Sends deliveries and waits until all have arrived. Returns the rate and the delays. */
     const measure = async (
       { target }: Pick<Sender, 'target'>,
       wanted: number,

@@ -20,7 +20,7 @@ export interface Round {
   beforeGo?(): Promise<void>;
   /** Runs during the load, from its start. Its figures are added to the round's figures. */
   during?(): Promise<Sample>;
-  /** Waits for the work that the target does after its answers. Its CPU time includes that work. */
+  /** Waits for the work that the target does after its answers, so that its CPU time counts too. */
   settle?(): Promise<void>;
 }
 

@@ -9,7 +9,7 @@ export interface Bench {
   prepare(context: BenchContext): Promise<readonly ((so_far: Summaries) => Stage)[]>;
 }
 
-/** Subjects that are measured by turns, in alternating order. */
+/** Subjects that are measured in turn, in alternating order. */
 export type Stage = readonly Subject[];
 
 export interface Subject {

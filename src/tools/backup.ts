@@ -32,7 +32,7 @@ interface TableFacts extends Table {
 
 export const backup_format = 'prediction-forum backup 2';
 export const manifest_name = 'manifest.json';
-/** Returns the table that the name of a part contains; undefined for any other name. */
+/** Returns the table to which a part belongs; undefined for any other entry. */
 export const tableOfPart = (name: string): string | undefined =>
   /^tables\/([a-z_0-9]+)\/\d+\.copy$/.exec(name)?.[1];
 

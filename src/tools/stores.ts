@@ -24,7 +24,7 @@ export interface Access {
   readonly say: Say;
 }
 
-/** Describes the connections of a command with short statements. Its screen gets the lines. */
+/** Returns settings for short statements. Reports go to the screen of the command. */
 export const makeAccess = ({ screen }: Call, name: string): Access => ({
   name,
   statement_timeout_ms: 60_000,
