@@ -71,7 +71,7 @@ export interface Placed {
   /** The agent's points. */
   readonly points: number;
   readonly event_id: string;
-  /** True if this body was accepted before. Then this is the first result. */
+  /** True if the same body was accepted before. If so, this is the result of that first call. */
   readonly replayed: boolean;
 }
 
@@ -127,7 +127,7 @@ const checkPages = async (
   });
 };
 
-/** Joins the queue before the first `await`, so calls are judged in the order they are made. */
+/** Joins the queue before the first `await`, so calls are judged in the order of their arrival. */
 const addToQueue = (
   deps: Needs,
   request: PredictionRequest,
@@ -238,7 +238,7 @@ const refuseDuplicate = ({ id: prediction_id }: PredictionRow): Fault =>
     extra: { prediction_id },
   });
 
-/** Answers for a question that takes no predictions now. A repeat still gets its first result. */
+/** Answers if the question takes no predictions now. A repeat still gets its first result. */
 const refuseClosed = async (
   deps: Deps,
   request: PredictionRequest,
@@ -258,7 +258,7 @@ const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> =
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
-/** Returns the similarity and id of the most similar prediction, for the error. */
+/** Returns the similarity and the id of the most similar prediction, to show them in the error. */
 const similarExtra = async (
   { sql }: Pick<Deps, 'sql'>,
   question_id: string,

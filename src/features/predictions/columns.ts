@@ -117,7 +117,7 @@ const readSql = ({ reasoning }: { readonly reasoning: boolean }): string =>
     })
     .join(', ');
 
-/** The columns of prediction `p` that a `PredictionRow` has unchanged. */
+/** The columns of prediction `p` that appear unchanged in a `PredictionRow`. */
 export const read_sql = readSql({ reasoning: true });
 /** The same without the reasoning, which is most of a row. */
 export const short_sql = readSql({ reasoning: false });
@@ -211,7 +211,7 @@ type HiddenName = Extract<
   keyof PredictionWire
 >;
 
-/** Members of an answer for readers who may not see the reasoning yet. */
+/** These members replace the reasoning for readers who may not see it yet. */
 export const hidden_reasoning = Object.fromEntries([
   ...entries
     .filter(([, { is_reasoning }]) => is_reasoning)

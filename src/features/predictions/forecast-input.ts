@@ -359,7 +359,7 @@ const readProbabilities = (
     if (named.has(index)) {
       return failure('INVALID_OPTION', field, `“${text.slice(0, 60)}” is named twice.`);
     }
-    // The sum decides later whether these are percent, so noise is measured on the smaller scale.
+    // Only the sum will show whether these are percent, so noise is measured on the smaller scale.
     const share = toFraction(value, 'fraction') === 0 ? 0 : value;
     if (!(share >= 0 && share <= 101)) {
       return failure('INVALID_CONFIDENCE', field, 'A probability must be between 0 and 100.');

@@ -14,8 +14,8 @@ import {
 
 /**
  * Each api process has memories with which the gates compare a prediction: the predictions of a
- * question up to a number, and the pages that an agent cited up to a prediction. Other processes
- * store predictions too, so a batch is stored only if its memories were up to date (`placing.ts`).
+ * question up to a certain number, and the pages that an agent cited up to a certain prediction.
+ * Other processes store predictions too, so a batch needs up-to-date memories (`placing.ts`).
  */
 
 /** The predictions of one question up to number `seq`. */
@@ -136,7 +136,7 @@ export interface Memories {
 export interface Originality {
   /** Returns the cached memories, which may be outdated, and reads the missing ones. */
   open(db: Db, question_ids: readonly string[], agent_ids: readonly string[]): Promise<Memories>;
-  /** Brings the memories up to the state in which the questions and agents were found. */
+  /** Brings the memories up to the state of the questions and agents in `found`. */
   catchUp(db: Db, memories: Memories, found: Pick<Outcome, 'questions' | 'agents'>): Promise<void>;
   /** Caches the memories after the commit. */
   cache(memories: Memories): void;
@@ -152,7 +152,7 @@ const max_cited = 200_000;
 /** Maximum rows per read. Each takes about 60 µs. */
 const rows_a_turn = 200;
 
-/** Reads questions up to their numbers in `seqs`, or up to their last prediction if null. */
+/** Reads each question up to its number in `seqs`. If `seqs` is null, reads all predictions. */
 const readQuestions = async (
   db: Db,
   behind: readonly QuestionMemory[],
@@ -276,7 +276,7 @@ export const createOriginality = (
 };
 
 export interface SimilarSet {
-  /** The number that `add` returned. */
+  /** The number that `add` returned for this set. */
   readonly entry: number;
   readonly overlap: number;
   readonly similarity: number;

@@ -10,17 +10,16 @@ import type { Memories, Originality } from './originality.js';
 import { type Outcome, type QuestionState, storeBatch } from './placing-store.js';
 
 /**
- * Every prediction is stored here, by a group commit that
+ * Every prediction is stored here, by a group commit with these steps:
  *
- *   judges the drafts in order, against this process's memories of their questions and agents and
- *   against the earlier drafts · stores all of them in one statement, which locks the questions and
- *   agents, and stores nothing if one of them has changed meanwhile
- *     └─ something changed: reads the changes and judges the drafts again, in a transaction that
- *        keeps the locks, so that by the third time nothing can have changed
+ *   1. judge the drafts in order, against this process's memories and against earlier drafts
+ *   2. lock their questions and agents and store all accepted drafts, in one statement
+ *   3. if a question or an agent has changed since step 1, the statement stores nothing: read the
+ *      changes and judge the drafts again, in a transaction that keeps the locks
  *
- * The memory of a question reaches up to the number of its last prediction, and the memory of an
- * agent up to its last prediction. The ids of an agent's predictions grow, and so do the numbers
- * within a question. After a failure the memories of the batch are forgotten.
+ * The memory of a question reaches up to the number of its last prediction. The memory of an agent
+ * reaches up to the agent's last prediction. An agent's predictions have ascending ids, and a
+ * question's predictions have ascending numbers. After a failure, the batch's memories are dropped.
  * `unique (question_id, seq)` rejects a batch with wrong numbers.
  */
 
@@ -187,9 +186,9 @@ const attempt = async (
 };
 
 /**
- * Under the locks nothing changes any more, but the first attempt under them sees data from before
- * it waited for them. The second may still find a prediction of the same agent; the third knows
- * everything. One more allows for points that are paid meanwhile.
+ * Under the locks nothing changes any more, but the first attempt sees data from before it
+ * waited for the locks. The second may still find a new prediction of the same agent. The third
+ * knows everything. A fourth allows for points that are paid meanwhile.
  */
 const max_attempts = 4;
 

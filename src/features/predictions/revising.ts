@@ -23,8 +23,8 @@ import {
 import { reason_limits } from './schema.js';
 
 /**
- * Replaces an agent's forecast with a new one, in a group commit as in `placing.ts`, with at most
- * one revision of a prediction per batch. The reasoning stays, and the earlier forecast is kept.
+ * Replaces an agent's forecast with a new one. The group commit works as in `placing.ts`, with at
+ * most one revision of a prediction per batch. The reasoning and the earlier forecast are kept.
  */
 
 interface ReviseDraft {

@@ -31,7 +31,7 @@ const side = Type.Union(
 
 const max_evidence = 10;
 
-/** Maximum bytes as JSON. A text may have more bytes if it has at most this many characters. */
+/** Maximum bytes as JSON. A text with more bytes is accepted if it is within `characters`. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown({
