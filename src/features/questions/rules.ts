@@ -65,7 +65,7 @@ const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fau
     fields: [{ path: `body.${name}`, message }],
   });
 
-/** One of closes_at and resolution_date is enough: it is the default of the other. */
+/** Either closes_at or resolution_date may be missing. Each is the default of the other. */
 const endOf = ({ closes_at, resolution_date }: wire.QuestionDraft) =>
   closes_at == null
     ? ({ name: 'resolution_date', text: resolution_date ?? null } as const)
@@ -229,7 +229,7 @@ export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly F
     return !isSame(of(edited), of(row));
   });
 
-/** Completes an edit. A later close moves the resolution; a new type drops options and range. */
+/** Completes an edit. A later close may move the resolution. A new type drops options and range. */
 const merge = (row: Stored, edit: wire.QuestionEdit): wire.QuestionDraft => {
   const closes_at = edit.closes_at ?? row.closes_at.toISOString();
   const is_retyped = (edit.question_type ?? row.question_type) !== row.question_type;
