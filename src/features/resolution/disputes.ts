@@ -86,7 +86,7 @@ interface Made {
   readonly at: Date;
 }
 
-/** Returns the stated members of the outcome, without undefined ones. */
+/** Returns the members of the outcome that the body states. */
 const outcomeOf = (body: DecideBody) => {
   const { outcome, correct_options, outcome_value, known_at } = body;
   return {

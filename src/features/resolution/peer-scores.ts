@@ -39,9 +39,9 @@ interface Latest {
 }
 
 /**
- * The crowd without the agent, just before each forecast: its share on the actual outcome and its
- * Brier score (NaN without a crowd), and the index of the agent's previous forecast (−1 at first).
- * Columns of numbers, because hundreds of thousands of objects would slow down garbage collection.
+ * The crowd without the agent, just before each forecast: its share on the actual outcome, and its
+ * Brier score (NaN without a crowd). `previous`: index of the agent's previous forecast, or −1.
+ * Numbers are in columns, because a million objects would slow down garbage collection.
  */
 interface Crowd {
   readonly forecasts: number[];
