@@ -110,6 +110,7 @@ export const makeReasoning = (n: number): string => {
   );
 };
 
+/** A confidence from 51 to 95, which depends on `n`. */
 export const makeConfidence = (n: number): number =>
   51 + ((Math.imul(n, 2_654_435_761) >>> 8) % 45);
 

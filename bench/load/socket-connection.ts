@@ -77,6 +77,7 @@ export const makeFrame = (text: string): Buffer => {
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
 };
 
+/** Reads the frames that a server sends. */
 export const makeFrameReader = (
   wants: SocketOptions['wants'],
   onFrame: (length: number, payload: Buffer | undefined, opcode: number) => void,

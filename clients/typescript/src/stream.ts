@@ -318,7 +318,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (typeof digest === 'string') this.#check?.compare(head, digest);
   }
 
-  /** Requests a missing event, which the service named, once more. Then reports the hole. */
+  /** Requests an event that the service named but did not send. The second time, reports it. */
   #takeHole(topic: string, missing: number) {
     const hole = `${topic} ${missing}`;
     const after = this.#order.floor();
