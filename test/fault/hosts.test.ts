@@ -56,7 +56,7 @@ const untilUp = ({ balancer }: TestService): Promise<boolean> =>
 const openOf = async ({ balancer }: TestService): Promise<readonly number[]> =>
   ((await balancer?.states()) ?? []).map(({ open }) => open);
 
-/** Reports the gaps and checks the longest. */
+/** Reports the gaps and checks the longest gap. */
 const compareGaps = (t: Test, gaps_ms: readonly number[]): void => {
   const max_ms = Math.max(...gaps_ms);
   t.ok(max_ms < allow(2_000), 'events go on within 2 s');
