@@ -246,7 +246,7 @@ const sayFailed = (output, is_compiled = false) => {
   }
   return /error TS\d+/.test(output)
     ? 'The sources do not compile, so nothing was started.'
-    : 'The compiler did not finish, so nothing was started. If there is no message above, there may be too little memory. 2 GB are needed.';
+    : 'The compiler did not finish, so nothing was started. If there is no message above, there may be too little memory. 2 GB is needed.';
 };
 
 const build = async (say) => {

@@ -32,7 +32,7 @@ import { endOrphans, keepAlive, keepRole, type RoleProcess, rest } from './role-
 
 export interface SupervisorOptions {
   readonly config: Config;
-  /** The environment of the role processes, to which the settings that are made here are added. */
+  /** The environment for the role processes. Settings that are made here are added to it. */
   readonly env: NodeJS.ProcessEnv;
   /** The program of the role processes. */
   readonly entry: string;
@@ -93,8 +93,8 @@ const makeSay = (options: SupervisorOptions): Say => {
 const outputOf = ({ onRunning }: SupervisorOptions): number => (onRunning === undefined ? 1 : 2);
 
 /**
- * Returns the log file, which is opened again after a rotation. In production it is the file that
- * the output is redirected to, if it is a file.
+ * Returns the log file, which is opened again after a rotation. In production, it is the file to
+ * which the output is redirected, if there is such a file.
  */
 const logFile = (options: SupervisorOptions): string | undefined => {
   const { DATA_DIR, NODE_ENV } = options.config;
@@ -144,7 +144,7 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
 };
 
-/** Waits for both, even if one fails, because the stop must know everything that has started. */
+/** Waits for both, even if one fails, because every store that has started must be stopped. */
 const openStores = async (self: Supervisor) => {
   const { config, stores } = self;
   const open = async (name: 'Redis' | 'Postgres'): Promise<string> => {
@@ -164,7 +164,7 @@ const jitAdvice = (why: string): string =>
   'Postgres (DATABASE_URL) compiles statements, and this user may not turn that off, so answers ' +
   `and events can be late. Set jit = off on the server. (${why})`;
 
-/** A database that somebody else runs may still be starting, as in a set of containers. */
+/** A database that somebody else runs may still be starting, for example in another container. */
 const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
   const deadline = Date.now() + migrate_ms;
   for (let said = false; ; said = true) {
@@ -250,7 +250,7 @@ const stop = async (self: Supervisor): Promise<number> => {
   const inOrder = async (): Promise<number> => {
     await stopRoles((role) => role === 'api', api_stop_ms + delay_ms);
     await stopRoles((role) => role !== 'api', worker_stop_ms);
-    // Redis stops before Postgres, whichever was ready first.
+    // Redis stops before Postgres, no matter which of them was ready first.
     for (const store of [...stores].sort((a, b) => b.name.localeCompare(a.name))) {
       await store.stop();
     }
@@ -265,13 +265,13 @@ const stop = async (self: Supervisor): Promise<number> => {
   return 1;
 };
 
-/** A terminal sends Ctrl-C to all processes, and npm passes the signal on: both come together. */
+/** For one Ctrl-C, the terminal and npm each send a signal. Signals this close count as one. */
 const same_ms = 300;
 const parent_every_ms = 500;
 
 /**
- * Watches for requests to stop. `stop` is aborted by the first signal, or by the end of the npm
- * that started this process; `force` by the second signal.
+ * Watches for requests to stop. `stop` is aborted by the first signal, or when the npm that started
+ * this process ends. `force` is aborted by the second signal.
  */
 const watchStopSignals = (env: NodeJS.ProcessEnv) => {
   let first_at = 0;
@@ -296,7 +296,7 @@ const whenAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve());
   });
 
-/** npm may be killed without passing the signal on. Then no signal would stop this process. */
+/** If npm is killed, it passes no signal on, so no signal would stop this process. */
 const watchParent = (onGone: () => void): void => {
   const parent = process.ppid;
   const timer = setInterval(() => {
@@ -325,7 +325,7 @@ const superviseStore = async (
   const live = async (): Promise<string> => {
     try {
       if (has_ended) store = await start();
-      // If a start was in progress when the stop came, its store must be stopped too.
+      // If a start was in progress when the stop came, the store that it started must stop too.
       if (stopped.signal.aborted) await store.stop();
       else if (has_ended) say(`${name} runs again.`);
       has_ended = false;

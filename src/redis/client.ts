@@ -15,7 +15,7 @@ import { readRedisAddress } from './address.js';
  *
  * In a cluster, the hash tag of a key decides which node has it. If that node is down, a command
  * fails as if Redis were down, and other commands still work. A replica that takes over may lack
- * the last writes of its master. Only the latest writes of a tag are then missing.
+ * the last writes of its master: the latest writes of a tag are then missing, but no earlier ones.
  */
 
 export type RedisClient = Redis | Cluster;
@@ -103,7 +103,7 @@ const openNodes = (params: RedisParams): RedisClient => {
     slotsRefreshInterval: 5_000,
     // A channel belongs to one shard, like a key, and is looked up again if its node goes down.
     shardedSubscribers: params.subscribes ?? false,
-    // Certificates are for names, not for addresses.
+    // Certificates contain names, not addresses, so names are not resolved here.
     ...(is_tls
       ? { dnsLookup: (host: string, done: (e: null, a: string) => void) => done(null, host) }
       : {}),
@@ -164,7 +164,7 @@ export const connectRedis = async (redis: RedisClient): Promise<void> => {
   await withDeadline(connecting, connect_ms, 'Redis').catch(() => undefined);
 };
 
-/** Joins a channel as soon as Redis is there. In a cluster, only the channel's shard carries it. */
+/** Joins a channel once Redis is connected. In a cluster, only the channel's shard carries it. */
 export const joinChannel = async (
   subscriber: RedisClient,
   channel: string,
@@ -191,12 +191,12 @@ export const closeRedis = (redis: RedisClient): void => {
 export const nodeOf = (redis: RedisClient, key: string): string =>
   isCluster(redis) ? (redis.slots[calculateSlot(key)]?.[0] ?? '') : '';
 
-/** Returns true if Redis is connected or, in a cluster, every master that has keys. */
+/** Returns true if Redis is connected. In a cluster, every master with keys must be. */
 export const isWhole = (redis: RedisClient): boolean => {
   if (redis.status !== 'ready' || !isCluster(redis)) return redis.status === 'ready';
   const masters = redis.nodes('master').filter(({ status }) => status === 'ready');
   const there = new Set(masters.map(nameOf));
-  // All slots of a range share one list.
+  // The slots of a range share one array, so the set is small.
   return [...new Set(redis.slots)].every((nodes) => there.has(nodes?.[0] ?? ''));
 };
 

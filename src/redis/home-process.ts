@@ -15,15 +15,15 @@ import { joinChannel, loadScript, type RedisClient } from './client.js';
  * choose the same one, and if a process ends, only its own subjects move.
  *
  * For a moment two processes may both believe that they are the home, and a task may run twice. A
- * lock or a key in Postgres must make that safe for every task. If anything goes wrong with the
- * home (it ended, failed or is too slow, or Redis is down), the task runs in the calling process.
+ * lock or a key in Postgres must make that safe for every task. If the home has ended, failed or is
+ * too slow, or if Redis is down, the task runs in the calling process.
  */
 
 /** A kind of task. Its argument and result are sent as JSON. */
 export interface Task<A, R> {
   readonly name: string;
   readonly subjectOf: (argument: A) => string;
-  /** `tried_ms`: when it was sent to the home, which may have run it; null if it was not sent. */
+  /** `tried_ms`: when the home got the task and may have run it; null if it was not sent. */
   readonly run: (argument: A, tried_ms: number | null) => Promise<R>;
 }
 
@@ -67,14 +67,14 @@ const writePresence = loadScript('presence-1.lua');
 /** More homes would have smaller batches, which cost more. One home serves four processes well. */
 const processes_per_home = 4;
 const every_ms = 500;
-/** A process that is silent for longer is considered dead. */
+/** A process that is silent for longer than this is considered dead. */
 const lives_ms = 2_000;
 /** The home ignores calls that arrive later than this. */
 const late_ms = 2_000;
 /** If a task has no result after this time, it runs in the calling process. */
 const patience_ms = 4_000;
 
-/** FNV-1a with a final mix: without it, names that differ only at the end get similar hashes. */
+/** FNV-1a with a final mix. Without the mix, names that differ only at the end hash alike. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5;
   for (let n = 0; n < text.length; n += 1) {
@@ -118,7 +118,7 @@ export const createHomeProcesses = (options: HomeProcessOptions): HomeProcesses 
   const tasks = new Map<string, Task<unknown, unknown>>();
   const waiting = new Map<number, Waiting>();
   const outbox = new Map<string, Message>();
-  /** Tasks that this process runs for others. */
+  /** Tasks that this process runs for other processes. */
   const running = new Set<Promise<void>>();
   let members: readonly string[] = [];
   let next_number = 0;

@@ -14,7 +14,7 @@ export interface StreamOptions {
   readonly log: Logger;
   /** How long a read waits for the first entry; 1,000 ms by default. */
   readonly block_ms?: number;
-  /** How much longer than the block an answer may take; 2,000 ms by default. */
+  /** An answer may take this much longer than `block_ms`; 2,000 ms by default. */
   readonly grace_ms?: number;
   readonly count?: number;
 }
@@ -40,8 +40,8 @@ const readEntries = (entries: readonly RawEntry[] = []): readonly StreamEntry[] 
 };
 
 /**
- * Reads a stream whose entry ids are `<offset>-0`. It has its own connection, because a blocked
- * read holds its connection. Every read ends at most `grace_ms` after its block.
+ * Reads a stream whose entry ids are `<offset>-0`. It has its own connection, because a read that
+ * waits blocks the connection. Every read ends at most `grace_ms` after `block_ms`.
  */
 export class StreamReader<O extends StreamOptions = StreamOptions> {
   readonly options: O & Required<StreamOptions>;
@@ -56,7 +56,7 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
 
   /**
    * Returns the entries after `offset`, oldest first, at most `count`; empty if none came within
-   * the block. Null if Redis is down, failed or did not answer: try again after a pause.
+   * `block_ms`. Null if Redis is down, failed or did not answer: try again after a pause.
    */
   readAfter(offset: number): Promise<readonly StreamEntry[] | null> {
     const { key, block_ms, count } = this.options;

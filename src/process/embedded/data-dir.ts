@@ -25,14 +25,14 @@ import { CannotStart } from '../../kit/service.js';
 /** Shows a line to the person at the terminal. */
 export type Say = (line: string) => void;
 
-/** Creates one folder after the other, because Node's `recursive` never returns below /proc. */
+/** Creates folders one by one, because below /proc Node's `recursive` option never returns. */
 const makeFolders = (folder: string): void => {
   if (existsSync(folder)) return;
   makeFolders(path.dirname(folder));
   mkdirSync(folder);
 };
 
-/** Creates the data folder, and lets the account of Postgres pass through a new one. */
+/** Creates the data folder. If it is new, lets the account of Postgres pass through it. */
 export const makeDataFolder = (data_dir: string): void => {
   try {
     if (!existsSync(data_dir)) {
@@ -57,7 +57,7 @@ const patience_ms = { starting: 2_000, running: 2_000, stopping: 25_000 } as con
 
 const statusFile = (data_dir: string): string => path.join(data_dir, 'status.json');
 
-/** Returns the last status of the service that has this DATA_DIR. It may have been killed since. */
+/** Returns the last status of the service in this DATA_DIR, which may have been killed since. */
 export const readStatus = (data_dir: string): ServiceStatus => {
   try {
     return JSON.parse(readFileSync(statusFile(data_dir), 'utf8'));
@@ -67,9 +67,9 @@ export const readStatus = (data_dir: string): ServiceStatus => {
 };
 
 /**
- * DATA_DIR belongs to one running service at a time: each of two would kill the other's Postgres as
- * a leftover. Waits for a service that is stopping, and throws if it keeps running. The claim ends
- * with the process, however that ends. `note` tells other starts what this one is doing.
+ * DATA_DIR belongs to one running service at a time: two services would kill each other's Postgres
+ * as a leftover. Waits for a service that is stopping, and throws if it keeps running. The claim
+ * ends when the process ends. `note` writes the status that later attempts to start a service read.
  */
 export const claimDataDir = async (data_dir: string) => {
   makeDataFolder(data_dir);
@@ -81,7 +81,7 @@ export const claimDataDir = async (data_dir: string) => {
         try {
           writeWhole(statusFile(data_dir), `${JSON.stringify(status)}\n`, 0o644);
         } catch {
-          // Only other starts read it. A full or missing folder must not end this service.
+          // Only other attempts to start read it. A full or missing folder must not stop this one.
         }
       };
       note({ state: 'starting' });

@@ -112,12 +112,12 @@ const copyBinaries = (native: string, target: string): void => {
   try {
     renameSync(path.join(temporary, 'native'), target);
   } catch {
-    // Another start has just put its copy there.
+    // Another process has just put its copy there.
   }
   rmSync(temporary, { recursive: true, force: true });
 };
 
-/** Returns folders of this service outside the checkout that the account can pass through. */
+/** Returns this service's folders outside the checkout, if the account can pass through them. */
 const openPlaces = (account: Account | null): readonly string[] => {
   const uid = process.getuid?.() ?? 0;
   const shared = path.join(os.tmpdir(), `prediction-forum-${uid}`);
@@ -140,8 +140,8 @@ const shortName = (folder: string): string =>
   createHash('sha256').update(folder).digest('hex').slice(0, 16);
 
 /**
- * Returns the folder for the socket of a server. It is the server's own folder, which only its
- * account may enter, or another such folder if the path is too long or hard to write.
+ * Returns the folder for the socket of a server: the server's own folder, which only its account
+ * may enter. If that path is too long or hard to write, it is another folder with the same rights.
  */
 export const socketFolder = (folder: string, account: Account | null): string => {
   const is_short = Buffer.byteLength(`${folder}/.s.PGSQL.5432.lock`) <= 107;
@@ -156,7 +156,7 @@ export const socketFolder = (folder: string, account: Account | null): string =>
 
 const place_file = 'postgres.place';
 
-/** Returns the path of a cluster outside DATA_DIR; empty if it is inside or missing. */
+/** Returns the path of a cluster outside DATA_DIR; empty if there is no such cluster. */
 export const placeOutside = (data_dir: string): string =>
   readOrEmpty(path.join(data_dir, place_file)).trim();
 

@@ -9,7 +9,7 @@ import { openLog, type Say } from './data-dir.js';
 /** Starting and stopping a server process, for embedded Postgres and embedded Redis. */
 
 export interface StoreOptions {
-  /** Contains the files of the server. */
+  /** The folder that contains the files of the server. */
   readonly data_dir: string;
   readonly say: Say;
 }
@@ -31,7 +31,7 @@ export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has just ended on its own.
+    // The process has just ended on its own.
   }
 };
 
@@ -54,16 +54,16 @@ export const stopProcesses = async (
   await Promise.all(findProcesses(accepts).map((pid) => stopProcess(pid, steps)));
 };
 
-/** Both servers are started with their folder as the second argument, which identifies them. */
+/** The second argument of both servers is their folder. It identifies them. */
 export const isServerOf =
   (folder: string) =>
   (command: readonly string[]): boolean =>
     command[2] === folder;
 
 /**
- * A shell of a few hundred kilobytes that ends a server when this process is gone, even by kill -9,
- * because its standard input then closes. It checks the command line first, because another process
- * may have the pid by then.
+ * A shell of a few hundred kilobytes. When this process is gone, even after kill -9, the shell's
+ * standard input closes and the shell ends the server. It checks the command line first, because
+ * another process may have the pid by then.
  */
 const watcher_script = `
 while read -r _; do :; done
@@ -79,7 +79,7 @@ const startWatcher = (pid: number, folder: string, signal: NodeJS.Signals): (() 
   watcher.unref();
   watcher.stdin?.on('error', () => undefined);
   if (watcher.stdin instanceof net.Socket) watcher.stdin.unref();
-  // If the watcher's input were closed instead, it would end the server.
+  // Killed, because the watcher would end the server if only its input were closed.
   return () => watcher.kill('SIGKILL');
 };
 
@@ -139,7 +139,7 @@ export const lastLines = (text: string, count = 6): string =>
     .map((line) => `  ${line}`)
     .join('\n');
 
-/** Returns null if nothing listens there, otherwise the error code, such as EADDRINUSE. */
+/** Returns null if nothing listens on the port, otherwise an error code such as EADDRINUSE. */
 export const probePort = (port: number, host = '127.0.0.1'): Promise<string | null> =>
   new Promise((resolve) => {
     const server = net.createServer();
