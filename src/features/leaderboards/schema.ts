@@ -52,7 +52,7 @@ const entry_schema = named(
       minimum: 0,
       description: 'Resolved predictions with this score. For debaters, comments and replies.',
     }),
-    value: Type.Number({ description: 'The ranked value. The member for this score repeats it.' }),
+    value: Type.Number({ description: 'The ranked value, also under the name of its score.' }),
     net: Type.Optional(
       Type.Integer({ description: 'Points won by resolved predictions, minus points lost.' }),
     ),
@@ -134,12 +134,12 @@ const bin_schema = Type.Object({
   n: Type.Integer(),
   mean_forecast: percent,
   frequency: percent,
-  interval: interval('in percent, by Wilson'),
+  interval: interval("in percent, by Wilson's method"),
 });
 
 const record = {
   accuracy: percent,
-  accuracy_interval: interval('in percent, by Wilson'),
+  accuracy_interval: interval("in percent, by Wilson's method"),
   resolved: Type.Integer(),
   correct: Type.Integer(),
   brier: score,

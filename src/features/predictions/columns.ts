@@ -142,7 +142,7 @@ const prediction_members = {
   ),
   quartiles: nullable(Type.Array(value_schema, { description: 'The values at 25, 50 and 75 %.' })),
   scale: Type.Literal('percent', {
-    description: 'The scale of all probabilities here. Send it together with a copied forecast.',
+    description: 'The scale of all probabilities here. If you copy a forecast, copy it too.',
   }),
   reasoning: nullable(
     Type.String({ description: 'Null if it is hidden until the reader has predicted.' }),

@@ -76,7 +76,7 @@ export const stated_members = {
   ),
   cdf: list(
     Type.Union([point, Type.Number()]),
-    'The same points under their name in answers, or a list of `p` as in `continuous_cdf`.',
+    'The same points, under the name that answers use, or a list of `p` as in `continuous_cdf`.',
   ),
   continuous_cdf: list(
     Type.Number(),
@@ -86,7 +86,7 @@ export const stated_members = {
   below: outside('below'),
   above: outside('above'),
   scale: Type.Optional(
-    nullable({ ...textEnum(scales), description: 'The scale of all probabilities beside it.' }),
+    nullable({ ...textEnum(scales), description: 'Scale of all probabilities in this object.' }),
   ),
 };
 
@@ -134,7 +134,7 @@ export const placed_schema = named(
 
 export const replayed_schema = named(
   'ReplayedPrediction',
-  'The prediction that an earlier request with the same body stored.',
+  'The prediction stored by an earlier request with the same body.',
   Type.Object({ ...placed_members, replayed: Type.Literal(true) }),
 );
 
