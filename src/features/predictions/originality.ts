@@ -55,7 +55,7 @@ export class QuestionMemory {
     return findings;
   }
 
-  /** Adds the next prediction. The returned function removes it while it is the last one. */
+  /** Adds the next prediction. The returned function removes it again while it is the last one. */
   add({ words, sources, model_family }: ComparedText): () => void {
     this.seq += 1;
     this.sets.add(words);
@@ -105,7 +105,7 @@ export class AgentMemory {
     return is_reused ? [{ kind: 'reused', by: 'self' }] : [];
   }
 
-  /** Adds the next prediction. The returned function removes it while it is the last one. */
+  /** Adds the next prediction. The returned function removes it again while it is the last one. */
   add(id: string, sources: readonly string[]): () => void {
     const { last_id } = this;
     this.last_id = id;

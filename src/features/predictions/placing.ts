@@ -149,7 +149,7 @@ interface Attempt {
   readonly known: Known;
 }
 
-/** Judges the drafts and stores them, or finds out why the judgement was wrong. */
+/** Judges the drafts and stores them. If anything has changed meanwhile, learns the new state. */
 const attempt = async (
   db: Db,
   { drafts, memories, known }: Attempt,
