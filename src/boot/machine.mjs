@@ -55,7 +55,7 @@ export const descriptorProblem = ({ descriptors }) =>
     ? null
     : `A process may open ${descriptors} files here and the service needs ${least_descriptors}: run \`ulimit -n 65536\` first.`;
 
-/** No path: links append one, and the cookies and sockets need a host of their own. */
+/** The address has no path: links append theirs, and cookies and sockets need the whole host. */
 export const publicUrlProblem = (url) => {
   if (!URL.canParse(url)) return null;
   const { pathname, search, hash, username, password } = new URL(url);
@@ -72,11 +72,11 @@ const readOrEmpty = (file) => {
   }
 };
 
-/** Postgres reads only its own major version's files. `version` is the embedded Postgres's. */
+/** Postgres cannot read another major version's files. `version` is the embedded server's. */
 export const clusterProblem = (cluster, version) => {
   const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
   const [major] = version.split('.');
-  // Leave an unreadable version to Postgres, which reports it itself.
+  // If the version is unreadable, Postgres itself refuses the folder.
   if (!/^\d+(\.\d+)?$/.test(found) || found.length > 9) return null;
   if (major === '' || found === major) return null;
   return (

@@ -31,7 +31,7 @@ export const checkComplete = (names: readonly string[], what: 'database' | 'back
   );
 };
 
-/** Throws unless the database had all earlier migrations (`names`) and now matches `schema`. */
+/** Throws unless `names` has all earlier migrations and the database matches `schema`. */
 export const checkEarlier = async (
   tx: Tx,
   names: readonly string[],
@@ -95,8 +95,8 @@ interface Part {
 
 /**
  * Describes the current schema from the catalogs, without the name of the schema. Daily partitions,
- * storage settings and the order of columns are left out, because they change no meaning. So are
- * constraints of type `n`, because in Postgres 18 they repeat "not null".
+ * storage settings and the order of columns are left out, because they change no meaning.
+ * Constraints of type `n` are left out too, because in Postgres 18 they repeat "not null".
  */
 const describeSchema = (tx: Tx) => tx<Part[]>`
   with relations as (

@@ -114,7 +114,7 @@ interface BeginOptions {
 interface CopyOptions extends BeginOptions {
   /** Runs in the same transaction, before the copy. */
   readonly before?: (tx: Tx) => unknown;
-  /** The copy fails if, for this long, no rows come from Postgres or the reader takes none. */
+  /** If no rows move from Postgres to the reader for this long, the copy fails. */
   readonly idle_ms?: number;
 }
 

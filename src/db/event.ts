@@ -52,8 +52,8 @@ export const emit = async <S extends TObject>(
 };
 
 /**
- * Stores events of one kind in the transaction that causes them. Sends a single statement, without
- * waiting to be awaited.
+ * Stores events of one kind in the transaction that causes them. It sends a single statement, and
+ * sends that at once: the caller may await the result later.
  */
 export const emitAll = <S extends TObject>(
   tx: Db,

@@ -3,10 +3,11 @@ import { isOutage } from '../kit/outage.js';
 /**
  * Group commit: one transaction stores the drafts of many calls, each with its own verdict. There
  * is one queue and one transaction at a time. Drafts that arrive meanwhile form the next batch. So
- * batches grow with the load, and a single draft does not wait. If a batch fails because of an
- * outage, all its drafts are rejected: the outcome may be unknown, and the callers get 503. After
- * any other error nothing was stored, and each draft is committed once more on its own, so that
- * only the bad draft fails.
+ * batches grow with the load, and a single draft does not wait.
+ *
+ * If an outage makes a batch fail, it is rejected: its outcome may be unknown, and the callers get
+ * 503. After any other error nothing was stored, and each draft is committed once more on its own,
+ * so that only the bad draft fails.
  */
 export type GroupCommit<D, V> = ReturnType<typeof createGroupCommit<D, V>>;
 

@@ -70,8 +70,8 @@ const lock_not_available = '55P03';
 /**
  * Drops one day's partition if `isOver` returns true; nobody can write to it during that call.
  * Returns false if the caller must try again later. Dropping locks the whole table for a moment. If
- * a backup holds a lock on the table, for hours, the try ends after `lock_ms`: writers do not queue
- * up. Postgres refuses `detach concurrently` if there is a default partition.
+ * a backup holds a lock on it, the try ends after `lock_ms`, so that writers do not queue up.
+ * Postgres refuses `detach concurrently` if there is a default partition.
  */
 export const dropDay = async (
   sql: Sql,

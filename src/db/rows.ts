@@ -22,7 +22,7 @@ const page_sizes = [11, 21, 51, 101];
 
 /**
  * Fetches at least one row more than the page, to see whether the page is the last. The number is
- * in the text, not a parameter. Without knowing it, Postgres would read whole tables.
+ * in the text of the statement: with a parameter, Postgres would read whole tables.
  */
 export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
   const size = page_sizes.find((one) => one > limit);

@@ -62,7 +62,7 @@ export interface Request {
   readBody(): BodyRead;
   /** Like `readBody`, for a page, whose body is a form. */
   readForm?(): BodyRead;
-  /** True if a page makes this call to render itself. Not logged; reads are not counted. */
+  /** True if a page makes this call to render itself. It is not logged; limits ignore reads. */
   readonly is_inner?: boolean;
   /** Sends the one answer. Returns false if it is too late. */
   send(outgoing: Outgoing): boolean;

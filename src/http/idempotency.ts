@@ -99,7 +99,7 @@ interface IdempotencyOptions {
 
 /** If a call made its own credentials invalid, a repeat gets the first answer for this long. */
 const ended_ms = 10 * 60_000;
-/** Minimum length of the key of such a repeat: guessing the key would reveal the answer. */
+/** Minimum length of the key of a repeat without valid credentials: nobody may guess the key. */
 const unguessable = 20;
 
 const nameOf = ({ scope, key }: Pick<NewClaim, 'scope' | 'key'>): string => `${scope}\n${key}`;
@@ -152,7 +152,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     work.catch((error: unknown) => log.warn(describeError(error), `idempotency: ${message}`));
 
   return {
-    /** Makes the claim of a call that another process holds and has sent here. */
+    /** For a call that another process sent here: makes the claim that the other process holds. */
     claimOf,
     async claim(call: CallToClaim): Promise<Claimed> {
       const wanted = newClaimOf(call);

@@ -11,8 +11,8 @@ import type { Context } from './route.js';
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
  * refused call consumes nothing. Calls of one turn of the event loop go to Redis as one script
- * call. If Redis does not answer within `patience_ms`, this process counts on its own for a second,
- * with limit ÷ processes as its limit. So a call never hangs, and there is always a limit.
+ * call. If Redis does not answer within `patience_ms`, this process counts on its own for a second
+ * and divides the limit by the number of processes. A call never hangs or escapes the limits.
  *
  * A key contains its subject, an address or an account, as its hash tag. In a cluster, each subject
  * is counted on its own node, by its own script call. If one subject refuses, the call is given

@@ -95,8 +95,8 @@ const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
 /**
- * Returns true if a refusal is shown as a page. For a page it is, unless the client prefers another
- * type. For other HTML (such as a widget) and for unknown addresses, the client must accept HTML.
+ * Returns true if a refusal is shown as a page. At the address of a page it is, unless the client
+ * prefers another type. For other HTML, and at unknown addresses, the client must accept HTML.
  */
 const showsPage = (
   { path, headers }: Request,

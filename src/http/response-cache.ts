@@ -54,7 +54,7 @@ const max_entry_bytes = 262_144;
 const keyOf = (path: string, query: string, accept: string): string =>
   `${namedTypes(accept)} ${path}?${query}`;
 
-/** Routes ignore unknown parameters. With them, a response would be stored many times. */
+/** Routes ignore unknown query parameters, so these would only add copies of a response. */
 const hasKnownQuery = (text: string, known: Route['query']): boolean =>
   [...new URLSearchParams(text).keys()].every((name) =>
     Object.hasOwn(known?.properties ?? {}, name),

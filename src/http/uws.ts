@@ -230,7 +230,7 @@ export class HttpCall implements Request {
     try {
       this.#res.cork(() => this.#write(outgoing, close));
     } catch (error) {
-      // Half an answer cannot be taken back. If it stayed open, the client would wait forever.
+      // Half an answer cannot be taken back. Without this close, the client would wait forever.
       this.#res.close();
       throw error;
     }

@@ -67,7 +67,7 @@ const enough = 32_768;
 const most = 1_048_576;
 
 /**
- * Returns the lines that are missing after `written` bytes. A line that was cut is written again.
+ * Returns the lines left to write after `written` bytes. A line that was cut is written again.
  * Other processes use the same file, so a line break first ends the part that is already there.
  */
 const fromCut = (lines: Buffer, written: number): Buffer => {

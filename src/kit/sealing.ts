@@ -3,6 +3,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 /**
  * Encrypts secrets at rest: AES-256-GCM under a key derived from SECRET_KEY for one purpose. The
  * sealed bytes are bound to the name of the secret, so a copy in another row cannot be opened.
+ *
  * Layout: version (1 byte) · nonce (12) · tag (16) · ciphertext.
  */
 

@@ -84,13 +84,13 @@ const units_a_character = 4;
 export const isFarTooLong = (text: string, max: number): boolean =>
   text.length > units_a_character * max;
 
-/** Returns the words that say, after a text's name, why it cannot be normalised. Null if it can. */
+/** Says why a text cannot be normalised, for a message after its name. Null if it can be. */
 export const explainStacking = (text: string): string | null =>
   isStacked(text)
     ? `has more than ${max_stacked} combining marks in a row; remove some of them`
     : null;
 
-/** Returns the words that say, after a text's name, why it is refused. Null if it is accepted. */
+/** Says why a text is refused, for a message after its name. Null if it is accepted. */
 export const explainText = (text: string, max: number): string | null => {
   const unsafe = isFarTooLong(text, max) ? null : explainStacking(text);
   if (unsafe !== null) return unsafe;
@@ -437,7 +437,7 @@ const wordsOf = (text: string): string[] => {
 
 const countLetters = (word: string): number => word.match(letters)?.length ?? 0;
 
-/** Returns a check for words of at least `least` letters. In dense scripts, two suffice. */
+/** Returns a check for words of at least `least` letters; two are enough in dense scripts. */
 const makeLengthCheck = (text: string, least: number): ((word: string) => boolean) => {
   const count = odd_letters.test(text) ? countLetters : ({ length }: string) => length;
   if (least <= min_of_dense || !dense.test(text)) return (word) => count(word) >= least;

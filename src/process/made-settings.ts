@@ -32,7 +32,7 @@ export const keySettings = ({
   SECRET_KEY: SECRET_KEY ?? keepSecret(path.join(DATA_DIR, 'secret-key')),
 });
 
-/** Adds the settings that were made to an environment, and removes other names for them. */
+/** Returns `env` with the settings that the service made, each under one name only. */
 export const layOver = (
   env: NodeJS.ProcessEnv,
   made: Readonly<Record<string, string>>,

@@ -56,7 +56,7 @@ interface RoleProcessOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Maximum heap of the process, in MB. */
   readonly heap_mb: number;
-  /** Opens the output of the process: a file, which is then closed here, or this process's own. */
+  /** Opens the output for the process: a file (closed here after the start), or our own output. */
   readonly openOutput: () => number | 'inherit';
   readonly say: Say;
 }
@@ -164,7 +164,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
 };
 
 const first_backoff_ms = 50;
-/** Maximum pause before a restart, however often the process has ended. */
+/** Maximum pause before a restart, no matter how many times the process has ended. */
 const longest_backoff_ms = 1_000;
 const healthy_ms = 30_000;
 

@@ -144,7 +144,7 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
 };
 
-/** Waits for both, even if one fails, because every store that has started must be stopped. */
+/** Waits for both stores even if one fails, because a store that has started must be stopped. */
 const openStores = async (self: Supervisor) => {
   const { config, stores } = self;
   const open = async (name: 'Redis' | 'Postgres'): Promise<string> => {

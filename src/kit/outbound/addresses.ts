@@ -39,7 +39,7 @@ export const isWithin = (address: Address, ranges: readonly Range[]): boolean =>
       range.kind() === address.kind() && address.match(range as ipaddr.IPv4 & ipaddr.IPv6, bits),
   );
 
-/** Parses an address. Returns null for other text, and for a zone (`fe80::1%eth0`). */
+/** Parses an address. Returns null for other text, or if it has a zone (`fe80::1%eth0`). */
 const readAddress = (text: string): Address | null =>
   isIP(text) === 0 || text.includes('%') ? null : ipaddr.parse(text);
 

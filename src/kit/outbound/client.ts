@@ -43,7 +43,7 @@ export interface Outcome extends Answered {
 }
 
 export interface ClientOptions {
-  /** Ranges that may be reached although they are not public. A URL may name their addresses. */
+  /** Ranges that may be reached although they are not public. A URL may contain such an address. */
   readonly allow_cidrs: readonly string[];
   readonly ca_pem?: string;
   /** Allows http as well as https. */

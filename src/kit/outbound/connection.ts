@@ -158,7 +158,7 @@ const no_socket = undefined as never;
 const nameOf = ({ target, address }: Dial): string =>
   `${target.is_plain} ${address} ${target.port} ${target.is_literal ? '' : target.name}`;
 
-/** Options of a request for the agent. One member, because Node copies options often. */
+/** The options that a request gives the agent. One member, because Node often copies them. */
 interface ByWay {
   readonly way: Dial;
 }

@@ -54,7 +54,7 @@ export const stopProcesses = async (
   await Promise.all(findProcesses(accepts).map((pid) => stopProcess(pid, steps)));
 };
 
-/** The second argument of both servers is their folder. It identifies them. */
+/** Each server gets its folder as the second argument, which identifies the server. */
 export const isServerOf =
   (folder: string) =>
   (command: readonly string[]): boolean =>
