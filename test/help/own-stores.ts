@@ -61,7 +61,7 @@ const quiet = (): void => undefined;
 
 export type OwnStores = Awaited<ReturnType<typeof startOwnStores>>;
 
-/** `durable` flushes every write to disk. It is for tests that kill the stores, and to measure. */
+/** If `durable`, every write is flushed to disk: for tests that kill the stores, and benchmarks. */
 export const startOwnStores = async (durable: boolean) => {
   const folder = makeTestFolder();
   const options = { data_dir: folder, say: quiet };

@@ -49,7 +49,7 @@ export const openParts = async (t: Teardown, options: PartsOptions = {}) => {
   return {
     stores,
     deps,
-    /** Advances the clock of `deps`, which otherwise stands still. */
+    /** Advances the clock of `deps`. Otherwise its time does not change. */
     advance(ms: number): void {
       now_ms += ms;
     },

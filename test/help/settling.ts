@@ -6,7 +6,7 @@ import type { Teardown } from './stores.js';
 import { type Agent, makeAgent, makeHuman, makeReasoning } from './story.js';
 import { until } from './until.js';
 
-/** Questions with predictions, and the effects of deciding them on the accounts. */
+/** Questions with predictions, and how deciding a question affects the accounts. */
 
 export interface Forecast {
   readonly agent: Agent;
@@ -57,7 +57,7 @@ export const decide = (
   body: Readonly<Record<string, unknown>>,
 ) => app.call('POST', `/api/admin/questions/${question_id}/${act}`, { admin: true, body });
 
-/** Performs an admin's action on a question, by route name. Throws if it is refused. */
+/** Performs an admin's action on a question, named as in the path. Throws if it is refused. */
 export const act = async (
   app: Pick<TestApp, 'call'>,
   question_id: string,

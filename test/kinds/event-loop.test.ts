@@ -177,7 +177,7 @@ const letsOthersIn = async <T>(
   const seen: Awaited<ReturnType<typeof watch<T>>>[] = [];
   for (const _ of range(1, runs)) seen.push(await watch(work));
   const { result, delay_ms } = seen.at(-1)!;
-  // If the result is cached after the first run, only that run counts.
+  // If the result is cached after the first run, only the first run counts.
   const heaviest = Math.max(...seen.map(({ work_us }) => work_us));
   const made = seen.filter(({ work_us }) => work_us >= heaviest / 2);
   const answered = Math.max(...made.map((one) => one.answered));

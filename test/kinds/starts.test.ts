@@ -16,7 +16,7 @@ import { endService, launch } from '../help/service.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 
-/** Starts that cannot work report the reason in one sentence, before anything is built. */
+/** If a start cannot work, it reports the reason in one sentence, before anything is built. */
 
 const machine = { platform: 'linux', node: '20.19.2', glibc: '2.36', descriptors: 65_536 };
 const embedded = '18.4.0-beta.17';

@@ -182,7 +182,7 @@ const isOn = ({ record }: HubServer, topic: string, odd: Odd) => {
   return wanted.map(({ offset }) => offset);
 };
 
-/** Each frame names its predecessor in the record, and follows the frame before it. */
+/** Checks that each frame names its predecessor in the record. */
 const checkPrevs = (
   t: Test,
   server: HubServer,

@@ -118,7 +118,7 @@ const isFound = (t: Test, what: RegExp, found: readonly string[], breaking = '')
   t.ok(is_there, is_there ? String(what) : `${what} ${breaking} → ${found.join(' | ')}`);
 };
 
-/** Tries each case on everything that verify compares. */
+/** Checks that verify finds the damage of each case. */
 const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Promise<void> => {
   const look = (tx: Tx) => {
     // The checks of the record begin a transaction. Here they run in this one.
@@ -271,7 +271,7 @@ t.test('what is under way is a difference only once it is old', async (t) => {
     from predictions p
     join events e on e.id = p.event_id
     where p.question_id = ${question_id} and e."offset" < ${offset}`;
-  // All three have the same owner.
+  // All three agents have the same owner.
   const { cells } = countAll(before.map((one) => ({ ...one, owner: 'one', given: null })));
   await redis.del(tally);
   await redis.hset(tally, { ...Object.fromEntries(cells), o: offset - 1, t: whole['t'] ?? '' });
