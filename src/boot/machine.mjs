@@ -23,7 +23,7 @@ export const readMachine = () => {
   return {
     platform: process.platform,
     node: process.versions.node,
-    /** Undefined on systems with another C library, such as Alpine. */
+    /** Undefined if the system has another C library, as Alpine has. */
     glibc: header.glibcVersionRuntime,
     /** How many files and sockets one process can have open at most. */
     descriptors: Number(userLimits?.open_files?.soft ?? Number.POSITIVE_INFINITY),
@@ -105,6 +105,6 @@ const problemOfData = (env, embedded_postgres) => {
   return clusterProblem(outside || path.join(data_dir, 'postgres'), embedded_postgres);
 };
 
-/** Says why `start` cannot work, as far as that is known before the settings are read. */
+/** Says why `start` cannot work, as far as this is known without reading the settings. */
 export const startProblem = (env, embedded_postgres, machine = readMachine()) =>
   descriptorProblem(machine) ?? problemOfPublicUrl(env) ?? problemOfData(env, embedded_postgres);

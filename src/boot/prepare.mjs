@@ -67,7 +67,7 @@ const readOrEmpty = (file) => {
 
 const hash = (text) => createHash('sha256').update(text).digest('hex');
 
-/** Includes the platform: a node_modules copied from elsewhere holds the wrong binaries. */
+/** The stamp includes the platform: a copied node_modules may have another platform's binaries. */
 const packageHash = () =>
   `${process.platform}-${process.arch} ${hash(readFileSync(at('package-lock.json')))}\n`;
 
@@ -81,7 +81,7 @@ const packagesCurrent = () => {
   return true;
 };
 
-/** True if somebody ran npm by hand and the installed packages match the lock file. */
+/** True if somebody ran npm by hand and the packages now match the lock file. */
 const installedByHand = () => {
   try {
     const wanted = JSON.parse(readFileSync(at('package-lock.json'), 'utf8')).packages;
@@ -123,7 +123,7 @@ const install = async (say) => {
   ]);
   if (code !== 0) return `${output}\nnpm ci failed, so the packages are not installed. See above.`;
   writeFileSync(package_stamp, packageHash());
-  // The compiler's incremental state describes the old packages.
+  // The incremental state of the compiler describes the old packages, so it is deleted.
   rmSync(at('dist', '.tsbuildinfo'), { force: true });
   say(`Packages installed in ${seconds(started)}.`);
   return null;

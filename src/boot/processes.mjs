@@ -111,7 +111,7 @@ export const takeLock = (file) => {
         if (error.code !== 'EEXIST') throw error;
       }
       const found = readOrNull(file);
-      // The lock was just released.
+      // The holder has just released the lock, so try again.
       if (found === null) continue;
       const holder = holderIn(found);
       if (holder !== 0) return { holder, release: () => undefined };

@@ -49,8 +49,8 @@ const engineVersion = (wanted) => {
 };
 
 /**
- * Names the versions of the program and the engine, and the newest migration (the schema). Only
- * reads files.
+ * Names the versions of the program and the engine, and the newest migration (the schema). Reads
+ * only files, so it needs no running service.
  */
 const describeVersion = () => {
   const { version, dependencies } = readPackage('');

@@ -71,8 +71,8 @@ const readHosts = (authority: string, query: URLSearchParams, mode: Tls): Host[]
 };
 
 /**
- * Reads the address. Throws a sentence that says what is wrong, without the password. If there are
- * several hosts, the default is the primary; libpq would use any of them.
+ * Reads the address. Throws a sentence that says what is wrong, without the password. If the
+ * address has several hosts, the default is the primary; libpq would use any of them.
  */
 export const readAddress = (text: string): Address => {
   const [, scheme, user, authority = '', rest = ''] =
@@ -122,7 +122,7 @@ const describeAbort = (error: unknown): unknown =>
 
 export const openSocket = async (host: Host): Promise<net.Socket> => {
   const socket = net.connect(host.target);
-  // An error after the first one must not end the process.
+  // A socket may report a second error, which must not end the process.
   socket.on('error', () => undefined);
   const signal = AbortSignal.timeout(connect_ms);
   try {

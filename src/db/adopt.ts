@@ -9,7 +9,7 @@ import type { Tx } from './client.js';
  */
 
 const earlier = { first: '0001_foundation.sql', last: '0045_consumers.sql', count: 45 } as const;
-/** The last commit that has these migrations. */
+/** The last commit of this repository that contains these migrations. */
 const commit = 'dd20781e';
 
 /** Tables from the earlier migrations that nothing uses any more. */
@@ -87,7 +87,7 @@ const findDifference = async (tx: Tx, schema: string): Promise<string | null> =>
 };
 
 interface Part {
-  /** The table, view or function that the part belongs to. */
+  /** The table, view or function to which the part belongs. */
   readonly of: string;
   readonly name: string;
   readonly is: string;

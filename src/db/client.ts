@@ -16,7 +16,7 @@ type Result<R extends Rows = postgres.Row[]> = postgres.RowList<R>;
 type Client = postgres.ISql<{ bigint: number }>;
 
 export interface Fragment {
-  /** Sends the statement now, before all later ones. An error appears when it is awaited. */
+  /** Sends the statement now, before all later ones. If it fails, awaiting it throws the error. */
   execute(): this;
 }
 
@@ -105,7 +105,7 @@ type Work<T> = (tx: Tx) => T | Promise<T>;
 interface BeginOptions {
   /** The words after `begin`: `read only`, `isolation level repeatable read`. */
   readonly mode?: string;
-  /** Maximum time for one of its statements, if it differs from the pool's usual limit. */
+  /** Maximum time for each of its statements, if not the pool's usual limit. */
   readonly statement_ms?: number;
   /** Settings of Postgres for this transaction only. */
   readonly set?: Readonly<Record<string, string | number>>;
@@ -126,7 +126,7 @@ export interface Sql extends Db {
   copyOut(text: string, options?: CopyOptions): Readable;
   /** Waits for running statements, at most `timeout` seconds if that is given. */
   end(options?: { readonly timeout?: number }): Promise<void>;
-  /** Returns how many ms the oldest statement has waited, ignoring statements without a limit. */
+  /** Returns how many ms the oldest statement with a time limit has waited. */
   longestWait(): number;
   /** Takes a connection, and runs the statement that the given function makes with its client. */
   readonly run: Run;
@@ -142,7 +142,7 @@ export interface Sql extends Db {
 const asItIs = (text: string): string => text;
 const readDate = (text: string): Date => new Date(text);
 
-/** Functions that read an element, by the OID of the array type in Postgres. */
+/** Functions that read one element, by the OID (Postgres's number) of the array type. */
 const readers: Readonly<Record<number, (text: string) => unknown>> = {
   1000: (text) => text === 't',
   1001: (text) => Buffer.from(text.slice(2), 'hex'),
@@ -368,7 +368,7 @@ export async function* readPages<R>(
   await tx`close pages`;
 }
 
-/** Rejects if Postgres does not answer. */
+/** Returns if Postgres answers; otherwise rejects. */
 export const probeSql = async (db: Db): Promise<void> => {
   await db`select 1`;
 };

@@ -9,7 +9,6 @@ import type { Db } from './client.js';
 interface EventScope {
   readonly question_id?: string;
   readonly agent_id?: string;
-  /** The owner of the agent. */
   readonly owner_id?: string | null;
   /** The only agent that may see the event, if the audience is `author`. */
   readonly audience_id?: string;
@@ -29,7 +28,6 @@ export const bodyOf = <S extends TObject>(
   { data, at }: Pick<Draft<S>, 'data' | 'at'>,
 ): string => JSON.stringify({ event: name, data, timestamp: at.toISOString() });
 
-/** Makes an event's row in the outbox. */
 const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
   const { scope, id = makeId() } = draft;
   if ((def.audience === 'author') !== (scope.audience_id !== undefined)) {

@@ -20,7 +20,6 @@ import {
 
 export type Client = postgres.Sql<{ bigint: number }>;
 
-/** Makes a statement with a client. */
 export type Make = (
   client: postgres.ISql<{ bigint: number }>,
 ) => postgres.PendingQuery<postgres.Row[]>;
@@ -30,10 +29,9 @@ const connect_ms = 3_000;
 
 interface ConnectionOptions {
   readonly url: string;
-  /** Returns the host to connect to. */
   readonly findHost: () => Promise<Host>;
   readonly client: postgres.Options<{ bigint: postgres.PostgresType<number> }>;
-  /** Called once, when the connection is lost or could not be made. */
+  /** Called once, when the connection is lost or cannot be made. */
   readonly onLost: (connection: Connection, error: Error) => void;
   /** Called when the server refuses a write because it is read-only, as a standby is. */
   readonly onReadOnly: () => void;
@@ -268,7 +266,7 @@ export class Connection {
 
 export interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
   readonly most: number;
-  /** As in `ConnectionOptions`; also the maximum wait for a free connection. */
+  /** The same as in `ConnectionOptions`. It is also the maximum wait for a free connection. */
   readonly silence_ms: number;
 }
 

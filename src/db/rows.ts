@@ -43,6 +43,6 @@ export const newestFirst = (db: Db, id: string, page: Page) => db`
 /** A string S followed by this character sorts after every string that starts with S. */
 const last_sign = '\u{10ffff}';
 
-/** The condition that a column starts with a string. An index in the order of "C" supports it. */
+/** The condition that a column starts with a string. An index with collation "C" supports it. */
 export const startsWith = (db: Db, column: string, start: string) => db`
   ${db(column)} collate "C" >= ${start} and ${db(column)} collate "C" < ${start + last_sign}`;

@@ -39,7 +39,7 @@ const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
 
 export const makeAnswerAtHome =
   (homes: HomeProcesses, { claimOf }: Pick<Idempotency, 'claimOf'>) =>
-  /** A request must be serialisable as JSON, except for its `claim`. */
+  /** Except for its `claim`, a request must be serialisable as JSON. */
   <A extends { readonly claim: Claim | null }>({ name, subjectOf, answer }: HomeTask<A>) => {
     type Sent = { readonly request: Omit<A, 'claim'>; readonly claim: HeldClaim | null };
     const askHome = homes.onHome<Sent, Answered>({

@@ -53,9 +53,9 @@ export interface Request {
   longest_ms?: number | undefined;
   /** True if a refusal is shown as a page. */
   shows_page?: boolean;
-  /** Set if the route's refusals have the form of another protocol. */
+  /** Set if the refusals of the route have the form of another protocol. */
   refusals?: Refusals | undefined;
-  /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
+  /** True while an answer is sent piece by piece. Then there is only a stall limit, no deadline. */
   readonly is_streaming?: boolean;
   header(name: string): string;
   /** Returns the parsed body. Called at most once, and only if the route takes a body. */
@@ -204,11 +204,11 @@ const exposed =
   'Deprecation, Sunset, Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
-/** Headers of every answer. `only_https` makes browsers use only TLS from then on. */
+/** The headers of every answer. With `only_https`, browsers use only TLS from then on. */
 export const commonHeaders = (only_https: boolean): Headers => [
   ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Expose-Headers', exposed],
   ['X-Content-Type-Options', 'nosniff'],
-  // For a year. Subdomains are left out: this service knows nothing about them.
+  // For one year. Subdomains are left out, because this service knows nothing about them.
   ...(only_https ? [['Strict-Transport-Security', 'max-age=31536000'] as const] : []),
 ];

@@ -1,6 +1,6 @@
 import type { Db } from '../db/client.js';
 
-/** Claims and stored answers in Postgres. All times are the database's. */
+/** Claims and stored answers in Postgres. All times are from the clock of the database. */
 
 export interface NewClaim {
   readonly scope: string;

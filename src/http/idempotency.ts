@@ -65,7 +65,7 @@ export const storeInTransaction = async (tx: Tx, answers: readonly Answered[]): 
   for (const { claim, answer } of answers) claim.stored = answer;
 };
 
-/** A call with a key. A repeat gets the stored answer only if every part is the same. */
+/** A call with a key. A repeat gets the stored answer only if all of these parts are the same. */
 export interface CallToClaim {
   /** The caller that the key belongs to. */
   readonly scope: string;
@@ -172,7 +172,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
       const row = await findByCredential(sql, newClaimOf(call), ended_ms);
       return row === undefined ? null : openAnswer(row);
     },
-    /** Stores the answer of a call that has no transaction of its own. Never throws. */
+    /** Stores the answer to a call that has no transaction of its own. Never throws. */
     storeAfter: (claim: Claim, answer: Answer) =>
       orWarn(storeAnswers(sql, [toRow({ claim, answer })], false), 'an answer was not stored'),
     /** Frees the key of a call that had no effect. Never throws. */

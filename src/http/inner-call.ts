@@ -20,7 +20,7 @@ interface InnerCallParts {
 export interface InnerAnswer {
   readonly status: number;
   readonly headers: Outgoing['headers'];
-  /** The parsed value of JSON, otherwise the text. */
+  /** If the answer is JSON, the parsed value; otherwise the text. */
   readonly body: unknown;
 }
 

@@ -59,7 +59,7 @@ const subjectOf = ({ key }: Window): string => key.slice(key.indexOf(':') + 1);
 export const limitKey = (prefix: string, window: Window): string =>
   `${prefix}:{limits:${subjectOf(window)}}:${window.key.slice(0, window.key.indexOf(':'))}`;
 
-/** Counts many calls with one script call. */
+/** Sends many calls to Redis with one call of the script. */
 const callScript = async (
   { redis, prefix }: LimiterOptions,
   batch: readonly Call[],
@@ -99,7 +99,7 @@ const callRedis = async (
   return calls.map((call) => answers.get(call) as Taken);
 };
 
-/** For a caller that only looks, a window without calls has a reset of 0. */
+/** If a caller only looks, a window without calls has a reset of 0. */
 const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly Left[] =>
   windows.map(({ limit }, n) => ({
     left: left[n] ?? 0,
@@ -157,7 +157,7 @@ const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
     if (redis.status !== 'ready') noteAway(new Error('no connection'));
     return Date.now() < away_until;
   };
-  /** Runs one script call at a time. Calls that arrive meanwhile share the next one. */
+  /** Runs the script once at a time. Calls that arrive meanwhile share its next run. */
   const inRedis = makeLoader<Taken, Call>(
     async (calls) => {
       if (isAway()) throw new Error('Redis is unavailable');

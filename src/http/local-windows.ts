@@ -29,7 +29,7 @@ export interface Left {
   readonly reset_ms: number;
 }
 
-/** When this many callers are remembered, the first sweep removes those with expired windows. */
+/** When this many callers are stored, a sweep removes callers whose windows have expired. */
 const first_sweep = 100_000;
 
 /**

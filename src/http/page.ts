@@ -145,7 +145,7 @@ interface List<R> {
   /** Returns the members of the answer besides the rows. */
   count(): Promise<{ readonly total: number }>;
   show?(row: R): object;
-  /** Left out if the id alone is the key. */
+  /** May be missing if the id alone is the key. */
   readonly kinds?: readonly CursorKind[];
   keyOf?(row: R): CursorKey;
 }

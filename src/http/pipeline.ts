@@ -62,7 +62,7 @@ export interface MountOptions<D> {
   readonly authenticate: Authenticate;
   /** Refuses a request whose signature is wrong. Returns null if there is nothing to check. */
   readonly checkSignature?: (request: Request, caller: Caller) => Promise<Fault | null> | null;
-  /** If missing, the header `Idempotency-Key` is ignored. */
+  /** If this is missing, the header `Idempotency-Key` is ignored. */
   readonly idempotency?: Idempotency;
   readonly cache: ResponseCache;
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
@@ -70,7 +70,7 @@ export interface MountOptions<D> {
   readonly onThrown?: (error: unknown) => void;
   /** Called before the answer to a write that was carried out. */
   readonly onWritten?: () => void;
-  /** Called for every call to a route, before its answer goes out. */
+  /** Called for every call of a route, before the answer goes out. */
   readonly onAnswered?: (caller: Caller, route: Route<D>, answer: Reply | Fault) => void;
   readonly trusted_proxies: readonly string[];
   /** True if clients reach the service only over TLS. Answers then tell browsers so. */
@@ -79,7 +79,7 @@ export interface MountOptions<D> {
   readonly deadline_ms?: number;
 }
 
-/** A call that has arrived completely. A socket adds its calls to `open` itself. */
+/** A call that has arrived completely. Sockets add their calls to `open` themselves. */
 export interface WholeCall extends Request {
   /** Set by `call`: true if the call may make the credentials of its caller invalid. */
   ends_credentials: boolean;
@@ -256,7 +256,7 @@ const admin_path = {
   is_page: false,
 };
 
-/** Refuses a path without a route or method. Only admins learn that an admin path exists. */
+/** Refuses a path that has no route, or not for this method. Only admins learn of admin paths. */
 const respondUnrouted = async (
   { request }: Context,
   allow: readonly string[] | null,
@@ -477,7 +477,6 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
   };
 };
 
-/** Writes the log line of a call. */
 const writeLine = (lines: Logger, ctx: Context, status: number): void => {
   if (ctx.request.is_inner === true) return;
   const { method, path, started_ms, socket, aborted } = ctx.request;
@@ -548,7 +547,7 @@ const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
   return { kind: 'reply', status: 200, body: sent, content_type, ...kept };
 };
 
-/** A throw is a bug or an outage. The client learns only which of the two, and the request id. */
+/** An error that was thrown is a bug or an outage. The client learns which, and the request id. */
 const refuseThrown = (error: unknown, ctx: Context, log: Logger): Fault => {
   const record = { ...ctx.log_ids, path: ctx.request.path, ...describeError(error) };
   if (isOutage(error) || error instanceof QueueFullError) {

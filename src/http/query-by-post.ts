@@ -52,7 +52,7 @@ const readMembers = ({ properties }: TObject, body: Members): Members =>
 
 const nameBody = (text: string): string => text.replace(/^query\b/, 'body');
 
-/** Refusals name members of the body. Answers do not link to a long URL and are not cached. */
+/** Refusals name members of the body. Answers are not cached and have no link to a long URL. */
 const withoutUrl = (answer: Answer): Answer => {
   if (isFault(answer)) {
     const fields = answer.fields?.map((field) => ({ ...field, path: nameBody(field.path) }));

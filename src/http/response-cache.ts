@@ -17,20 +17,20 @@ import type { HttpRequest, HttpResponse } from './uws.js';
  */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
-/** The rule of a route, and the parameters of a call to it. */
+/** The cache rule of a route, and the facts about a call to it. */
 interface Cached {
   readonly rule: CacheRule<never>;
   readonly params: unknown;
   readonly query: Route['query'];
   readonly is_page: boolean;
-  /** Headers of every answer of the route. */
+  /** The headers that every answer of the route has. */
   readonly fixed_headers: Headers;
 }
 
 interface Entry {
   readonly tag: string;
   readonly is_page: boolean;
-  /** When the entry must be renewed. */
+  /** After this time the entry must be renewed. */
   due_ms: number;
   readonly reply: Reply;
   readonly etag: string;
@@ -86,7 +86,7 @@ const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entr
 
 type Make = () => Answer | Promise<Answer>;
 
-/** Returns true if the request must bypass caches, as browsers ask on reload. */
+/** Returns true if the request must bypass caches, for example because a browser reloads a page. */
 const wantsFresh = (cache_control: string): boolean => /no-cache|max-age=0/.test(cache_control);
 
 const credentials = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];

@@ -55,7 +55,7 @@ export interface Claim {
 export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
   readonly request: Request;
   readonly request_id: string;
-  /** The request id, and the ids of its trace. */
+  /** The request id and the trace ids, for log lines. */
   readonly log_ids: Readonly<Record<string, string>>;
   params = {} as P;
   query = {} as Q;
@@ -101,8 +101,8 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
   }
 
   /**
-   * Does the work of a call in one transaction and stores its answer there. A refusal that is worth
-   * storing is stored afterwards, as for calls without a transaction.
+   * Does the work of a call in one transaction and stores the answer there. If the answer is a
+   * refusal that must be stored, it is stored later, as for calls without a transaction.
    */
   write(sql: Sql, work: (tx: Tx) => Promise<Answer>): Promise<Answer> {
     return sql.begin(async (tx) => {
@@ -305,7 +305,7 @@ export type Found<T> =
   | { readonly kind: 'nothing' };
 
 interface Node<T> {
-  /** Children by segment. A parameter has the key `any`. */
+  /** The child nodes, by segment. The child for a parameter has the key `any`. */
   readonly next: Map<string, Node<T>>;
   readonly entries: Map<Method, { readonly params: readonly Param[]; readonly entry: T }>;
 }

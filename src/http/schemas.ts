@@ -10,7 +10,7 @@ import { explainText } from '../kit/text.js';
 
 /** Schema parts that the routes and schemas of every feature use. */
 
-/** One of a few strings. It is checked as a pattern and shown as an `enum`. */
+/** One of a few strings. The check uses a pattern, and the documents show an `enum`. */
 export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<T[number]> => ({
   ...Type.Unsafe<T[number]>(
     Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
@@ -75,7 +75,7 @@ export const fields_schema = Type.Array(
 
 const offset_limit = 10_000;
 
-/** Maximum page size. Larger values are reduced to it. */
+/** The schema of a page size. Values above `most` are reduced to it. */
 export const limitQuery = (most: number, usual: number) =>
   Type.Integer({
     minimum: 1,

@@ -37,7 +37,7 @@ export type {
   WebSocket,
 };
 
-/** The remote address of a connection: its raw bytes as latin1. */
+/** Returns the remote address of a connection: its raw bytes, as latin1. */
 export const remoteAddress = (res: HttpResponse): string =>
   Buffer.from(res.getRemoteAddress()).toString('latin1');
 
@@ -56,7 +56,7 @@ export const exclusive_port: number = (
   uWS as unknown as { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
 ).LIBUS_LISTEN_EXCLUSIVE_PORT;
 
-/** Bytes per write of a streamed body: fewer than a reader's buffers hold. */
+/** Bytes per write of a streamed body. They fit into the buffers of a reader. */
 const write_bytes = 65_536;
 
 const status_lines = Object.fromEntries(
@@ -342,7 +342,7 @@ export class HttpCall implements Request {
     try {
       this.send({ status: 500, headers: [], body: '', content_type: null }, true);
     } catch {
-      // The response object is gone, so no answer is possible.
+      // The response object is gone, so no answer can be sent.
     }
   }
 }

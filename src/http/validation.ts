@@ -10,7 +10,7 @@ import { isJudgedLater, text_kind } from './schemas.js';
 
 /** Compiled validators of requests. Unknown members are ignored. */
 
-/** Names of the kinds of values, for messages to the client. */
+/** The names of kinds of values, in messages to the client. */
 const kinds: Readonly<Record<string, string>> = {
   String: 'a string',
   [text_kind]: 'a string',
@@ -81,7 +81,7 @@ const wordings: Partial<Record<ValueErrorType, Wording>> = {
 const isOfAnotherType = ({ type, value }: Pick<ValueError, 'type' | 'value'>): boolean =>
   wordings[type] === undefined || (type === ValueErrorType.Kind && typeof value !== 'string');
 
-/** Returns the words that follow the path in a message, without a full stop. */
+/** Says what must change, in words that follow the path in a message, without a full stop. */
 const wordError = ({ type, schema, value, message }: ValueError): string => {
   const word = wordings[type];
   if (word !== undefined && !isOfAnotherType({ type, value })) return word(schema, value);

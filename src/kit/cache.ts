@@ -37,7 +37,7 @@ export const makeLoader = <V, K = string>(
           dispatch();
           await reading;
         };
-        // The callers handle the error. Here it only ends the turn.
+        // The callers get the error. Here it only ends the turn.
         limit(turn).catch(() => undefined);
       },
     },
@@ -86,7 +86,7 @@ export const makeCache = <V>(options: CacheOptions<V>) => {
     return entry.reading;
   };
   return {
-    /** Returns a cached value without a promise. Concurrent callers for a key share one read. */
+    /** Returns a cached value directly, else a promise. Concurrent callers share one read. */
     get(key: string, read: () => Promise<V>): V | Promise<V> {
       const entry = entries.get(key);
       return entry === undefined ? start(key, read) : (entry.value ?? entry.reading);

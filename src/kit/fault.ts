@@ -175,7 +175,7 @@ export const refuseFields = (fields: readonly FaultField[], message?: string): F
   });
 };
 
-/** Makes the fault for a list item that does not have the expected shape. */
+/** Makes the refusal of a list item that does not have the expected form. */
 export const unreadableItem = (fields: readonly FaultField[]): Fault => {
   const message = fields.map((field) => `${field.path}: ${field.message}`).join('; ');
   return refuse(common_faults.INVALID_REQUEST, { message, fields });

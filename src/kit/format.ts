@@ -17,11 +17,11 @@ export const shortNumber = (n: number, range_width = 0): string => {
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
-/** `21 Nov 2026`, the day in UTC. */
+/** The day in UTC, such as `21 Nov 2026`. */
 export const dayText = (at: Date): string =>
   `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
 
-/** `21 Nov 2026, 14:00 UTC`. */
+/** The minute in UTC, such as `21 Nov 2026, 14:00 UTC`. */
 export const timeText = (at: Date): string =>
   `${dayText(at)}, ${at.toISOString().slice(11, 16)} UTC`;
 

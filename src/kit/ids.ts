@@ -35,7 +35,7 @@ export const makeIdAfter = (id: string): string => {
   return dashed(next.toString(16).padStart(32, '0'));
 };
 
-/** Returns the smallest id that could be made at a time. */
+/** Returns the smallest id that can be made at the time `ms`. */
 export const firstIdAt = (ms: number): string => {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;

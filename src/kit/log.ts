@@ -63,7 +63,7 @@ const every_ms = 200;
 const pipe_ms = 10;
 /** A write starts early when this many characters are waiting. */
 const enough = 32_768;
-/** Maximum number of characters stored while nothing can be written. */
+/** If nothing can be written, the log stores at most this many characters. */
 const most = 1_048_576;
 
 /**

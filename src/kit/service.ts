@@ -10,12 +10,12 @@ export interface Service {
 }
 
 export interface Running {
-  /** Port on which the HTTP server really listens, if this process has one. */
+  /** The port on which the HTTP server listens, if this process has one. */
   readonly port?: number;
   stop(): Promise<void>;
 }
 
-/** The program cannot run here as things are. The message says why and what to do. Exit code 2. */
+/** The program cannot run here until a person acts. The message says why and how. Exit code 2. */
 export class CannotStart extends Error {
   override readonly name = 'CannotStart';
 }

@@ -68,7 +68,7 @@ export interface LegendItem {
   readonly label: string;
   /** Index of the item's colour, from 0. */
   readonly series: number;
-  /** `inner band`: a band drawn over another one of the same colour, so that it looks darker. */
+  /** `inner band`: a band on top of another band of its colour, so that it looks darker. */
   readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'inner band' | 'dot';
 }
 
@@ -130,7 +130,7 @@ const textWidth = (text: string, { size }: Face): number => {
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Returns the text if it fits into `width`, else as much of it as fits, with an ellipsis. */
+/** Returns the text if it fits into `width`, else its start with an ellipsis. */
 const cutText = (text: string, width: number, face: Face): string => {
   if (textWidth(text, face) <= width) return text;
   let kept = '';
@@ -206,7 +206,7 @@ const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup 
   return el('line', { ...ends, ...caps, 'stroke-dasharray': dashes[kind], class: `c-l${n}` });
 };
 
-/** Draws rows of marks with their labels. `bottom` is the baseline of the last row. */
+/** Draws the legend: rows of marks with labels. `bottom` is the baseline of the last row. */
 const drawLegend = (items: readonly LegendItem[], top: number, width: number) => {
   const parts: Markup[] = [];
   let x = padding;

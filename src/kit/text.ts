@@ -62,7 +62,7 @@ export const toLine = (text: string): string =>
     .replace(/\s*[\t\n\r]\s*/g, ' ')
     .trim();
 
-/** True if a text has a line break, a tab, or a character that `withoutControls` removes. */
+/** True if a text has a tab, a line break, or a character that `withoutControls` removes. */
 export const hasControls = (text: string): boolean =>
   /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(text);
 
@@ -190,8 +190,8 @@ const ordinary = `
 `;
 
 /**
- * Replaced, because the listed patterns match inside Fukuyama, feckless, Slutsky, Dikshit,
- * retardant, …
+ * Replaced in the list: its patterns match inside Fukuyama, feckless, Slutsky, Dikshit, retardant,
+ * …
  */
 const replaced = `
   bitch boob cock cuck cunt fag fuck kike nigger orgy piss retard shit slut tit tranny turd twat
@@ -207,7 +207,7 @@ const own_patterns = `
   b*tch c*nt
 `;
 
-/** Ordinary words that a pattern would still match. A neutral filler replaces them beforehand. */
+/** Ordinary words that a pattern would still match. They are replaced by a neutral filler first. */
 const innocent_terms = ['shii', 'shitak', 'niggard', 'snigger', 'twatt'];
 
 const words = (list: string): string[] => list.trim().split(/\s+/);
@@ -274,7 +274,7 @@ const resolveLookalikes = (word: string): string => {
   return plain.toLowerCase();
 };
 
-/** Works like the library: a repeated letter counts once, or twice if words often double it. */
+/** Works like the library: a repeated letter becomes one, or two if words often double it. */
 const collapseRepeats = (word: string): string =>
   word.replace(/([^beolsg])\1+/g, '$1').replace(/([beolsg])\1{2,}/g, '$1$1');
 
@@ -376,7 +376,7 @@ const letters = /\p{L}/gu;
 const letter_runs = /\p{L}[\p{L}\p{M}]*/gu;
 /** Characters for which the number of code units is not the number of letters. */
 const odd_letters = /[\p{M}\u{10000}-\u{10ffff}]/u;
-/** Scripts without spaces between words, for which ICU has dictionaries. */
+/** Scripts that put no spaces between words, and for which ICU has dictionaries. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const dense = new RegExp(`${unspaced.source}|\\p{Script=Hangul}`, 'u');
@@ -527,7 +527,7 @@ const isPromotion = (text: string): boolean => {
 /** Removes invisible characters and folds case. */
 const normal = (text: string): string => fold(text.replace(format, ''));
 
-/** Returns the words of a text and the objection to it, for callers that have found its links. */
+/** Returns the words of a text and the objection to it. The caller has already found its links. */
 export const readProse = (text: string, request: ProseRequest): Prose =>
   readPlainProse(text, request) ?? readAnyProse(text, request);
 

@@ -239,7 +239,7 @@ const limitLines = (config: Config) =>
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
   }));
 
-/** The relay waits at least this long between two of its turns. */
+/** Between two of its turns, the relay waits at least this long. */
 const wake_up_every_ms = 30;
 
 /** Wakes the relay, at most once per `wake_up_every_ms`. Commits in between share one message. */
@@ -292,7 +292,7 @@ const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]):
   }
 };
 
-/** Mounts everything that answers on the port, without listening yet. */
+/** Mounts everything that this port serves, but does not listen yet. */
 const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const { config, log, sql, redis } = deps;
   const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;

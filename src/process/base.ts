@@ -25,7 +25,7 @@ export interface RoleOptions {
   readonly tick_ms?: number;
 }
 
-/** The base of every role process: its log and its connections, open until it is stopped. */
+/** The base of every role process: its log and its connections. They stay open until it stops. */
 export interface Base extends Service {
   readonly deps: Deps;
   /** Opens a connection for subscriptions. */
@@ -73,7 +73,7 @@ export const openBase = async (
     ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
   const url = role === 'api' ? config.DATABASE_REPLICA_URL : undefined;
-  // If the replica hangs, reads go to the primary shortly after this time.
+  // If the replica hangs, reads go to the primary soon after this time.
   const reads = openReader(sql, { ...usual, url, statement_timeout_ms: 2_000 });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   const clock = followClock(sql);

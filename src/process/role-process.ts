@@ -40,7 +40,9 @@ interface ToRole {
 export interface RoleProcess {
   /** Resolves once the process is ready, with the port that it listens on, if any. */
   readonly ready: Promise<number | undefined>;
-  /** Rejects if the role cannot work: it ended several times, each time within seconds. */
+  /**
+   * Rejects if the role cannot work: it ended several times, each time after a few seconds at most.
+   */
   readonly failed: Promise<never>;
   /** Asks the process to stop, and kills it if that takes longer than `within_ms`. */
   stop(within_ms: number): Promise<void>;
@@ -54,7 +56,6 @@ interface RoleProcessOptions {
   readonly entry: string;
   readonly data_dir: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Maximum heap of the process, in MB. */
   readonly heap_mb: number;
   /** Opens the output for the process: a file (closed here after the start), or our own output. */
   readonly openOutput: () => number | 'inherit';
@@ -83,7 +84,7 @@ const toWords = ({ args, data_dir }: RoleProcessOptions): string[] => [
   dataWord(data_dir),
 ];
 
-/** Reads the words that `toWords` made. Returns null for a process without a role. */
+/** Reads the arguments that `toWords` made. Returns null for a process without a role. */
 export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
   const wordOf = (name: string): string | undefined =>
     words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
@@ -200,7 +201,6 @@ interface Ending {
   readonly is_by_itself: boolean;
 }
 
-/** Watches a role process until it ends. */
 const watchRole = async (
   child: ChildProcess,
   onStarted: (port: number | undefined) => void,
@@ -281,7 +281,7 @@ const whenEnded = (child: ChildProcess): Promise<string> =>
     });
   });
 
-/** The supervisor has its own limits, below this one. */
+/** The limits of the supervisor are shorter than this one. */
 const stop_ms = 19_000;
 /** If the supervisor is gone, the next service may already be waiting for the port. */
 const orphan_stop_ms = 1_500;

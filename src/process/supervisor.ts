@@ -34,7 +34,7 @@ export interface SupervisorOptions {
   readonly config: Config;
   /** The environment for the role processes. Settings that are made here are added to it. */
   readonly env: NodeJS.ProcessEnv;
-  /** The program of the role processes. */
+  /** The program that the role processes run. */
   readonly entry: string;
   /** Called once the service is running. If set, nothing else is written to standard output. */
   readonly onRunning?: (facts: Readonly<Record<string, unknown>>) => void;
@@ -137,7 +137,7 @@ const port_problems: Readonly<Record<string, string>> = {
   ENOTFOUND: 'cannot be used, because HOST is not an address of this machine',
 };
 
-/** Without this check the api would share another program's port, and get half of its traffic. */
+/** Without this check the api could share another program's port, and get half of its traffic. */
 const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   const problem = await probePort(PORT, HOST);
   if (problem === null) return;
@@ -214,7 +214,7 @@ const startRoles = async (
     if (NODE_ENV === 'production') return self.onRunning === undefined ? 'inherit' : 2;
     return openLog(path.join(DATA_DIR, 'log', 'forum.log'));
   };
-  // Chosen here, so that all api processes get the same port, even after a restart.
+  // Chosen here, so that all api processes get the same port and keep it after a restart.
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
   const common = { entry, data_dir: DATA_DIR, env: process_env, openOutput, say, heap_mb } as const;
@@ -230,7 +230,7 @@ const startRoles = async (
   for (const role of wanted) {
     for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) startRole(role);
   }
-  // A standby: if the relay hangs, events continue within two seconds.
+  // A standby: if the first relay hangs, events continue within two seconds.
   if (wanted.includes('relay')) startRole('relay');
   const ports = Promise.all(roles.map((each) => each.process.ready));
   const failures = roles.map((each) => each.process.failed);
@@ -347,7 +347,7 @@ const superviseStore = async (
     },
     async kill(): Promise<void> {
       stopped.abort();
-      // Ends the store at once and leaves files that the next start can use.
+      // Ends the store at once, but in a way that leaves usable files for the next start.
       signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');
       await Promise.race([store.exited, wait(kill_ms)]);
       signalProcess(store.pid, 'SIGKILL');

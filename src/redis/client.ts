@@ -27,7 +27,7 @@ interface RedisParams {
   readonly url: string;
   readonly name: string;
   readonly log: Logger;
-  /** Zero for a connection that subscribes. */
+  /** Zero (no limit) for a connection that subscribes. */
   readonly command_timeout_ms: number;
   /** True for a connection that subscribes: pings check that it is alive. */
   readonly subscribes?: boolean;
@@ -58,7 +58,7 @@ const optionsOf = ({ name, command_timeout_ms }: RedisParams) =>
     autoResubscribe: true,
     connectTimeout: 3_000,
     keepAlive: keep_alive_ms,
-    // While Redis loads its files, ask again this often. By default ioredis waits until Redis
+    // While Redis loads its files, ask again after this time. By default ioredis waits until Redis
     // expects to be done, which may be ten seconds later.
     maxLoadingRetryTime: 100,
     retryStrategy,
@@ -150,13 +150,13 @@ const logLoss = (redis: RedisClient, logOf: (node: string) => Logger): void => {
 
 const nameOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`;
 
-/** Connects to all masters before they are needed: commands do not wait for a connection. */
+/** Connects to all masters in advance, because commands do not wait for a connection. */
 const pingMasters = (cluster: Cluster): Promise<unknown> =>
   Promise.all(cluster.nodes('master').map((node) => node.ping().catch(() => undefined)));
 
 const connect_ms = 3_000;
 
-/** Connects now if it can. If Redis is down, the client keeps trying on its own. */
+/** Connects now if possible. If Redis is down, the client keeps trying on its own. */
 export const connectRedis = async (redis: RedisClient): Promise<void> => {
   const connecting = redis
     .connect()
@@ -217,7 +217,7 @@ export const setEach = async (
   else await redis.mset(...keys.flatMap((key) => [key, value]));
 };
 
-/** Deletes a forum's keys, because they belong to another history of its database. */
+/** Deletes a forum's keys. They belong to a history that its database no longer has. */
 export const deleteKeys = async (redis: RedisClient, prefix: string, rest = '*'): Promise<void> => {
   if (!isWhole(redis)) throw new Error('a part of Redis does not answer');
   for (const node of isCluster(redis) ? redis.nodes('master') : [redis]) {

@@ -84,7 +84,7 @@ const hashOf = (text: string): number => {
   return (hash ^ (hash >>> 13)) >>> 0;
 };
 
-/** Rendezvous hashing: returns the member that has the highest hash with the subject. */
+/** Rendezvous hashing: returns the member whose hash together with the subject is highest. */
 export const homeOf = (members: readonly string[], subject: string): string | undefined => {
   if (members.length < 2) return members[0];
   let [home, highest]: [string | undefined, number] = [undefined, -1];
@@ -144,7 +144,7 @@ export const createHomeProcesses = (options: HomeProcessOptions): HomeProcesses 
     if (heard === 0) drop(name);
   };
 
-  /** Everything for one process in one turn of the event loop is sent as one message. */
+  /** Calls and results for one process in one turn of the event loop share a message. */
   const messageTo = (name: string): Message => {
     const known = outbox.get(name);
     if (known !== undefined) return known;

@@ -29,7 +29,7 @@ export const parseRange = (text: string): Range => {
 
 /**
  * Refused in addition to the special ranges that ipaddr.js knows: the address at which Azure serves
- * its own machines, and the IPv6 forms in `::/8`, which embed an IPv4 address.
+ * its own machines, and the IPv6 addresses in `::/8`, which may contain an IPv4 address.
  */
 const also_refused = ['168.63.129.16/32', '::/8'].map(parseRange);
 
@@ -56,7 +56,7 @@ export const isPortOpenAt = (text: string, port: number): boolean => {
 
 export type AddressRules = ReturnType<typeof makeAddressRules>;
 
-/** Throws if one of the ranges is not `address/bits`. */
+/** Throws if a range does not have the form `address/bits`. */
 export const makeAddressRules = (allowed_ranges: readonly string[]) => {
   const allowed = allowed_ranges.map(parseRange);
   /** True if the address is in a range that the operator allows. */

@@ -64,7 +64,7 @@ export const outboundOptions = (config: Config): ClientOptions => ({
     : { ca_pem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
 });
 
-/** At most this many addresses of one name are tried. */
+/** If a name has more addresses than this, the others are not tried. */
 const max_addresses = 3;
 
 export type GuardedClient = ReturnType<typeof createGuardedClient>;
@@ -88,7 +88,7 @@ export const createGuardedClient = (options: ClientOptions) => {
       : { kind: 'refused', code: 'address_refused' };
   };
 
-  /** Tries the vetted addresses in turn until a connection succeeds. They share `connect_ms`. */
+  /** Tries the vetted addresses in turn until one connects. All tries share `connect_ms`. */
   const sendInTurn = async (
     call: Call,
     addresses: readonly string[],
@@ -124,7 +124,7 @@ export const createGuardedClient = (options: ClientOptions) => {
     parse: (url: string) => parseTarget(url, rules, options.allow_plain),
     vet,
     post: send,
-    /** Sends a call that changes nothing at its target. */
+    /** Sends a call that changes nothing at the receiver. */
     look: (call: Call & { readonly method: 'HEAD' | 'GET' }) => send(call),
     /** Closes the connections. */
     close: () => connections.destroy(),

@@ -74,7 +74,7 @@ export interface Answered {
   readonly status: number | null;
   /** Null if the response, or as much of it as this client reads, came in time. */
   readonly error: CallErrorCode | null;
-  /** The start of the response as text, only for people to read. */
+  /** The start of the response as text. It is only for people to read. */
   readonly answer: string;
   /** The Retry-After header as sent; '' when absent. */
   readonly retry_after: string;
@@ -207,7 +207,7 @@ const fieldsOf = ({ target, headers, body }: Call): string[] => {
   return fields;
 };
 
-/** `is_stale`: a reused connection broke before a byte of the response came; a new one may work. */
+/** `is_stale`: a reused connection broke before any byte of the response; a new one may work. */
 interface Sent {
   readonly answered: Answered;
   readonly is_stale: boolean;

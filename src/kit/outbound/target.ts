@@ -3,7 +3,7 @@ import { type AddressRules, isPortOpenAt } from './addresses.js';
 
 /**
  * Parses the address of an outbound call. The WHATWG parser reads it once, and from then on only
- * the parts found here are used: attackers get past such checks when two parsers disagree.
+ * the parts found here are used: attackers get past a check if two parsers disagree.
  */
 
 export type TargetProblemCode = 'invalid_url' | 'https_required' | 'target_refused';

@@ -107,7 +107,7 @@ export const readOrEmpty = (file: string): string => {
   }
 };
 
-/** Makes the names in a folder survive a loss of power. */
+/** Writes the names in a folder to disk, so that they survive a loss of power. */
 export const syncFolder = (folder: string): void => {
   const handle = openSync(folder, 'r');
   try {
@@ -149,10 +149,9 @@ const every_ms = 5_000;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
- * Copies a log that has grown large to `<name>.1` and empties it. Servers and role processes have
- * it open and only append, so they go on in the same file. The log is emptied immediately after the
- * copy. On a full disk the copy ends early: a log that cannot be copied must not take the space
- * that the database needs.
+ * If a log has grown large, copies it to `<name>.1` and empties it at once. Servers and role
+ * processes have the log open and only append, so they go on in the same file. On a full disk the
+ * copy ends early. The log is emptied all the same, because the database needs the space.
  */
 export const rotateLog = (file: string, say: Say, max_bytes = log_bytes): void => {
   if (sizeOf(file) <= max_bytes) return;
@@ -176,7 +175,7 @@ export const keepLogsSmall = (folder: string, say: Say): (() => void) => {
         if (name.endsWith('.log')) rotateLog(path.join(folder, name), say);
       }
     } catch {
-      // The next check comes soon, and nothing depends on this one.
+      // The next check comes soon, and nothing depends on a single check.
     }
   };
   look();

@@ -43,7 +43,7 @@ export const findPostgresHome = (data_dir: string): PostgresHome => {
   return { account, bin, cluster: found ?? chooseCluster(data_dir, account), version };
 };
 
-/** Returns the version of the embedded Postgres. Throws if it cannot run with this folder. */
+/** Returns the version of the embedded Postgres. Throws if it cannot run with this data folder. */
 export const embeddedPostgresVersion = (data_dir: string): string => {
   const { native, version } = findPackage();
   usableBinaries(native, version, chooseAccount());
@@ -66,7 +66,7 @@ const findPackage = () => {
   }
 };
 
-/** Makes the links that the package's install script makes: npm may not have run it. */
+/** Makes the links that the package's install script would make, if npm did not run it. */
 const hydrate = (native: string): void => {
   const links: { source: string; target: string }[] = JSON.parse(
     readOrEmpty(path.join(native, 'pg-symlinks.json')) || '[]',
@@ -184,8 +184,8 @@ export const findCluster = (folder: string): string | null => {
 };
 
 /**
- * Chooses the place of a new cluster. The caller makes a folder there and gives it to the account,
- * so the account only has to be able to pass through the folders above.
+ * Chooses the place of a new cluster. The caller makes a folder there and gives it to the account.
+ * So the account needs no rights for the folders above, except to pass through them.
  */
 const chooseCluster = (data_dir: string, account: Account | null): string => {
   if (account === null || canHold(data_dir, account)) return path.join(data_dir, 'postgres');
@@ -227,8 +227,8 @@ export const removePlace = (data_dir: string): void => {
 
 /**
  * Postgres refuses to run as root. If this process is root, Postgres runs as another user, and
- * trials show what that user can reach: a checkout may be in a folder with mode 0700 or on a mount
- * without exec or with user mapping, and no rule about modes covers all of that.
+ * trials show what that user can reach. File modes alone do not tell: the checkout may be in a
+ * folder with mode 0700, or on a mount without exec or with user mapping.
  */
 export interface Account {
   readonly uid: number;

@@ -109,7 +109,7 @@ export const embeddedPostgresUrl = (data_dir: string): string | null => {
 
 /**
  * Settings for a small machine. The embedded build has no lz4, and pglz costs more CPU than it
- * saves. `io_method` is sync: workers that read ahead for one query take the cores from all others.
+ * saves. `io_method` is sync, because workers that read ahead for one query slow all others down.
  */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '',

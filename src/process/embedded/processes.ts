@@ -24,7 +24,7 @@ export interface EmbeddedStore {
   stop(): Promise<void>;
 }
 
-/** Signals to send, and how long to wait for the end after each of them. */
+/** The signals to send, and after each signal how long to wait for the end of the process. */
 export type StopSteps = readonly (readonly [signal: NodeJS.Signals, wait_ms: number])[];
 
 export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
@@ -46,7 +46,7 @@ export const stopProcess = async (pid: number, steps: StopSteps): Promise<void> 
   }
 };
 
-/** Ends all processes whose command line the test accepts. */
+/** Ends all processes whose command line `accepts` returns true for. */
 export const stopProcesses = async (
   accepts: (command: readonly string[]) => boolean,
   steps: StopSteps,
@@ -85,7 +85,7 @@ const startWatcher = (pid: number, folder: string, signal: NodeJS.Signals): (() 
 
 interface ServerStart {
   readonly command: string;
-  /** The second argument is the folder. */
+  /** The second argument must be the folder of the server. */
   readonly args: readonly string[];
   readonly options: SpawnOptions;
   readonly log_file: string;
@@ -148,8 +148,8 @@ export const probePort = (port: number, host = '127.0.0.1'): Promise<string | nu
   });
 
 /**
- * Picks a free port below the range that systems give to outgoing connections (from 32768 on), so
- * that no program takes it by accident while a process restarts.
+ * Picks a free port below 32768. Systems give higher ports to outgoing connections, so no other
+ * program takes this port by accident while a process restarts.
  */
 export const pickPort = async (host = '127.0.0.1'): Promise<number> => {
   for (let tries = 0; tries < 100; tries += 1) {
