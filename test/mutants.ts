@@ -24,9 +24,9 @@ import { startFiles } from './help/run-files.js';
 
 interface Area {
   readonly name: string;
-  /** Its source files, as `src/…`. */
+  /** The area's source files, as `src/…`. */
   readonly holds: RegExp;
-  /** Path prefixes of its tests. */
+  /** Path prefixes of the area's tests. */
   readonly tests: readonly string[];
 }
 

@@ -52,7 +52,7 @@ const table = (t: Test, rows: readonly (readonly string[])[]): void => {
   }
 };
 
-/** These strike only once. Then processes live on, so that their memory can be judged. */
+/** These strike only once. Processes then live on, so that their memory can be judged. */
 const ends_processes = /^(api|relay|signer|timer) killed|a role stands|host (killed|sleeps)/;
 
 /** Strikes random faults until the time is up and each kind has struck. Returns the counts. */

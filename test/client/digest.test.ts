@@ -83,7 +83,7 @@ const untilFollowed = ({ call }: TestApp, head: number) =>
   });
 
 t.test('one of two processes drops every 1,000th event, and the client says so', async (t) => {
-  // All events are written before the first tick. It would otherwise compare only some of them.
+  // The first tick must compare all events, so all are written before it.
   const options = { roles: ['api'], tick_ms: 6_000 } as const;
   const { app: honest, log } = await serveLog(t, options);
   const dropping = await startApp(t, { ...options, stores: honest.stores });

@@ -5,8 +5,8 @@ import { t } from '../help/tap.js';
 
 /**
  * Control characters and characters that change the text direction, in every text that other people
- * see. They are removed. The text that remains is checked, stored and returned. If a call is
- * repeated byte for byte, it is recognized as a repeat.
+ * see. These characters are removed. The remaining text is checked, stored and returned. If a call
+ * is repeated byte for byte, it is recognized as a repeat.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });

@@ -127,7 +127,7 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
   );
 };
 
-/** Turns a made-up cursor into one of this list, so that its parts are checked too. */
+/** Turns a made-up cursor into a cursor of this list, so that its parts are checked too. */
 const markCursor = (route: Route) => {
   const read = route.query === undefined ? null : compileQuery(route.query);
   return (path: string, query: string): string => {

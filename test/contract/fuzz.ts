@@ -20,7 +20,7 @@ export const fuzz_env = {
   TRUSTED_PROXIES: '127.0.0.1',
 };
 
-/** These remove objects that all other calls need, so they run last. */
+/** These operations remove objects that all other calls need, so they run last. */
 const destructive = [
   'closeQuestion',
   'publishQuestion',

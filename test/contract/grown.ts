@@ -21,7 +21,7 @@ const functions = `
   create function fill.at(n bigint) returns timestamptz language sql immutable return
     timestamptz '2025-01-01 00:00:00Z' + n * interval '20 seconds'`;
 
-/** They run in a separate session, because they take as long as all other statements together. */
+/** These run in a separate session, because they take as long as all other statements together. */
 const predictions = [
   `insert into predictions (
     question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,

@@ -58,7 +58,7 @@ export const readPlans = ({ folder }: Pick<PrivateStores, 'folder'>): readonly E
   return [...found.values()];
 };
 
-/** These nodes read all their input, even if a limit above them stops early. */
+/** Nodes that read all their input, even if a limit above them stops early. */
 const takes_all = ['Sort', 'Aggregate', 'Hash', 'WindowAgg'];
 
 /**

@@ -56,7 +56,7 @@ const paramsIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name
  */
 const may_return_failures = /^(?:health|readyz|embed|mcp)$/;
 
-/** Each returns true for a route that breaks the rule. */
+/** Each rule returns true for a route that breaks it. */
 const route_rules: Readonly<Record<string, (route: Route) => boolean>> = {
   'a route has a name in the form of an operationId': ({ id }) =>
     !/^[a-z][a-zA-Z0-9]{1,40}$/.test(id),
@@ -125,7 +125,7 @@ const statuses_of: Record<FaultCategory, readonly number[]> = {
   internal: [500],
 };
 
-/** Each returns true for a fault that breaks the rule. */
+/** Each rule returns true for a fault that breaks it. */
 const fault_rules: Readonly<Record<string, (def: FaultDef) => boolean>> = {
   'codes are written in one way': ({ code }) => !/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(code),
   'status and category fit together': ({ category, status }) =>

@@ -19,8 +19,8 @@ import {
 } from './world.js';
 
 /**
- * Two hosts (three in the long form) that share Postgres and Redis, behind HAProxy with the
- * configuration of `examples/hosts`. They are killed and restarted one after another under load.
+ * Two hosts (three in the long form) share Postgres and Redis, behind HAProxy with the
+ * configuration of `examples/hosts`. Under load, they are killed and restarted one after another.
  */
 
 t.setTimeout(fault_limits.timeout);

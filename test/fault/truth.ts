@@ -11,7 +11,7 @@ import { findUntaken, type Members } from './members.js';
 
 /**
  * Conditions that must hold after a load with any faults. Every acknowledged prediction is stored
- * once and nothing else is. Points, counters, log, stream, consensus, sockets, consumers and
+ * exactly once, and no other. Points, counters, log, stream, consensus, sockets, consumers and
  * webhooks all agree. Each check returns sentences, or nothing if all is right.
  */
 

@@ -81,7 +81,7 @@ export const startPgBouncer = async (t: Teardown, database_url: string) => {
     url: `postgres://forum@127.0.0.1:${port}/forum`,
     /** Restarts cleanly, as the Debian package does. Work in progress is cut off. */
     restart: () => replace(() => server.stop()),
-    /** Kills it with SIGKILL and starts a new one. */
+    /** Kills PgBouncer with SIGKILL and starts it again. */
     kill: () => replace(() => signalProcess(server.pid, 'SIGKILL')),
   };
 };

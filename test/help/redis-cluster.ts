@@ -81,7 +81,7 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
       signalProcess(server.pid, 'SIGKILL');
       await server.exited;
     },
-    /** Keeps its data unless `empty`. Even then, a cluster node still knows the other nodes. */
+    /** A node keeps its data unless `empty`. Even then, a cluster node still knows the others. */
     async restart({ empty = false } = {}): Promise<void> {
       await server.stop();
       if (empty) rmSync(path.join(home, 'appendonlydir'), { recursive: true, force: true });

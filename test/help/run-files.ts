@@ -179,7 +179,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         if (running === null) {
           if (problem !== undefined) report(last, reader.take(), performance.now(), problem);
         } else if (is_stopped) cut.push(running.file);
-        // The previous file ended the process before this file was loaded. Another process runs it.
+        // The last file ended the process before this file was loaded. Run this file elsewhere.
         else if (!running.is_loaded && last !== '') folder.unshift(running.file);
         else report(running.file, reader.take(), running.began, problem ?? ended);
         resolve();

@@ -242,7 +242,7 @@ const startHost = async (
     folder,
     close,
     pidsOf: (part: Part): readonly number[] => findPids(folder, part),
-    /** Lines of its log so far. */
+    /** Lines of the host's log so far. */
     log: (): readonly LogLine[] => readLog(folder),
     /** Kills every process with SIGKILL. */
     async kill(): Promise<void> {
@@ -251,18 +251,18 @@ const startHost = async (
       for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
       await untilGone(folder);
     },
-    /** Sends SIGTERM to its supervisor and returns the exit code. */
+    /** Sends SIGTERM to the supervisor and returns its exit code. */
     stop(): Promise<number | null> {
       launched.child.kill('SIGTERM');
       return launched.code;
     },
-    /** Starts it again on the same port. */
+    /** Starts the host again on the same port. */
     async start(): Promise<void> {
       await postgres?.start();
       launched = launch(folder, { ...env, PORT: String(port) });
       await launched.url;
     },
-    /** Pauses all its processes, as on a suspended machine, until the returned function runs. */
+    /** Pauses the host's processes, as on a suspended machine, until the returned function runs. */
     pause(): () => void {
       const pids = [launched.child.pid ?? 0, ...processesOf(folder)];
       for (const pid of pids) signalProcess(pid, 'SIGSTOP');
@@ -280,7 +280,7 @@ const shareWith = (
   { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
 ): NodeJS.ProcessEnv => ({
   SECRET_KEY: readFileSync(path.join(folder, 'secret-key'), 'utf8').trim(),
-  // Generated at the first start if it was not set.
+  // The service generated this key at its first start if none was set.
   ...(env['ADMIN_KEY'] === undefined
     ? { ADMIN_KEY: readFileSync(path.join(folder, 'admin-key'), 'utf8').trim() }
     : {}),
@@ -294,7 +294,7 @@ interface Running {
   readonly hosts: readonly Host[];
   readonly sql: Sql;
   readonly redis: RedisClient;
-  /** Its Redis cluster, if it uses one. */
+  /** The Redis cluster of the service, if it uses one. */
   readonly cluster: RedisCluster | null;
 }
 
@@ -392,7 +392,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     redis_url: real_redis = env['REDIS_URL'] ?? embeddedRedisUrl(folder),
   } = options.stores ?? {};
   const stores = { database_url: real_database, redis_url: real_redis };
-  // The URLs that the service itself uses. They may go through a proxy.
+  // The service itself uses these URLs, which may go through a proxy.
   const { DATABASE_URL: database_url = '', REDIS_URL: redis_url = '' } = {
     DATABASE_URL: stores.database_url,
     REDIS_URL: stores.redis_url,
@@ -446,13 +446,13 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     /** Pauses a part: it stays alive but does not answer until the returned function is called. */
     pause: (part: Part): (() => void) => pause(pidsOf(part)),
 
-    /** Lines of its log so far: warnings (40), errors (50), crashes of processes (60). */
+    /** Lines of the log so far: warnings (40), errors (50), crashes of processes (60). */
     troubles: (min_level = 40): readonly LogLine[] =>
       hosts.flatMap((host) => host.log()).filter(({ level }) => level >= min_level),
   };
 };
 
-/** A connection as the superuser of its embedded Postgres. */
+/** A connection as the superuser of the service's embedded Postgres. */
 export const openOwner = ({ folder }: TestService): Sql => {
   const url = new URL(embeddedPostgresUrl(folder) ?? '');
   url.username = 'postgres';

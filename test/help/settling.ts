@@ -42,7 +42,7 @@ export const predict = async (
   return body.prediction.id;
 };
 
-/** Closes a question as the timer does when its time is up. */
+/** Closes a question in the same way as the timer. */
 export const closeQuestion = async ({ sql }: Pick<TestApp, 'sql'>, id: string): Promise<void> => {
   await sql`
     update questions

@@ -16,7 +16,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect, type Frame } from '../help/ws-client.js';
 
-/** Quotas that count dead peers. Each test has its own addresses and agents. */
+/** Dead peers do not use up quotas for long. Each test has its own addresses and agents. */
 
 const max_key = 3;
 const max_ip = 6;

@@ -15,9 +15,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * No request blocks the event loop. Nothing here is measured in milliseconds. The tests count the
- * other requests that were answered in between, and compute the largest part of the CPU work that
- * was done in one turn.
+ * No request blocks the event loop. The tests do not measure latencies. They count the other
+ * requests that were answered in between, and compute the largest part of the CPU work that was
+ * done in one turn.
  */
 
 const count = 5_000;

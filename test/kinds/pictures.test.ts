@@ -471,7 +471,7 @@ t.test('a header that nobody may send makes no further address', async (t) => {
 });
 
 let width = 820;
-/** A crowd requests four pictures, then another client one. `place` counts those before it. */
+/** A crowd requests four pictures, then another client one. `place` counts pictures before it. */
 const placeBehind = async (clientOf: (n: number) => string, other_client: string) => {
   const drawn: string[] = [];
   const draw = async (from: string, name: string): Promise<number> => {

@@ -165,7 +165,7 @@ const whole = () => {
 const receiptOf = async (pid: string): Promise<Any> =>
   (await app.call('GET', `/api/predictions/${pid}/receipt`)).body.receipt;
 
-/** Checks for one question, one forecast and one decision, paid once. */
+/** Checks that there is one question, one forecast and one decision, which was paid once. */
 const checkOnce = async (id: string): Promise<void> => {
   const question = await questionOf(id);
   t.match(question, { status: 'resolved', outcome: true });

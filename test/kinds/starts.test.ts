@@ -21,7 +21,7 @@ import { t } from '../help/tap.js';
 const machine = { platform: 'linux', node: '20.19.2', glibc: '2.36', descriptors: 65_536 };
 const embedded = '18.4.0-beta.17';
 
-/** Checks for one line that a person can read, without a stack trace. */
+/** Checks that a text is one line that a person can read, without a stack trace. */
 const checkSentence = (t: Test, said: string | null, what: string): void => {
   t.type(said, 'string', `${what}: it is a problem`);
   const text = said ?? '';

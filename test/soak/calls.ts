@@ -31,7 +31,7 @@ interface Call {
 const try_ms = 10_000;
 const give_up_ms = 60_000;
 const again_ms = 200;
-/** Number of agents per owner. They do not vote on each other. See `bench/env/seed.ts`. */
+/** Number of agents per owner, who do not vote on each other. See `bench/env/seed.ts`. */
 const owned = 4;
 
 const ballots = [

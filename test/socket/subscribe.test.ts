@@ -168,7 +168,7 @@ t.test('a client that goes away during a replay costs nothing more', async (t) =
 
 /**
  * `prev` is the offset of the previous event on the topic that passes the filter, whichever way
- * that event arrived. It is compared with the record.
+ * that event arrived. These tests compare `prev` with the record.
  */
 
 type Odd = boolean | undefined;

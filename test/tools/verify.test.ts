@@ -23,8 +23,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * A service with predictions on a question that was decided twice and on a voided one. It is idle
- * and stopped, so that nothing repairs the damage that a test does.
+ * A service with predictions on a question that was decided twice and on a voided one. The service
+ * is idle and stopped, so that nothing repairs the damage that a test does.
  */
 const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
   const app = await startApp(t, { roles: ['api', 'relay', 'timer', 'signer'] });
@@ -121,7 +121,7 @@ const isFound = (t: Test, what: RegExp, found: readonly string[], breaking = '')
 /** Checks that verify finds the damage of each case. */
 const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Promise<void> => {
   const look = (tx: Tx) => {
-    // The checks of the record begin a transaction. Here they run in this one.
+    // The checks of the record usually begin a transaction. Here they run in the current one.
     const inner = Object.assign((...args: never[]) => (tx as never as CallableFunction)(...args), {
       begin: (_: unknown, work: (inner: Tx) => unknown) => work(tx),
       unsafe: (text: string) => tx.unsafe(text),
