@@ -44,9 +44,9 @@ export const remoteAddress = (res: HttpResponse): string =>
 export const { App, DISABLED, us_listen_socket_close, us_socket_local_port } = uWS;
 
 /**
- * Turns text into bytes for the engine. Bodies, frames and close reasons must be bytes: on Node 24
- * the engine writes a string such as "bär", whose characters are all Latin-1 but not all ASCII, as
- * Latin-1. Status lines and headers are ASCII (`isHeaderText`), so they can be strings.
+ * Turns text into bytes for the engine. Bodies, frames and close reasons must be bytes. If a string
+ * such as "bär" has only Latin-1 characters and not only ASCII, the engine writes it as Latin-1 on
+ * Node 24. Status lines and headers are ASCII (`isHeaderText`), so they can be strings.
  */
 export const toBytes = (text: string | Uint8Array): Uint8Array =>
   typeof text === 'string' ? Buffer.from(text) : text;

@@ -229,9 +229,9 @@ export const compileQuery = (schema: TObject): QueryReader => {
 };
 
 /**
- * Reads a request body as JSON and refuses anything that no honest client sends: bytes that are not
- * UTF-8, NUL, lone surrogates, numbers that are not finite, nesting deeper than 16, and keys that
- * reach for prototypes. Linear in the size of the body.
+ * Reads a request body as JSON. It refuses anything that no honest client sends: bytes that are not
+ * UTF-8, NUL, lone surrogates, infinite numbers, nesting deeper than 16, and keys of prototypes.
+ * Takes linear time.
  */
 
 type ParsedJson =

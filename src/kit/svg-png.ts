@@ -9,8 +9,8 @@ export interface PngJob {
 /**
  * Draws pictures as PNG, one at a time and each in its own thread, so that the event loop does not
  * wait. Clients take turns, so a client that asks for many pictures does not keep others waiting. A
- * thread ends after its picture: the pixels (4 bytes each) belong to objects that are too small to
- * hurry the garbage collector, and only the end of the thread frees all of them.
+ * thread ends after its picture, because only its end frees all of the pixels (4 bytes each). They
+ * belong to objects that are too small to hurry the garbage collector.
  */
 export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms = 5_000 } = {}) => {
   const pool = makeFairPool({ at_once: 1, of_each: 1, waiting, waiting_of_each });

@@ -15,7 +15,7 @@ import { readRedisAddress } from './address.js';
  *
  * In a cluster, the hash tag of a key decides which node has it. If that node is down, a command
  * fails as if Redis were down, and other commands still work. A replica that takes over may lack
- * the last writes of its master: the latest writes of a tag are then missing, but no earlier ones.
+ * the last writes of its master. A hash tag then lacks only its latest writes.
  */
 
 export type RedisClient = Redis | Cluster;

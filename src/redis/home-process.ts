@@ -10,9 +10,9 @@ import { joinChannel, loadScript, type RedisClient } from './client.js';
  * Runs tasks on the home process of their subject, such as a question. Tasks of one subject are
  * cheaper together: they share transactions and the memory of the process.
  *
- * Every process announces itself twice a second in Redis. The home of a subject is chosen by
- * rendezvous hashing among one in four api processes of each host (rounded up), so all processes
- * choose the same one, and if a process ends, only its own subjects move.
+ * Every process announces itself twice a second in Redis. One in four api processes of each host
+ * (rounded up) can be a home. Rendezvous hashing chooses a subject's home among them, so all
+ * processes choose the same one. If a process ends, only its own subjects move.
  *
  * For a moment two processes may both believe that they are the home, and a task may run twice. A
  * lock or a key in Postgres must make that safe for every task. If the home has ended, failed or is

@@ -9,10 +9,10 @@ import type { Target } from './target.js';
 
 /**
  * Sends HTTP/1.1 calls over connections to vetted addresses and keeps the connections for later
- * calls. It never looks up a name. A socket is opened to the vetted address, and a request is
- * written only after the handshake and a check of the peer's address, so no byte of a request goes
- * anywhere else. Connections are reused by scheme, address, port and certificate name. So a
- * connection serves only calls that were vetted for its own address.
+ * calls. It never looks up a name. A socket is opened to the vetted address. A request is written
+ * only after the handshake and a check of the peer's address, so no byte of it goes anywhere else.
+ * Connections are reused by scheme, address, port and certificate name. So a connection serves only
+ * calls that were vetted for its own address.
  */
 
 /**
