@@ -20,6 +20,7 @@ import {
 
 export type Client = postgres.Sql<{ bigint: number }>;
 
+/** Makes a statement with the client of one connection. */
 export type Make = (
   client: postgres.ISql<{ bigint: number }>,
 ) => postgres.PendingQuery<postgres.Row[]>;
