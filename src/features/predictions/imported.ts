@@ -4,7 +4,7 @@ import { groupBy } from '../../kit/group-by.js';
 import { makePause } from '../../kit/loop.js';
 import { toPercent } from '../../kit/percent.js';
 import { question_faults } from '../questions/schema.js';
-import { composeRow } from './answering.js';
+import { composeRow, not_imported } from './answering.js';
 import { showCdf } from './cdf-input.js';
 import type { ForecastColumns } from './distribution.js';
 import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
@@ -102,15 +102,12 @@ const recordOne = async (
         question,
         agent,
         stated,
-        rest: {
+        given: {
+          ...not_imported,
           // Imported agents have no owner, so each counts as a separate owner.
           owner_id: null,
           reasoning,
           citations,
-          resolution_protocol: null,
-          prior_probability: null,
-          prior_basis: null,
-          body_digest: '',
         },
       }),
     idempotent: null,
