@@ -7,8 +7,8 @@ import { makeRandom, type Random } from './load/predict-texts.js';
 
 /**
  * The cost of checking one prediction in an api process, with 100 and with 10,000 predictions on
- * the question. A check reads the text (gates 1 to 4 and 7) and compares it with the other texts
- * (gates 5 and 6). The peer reads the text in the same way and compares it with every other text.
+ * the question. A check reads the text and compares its sources and words with the other texts.
+ * The peer reads the text in the same way and compares it with every other text.
  */
 
 const sizes = [100, 10_000] as const;
@@ -30,8 +30,8 @@ const makeSketches = (): Comparer => {
 };
 
 /**
- * Gate 6 without sketches: compares the words of a text with the words of every other text, as fast
- * as possible. Words are small integers, sizes are compared first, and shared words are counted in
+ * Without sketches: compares the words of a text with the words of every other text, as fast as
+ * possible. Words are small integers, sizes are compared first, and shared words are counted in
  * one table.
  */
 const makeBruteForce = (): Comparer => {

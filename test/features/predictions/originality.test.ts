@@ -12,8 +12,8 @@ import { t } from '../../help/tap.js';
 import { in_scripts } from './scripts.js';
 
 /**
- * Gate 6 agrees with a second implementation of its definition. That one reads words as strings
- * from the NFKC text and compares every pair.
+ * The gate for similar texts agrees with a second implementation of its definition, which reads
+ * words as strings from the NFKC text and compares every pair.
  */
 
 const blank = (text: string, from: number, to: number): string =>
