@@ -12,9 +12,9 @@ import { mcp_meta, mcp_revision, predictBody } from './load/requests.js';
 
 /**
  * How long one request blocks the event loop of an api process: the longest stretch of CPU time
- * while an answer is made. Each question has 50,000 predictions. A yes/no question has a thread of
- * 5,000 comments, and one question has ten options. Two ask for a number and a date, with 201
- * points per forecast. One was revised twice and resolved. The first answer counts too.
+ * while an answer is made. Each question has 50,000 predictions. One has a thread of 5,000
+ * comments, one has ten options, one asks for a number and one for a date, with 201 points per
+ * forecast. One is resolved, and its forecasts were revised twice. The first answer counts too.
  */
 
 const all_agents = 50_000;

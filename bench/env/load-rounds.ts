@@ -26,7 +26,7 @@ export interface Round {
 
 /**
  * Runs one round of load on one target. Each round starts right after a checkpoint, so that
- * Postgres writes equally many full pages in all rounds. Throws if any answer was unexpected,
+ * Postgres writes the same number of full pages in all rounds. Throws if any answer was unexpected,
  * because figures of a failing service mean nothing.
  */
 export const runRound = async (

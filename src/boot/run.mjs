@@ -11,7 +11,7 @@ import { engineProblem, readMachine, startProblem } from './machine.mjs';
  */
 
 /**
- * Maximum bytes of the request line and headers. The engine reads this setting when it is loaded.
+ * Maximum size of the request line and headers. The engine reads this setting when it is loaded.
  * Without the setting, on Node 22 and 24, the engine refuses requests above 4 KiB, such as a GET
  * with 100 ids and a signature.
  */

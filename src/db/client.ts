@@ -68,7 +68,7 @@ class Statement {
   }
 }
 
-/** Converts statements inside a statement to the form that the package expects. */
+/** Converts statements inside a statement to the form that postgres.js expects. */
 const partOf = (client: Client, value: unknown): unknown => {
   if (value instanceof Statement) return value.make(client);
   if (Array.isArray(value) && value[0] instanceof Statement) {

@@ -117,7 +117,7 @@ export class Connection {
     this.client = postgres(url, { ...options, socket } as never) as unknown as Client;
   }
 
-  /** Turns every end of a connection into an error, because the package cannot handle an end. */
+  /** Turns every end of a connection into an error, because postgres.js cannot handle an end. */
   #watch(socket: Socket): Socket {
     if (this.lost !== null) {
       socket.destroy();
@@ -192,7 +192,7 @@ export class Connection {
       this.answered = true;
       return result;
     } catch (error) {
-      // If Postgres did not send the error, the package may have lost count of the answers.
+      // If Postgres did not send the error, postgres.js may have lost count of the answers.
       if (!isAnswer(error)) this.lose(error as Error);
       else {
         this.answered = true;

@@ -33,7 +33,7 @@ interface LimiterOptions {
 const script = loadScript('windows-n.lua');
 const max_calls_a_script = 128;
 
-/** `take` counts a call and `look` only reads. A time gives back the call taken then, and reads. */
+/** `take` counts a call; `look` only reads; a time removes the call taken then, and reads. */
 interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
@@ -259,7 +259,7 @@ const stateOf = (
     .map(({ name }, n) => `"${name}";r=${left[n]};t=${Math.ceil((reset_ms[n] ?? 0) / 1000)}`)
     .join(', ');
 
-/** Updates the `RateLimit` header after a call was given back. */
+/** Updates the `RateLimit` header when a call no longer counts. */
 export const showGivenBack = (
   { headers }: Context,
   windows: readonly Window[],

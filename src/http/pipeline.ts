@@ -47,7 +47,7 @@ import { compileCheck, compileQuery } from './validation.js';
  * every request is answered before the deadline.
  *
  * A 304 does not count against limits. At first it is counted like any other call, so that no
- * client gets work done beyond the limits. It is given back before the answer goes out.
+ * client gets work done beyond the limits. The count is taken back before the answer goes out.
  */
 
 export interface MountOptions<D> {
@@ -95,8 +95,8 @@ const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
 /**
- * Returns true if a refusal is shown as a page. At the address of a page it is, unless the client
- * prefers another type. For other HTML, and at unknown addresses, the client must accept HTML.
+ * Returns true if a refusal is shown as a page: at a page's address, unless the client prefers
+ * another type; for other HTML or an unknown address outside `/api/`, only if it accepts HTML.
  */
 const showsPage = (
   { path, headers }: Request,

@@ -238,7 +238,7 @@ export class HttpCall implements Request {
   }
 
   onGone(listener: () => void): void {
-    // After the deadline's answer, the work ends as if the client had gone away.
+    // If the deadline has already answered the call, the work ends as if the client had gone away.
     if (this.aborted || (this.done && !this.is_streaming)) listener();
     else this.#on_gone = listener;
   }

@@ -230,8 +230,8 @@ export const compileQuery = (schema: TObject): QueryReader => {
 
 /**
  * Reads a request body as JSON. It refuses anything that no honest client sends: bytes that are not
- * UTF-8, NUL, lone surrogates, infinite numbers, nesting deeper than 16, and keys of prototypes.
- * Takes linear time.
+ * UTF-8, NUL, lone surrogates, infinite numbers, nesting deeper than 16, and keys such as
+ * `__proto__`. Takes linear time.
  */
 
 type ParsedJson =

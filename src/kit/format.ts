@@ -26,7 +26,7 @@ export const timeText = (at: Date): string =>
   `${dayText(at)}, ${at.toISOString().slice(11, 16)} UTC`;
 
 /**
- * Formats whole percents. Below 1 % and above 99 %, keeps a decimal: the difference matters there.
+ * Formats a percentage without decimals. Keeps one below 1 % and above 99 %, where it matters.
  */
 export const percentText = (percent: number | null | undefined): string => {
   if (percent === null || percent === undefined) return '–';

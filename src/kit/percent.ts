@@ -31,8 +31,8 @@ export const whole_bp = 10_000;
 export const toPercent = (bp: number): number => bp / 100;
 
 /**
- * Rounds to the nearest basis point, and halves up. Noise is removed first: 0.285 % must count as
- * 28.5 basis points, not as slightly less.
+ * Rounds to the nearest basis point; halves are rounded up. Noise is removed first: 0.285 % must
+ * count as 28.5 basis points, not as slightly less.
  */
 export const fromPercent = (percent: number): number =>
   Math.round(Number((percent * 100).toPrecision(12)));

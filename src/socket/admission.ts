@@ -140,7 +140,7 @@ const count = async (session: Session, name: string, most: number): Promise<Faul
   return null;
 };
 
-/** Sockets choose credentials like a public route. Each call chooses them like its own route. */
+/** A socket's credentials are chosen as on a public route; a call's, as on the route it calls. */
 const any_route = { auth: 'public', takes_key: false } as const;
 
 /** Returns the caller if there is room for one more socket; otherwise, or in an outage, a fault. */
@@ -174,7 +174,7 @@ const identify = (session: Session, caller: Caller, credentials: Credentials): v
 };
 
 /**
- * True if the socket closed during the lookup of its caller. Then its connections are given back.
+ * True if the socket closed during the lookup of its caller. Then its connections no longer count.
  */
 const isGone = (session: Session): boolean => {
   if (session.ws !== null) return false;

@@ -149,7 +149,7 @@ const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
   API_PROCESSES: 'cores − 1',
 };
 
-/** The head and the rows of each table, by the name of its markers. */
+/** The head and the rows of each table, keyed by the name of its markers. */
 const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   routes: () => [['Method', 'Path', 'Caller', 'Limit', 'Summary'], ...routesByTag().map(routeRow)],
   events: () => [

@@ -154,7 +154,7 @@ export const describeRequest = ({ body, ...rest }: FuzzRequest): string =>
 const all_faults = fuzz_routes.flatMap((route) => faultsOf(route));
 const router = makeRouter(fuzz_routes.map((route) => ({ route, entry: route })));
 
-/** If the head of a request arrives in parts, the native parser may answer: `garbage.test.ts`. */
+/** If a request's head arrives in parts, the native parser may answer (see `garbage.test.ts`). */
 const isOfParser = ({ status, headers }: Answered): boolean =>
   (status === 505 || status === 431) && headers.get('x-request-id') === null;
 

@@ -30,7 +30,7 @@ interface Stated {
 
 const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** Divides two integers and rounds to two decimals, halves up. */
+/** Divides two integers and rounds to two decimals; halves are rounded up. */
 const round2 = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.floor((200 * part + whole) / (2 * whole)) / 100;
 

@@ -72,7 +72,7 @@ const makeHold = () => {
   };
 };
 
-/** Counts the reads of the record for replays, and can make the reads fail. */
+/** Counts how often replays read the record, and can make those reads fail. */
 const empty_reads = { count: 0, newest: 0, fails: false };
 
 type Findable = Parameters<LogSource['newest']>;

@@ -78,7 +78,7 @@ const findServers = (): Promise<Servers> => {
 
 let own_servers: Promise<Servers> | undefined;
 
-/** The servers stop last: tap runs later teardowns first, so all tests clean up before. */
+/** The servers stop last: tap runs later teardowns first, so all tests have cleaned up by then. */
 const startServers = async (): Promise<Servers> => {
   const own = await startOwnStores(false);
   root.teardown(own.stop);

@@ -23,7 +23,7 @@ await until('the log has the questions', async () => {
   return body.events.length === known.length;
 });
 
-/** Queries that make a URL as long as allowed, by the path of the GET. */
+/** Queries with the maximum number of ids, keyed by the path of the GET. */
 const long_queries: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/api/questions': { ids, include: ['consensus'], limit: 2 },
   '/api/admin/questions': { ids, status: 'all', limit: 1_000 },

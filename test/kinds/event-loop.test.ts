@@ -182,7 +182,7 @@ const letsOthersIn = async <T>(
   const made = seen.filter(({ work_us }) => work_us >= heaviest / 2);
   const answered = Math.max(...made.map((one) => one.answered));
   const share = Math.min(...made.map((one) => one.share));
-  // A turn may take 50 ms of CPU. Work below two such turns needs no splitting.
+  // A turn may take 50 ms of CPU. Work that takes less than two such turns need not be split.
   if (heaviest < 100_000) {
     t.pass(`${what}: hardly any work`);
     return result;

@@ -364,7 +364,7 @@ t.test('every net follows from the exports, also of a question that was reopened
     if (question_id === binary) t.equal((question['closed_times'] as unknown[]).length, 1);
   }
   t.equal(checked, 4);
-  // Without the closed times the result would be different.
+  // Without the closed periods, the result would be different.
   const own = revisions.filter((row) => row['prediction_id'] === revised);
   const never = { ...one(questions, binary), closed_times: null };
   const paid = predictions.find((row) => row['prediction_id'] === revised)?.['net'];

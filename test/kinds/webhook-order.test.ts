@@ -15,7 +15,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { place } from './world.js';
 
-/** Webhooks with `order: "question"`: an event waits until earlier ones are done or given up. */
+/** Webhooks with `order: "question"`: an event waits until earlier ones are done or abandoned. */
 
 const world = await makeWorld(t);
 const { sql } = world.deps;

@@ -54,7 +54,7 @@ export const age = async ({ sql }: Pick<TestApp, 'sql'>, pid: string): Promise<v
     where id = ${pid}`;
 };
 
-/** Predictions on a question, by the name of the agent. */
+/** Predictions on a question, keyed by the agent's name. */
 export const byAgent = async (app: TestApp, id: string): Promise<ReadonlyMap<string, Any>> => {
   const { body } = await app.call('GET', `/api/questions/${id}/predictions?limit=100`);
   return new Map(body.predictions.map((one: Any) => [one.user_name, one]));

@@ -192,7 +192,7 @@ export interface StreamOptions<T extends Topic = Topic> {
   readonly after?: number;
   /** Delivers this many past events, then new events. */
   readonly last?: number;
-  /** If a replay is too long, reads over HTTP, for up to 50 topics. Otherwise see `onGap`. */
+  /** If a replay is too long, reads over HTTP, for up to 50 topics. If not set, see `onGap`. */
   readonly backfill?: boolean;
   /** Maximum number of unread events. At this number, the stream pauses until some are read. */
   readonly buffer?: number;

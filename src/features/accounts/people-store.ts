@@ -168,7 +168,7 @@ export const listSessions = (db: Db, human_id: string, now: Date) =>
     order by last_used_at desc, digest
     limit ${max_sessions}`;
 
-/** Ends the session `id`, or all sessions except `but` (a digest). Returns the ended digests. */
+/** Ends session `id`, or all except `but` (a digest). Returns the digests of the ended sessions. */
 export const deleteSessions = async (
   tx: Tx,
   human_id: string,

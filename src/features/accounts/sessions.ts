@@ -93,7 +93,7 @@ export type LoginLimit = ReturnType<typeof createLoginLimit>;
  * limited in the same way, so a rejected log-in reveals nothing.
  *
  * An attempt is counted before its password is checked, because many may arrive at the same time.
- * If the password was right, the attempt is given back.
+ * If the password was right, the attempt no longer counts.
  */
 export const createLoginLimit = (
   config: Pick<Config, 'SECRET_KEY' | 'LIMIT_LOGIN_FAILURES'>,

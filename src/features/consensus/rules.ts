@@ -133,7 +133,7 @@ export const makeValueCounts = () => {
     },
     /**
      * Returns a quantile in percent by linear interpolation (Hyndman and Fan, type 7). `q` must be
-     * a multiple of 0.25, so the result is exact before it is rounded to a basis point, halves up.
+     * a multiple of 0.25, so the result is exact before it is rounded half up to a basis point.
      */
     quantile(q: number): number | null {
       if (total === 0) return null;
@@ -145,7 +145,7 @@ export const makeValueCounts = () => {
   };
 };
 
-/** Counts the stated values in ten bins of percent: [0,10) … [80,90), [90,100]. */
+/** Counts the stated values in ten bins, in percent: [0,10) … [80,90), [90,100]. */
 const histogramOf = (values: Tally['values']): number[] => {
   const bins = new Array<number>(10).fill(0);
   for (const [value, count] of values) bins[Math.min(9, Math.floor(value / 1_000))]! += count;

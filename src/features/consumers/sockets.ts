@@ -29,7 +29,7 @@ interface Consumption {
   end: () => void;
 }
 
-/** Maximum events per push. The longest possible events still fit into a socket's unread limit. */
+/** Maximum number of events per push. Even the longest events fit into a socket's unread limit. */
 const pushed_most = 20;
 const wait_ms = 25_000;
 const retry_ms = 1_000;

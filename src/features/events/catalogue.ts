@@ -121,7 +121,7 @@ const forecast = {
   cdf: Type.Optional(Type.Array(Type.Object({ value, p: percent }))),
   /** The values at which the `cdf` reaches 25, 50 and 75 %. */
   quartiles: Type.Optional(Type.Array(value)),
-  /** Marks the numbers as percent, so that a copied forecast is not read as fractions. */
+  /** Marks the numbers as percentages, so that a copied forecast is not read as fractions. */
   scale: Type.Optional(Type.Literal('percent')),
 };
 const previous = Type.Object(forecast);

@@ -42,7 +42,7 @@ const free = (name: string, about: string, sql?: string): Column => ({
   is_free: true,
 });
 
-/** SQL: basis points as percent. A float is written with no more decimals than it needs. */
+/** SQL: basis points as percentages. A float is written with no more decimals than it needs. */
 const percent = (value: string): string => `${value} / 100.0::float8`;
 
 const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

@@ -13,7 +13,7 @@ import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './sto
  * changed: a new one is written under another name and renamed. All keys share one hash tag.
  */
 
-/** Maximum rows of a board in Redis. Further rows are read from Postgres. */
+/** Maximum number of rows of a board in Redis. Further rows are read from Postgres. */
 export const max_in_redis = 10_000;
 
 const tagged = (prefix: string, rest: string): string => `${prefix}:{boards}:${rest}`;

@@ -94,7 +94,7 @@ const createMean = (options: number) => {
 
 type Forecaster = ReturnType<typeof createForecaster>;
 
-/** Creates the forecasters of one kind, by name. They are each other's peers. */
+/** Creates the forecasters of one kind, keyed by name. They are each other's peers. */
 const createGroups = (kind: GroupKind, correct: readonly number[]) => {
   const peers = createPeers();
   const groups = new Map<string, { readonly forecaster: Forecaster; changes: LogChange[] }>();

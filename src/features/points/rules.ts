@@ -50,7 +50,7 @@ export const evenRestDistribution = (parts: EvenRest): Distribution => {
   return { units, whole: whole_bp * (options - 1) };
 };
 
-/** Rounds `over / under` to the nearest integer, halves away from zero. `under` is positive. */
+/** Rounds `over / under` to an integer, with halves away from zero. `under` is positive. */
 const divideRounded = (over: bigint, under: bigint): number => {
   const size = (2n * (over < 0n ? -over : over) + under) / (2n * under);
   return Number(over < 0n ? -size : size);

@@ -75,7 +75,7 @@ export const spansOf = <F extends Pick<TimedForecast, 'at_ms'>>(
   return spans.map((one, n) => ({ ...one, weight_ms: n === spans.length - 1 ? 1 : 0 }));
 };
 
-/** Returns the weighted mean of the values that are not null, one per span. Null without any. */
+/** Returns the weighted mean of one value per span. Skips nulls. Null if no value counts. */
 export const meanOverTime = (
   spans: readonly Pick<Span, 'weight_ms'>[],
   values: readonly (number | null)[],

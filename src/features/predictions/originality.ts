@@ -149,7 +149,7 @@ export interface Originality {
 /** Maximum number of cached agents, and of pages they cited. Together about 12 MB at most. */
 const max_agents = 20_000;
 const max_cited = 200_000;
-/** Maximum rows per read. Each takes about 60 µs. */
+/** Maximum number of rows per read. Each takes about 60 µs. */
 const rows_a_turn = 200;
 
 /** Reads each question up to its number in `seqs`. If `seqs` is null, reads all predictions. */

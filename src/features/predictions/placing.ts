@@ -186,9 +186,9 @@ const attempt = async (
 };
 
 /**
- * Under the locks nothing changes any more, but the first attempt sees data from before it
- * waited for the locks. The second may still find a new prediction of the same agent. The third
- * knows everything. A fourth allows for points that are paid meanwhile.
+ * While the locks are held, predictions do not change, but the first attempt reads data from before
+ * it waited for them. The second may still find a new prediction by the same agent. By the third,
+ * everything is known. A fourth attempt allows for points that are paid in the meantime.
  */
 const max_attempts = 4;
 

@@ -208,7 +208,7 @@ export const showForecast = (
 
 const path = 'body.reason';
 
-/** Checks the text that says why the forecast changed. Its words follow the rules of a comment. */
+/** Checks the text that says why the forecast changed. Its words follow the rules for comments. */
 export const readReason = (text: string): string | Fault => {
   const { min, max, words, word_letters } = reason_limits;
   const reason = readText(text, path, { min, max });

@@ -15,7 +15,7 @@ import { value_schema } from '../questions/schema.js';
 import { max_points } from './cdf-input.js';
 import { prediction_schema } from './columns.js';
 
-/** Requests and answers of predictions. Numbers are percent; input may also be fractions of 1. */
+/** Requests and answers of predictions. Numbers are percentages, in input also fractions of 1. */
 
 /** A side. Existing clients send it as a string. */
 const side = Type.Union(
@@ -31,7 +31,7 @@ const side = Type.Union(
 
 const max_evidence = 10;
 
-/** Maximum bytes as JSON. A text with more bytes is accepted if it is within `characters`. */
+/** Maximum size as JSON. A text with more bytes is accepted if it is within `characters`. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown({

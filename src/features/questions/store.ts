@@ -197,7 +197,7 @@ export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): P
   return row?.count ?? 0;
 };
 
-/** The counts of one event: a comment, a prediction, or a forecast that is added or removed. */
+/** How one event changes the counts: a comment, a prediction, or a forecast added or removed. */
 export interface Counted {
   readonly question_id: string;
   readonly comments?: 1;

@@ -64,7 +64,7 @@ export const scorePeers = async (
   const groups = createGroupScores(correct);
   const is_binary = question_type === 'binary';
   const pool = createPool(is_binary ? 0 : n_options);
-  /** Converts percents from the pool to shares of 1. */
+  /** Converts percentages from the pool to shares of 1. */
   const sharesOf = (percents: readonly number[] | null): readonly number[] | null => {
     if (percents === null) return null;
     const chances = percents.map((percent) => percent / 100);

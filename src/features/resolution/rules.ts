@@ -14,7 +14,7 @@ import {
   type VoidBody,
 } from './schema.js';
 
-/** Rules of decisions and disputes, without I/O and without a clock. */
+/** Rules for decisions and disputes, without I/O or a clock. */
 
 /** A decision by an admin, or by upholding a dispute. */
 export interface Decision {

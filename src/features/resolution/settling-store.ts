@@ -38,7 +38,7 @@ export interface Job extends Decided, Pick<Decision, 'kind'>, Pick<QuestionRow, 
 export const toMs = (db: Db, time: string) =>
   db.unsafe(`floor(extract(epoch from ${time}) * 1000)::bigint`);
 
-/** Columns of question `q`: when it closed, and earlier closed times as pairs of milliseconds. */
+/** Columns of question `q`: its closing times, and earlier closed periods as [from, to] in ms. */
 export const questionTimes = (db: Db) => db`
   q.closes_at, q.closed_at, (
     select coalesce(
@@ -49,7 +49,7 @@ export const questionTimes = (db: Db) => db`
     where t.question_id = q.id
   ) as closed_times`;
 
-/** Reads the closing time and the earlier closed times of a question, for a preview. */
+/** Reads the closing times and the earlier closed periods of a question, for a preview. */
 export const readTimes = (db: Db, question_id: string) =>
   firstRow(db<Omit<QuestionTimes, 'known_at'>[]>`
     select ${questionTimes(db)} from questions q where q.id = ${question_id}`);

@@ -38,7 +38,7 @@ export const retry_steps_ms: readonly number[] = [
   24 * h,
 ];
 
-/** A delivery is given up after this many attempts. */
+/** A delivery is abandoned after this many attempts. */
 export const attempt_limit = retry_steps_ms.length + 1;
 
 const retry_after_pattern = /^\d{1,9}$/;
@@ -128,7 +128,7 @@ type BreakerChange = { readonly trips: number; readonly pause_ms: number };
 /** A try with `trips` above 0 is a probe. */
 type Try = { readonly webhook_id: string; readonly trips: number; readonly is_success: boolean };
 
-/** Returns a function that counts one try, and returns the breaker's new state if it changes. */
+/** Returns a function that counts a try and then returns the breaker's new state if it changed. */
 export const createBreakers = () => {
   const windows = new LRUCache<string, { ends_ms: number; tries: number; failed: number }>({
     max: 10_000,

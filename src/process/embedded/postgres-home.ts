@@ -227,7 +227,7 @@ export const removePlace = (data_dir: string): void => {
 
 /**
  * Postgres refuses to run as root. If this process is root, Postgres runs as another user, and
- * trials show what that user can reach. File modes alone do not tell: the checkout may be in a
+ * trials show what that user can reach. File modes alone do not show this: the checkout may be in a
  * folder with mode 0700, or on a mount without exec or with user mapping.
  */
 export interface Account {

@@ -154,7 +154,7 @@ const isOpen = (row: Row): boolean =>
 
 const hasQuote = ({ text }: Line): boolean => text.replaceAll('""', '').includes('"');
 
-/** True if the first quote of a line ends the cell that continues on this line. */
+/** True if the first quote on this line properly closes a cell that began on an earlier line. */
 const closesWell = (text: string, separator: string): boolean => {
   const [start] = /^(?:[^"]|"")*"/.exec(text) ?? [''];
   const rest = text.slice(start.length).trimStart();

@@ -174,7 +174,7 @@ t.test('a move counts from three predictions before and one point on', async (t)
   // The new means are (3 · 60 + 64) / 4 = 61 and (4 · 60 + 64) / 5 = 60.8.
   await yes(far, e, 64);
   await yes(near, e, 64);
-  // Copper falls from 60 to (180 + 20) / 4, and Tin rises equally. The first option is listed.
+  // Copper falls from 60 to (180 + 20) / 4, and Tin rises as much. In a tie, the first is listed.
   await take(e, 'Tin');
   await moveBack(app, dateOf(6));
   const { body } = await app.call('GET', `${path}?date=${dateOf(6)}`);

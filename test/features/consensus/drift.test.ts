@@ -85,7 +85,7 @@ t.test('ten points within a day are a move, less or slower is none', async (t) =
 
 t.test('with options the mean of each moves by itself, and not its share', async (t) => {
   const options = ['Rises', 'Stays', 'Falls'];
-  // The numbers are percent times 2 (the number of options minus 1), and become basis points
+  // The numbers are percentages times 2 (the number of options minus 1), and become basis points
   // below. Rises is the first choice at every moment except the last.
   const stated = [
     { side: 0, given: [100, 60, 40] },

@@ -25,7 +25,7 @@ const shares = (n: number): fc.Arbitrary<number[]> =>
       return edges.slice(1).map((edge, i) => edge - edges[i]!);
     });
 
-/** Forecasts in every form in which they can be stated, including certain and even forecasts. */
+/** Forecasts in every form in which they can be stated, including 100 % and equal shares. */
 const distributionsOf = (n: number): fc.Arbitrary<Distribution> =>
   fc.oneof(
     shares(n).map(percentDistribution),
