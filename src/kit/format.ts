@@ -25,9 +25,7 @@ export const dayText = (at: Date): string =>
 export const timeText = (at: Date): string =>
   `${dayText(at)}, ${at.toISOString().slice(11, 16)} UTC`;
 
-/**
- * Formats a percentage without decimals. Keeps one below 1 % and above 99 %, where it matters.
- */
+/** Formats a percentage without decimals, but with one decimal below 1 % and above 99 %. */
 export const percentText = (percent: number | null | undefined): string => {
   if (percent === null || percent === undefined) return '–';
   if (percent > 0 && percent < 0.1) return '<0.1%';

@@ -58,7 +58,7 @@ ISO 8601 in UTC, ids are UUIDs. Every POST and PATCH accepts an
 \`Idempotency-Key\`. Lists accept \`limit\` and \`cursor\`. They return \`total\`, the items and
 \`next_cursor\`, which is also a \`Link: rel="next"\`. In examples, \`$NAME\` is a placeholder.
 
-**Probabilities** and confidences are percent, 0 to 100, rounded to 0.01. A number strictly between
+**Probabilities** and confidences are percentages, 0 to 100, rounded to 0.01. A number strictly between
 0 and 1 is read as a fraction (0.85 is 85 %). The number 1 is refused, because it could be either.
 \`probabilities\` are percent if they sum to 100, and fractions if they sum to 1. If you send
 \`scale\` (\`percent\` or \`fraction\`), nothing is guessed. Send it for percentages below 1.

@@ -4,7 +4,7 @@ import type { Query } from './parts.js';
 /**
  * Compares deliveries with the log, and with each other. Suppose a webhook has not changed since a
  * planned event. If it wants the event and may see it, it has exactly one delivery of the event.
- * Otherwise it has none. A gap can replace the delivery; it says that the event was left out. If
+ * Otherwise it has no delivery. A gap can replace the delivery; it says that the event was left out. If
  * the webhook changed within some seconds of the hand-over, both results are allowed, because
  * either may have come first. Deliveries are stored for at least eight days.
  */
