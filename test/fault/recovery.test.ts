@@ -139,12 +139,15 @@ const timerStandsStill: Fault['strike'] = async (world, t) => {
   t.equal((await closed()).length, 1);
 };
 
+/** Few enough that a busy machine delivers them at once: the recovery is measured, not the speed. */
+const per_second = 30;
+
 const faults: Readonly<Record<string, Fault>> = {
-  'relay and signer are killed together, twice': { strike: killBoth },
-  'the relay is asked to end': { strike: endRelay },
-  'a relay wakes up when another is active': { strike: relayWakesUp },
-  'a relay nods off again and again': { strike: relayNods },
-  'the timer stands still': { strike: timerStandsStill },
+  'relay and signer are killed together, twice': { strike: killBoth, per_second },
+  'the relay is asked to end': { strike: endRelay, per_second },
+  'a relay wakes up when another is active': { strike: relayWakesUp, per_second },
+  'a relay nods off again and again': { strike: relayNods, per_second },
+  'the timer stands still': { strike: timerStandsStill, per_second },
 };
 
 const ordered_path = '/ordered';
