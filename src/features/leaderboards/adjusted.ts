@@ -15,7 +15,7 @@ import { fitTwoWay, type Scores } from './two-way.js';
  * that the arithmetic does not block the process.
  */
 
-export const least = { min_questions: 20, min_agents: 3 } as const;
+export const least = { least_questions: 20, least_agents: 3 } as const;
 const resamples = 1_000;
 
 /** Returns the number of an id. Ids are numbered in the order in which they first appear. */
@@ -54,7 +54,7 @@ const placeCompared = (compared: Scores, difficulty: ReadonlyMap<number, number>
   }
   return [...sums].flatMap(([forecaster, { n, sum }]) => {
     const value = fraction(sum / n);
-    return n < least.min_questions ? [] : { forecaster, rank: null, n, value, interval: null };
+    return n < least.least_questions ? [] : { forecaster, rank: null, n, value, interval: null };
   });
 };
 

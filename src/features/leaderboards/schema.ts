@@ -87,8 +87,8 @@ const pageOf = <R extends TSchema>(row: R) => ({
 /** The data that an adjusted board was made from. */
 export const coverage_schema = Type.Object({
   made_at: time_schema,
-  min_questions: Type.Integer({ description: 'Minimum number of questions per forecaster.' }),
-  min_agents: Type.Integer({ description: 'Minimum number of forecasters per question.' }),
+  least_questions: Type.Integer({ description: 'Minimum number of questions per forecaster.' }),
+  least_agents: Type.Integer({ description: 'Minimum number of forecasters per question.' }),
   scores: Type.Integer(),
   covered_scores: Type.Integer(),
   covered_share: Type.Number({ description: 'Percent of all scores.' }),

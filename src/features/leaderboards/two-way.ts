@@ -27,8 +27,8 @@ export interface Scores {
 }
 
 export interface FitOptions {
-  readonly min_questions: number;
-  readonly min_agents: number;
+  readonly least_questions: number;
+  readonly least_agents: number;
   readonly resamples: number;
   /** If this returns true, the resampling stops early. */
   readonly isOver?: () => boolean;
@@ -51,8 +51,8 @@ const keepEnough = ({ forecasters, questions }: Scores, least: FitOptions): Uint
     const of_question = countKept(questions, kept);
     for (const [i, question] of questions.entries()) {
       const is_enough =
-        of_forecaster[forecasters[i]!]! >= least.min_questions &&
-        of_question[question]! >= least.min_agents;
+        of_forecaster[forecasters[i]!]! >= least.least_questions &&
+        of_question[question]! >= least.least_agents;
       if (kept[i] === 0 || is_enough) continue;
       kept[i] = 0;
       is_done = false;

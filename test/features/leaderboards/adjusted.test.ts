@@ -65,8 +65,8 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   const { rows, coverage, total } = await read('agent');
   t.same(coverage, {
     made_at: clock().toISOString(),
-    min_questions: 20,
-    min_agents: 3,
+    least_questions: 20,
+    least_agents: 3,
     scores: 72,
     covered_scores: 60,
     covered_share: 83.33,

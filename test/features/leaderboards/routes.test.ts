@@ -276,8 +276,8 @@ t.test('an adjusted board says what it was made of', async (t) => {
     total: 3,
     coverage: {
       made_at: at.toISOString(),
-      min_questions: 20,
-      min_agents: 3,
+      least_questions: 20,
+      least_agents: 3,
       scores: 60,
       covered_scores: 60,
       covered_share: 100,

@@ -70,7 +70,7 @@ const solveInFull = (table: Table) => {
   return { values: solved.slice(0, forecasters), effects: solved.slice(forecasters, size) };
 };
 
-const all = { min_questions: 1, min_agents: 1, resamples: 0 };
+const all = { least_questions: 1, least_agents: 1, resamples: 0 };
 
 t.test('a table solved by hand', async (t) => {
   // x = 0.1, 0.2, 0.3 and b = −0.05, 0.05, 0 fit exactly. With plain means (0.1, 0.15 and 0.325)
@@ -131,7 +131,7 @@ t.test('the same values as the normal equations in full give', async (t) => {
 });
 
 t.test('who has too little drops out, and who is left with too little then', async (t) => {
-  const least = { min_questions: 2, min_agents: 2, resamples: 0 };
+  const least = { least_questions: 2, least_agents: 2, resamples: 0 };
   const fit = fitTwoWay(
     scoresOf([
       [0.1, 0.2, null, null, null],
