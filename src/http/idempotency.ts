@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Sql, Tx } from '../db/client.js';
 import { createGroupCommit } from '../db/group-commit.js';
-import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse, refuseFields } from '../kit/fault.js';
 import { makeId } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
@@ -221,7 +221,7 @@ const refuseRunning = (): Fault =>
 const refuseKey = (): Fault => {
   const problem = 'must have 1 to 255 printable ASCII characters';
   const fields = [{ path: `header.${key_header}`, message: problem }];
-  return refuse(common_faults.INVALID_REQUEST, { message: `Idempotency-Key ${problem}.`, fields });
+  return refuseFields(fields, `Idempotency-Key ${problem}.`);
 };
 
 /**

@@ -31,7 +31,7 @@ interface LimiterOptions {
 }
 
 const script = loadScript('windows-n.lua');
-const max_calls_a_script = 128;
+const max_calls_per_script = 128;
 
 /** `take` counts a call; `look` only reads; a time removes the call taken then, and reads. */
 interface Call {
@@ -168,7 +168,7 @@ const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
         throw error;
       }
     },
-    { most: max_calls_a_script, at_once: 1 },
+    { most: max_calls_per_script, at_once: 1 },
   );
 
   return async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>

@@ -1,4 +1,4 @@
-import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { type Fault, isFault, refuseFields } from '../kit/fault.js';
 import { isId, sha256 } from '../kit/ids.js';
 import { parseTime } from '../kit/time.js';
 import { type Answer, reply } from './route.js';
@@ -78,12 +78,11 @@ export const decodeCursor = (
 
 /** Refuses a cursor that its list never issued. */
 export const refuseCursor = (): Fault =>
-  refuse(common_faults.INVALID_REQUEST, {
-    message:
-      'The cursor does not belong to this list. Send next_cursor of the previous page with the ' +
+  refuseFields(
+    [{ path: 'query.cursor', message: 'must be next_cursor of the previous page' }],
+    'The cursor does not belong to this list. Send next_cursor of the previous page with the ' +
       'same filters and sort, or no cursor to start again.',
-    fields: [{ path: 'query.cursor', message: 'must be next_cursor of the previous page' }],
-  });
+  );
 
 interface PageQuery {
   readonly limit: number;

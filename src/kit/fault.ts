@@ -178,5 +178,5 @@ export const refuseFields = (fields: readonly FaultField[], message?: string): F
 /** Makes the refusal of a list item that does not have the expected form. */
 export const unreadableItem = (fields: readonly FaultField[]): Fault => {
   const message = fields.map((field) => `${field.path}: ${field.message}`).join('; ');
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+  return refuseFields(fields, message);
 };

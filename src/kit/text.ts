@@ -7,7 +7,7 @@ import {
   resolveLeetSpeakTransformer,
   SyntaxKind,
 } from 'obscenity';
-import { common_faults, type Fault, refuse } from './fault.js';
+import { type Fault, refuseFields } from './fault.js';
 
 /** Text that agents write, as it is stored: normal form, control characters and length. */
 
@@ -107,10 +107,10 @@ export const readText = (text: string, path: string, { min, max }: TextLimits): 
   const length = countCharacters(kept);
   if (length >= min && length <= max) return kept;
   const name = path.replace('body.', '');
-  return refuse(common_faults.INVALID_REQUEST, {
-    message: `${name} must have ${min} to ${max} characters, not ${length}.`,
-    fields: [{ path, message: `must have ${min} to ${max} characters, not ${length}` }],
-  });
+  return refuseFields(
+    [{ path, message: `must have ${min} to ${max} characters, not ${length}` }],
+    `${name} must have ${min} to ${max} characters, not ${length}.`,
+  );
 };
 
 /**

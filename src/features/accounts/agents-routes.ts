@@ -103,7 +103,7 @@ const readChange = (body: Static<typeof wire.patch_body>): Partial<store.Profile
   const { persona_archetype, risk_profile, role } = body;
   const roles = role === undefined ? null : parseRoles(role);
   if (roles !== null && 'message' in roles) {
-    return refuse(common_faults.INVALID_REQUEST, { message: roles.message, fields: [roles] });
+    return refuseFields([roles], roles.message);
   }
   const texts = (['bio', 'domain_focus', 'philosophy'] as const).filter((name) => name in body);
   return {

@@ -1,7 +1,14 @@
 import type { Static } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
 import { emitAll } from '../../db/event.js';
-import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
+import {
+  common_faults,
+  type Fault,
+  type FaultField,
+  isFault,
+  refuse,
+  refuseFields,
+} from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { voidVotes } from '../comments/index.js';
 import { agent_linked, agent_unlinked } from '../events/catalogue.js';
@@ -28,7 +35,7 @@ const readBody = (body: RegisterBody) => {
     const fields = [model, name, roles].filter((part): part is FaultField => 'message' in part);
     return fields[0]?.code === 'MODEL_REQUIRED'
       ? refuse(agents_faults.MODEL_REQUIRED, { fields })
-      : refuse(common_faults.INVALID_REQUEST, { message: fields[0]?.message ?? '', fields });
+      : refuseFields(fields, fields[0]?.message);
   }
   return {
     ...name,

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox';
-import { common_faults, type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
+import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { foldName } from '../../kit/names.js';
 import { countCharacters, hasControls, normaliseText, toLine } from '../../kit/text.js';
 import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
@@ -96,10 +96,10 @@ const checkDates = (draft: wire.QuestionDraft, now: Date) => {
   const { text } = endOf(draft);
   if (text === null) {
     const message = 'is required if there is no resolution_date';
-    return refuse(common_faults.INVALID_REQUEST, {
-      message: 'Say when the question ends. Send closes_at or resolution_date.',
-      fields: [{ path: 'body.closes_at', message }],
-    });
+    return refuseFields(
+      [{ path: 'body.closes_at', message }],
+      'Say when the question ends. Send closes_at or resolution_date.',
+    );
   }
   const closes_at = new Date(text);
   const opens_at = draft.opens_at == null ? now : new Date(draft.opens_at);
